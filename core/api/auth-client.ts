@@ -1,0 +1,109 @@
+import type { Duplex } from "node:stream";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { PlatformError } from "../errors/platform-error.ts";
+import { alpn, roleServerName } from "../transport/alpn.ts";
+import { fromConnectError } from "./auth-error.ts";
+import { AuthService } from "./generated/platform/auth/v1/auth_pb.ts";
+
+/** Calls throw PlatformError. */
+export type AuthClient = Client<typeof AuthService>;
+
+export interface AuthClientOptions {
+  /** Opens a byte stream that ends at the auth service's TLS listener: a dialled socket, or a channel of a tunnel. */
+  readonly open: () => Promise<Duplex>;
+  /** PEM certificates of the host authority (see trust.ts for how to get them first). */
+  readonly ca: readonly string[];
+  /** PEM; left out: anonymous. */
+  readonly credentials?: { readonly certificate: string; readonly privateKey: string };
+  /** For one call; default 15 s. */
+  readonly timeoutMs?: number;
+}
+
+export interface AuthConnection extends Disposable {
+  readonly client: AuthClient;
+  close(): void;
+}
+
+/** How long a connection without calls is kept, ms. */
+const idleMs = 10_000;
+/** Longest answer taken, bytes. */
+const maxMessage = 16 * 1024 * 1024;
+
+/** A client that connects at its first call, drops an idle connection and connects anew when one broke. */
+export function openAuthClient(options: AuthClientOptions): AuthConnection {
+  let session: { manager: Http2SessionManager; transport: Transport } | undefined;
+  let opening: Promise<Transport> | undefined;
+  const usable = (): Transport | undefined => {
+    const state = session?.manager.state();
+    return state === "open" || state === "idle" || state === "verifying" ? session?.transport : undefined;
+  };
+  const connected = async (): Promise<Transport> => {
+    const socket = await connectAuthTls(options);
+    const manager = new Http2SessionManager("https://auth", { idleConnectionTimeoutMs: idleMs }, { createConnection: () => socket });
+    const transport = createGrpcTransport({
+      baseUrl: "https://auth",
+      sessionManager: manager,
+      defaultTimeoutMs: options.timeoutMs ?? 15_000,
+      acceptCompression: [],
+      readMaxBytes: maxMessage,
+    });
+    if ((await manager.connect()) === "error") throw manager.error() ?? new PlatformError("unavailable", "the auth service closed the connection");
+    session = { manager, transport };
+    return transport;
+  };
+  const ready = (): Promise<Transport> => {
+    const transport = usable();
+    if (transport !== undefined) return Promise.resolve(transport);
+    opening ??= connected().finally(() => {
+      opening = undefined;
+    });
+    return opening;
+  };
+  const translated = async <T>(call: (transport: Transport) => Promise<T>): Promise<T> => {
+    try {
+      return await call(await ready());
+    } catch (thrown) {
+      throw fromConnectError(thrown);
+    }
+  };
+  const client = createClient(AuthService, {
+    unary: (...call) => translated((transport) => transport.unary(...call)),
+    stream: (...call) => translated((transport) => transport.stream(...call)),
+  });
+  const close = (): void => session?.manager.abort();
+  return { client, close, [Symbol.dispose]: close };
+}
+
+/** TLS to the auth service over an open stream. Throws `unauthenticated` when its certificate is not of this cluster. */
+export async function connectAuthTls(options: AuthClientOptions): Promise<TLSSocket> {
+  const stream = await options.open();
+  return await new Promise((resolve, reject) => {
+    const socket = connectTls({
+      socket: stream,
+      ALPNProtocols: [alpn.auth, "h2"],
+      servername: roleServerName("auth"),
+      ca: [...options.ca],
+      minVersion: "TLSv1.3",
+      ...(options.credentials && { cert: options.credentials.certificate, key: options.credentials.privateKey }),
+    });
+    const settle = (): void => {
+      clearTimeout(timer);
+      socket.off("error", fail).off("close", closed);
+    };
+    const fail = (cause: Error): void => {
+      settle();
+      socket.on("error", () => {}).destroy();
+      const message = `no TLS connection to the auth service: ${cause.message}`;
+      reject(cause instanceof PlatformError ? cause : new PlatformError("unavailable", message, { cause }));
+    };
+    const closed = (): void => fail(new Error("the connection was closed"));
+    const timer = setTimeout(() => fail(new PlatformError("timeout", "the auth service did not finish the TLS handshake in 10 s")), 10_000);
+    socket.once("error", fail).once("close", closed);
+    socket.once("secureConnect", () => {
+      settle();
+      resolve(socket);
+    });
+  });
+}

@@ -1,0 +1,54 @@
+/**
+ * The one error for what a person or a peer can cause. React to `code`, never to the text.
+ * Plain `Error` is for bugs: it is logged in full and shown as "internal error".
+ */
+export type ErrorCode = (typeof errorCodes)[number];
+
+/** Every code, in the order of docs/errors.md (a test keeps the two equal). */
+export const errorCodes = [
+  "invalid",
+  "unauthenticated",
+  "denied",
+  "not_found",
+  "already_exists",
+  "conflict",
+  "limit",
+  "unavailable",
+  "timeout",
+  "unsupported",
+  "internal",
+] as const;
+
+export interface ErrorOptions {
+  /** What to do about it, as a sentence. */
+  readonly hint?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/** `message` is safe to show to the person who caused it: it never holds a secret. */
+export class PlatformError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "PlatformError";
+    this.code = code;
+    this.hint = options.hint;
+  }
+}
+
+export function isErrorCode(text: string): text is ErrorCode {
+  return (errorCodes as readonly string[]).includes(text);
+}
+
+/** Any thrown value as a PlatformError; what is not one already becomes `internal` with itself as the cause. */
+export function toPlatformError(thrown: unknown): PlatformError {
+  if (thrown instanceof PlatformError) return thrown;
+  return new PlatformError("internal", "internal error; the log says more", { cause: thrown });
+}
+
+/** The text of any thrown value, for logs. */
+export function errorText(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

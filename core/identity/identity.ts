@@ -1,0 +1,156 @@
+import { z } from "zod";
+import { PlatformError } from "../errors/platform-error.ts";
+import { loginText, nameText } from "../resources/metadata.ts";
+import { type HostRole, hostRoleSchema } from "../resources/token.ts";
+import { type Traits, traitsSchema } from "../resources/user.ts";
+
+/** Who a certificate speaks for. The only file that knows how an identity is written into SSH and X.509 certificates. */
+export type Identity = UserIdentity | HostIdentity;
+
+export interface UserIdentity {
+  readonly kind: "user";
+  readonly name: string;
+  readonly roles: readonly string[];
+  readonly traits: Traits;
+  /** Unix logins that the certificate lists: what the roles allowed when it was issued. */
+  readonly logins: readonly string[];
+  readonly cluster: string;
+  readonly validBefore: Date;
+}
+
+export interface HostIdentity {
+  readonly kind: "host";
+  /** UUID, given by the auth service at joining. */
+  readonly id: string;
+  readonly role: HostRole;
+  readonly cluster: string;
+  /** Names besides the id that the host may answer to. */
+  readonly names: readonly string[];
+  readonly validBefore: Date;
+}
+
+/** The parts of an OpenSSH certificate that carry an identity (PROTOCOL.certkeys). */
+export interface SshCertificateFields {
+  readonly type: "user" | "host";
+  readonly keyId: string;
+  readonly principals: readonly string[];
+  readonly extensions: ReadonlyMap<string, string>;
+  readonly validBefore: Date;
+}
+
+/** X.509 subject as Node's `X509Certificate#toLegacyObject().subject` shows it. */
+export type X509Subject = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+const extension = { roles: "roles@platform.dev", traits: "traits@platform.dev", cluster: "cluster@platform.dev", hostRole: "host-role@platform.dev" } as const;
+
+/** A user certificate must list a principal, or OpenSSH takes it for all of them: this one is no valid login. */
+const noLogins = "-no-login-";
+
+export function toSshCertificate(identity: Identity): SshCertificateFields {
+  if (identity.kind === "host") {
+    const names = [identity.id, `${identity.id}.${identity.cluster}`, ...identity.names, ...identity.names.map((name) => `${name}.${identity.cluster}`)];
+    return {
+      type: "host",
+      keyId: identity.id,
+      principals: [...new Set(names)],
+      extensions: new Map([
+        [extension.hostRole, identity.role],
+        [extension.cluster, identity.cluster],
+      ]),
+      validBefore: identity.validBefore,
+    };
+  }
+  return {
+    type: "user",
+    keyId: identity.name,
+    principals: identity.logins.length > 0 ? identity.logins : [noLogins],
+    extensions: new Map([
+      ["permit-pty", ""],
+      [extension.roles, JSON.stringify(identity.roles)],
+      [extension.traits, JSON.stringify(identity.traits)],
+      [extension.cluster, identity.cluster],
+    ]),
+    validBefore: identity.validBefore,
+  };
+}
+
+/** Throws `unauthenticated` for a certificate that our authority cannot have issued in this form. */
+export function fromSshCertificate(fields: SshCertificateFields): Identity {
+  const common = { cluster: fields.extensions.get(extension.cluster), validBefore: fields.validBefore };
+  if (fields.type === "host") {
+    const id = fields.keyId;
+    const cluster = common.cluster ?? "";
+    const names = fields.principals.filter((name) => name !== id && !name.endsWith(`.${cluster}`));
+    return check({ kind: "host", id, role: fields.extensions.get(extension.hostRole), names, ...common });
+  }
+  return check({
+    kind: "user",
+    name: fields.keyId,
+    roles: json(fields.extensions.get(extension.roles)),
+    traits: json(fields.extensions.get(extension.traits)),
+    logins: fields.principals.filter((login) => login !== noLogins),
+    ...common,
+  });
+}
+
+/** Subject attributes in order: CN name or id, OU kind, O roles, L logins or host names, ST cluster, description traits. */
+export function toX509Subject(identity: Identity): readonly (readonly [attribute: string, value: string])[] {
+  const isHost = identity.kind === "host";
+  const many = (attribute: string, values: readonly string[]) => values.map((value) => [attribute, value] as const);
+  return [
+    ["CN", isHost ? identity.id : identity.name],
+    ["OU", identity.kind],
+    ...many("O", isHost ? [identity.role] : identity.roles),
+    ...many("L", isHost ? identity.names : identity.logins),
+    ["ST", identity.cluster],
+    ...(isHost ? [] : [["description", Buffer.from(JSON.stringify(identity.traits)).toString("base64url")] as const]),
+  ];
+}
+
+/** The reverse of `toX509Subject`. Throws `unauthenticated`. */
+export function fromX509Subject(subject: X509Subject, validBefore: Date): Identity {
+  const list = (value: string | readonly string[] | undefined): readonly string[] =>
+    value === undefined ? [] : typeof value === "string" ? [value] : value;
+  const common = { cluster: subject["ST"], validBefore };
+  if (subject["OU"] === "host") {
+    return check({ kind: "host", id: subject["CN"], role: list(subject["O"])[0], names: list(subject["L"]), ...common });
+  }
+  const traits = typeof subject["description"] === "string" ? Buffer.from(subject["description"], "base64url").toString() : undefined;
+  return check({ kind: subject["OU"], name: subject["CN"], roles: list(subject["O"]), logins: list(subject["L"]), traits: json(traits), ...common });
+}
+
+const identitySchema = z.discriminatedUnion("kind", [
+  z.strictObject({
+    kind: z.literal("user"),
+    name: nameText,
+    roles: z.array(nameText),
+    traits: traitsSchema,
+    logins: z.array(loginText),
+    cluster: nameText,
+    validBefore: z.date(),
+  }),
+  z.strictObject({
+    kind: z.literal("host"),
+    id: z.uuid(),
+    role: hostRoleSchema,
+    names: z.array(z.string().min(1).max(255)),
+    cluster: nameText,
+    validBefore: z.date(),
+  }),
+]);
+
+function check(candidate: Record<string, unknown>): Identity {
+  const parsed = identitySchema.safeParse(candidate);
+  if (parsed.success) return parsed.data;
+  const where = parsed.error.issues[0]?.path.join(".") ?? "";
+  throw new PlatformError("unauthenticated", `the certificate holds no identity of this platform (${where})`);
+}
+
+function json(text: string | undefined): unknown {
+  if (text === undefined || text.length > 65_536) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

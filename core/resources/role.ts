@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { parseDuration } from "./duration.ts";
+import { metadataSchema } from "./metadata.ts";
+
+/** One value or several: several are alternatives. `*`, globs (`web-*`) and `^regular expressions$` are matched by core/access. */
+const matcherSchema = z.union([z.string().max(1024), z.array(z.string().max(1024)).max(256)]);
+const labelMatchersSchema = z.record(z.string().min(1).max(128), matcherSchema);
+export type LabelMatchers = Readonly<Record<string, string | readonly string[]>>;
+
+export const verbs = ["list", "create", "read", "update", "delete", "*"] as const;
+export type Verb = (typeof verbs)[number];
+
+const ruleSchema = z.strictObject({
+  resources: z.array(z.string().min(1).max(64)).min(1),
+  verbs: z.array(z.enum(verbs)).min(1),
+});
+export type Rule = z.infer<typeof ruleSchema>;
+
+/** A login, `*`-free, or a template such as `{{internal.logins}}`. */
+const conditionsSchema = z.strictObject({
+  logins: z.array(z.string().min(1).max(128)).optional(),
+  node_labels: labelMatchersSchema.optional(),
+  rules: z.array(ruleSchema).optional(),
+});
+export type RoleConditions = z.infer<typeof conditionsSchema>;
+
+const durationText = z.string().refine(
+  (text) => {
+    try {
+      return parseDuration(text) > 0;
+    } catch {
+      return false;
+    }
+  },
+  { message: 'is not a duration; write it like "30m", "12h" or "1h30m"' },
+);
+
+/** An unknown field is refused: a condition that nobody enforces must not look as if it were in force. */
+export const roleSchema = z.strictObject({
+  kind: z.literal("role"),
+  version: z.literal("v7"),
+  metadata: metadataSchema,
+  spec: z.strictObject({
+    options: z.strictObject({ max_session_ttl: durationText.optional() }).optional(),
+    allow: conditionsSchema.optional(),
+    deny: conditionsSchema.optional(),
+  }),
+});
+export type Role = z.infer<typeof roleSchema>;

@@ -1,0 +1,24 @@
+import { z } from "zod";
+import { loginText, metadataSchema, nameText } from "./metadata.ts";
+
+/** Traits fill role templates: `{{internal.logins}}` is `traits.logins`. */
+export const traitsSchema = z.record(z.string().min(1).max(64), z.array(z.string().max(256)).max(256));
+export type Traits = Readonly<Record<string, readonly string[]>>;
+
+export const userSchema = z.strictObject({
+  kind: z.literal("user"),
+  version: z.literal("v2"),
+  metadata: metadataSchema,
+  spec: z.strictObject({
+    roles: z.array(nameText).min(1).max(64),
+    traits: z.strictObject({ logins: z.array(loginText).max(256).optional() }).catchall(z.array(z.string().max(256)).max(256)).optional(),
+  }),
+  /** Read only: what the auth service knows. */
+  status: z
+    .strictObject({
+      state: z.enum(["invited", "active", "locked"]),
+      locked_until: z.string().optional(),
+    })
+    .optional(),
+});
+export type User = z.infer<typeof userSchema>;

@@ -1,0 +1,19 @@
+/** Protocols that share the web port, by ALPN name. The front door's table has one handler for each. */
+export const alpn = {
+  /** TLS that ends at the proxy (host authority's certificate), SSH inside: an agent's reverse tunnel. */
+  tunnel: "platform-reversetunnel",
+  /** Mutual TLS that ends at the proxy (user authority): one StreamRequest, then the stream. */
+  stream: "platform-stream",
+  /** TLS that ends at the auth service: relayed as it is. Offered together with `h2`, which the auth service picks. */
+  auth: "platform-auth",
+  /** TLS that ends at the proxy, SSH inside: what port 3023 speaks. */
+  jump: "platform-proxy-ssh",
+} as const;
+
+/**
+ * DNS name in the X.509 certificate of every host of this role, and of no other: TLS clients check it, so that one kind of
+ * host cannot pass for another.
+ */
+export function roleServerName(role: "auth" | "proxy" | "node"): string {
+  return `${role}.platform.internal`;
+}

@@ -1,0 +1,56 @@
+import type { Duplex } from "node:stream";
+import { PlatformError } from "../errors/platform-error.ts";
+
+export interface ReadFrameOptions {
+  /** Longest body in bytes; a longer one is refused before it is read. */
+  readonly maxLength: number;
+  readonly timeoutMs: number;
+  /** Names the message in errors. */
+  readonly what: string;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Reads one frame (u32 length, body) from a stream and leaves what follows it in the stream, which stays paused.
+ * Throws PlatformError `invalid` (too long), `unavailable` (ended early), `timeout`.
+ */
+export function readFrame(stream: Duplex, options: ReadFrameOptions): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let held: Buffer = Buffer.alloc(0);
+    const finish = (settle: () => void): void => {
+      clearTimeout(timer);
+      stream.off("readable", onReadable).off("end", onEnd).off("close", onEnd).off("error", onError);
+      options.signal?.removeEventListener("abort", onAbort);
+      settle();
+    };
+    const fail = (error: Error): void => finish(() => reject(error));
+    const onEnd = (): void => fail(new PlatformError("unavailable", `the connection ended before the ${options.what} was complete`));
+    const onError = (cause: Error): void => fail(new PlatformError("unavailable", `the connection broke before the ${options.what}`, { cause }));
+    const onAbort = (): void => fail(new PlatformError("unavailable", `stopped while waiting for the ${options.what}`));
+    const timer = setTimeout(
+      () => fail(new PlatformError("timeout", `no ${options.what} within ${Math.round(options.timeoutMs / 1000)} s`)),
+      options.timeoutMs,
+    );
+    const onReadable = (): void => {
+      for (let chunk = stream.read() as Buffer | null; chunk !== null; chunk = stream.read() as Buffer | null) {
+        held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+        if (held.length < 4) continue;
+        const length = held.readUInt32BE(0);
+        if (length > options.maxLength) {
+          return fail(new PlatformError("invalid", `a ${options.what} of ${length} bytes was announced; ${options.maxLength} are allowed`));
+        }
+        if (held.length < 4 + length) continue;
+        const [body, rest] = [held.subarray(4, 4 + length), held.subarray(4 + length)];
+        return finish(() => {
+          if (rest.length > 0) stream.unshift(rest);
+          resolve(body);
+        });
+      }
+    };
+    stream.on("readable", onReadable).on("end", onEnd).on("close", onEnd).on("error", onError);
+    options.signal?.addEventListener("abort", onAbort);
+    if (options.signal?.aborted) onAbort();
+    else if (stream.destroyed) onEnd();
+    else onReadable();
+  });
+}
