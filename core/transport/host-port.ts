@@ -1,0 +1,29 @@
+import { isIP } from "node:net";
+import { PlatformError } from "../errors/platform-error.ts";
+
+export interface HostPort {
+  /** Name or address; IPv6 without brackets. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `host`, `host:port`, `[v6]`, `[v6]:port`, bare v6. Throws `invalid` naming `what`. */
+export function parseHostPort(text: string, defaultPort: number | undefined, what: string): HostPort {
+  const refuse = (why: string): never => {
+    throw new PlatformError("invalid", `${what}: ${JSON.stringify(text)} ${why}`, { hint: "write it as host:port, an IPv6 address in brackets" });
+  };
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) refuse("has a scheme");
+  if (isIP(text) === 6) return defaultPort === undefined ? refuse("has no port") : { host: text, port: defaultPort };
+  const parts = /^(?:\[([0-9A-Fa-f:.%A-Za-z]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(text);
+  if (parts === null) return refuse("is not host:port");
+  const host = (parts[1] ?? parts[2]) as string;
+  if (parts[1] !== undefined && isIP(host.replace(/%.*/, "")) !== 6) refuse("has brackets around what is no IPv6 address");
+  const port = parts[3] === undefined ? defaultPort : Number(parts[3]);
+  if (port === undefined) return refuse("has no port");
+  if (port > 65_535) refuse(`has port ${port}; 65535 is the highest`);
+  return { host, port };
+}
+
+export function formatHostPort({ host, port }: HostPort): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
