@@ -14,7 +14,9 @@ export function caPin(certificate: string | Buffer): string {
 export function parseCaPin(text: string): string {
   const pin = text.trim().toLowerCase();
   if (!/^sha256:[0-9a-f]{64}$/.test(pin)) {
-    throw new PlatformError("invalid", `${JSON.stringify(text)} is not a CA pin`, { hint: "a pin is sha256: and 64 hex digits; `tctl status` prints it" });
+    throw new PlatformError("invalid", `${JSON.stringify(text)} is not a CA pin`, {
+      hint: "a pin is sha256: and 64 hex digits; `tctl status` prints it",
+    });
   }
   return pin;
 }
@@ -67,7 +69,10 @@ function peerChain(stream: Duplex, timeoutMs: number): Promise<X509Certificate[]
     });
     const finish = (settle: () => void): void => {
       clearTimeout(timer);
-      socket.off("error", fail).off("close", closed).on("error", () => {});
+      socket
+        .off("error", fail)
+        .off("close", closed)
+        .on("error", () => {});
       settle();
       socket.destroy();
     };

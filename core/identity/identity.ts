@@ -41,14 +41,24 @@ export interface SshCertificateFields {
 /** X.509 subject as Node's `X509Certificate#toLegacyObject().subject` shows it. */
 export type X509Subject = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-const extension = { roles: "roles@platform.dev", traits: "traits@platform.dev", cluster: "cluster@platform.dev", hostRole: "host-role@platform.dev" } as const;
+const extension = {
+  roles: "roles@platform.dev",
+  traits: "traits@platform.dev",
+  cluster: "cluster@platform.dev",
+  hostRole: "host-role@platform.dev",
+} as const;
 
 /** A user certificate must list a principal, or OpenSSH takes it for all of them: this one is no valid login. */
 const noLogins = "-no-login-";
 
 export function toSshCertificate(identity: Identity): SshCertificateFields {
   if (identity.kind === "host") {
-    const names = [identity.id, `${identity.id}.${identity.cluster}`, ...identity.names, ...identity.names.map((name) => `${name}.${identity.cluster}`)];
+    const names = [
+      identity.id,
+      `${identity.id}.${identity.cluster}`,
+      ...identity.names,
+      ...identity.names.map((name) => `${name}.${identity.cluster}`),
+    ];
     return {
       type: "host",
       keyId: identity.id,

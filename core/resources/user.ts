@@ -11,7 +11,10 @@ export const userSchema = z.strictObject({
   metadata: metadataSchema,
   spec: z.strictObject({
     roles: z.array(nameText).min(1).max(64),
-    traits: z.strictObject({ logins: z.array(loginText).max(256).optional() }).catchall(z.array(z.string().max(256)).max(256)).optional(),
+    traits: z
+      .strictObject({ logins: z.array(loginText).max(256).optional() })
+      .catchall(z.array(z.string().max(256)).max(256))
+      .optional(),
   }),
   /** Read only: what the auth service knows. */
   status: z

@@ -37,14 +37,16 @@ export function readFrame(stream: Duplex, options: ReadFrameOptions): Promise<Bu
         if (held.length < 4) continue;
         const length = held.readUInt32BE(0);
         if (length > options.maxLength) {
-          return fail(new PlatformError("invalid", `a ${options.what} of ${length} bytes was announced; ${options.maxLength} are allowed`));
+          fail(new PlatformError("invalid", `a ${options.what} of ${length} bytes was announced; ${options.maxLength} are allowed`));
+          return;
         }
         if (held.length < 4 + length) continue;
         const [body, rest] = [held.subarray(4, 4 + length), held.subarray(4 + length)];
-        return finish(() => {
+        finish(() => {
           if (rest.length > 0) stream.unshift(rest);
           resolve(body);
         });
+        return;
       }
     };
     stream.on("readable", onReadable).on("end", onEnd).on("close", onEnd).on("error", onError);
