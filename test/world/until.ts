@@ -1,0 +1,20 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/**
+ * Asks again until the answer is neither undefined nor false, and gives it. An attempt that throws counts as "not yet".
+ * Throws after `limitMs` with the last reason, named by `what`.
+ */
+export async function until<T>(what: string, ask: () => Promise<T | undefined | false> | T | undefined | false, limitMs = 30_000): Promise<T> {
+  const end = performance.now() + limitMs;
+  let last: unknown;
+  while (performance.now() < end) {
+    try {
+      const answer = await ask();
+      if (answer !== undefined && answer !== false) return answer;
+    } catch (thrown) {
+      last = thrown;
+    }
+    await sleep(50);
+  }
+  throw new Error(`${what}: not within ${limitMs / 1000} s`, { cause: last });
+}
