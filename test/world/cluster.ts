@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePorts } from "./free-port.ts";
-import { oneTimeCode } from "./one-time-code.ts";
+import { currentStep, oneTimeCode } from "./one-time-code.ts";
 import { type Finished, output, program, type RunOptions, run } from "./program.ts";
 import { type Service, startService } from "./service.ts";
 import { until } from "./until.ts";
@@ -223,8 +223,8 @@ async function makeUser(cluster: Cluster, options: UserOptions & { name: string;
   if (token === undefined) throw new Error(`no invite link in: ${invited}`);
   const url = `https://${cluster.proxy}/v1/webapi/users/invite/${token}`;
   const { otpauth_uri: uri } = JSON.parse(await output("curl", ["-ksf", url], { netns })) as { otpauth_uri: string };
-  let used = oneTimeCode(uri);
-  const answer = JSON.stringify({ password, code: used });
+  let used = currentStep();
+  const answer = JSON.stringify({ password, code: oneTimeCode(uri, used) });
   await output("curl", ["-ksf", "-H", "content-type: application/json", "--data-binary", "@-", url], { netns, input: answer });
   const pin = await cluster.pin();
   const user: User = {
@@ -232,16 +232,17 @@ async function makeUser(cluster: Cluster, options: UserOptions & { name: string;
     home,
     password,
     code: async () => {
+      // The service takes the code of the next step too, and each step once.
       used = await until(
         "a fresh one-time code",
         () => {
-          // The service takes a code of the next 30 seconds too.
-          const next = [oneTimeCode(uri), oneTimeCode(uri, Date.now() + 29_000)].find((code) => code !== used && code > "");
-          return next;
+          const now = currentStep();
+          if (now > used) return now;
+          return used === now ? now + 1 : undefined;
         },
-        35_000,
+        65_000,
       );
-      return used;
+      return oneTimeCode(uri, used);
     },
     login: async (...args) =>
       user.tsh(["login", `--proxy=${cluster.proxy}`, `--user=${name}`, `--ca-pin=${pin}`, ...args], { input: `${password}\n${await user.code()}\n` }),
