@@ -1,0 +1,80 @@
+import type { PlatformConfig } from "../core/config/platform-config.ts";
+import { ports } from "../core/config/platform-config.ts";
+import type { HostPort } from "../core/transport/host-port.ts";
+
+export interface ControlConfig {
+  readonly nodename: string;
+  readonly dataDir: string;
+  readonly auth?: AuthConfig | undefined;
+  readonly proxy?: ProxyConfig | undefined;
+}
+
+export interface AuthConfig {
+  readonly dataDir: string;
+  readonly nodename: string;
+  readonly clusterName: string;
+  readonly listen: HostPort;
+  /** Further names for the auth service's certificate. */
+  readonly names: readonly string[];
+  readonly listenerMode: "multiplex" | "separate";
+  readonly defaultSessionTtlSeconds: number;
+}
+
+export interface ProxyConfig {
+  readonly dataDir: string;
+  readonly nodename: string;
+  readonly webListen: HostPort;
+  /** Present: a listener of its own is wanted. */
+  readonly sshListen?: HostPort | undefined;
+  readonly tunnelListen?: HostPort | undefined;
+  readonly publicAddr?: HostPort | undefined;
+  readonly sshPublicAddr?: HostPort | undefined;
+  readonly tunnelPublicAddr?: HostPort | undefined;
+  readonly keypairs: readonly { readonly certFile: string; readonly keyFile: string }[];
+  /** Present: the auth service runs elsewhere; token and caPins are for joining it. */
+  readonly authServer?: HostPort | undefined;
+  readonly token?: string | undefined;
+  readonly caPins: readonly string[];
+}
+
+/** Control's part of a configuration; auth or proxy is left out where its section is off. */
+export function controlConfig(config: PlatformConfig): ControlConfig {
+  const { nodename, data_dir: dataDir } = config.platform;
+  return {
+    nodename,
+    dataDir,
+    ...(config.auth_service.enabled && { auth: authConfig(config) }),
+    ...(config.proxy_service.enabled && { proxy: proxyConfig(config) }),
+  };
+}
+
+function authConfig({ platform, auth_service: auth }: PlatformConfig): AuthConfig {
+  return {
+    dataDir: platform.data_dir,
+    nodename: platform.nodename,
+    clusterName: auth.cluster_name ?? platform.nodename,
+    listen: auth.listen_addr,
+    names: auth.public_addr.map((address) => address.host),
+    listenerMode: auth.proxy_listener_mode,
+    defaultSessionTtlSeconds: auth.authentication.default_session_ttl,
+  };
+}
+
+function proxyConfig({ platform, auth_service: auth, proxy_service: proxy }: PlatformConfig): ProxyConfig {
+  const separate = auth.enabled && auth.proxy_listener_mode === "separate";
+  const own = (port: number): HostPort | undefined => (separate ? { host: proxy.web_listen_addr.host, port } : undefined);
+  return {
+    dataDir: platform.data_dir,
+    nodename: platform.nodename,
+    webListen: proxy.web_listen_addr,
+    sshListen: proxy.listen_addr ?? own(ports.proxySsh),
+    tunnelListen: proxy.tunnel_listen_addr ?? own(ports.tunnel),
+    publicAddr: proxy.public_addr,
+    sshPublicAddr: proxy.ssh_public_addr,
+    tunnelPublicAddr: proxy.tunnel_public_addr,
+    keypairs: proxy.https_keypairs.map((pair) => ({ certFile: pair.cert_file, keyFile: pair.key_file })),
+    authServer: auth.enabled ? undefined : platform.auth_server,
+    token: platform.token,
+    caPins: platform.caPins,
+  };
+}

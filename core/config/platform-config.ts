@@ -1,0 +1,107 @@
+import { isAbsolute } from "node:path";
+import { z } from "zod";
+import { parseDuration } from "../resources/duration.ts";
+import { labelsSchema } from "../resources/metadata.ts";
+import { hostnameText } from "../resources/node.ts";
+import { hostPortText, oneAddress, onOff, orList } from "./setting.ts";
+
+/** Default ports, those of the reference. */
+export const ports = { web: 3080, ssh: 3022, proxySsh: 3023, tunnel: 3024, auth: 3025 } as const;
+
+const absolutePath = z.string().refine(isAbsolute, "must be an absolute path");
+
+const logSchema = z.strictObject({
+  /** `stderr`, `stdout` or the absolute path of a file. */
+  output: z
+    .string()
+    .refine((text) => text === "stderr" || text === "stdout" || isAbsolute(text), "must be stderr, stdout or an absolute path")
+    .default("stderr"),
+  severity: z
+    .string()
+    .transform((text) => text.toLowerCase())
+    .pipe(z.enum(["debug", "info", "warn", "error"], "must be DEBUG, INFO, WARN or ERROR"))
+    .default("info"),
+  format: z.strictObject({ output: z.enum(["text", "json"], "must be text or json").default("text") }).prefault({}),
+});
+
+export const platformSchema = z.strictObject({
+  /** Left out: the host's name. */
+  nodename: hostnameText.optional(),
+  data_dir: absolutePath.default("/var/lib/platform"),
+  pid_file: absolutePath.optional(),
+  /** The token, or the absolute path of a file that holds it. */
+  auth_token: z.string().min(1, "must not be empty").optional(),
+  join_params: z.strictObject({ method: z.literal("token", "must be token"), token_name: z.string().min(1, "must not be empty") }).optional(),
+  /** Each a pin, or the absolute path of a file that holds one. */
+  ca_pin: orList(z.string().min(1, "must not be empty")).optional(),
+  proxy_server: hostPortText(ports.web).optional(),
+  auth_server: hostPortText(ports.auth).optional(),
+  diag_addr: hostPortText(undefined).optional(),
+  log: logSchema.prefault({}),
+});
+
+const sessionTtl = z.string().transform((text, context) => {
+  try {
+    const seconds = parseDuration(text);
+    if (seconds > 0) return seconds;
+  } catch {
+    // The issue below says what is wanted.
+  }
+  context.addIssue({ code: "custom", message: 'must be a duration such as "12h" or "1h30m"' });
+  return z.NEVER;
+});
+
+export const authSchema = z.strictObject({
+  enabled: onOff.default(true),
+  /** Left out: the nodename. It cannot be changed later. */
+  cluster_name: hostnameText.optional(),
+  listen_addr: hostPortText(ports.auth).prefault(`0.0.0.0:${ports.auth}`),
+  public_addr: orList(hostPortText(ports.auth)).default([]),
+  proxy_listener_mode: z.enum(["multiplex", "separate"], "must be multiplex or separate").default("multiplex"),
+  authentication: z
+    .strictObject({
+      type: z.literal("local", "must be local: other sign-on is not supported yet").default("local"),
+      second_factor: z.literal("otp", "must be otp: other second factors are not supported yet").default("otp"),
+      /** Seconds. */
+      default_session_ttl: sessionTtl.prefault("12h"),
+    })
+    .prefault({}),
+});
+
+export const proxySchema = z.strictObject({
+  enabled: onOff.default(true),
+  web_listen_addr: hostPortText(ports.web).prefault(`0.0.0.0:${ports.web}`),
+  listen_addr: hostPortText(ports.proxySsh).optional(),
+  tunnel_listen_addr: hostPortText(ports.tunnel).optional(),
+  public_addr: oneAddress(ports.web).optional(),
+  ssh_public_addr: oneAddress(ports.proxySsh).optional(),
+  tunnel_public_addr: oneAddress(ports.tunnel).optional(),
+  https_keypairs: z.array(z.strictObject({ cert_file: absolutePath, key_file: absolutePath })).default([]),
+});
+
+export const sshSchema = z.strictObject({
+  enabled: onOff.default(true),
+  labels: labelsSchema.default({}),
+  /** Further names that the host's certificate is good for. */
+  public_addr: orList(hostPortText(ports.ssh)).default([]),
+});
+
+/** A section that is left out is off. */
+export const configSchema = z.strictObject({
+  version: z.literal("v3", "must be v3"),
+  platform: platformSchema.prefault({}),
+  auth_service: authSchema.prefault({ enabled: false }),
+  proxy_service: proxySchema.prefault({ enabled: false }),
+  ssh_service: sshSchema.prefault({ enabled: false }),
+});
+
+/** What the configuration file says, checked, with defaults filled in and files of secrets read. */
+export type PlatformConfig = Omit<z.infer<typeof configSchema>, "platform"> & {
+  readonly platform: Omit<z.infer<typeof platformSchema>, "nodename" | "auth_token" | "join_params" | "ca_pin"> & {
+    readonly nodename: string;
+    /** The secret itself, from auth_token or join_params. */
+    readonly token?: string | undefined;
+    /** Each `sha256:` and 64 hex digits. */
+    readonly caPins: readonly string[];
+  };
+};
