@@ -1,0 +1,66 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Change } from "./storage.ts";
+
+/** Changes that a reader may be behind before its watch ends with `limit`. */
+export const maxQueued = 1_024;
+
+/** A bounded queue between a writer that never waits and one reader. */
+export class ChangeQueue implements AsyncIterableIterator<Change> {
+  readonly prefix: string;
+  readonly #onEnd: (queue: ChangeQueue) => void;
+  #held: Change[] = [];
+  #wake: (() => void) | undefined;
+  #ended = false;
+  #failure: PlatformError | undefined;
+
+  constructor(prefix: string, onEnd: (queue: ChangeQueue) => void) {
+    this.prefix = prefix;
+    this.#onEnd = onEnd;
+  }
+
+  push(change: Change): void {
+    if (this.#ended) return;
+    if (this.#held.length >= maxQueued) {
+      this.#held = [];
+      this.#failure = new PlatformError("limit", `a watch of ${this.prefix} fell ${maxQueued} changes behind`, {
+        hint: "read the current state and watch anew",
+      });
+      this.end();
+      return;
+    }
+    this.#held.push(change);
+    this.#wake?.();
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#onEnd(this);
+    this.#wake?.();
+  }
+
+  async next(): Promise<IteratorResult<Change, undefined>> {
+    while (this.#held.length === 0 && !this.#ended) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      this.#wake = undefined;
+    }
+    const value = this.#held.shift();
+    if (value !== undefined) return { value, done: false };
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure !== undefined) throw failure;
+    return { value: undefined, done: true };
+  }
+
+  return(): Promise<IteratorResult<Change, undefined>> {
+    this.#held = [];
+    this.end();
+    return Promise.resolve({ value: undefined, done: true });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}

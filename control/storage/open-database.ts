@@ -1,0 +1,106 @@
+import { chmodSync, closeSync, lstatSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { databaseError, guarded } from "./database-error.ts";
+
+export interface DatabaseOptions {
+  readonly path: string;
+  /** Written into the file: a database of another program is refused. A 32-bit integer. */
+  readonly applicationId: number;
+  /** SQL for each schema version, in order: run once, in one transaction with the new version number. */
+  readonly migrations: readonly string[];
+  /** The file may not grow past this, bytes; default: no limit but the disk. */
+  readonly maxBytes?: number;
+}
+
+const pageSize = 4096;
+/** How long a write waits for another process's write, ms. */
+const busyMs = 5_000;
+
+/**
+ * Opens or makes a private SQLite database (file 0600 in a folder 0700; `-wal` and `-shm` get the file's mode from SQLite).
+ * WAL with synchronous=FULL: a commit that returned is on the disk. Refuses a file that others own or can read, a damaged
+ * one, a foreign one and one of a newer schema; none of them is changed.
+ */
+export function openDatabase(options: DatabaseOptions): DatabaseSync {
+  makePrivate(options.path);
+  return guarded(options.path, () => {
+    const database = new DatabaseSync(options.path, { timeout: busyMs, enableForeignKeyConstraints: true });
+    try {
+      prepare(database, options);
+      return database;
+    } catch (thrown) {
+      database.close();
+      throw databaseError(options.path, thrown);
+    }
+  });
+}
+
+function prepare(database: DatabaseSync, options: DatabaseOptions): void {
+  const { path, migrations } = options;
+  const version = pragma(database, "user_version");
+  const owner = pragma(database, "application_id");
+  const tables = database.prepare("SELECT count(*) AS n FROM sqlite_master").get() as { n: number };
+  if (owner !== options.applicationId && (owner !== 0 || tables.n > 0)) {
+    throw new PlatformError("invalid", `${path} is a database of another program`, { hint: "move it away or choose another data_dir" });
+  }
+  if (version > migrations.length) {
+    throw new PlatformError("unsupported", `${path} was written by a newer version (schema ${version}; this one knows ${migrations.length})`, {
+      hint: "run the newer version, or restore the backup made before the upgrade",
+    });
+  }
+  checkIntegrity(database, path);
+  database.exec("PRAGMA journal_mode=WAL");
+  database.exec("PRAGMA synchronous=FULL");
+  if (options.maxBytes !== undefined) database.exec(`PRAGMA max_page_count=${Math.max(1, Math.floor(options.maxBytes / pageSize))}`);
+  for (let next = version; next < migrations.length; next += 1) {
+    const sql = `BEGIN IMMEDIATE; ${migrations[next]}; PRAGMA user_version=${next + 1}; PRAGMA application_id=${options.applicationId}; COMMIT`;
+    database.exec(sql);
+  }
+}
+
+function checkIntegrity(database: DatabaseSync, path: string): void {
+  const rows = database.prepare("PRAGMA quick_check(1)").all() as { quick_check: string }[];
+  const verdict = rows[0]?.quick_check ?? "no answer";
+  if (verdict !== "ok") throw new PlatformError("unavailable", `the database ${path} is damaged: ${verdict}`, { hint: damagedHint });
+}
+
+const damagedHint = "nothing was changed; restore the file from a backup";
+
+function pragma(database: DatabaseSync, name: string): number {
+  return Number(Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] ?? 0);
+}
+
+function makePrivate(path: string): void {
+  const folder = dirname(path);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    refuseForeign(folder, 0o077);
+    closeSync(openSync(path, "ax", 0o600));
+    chmodSync(path, 0o600);
+  } catch (thrown) {
+    if (thrown instanceof PlatformError) throw thrown;
+    if ((thrown as NodeJS.ErrnoException).code === "EEXIST") {
+      refuseForeign(path, 0o077);
+      for (const beside of [`${path}-wal`, `${path}-shm`]) refuseForeign(beside, 0o077);
+      return;
+    }
+    throw databaseError(path, thrown);
+  }
+}
+
+function refuseForeign(path: string, forbidden: number): void {
+  const facts = lstatSync(path, { throwIfNoEntry: false });
+  if (facts === undefined) return;
+  const refuse = (why: string, hint: string): never => {
+    throw new PlatformError("denied", `${path} ${why}`, { hint });
+  };
+  const me = process.getuid?.();
+  if (facts.isSymbolicLink()) refuse("is a symbolic link", "put the real file or folder there");
+  if (me !== undefined && facts.uid !== me)
+    refuse(`belongs to user ${facts.uid}, this program runs as ${me}`, `if that is right: chown -R ${me} ${path}`);
+  if ((facts.mode & forbidden) !== 0) {
+    refuse(`can be read by others (mode ${(facts.mode & 0o777).toString(8)})`, `it holds private keys; if nobody copied them: chmod go= ${path}`);
+  }
+}

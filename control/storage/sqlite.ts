@@ -1,0 +1,183 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { ChangeQueue } from "./change-queue.ts";
+import { guarded } from "./database-error.ts";
+import { openDatabase } from "./open-database.ts";
+import type { Change, Entry, Expectation, ListOptions, Put, Storage, Write } from "./storage.ts";
+
+export interface SqliteOptions {
+  readonly path: string;
+  readonly now?: () => Date;
+  /** The file may not grow past this, bytes. */
+  readonly maxBytes?: number;
+}
+
+const schema = `
+CREATE TABLE entries (key TEXT PRIMARY KEY, value TEXT NOT NULL, revision INTEGER NOT NULL, expires INTEGER) WITHOUT ROWID, STRICT;
+CREATE INDEX entries_expires ON entries (expires) WHERE expires IS NOT NULL;
+CREATE TABLE counter (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL) STRICT;
+INSERT INTO counter VALUES (1, 0)`;
+
+const maxKey = 512;
+const maxValue = 1_000_000;
+
+interface Row {
+  readonly key: string;
+  readonly value: string;
+  readonly revision: number;
+  readonly expires: number | null;
+}
+
+/** The embedded engine: one file, one process. Throws PlatformError as `openDatabase` does. */
+export function openSqlite(options: SqliteOptions): Storage {
+  const database = openDatabase({
+    path: options.path,
+    applicationId: 0x504c4154,
+    migrations: [schema],
+    ...(options.maxBytes !== undefined && { maxBytes: options.maxBytes }),
+  });
+  return new SqliteStorage(database, options.path, options.now ?? (() => new Date()));
+}
+
+class SqliteStorage implements Storage {
+  readonly #database: DatabaseSync;
+  readonly #path: string;
+  readonly #now: () => Date;
+  readonly #queues = new Set<ChangeQueue>();
+  readonly #sql: Readonly<Record<"get" | "list" | "put" | "delete" | "next" | "expired", StatementSync>>;
+
+  constructor(database: DatabaseSync, path: string, now: () => Date) {
+    this.#database = database;
+    this.#path = path;
+    this.#now = now;
+    this.#sql = {
+      get: database.prepare("SELECT * FROM entries WHERE key = ? AND (expires IS NULL OR expires > ?)"),
+      list: database.prepare(
+        "SELECT * FROM entries WHERE key >= ? AND key < ? AND key > ? AND (expires IS NULL OR expires > ?) ORDER BY key LIMIT ?",
+      ),
+      put: database.prepare("INSERT OR REPLACE INTO entries (key, value, revision, expires) VALUES (?, ?, ?, ?)"),
+      delete: database.prepare("DELETE FROM entries WHERE key = ?"),
+      next: database.prepare("UPDATE counter SET revision = revision + 1 RETURNING revision"),
+      expired: database.prepare("DELETE FROM entries WHERE expires <= ? RETURNING key"),
+    };
+  }
+
+  async get(key: string): Promise<Entry | undefined> {
+    return this.#work(() => this.#find(key));
+  }
+
+  async list(prefix: string, options: ListOptions = {}): Promise<readonly Entry[]> {
+    return this.#work(() => {
+      const rows = this.#sql.list.all(prefix, endOfPrefix(prefix), options.after ?? "", this.#now().getTime(), options.limit ?? -1);
+      return (rows as unknown as Row[]).map(entryOf);
+    });
+  }
+
+  async put(write: Put): Promise<Entry> {
+    const [entry] = await this.batch([write]);
+    return entry as Entry;
+  }
+
+  async delete(key: string, expect?: Expectation): Promise<boolean> {
+    return this.#work(() => this.#commit([{ key, expect }]).some((change) => change.kind === "delete" && change.key === key));
+  }
+
+  async batch(writes: readonly Write[]): Promise<readonly Entry[]> {
+    return this.#work(() => this.#commit(writes).flatMap((change) => (change.kind === "put" ? [change.entry] : [])));
+  }
+
+  watch(prefix: string, signal: AbortSignal): AsyncIterable<Change> {
+    const onAbort = (): void => queue.end();
+    const queue = new ChangeQueue(prefix, (ended) => {
+      this.#queues.delete(ended);
+      signal.removeEventListener("abort", onAbort);
+    });
+    this.#queues.add(queue);
+    signal.addEventListener("abort", onAbort);
+    if (signal.aborted || !this.#database.isOpen) queue.end();
+    return queue;
+  }
+
+  async close(): Promise<void> {
+    for (const queue of [...this.#queues]) queue.end();
+    if (this.#database.isOpen) this.#database.close();
+  }
+
+  #work<T>(work: () => T): T {
+    if (!this.#database.isOpen) throw new PlatformError("unavailable", "the storage is closed");
+    return guarded(this.#path, work);
+  }
+
+  #find(key: string): Entry | undefined {
+    const row = this.#sql.get.get(key, this.#now().getTime()) as unknown as Row | undefined;
+    return row === undefined ? undefined : entryOf(row);
+  }
+
+  /** One transaction. Changes are told to watchers only after the commit. */
+  #commit(writes: readonly Write[]): readonly Change[] {
+    checkWrites(writes);
+    const changes: Change[] = [];
+    this.#database.exec("BEGIN IMMEDIATE");
+    try {
+      for (const { key } of this.#sql.expired.all(this.#now().getTime()) as unknown as Row[]) changes.push({ kind: "delete", key });
+      for (const write of writes) changes.push(...this.#apply(write));
+      this.#database.exec("COMMIT");
+    } catch (thrown) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      throw thrown;
+    }
+    for (const queue of [...this.#queues]) {
+      for (const change of changes) if (keyOf(change).startsWith(queue.prefix)) queue.push(change);
+    }
+    const written = new Set(writes.map((write) => write.key));
+    return changes.filter((change) => written.has(keyOf(change)));
+  }
+
+  #apply(write: Write): readonly Change[] {
+    const stored = this.#find(write.key);
+    checkExpectation(write, stored);
+    if (write.value === undefined) {
+      if (stored === undefined) return [];
+      this.#sql.delete.run(write.key);
+      return [{ kind: "delete", key: write.key }];
+    }
+    const { revision } = this.#sql.next.get() as { revision: number };
+    this.#sql.put.run(write.key, write.value, revision, write.expires?.getTime() ?? null);
+    return [{ kind: "put", entry: { key: write.key, value: write.value, revision: String(revision), expires: write.expires } }];
+  }
+}
+
+function checkWrites(writes: readonly Write[]): void {
+  for (const { key, value } of writes) {
+    if (!/^\/[\x21-\x7e]+$/.test(key) || key.length > maxKey)
+      throw new PlatformError("invalid", `not a storage key: ${JSON.stringify(key.slice(0, 100))}`);
+    if (value !== undefined && value.length > maxValue)
+      throw new PlatformError("limit", `${key}: ${value.length} characters; ${maxValue} are allowed`);
+  }
+  if (new Set(writes.map(({ key }) => key)).size !== writes.length) throw new PlatformError("invalid", "a batch names a key twice");
+}
+
+function checkExpectation({ key, expect }: Write, stored: Entry | undefined): void {
+  if (expect === undefined) return;
+  if (expect === "absent") {
+    if (stored !== undefined) throw new PlatformError("already_exists", `${key} exists already`);
+    return;
+  }
+  if (stored === undefined) throw new PlatformError(expect === "present" ? "not_found" : "conflict", `${key} does not exist`);
+  if (expect !== "present" && expect.revision !== stored.revision) {
+    throw new PlatformError("conflict", `${key} was changed by somebody else (revision ${stored.revision}, expected ${expect.revision})`);
+  }
+}
+
+/** First key after all keys with this prefix. Keys are ASCII, so one character more is one byte more. */
+function endOfPrefix(prefix: string): string {
+  return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
+}
+
+function keyOf(change: Change): string {
+  return change.kind === "put" ? change.entry.key : change.key;
+}
+
+function entryOf(row: Row): Entry {
+  return { key: row.key, value: row.value, revision: String(row.revision), expires: row.expires === null ? undefined : new Date(row.expires) };
+}

@@ -1,0 +1,161 @@
+import { z } from "zod";
+import { PlatformError } from "../errors/platform-error.ts";
+
+/** Audit events: one JSON object each. Unknown fields are refused, so that nothing secret rides along unseen. */
+const short = z.string().max(256);
+const text = z.string().max(2000);
+
+/** Longest command kept in an event, characters; the source cuts with `clipCommand`. */
+export const maxAuditCommand = 16_384;
+/** Longest event, bytes of JSON. */
+export const maxAuditEvent = 65_536;
+
+const common = {
+  code: short,
+  /** When it happened, RFC 3339 with milliseconds. */
+  time: z.iso.datetime({ offset: true }),
+  /** One event has one uid, however often it is sent. */
+  uid: z.uuid(),
+  cluster_name: short,
+  "addr.remote": short.optional(),
+};
+const outcome = { success: z.boolean(), error: text.optional() };
+const server = { server_id: short, server_name: short };
+/** `user` is who did it; for resources the acting user or host, and `name` is what was changed. */
+const change = { user: short, name: short };
+const session = { ...server, user: short, login: short, sid: short };
+
+/** `z.strictObject` for every event, with `event` as the discriminator. */
+const auditEventSchema = z.discriminatedUnion("event", [
+  z.strictObject({ event: z.literal("user.login"), ...common, ...outcome, user: short }),
+  z.strictObject({ event: z.literal("user.locked"), ...common, user: short, locked_until: short }),
+  z.strictObject({ event: z.literal("user.create"), ...common, ...change, roles: z.array(short) }),
+  z.strictObject({ event: z.literal("user.update"), ...common, ...change, roles: z.array(short) }),
+  z.strictObject({ event: z.literal("user.delete"), ...common, ...change }),
+  z.strictObject({ event: z.literal("invite.create"), ...common, ...change, expires: short }),
+  z.strictObject({ event: z.literal("invite.accepted"), ...common, user: short }),
+  z.strictObject({ event: z.literal("invite.refused"), ...common, user: short.optional(), error: text }),
+  z.strictObject({
+    event: z.literal("instance.join"),
+    ...common,
+    ...outcome,
+    role: short,
+    server_id: short.optional(),
+    server_name: short,
+    /** Public id of the token, never its secret. */
+    token: short.optional(),
+  }),
+  z.strictObject({ event: z.literal("instance.renew"), ...common, ...outcome, server_id: short, server_name: short, role: short }),
+  z.strictObject({ event: z.literal("join_token.create"), ...common, ...change, roles: z.array(short), expires: short.optional() }),
+  z.strictObject({ event: z.literal("join_token.update"), ...common, ...change }),
+  z.strictObject({ event: z.literal("join_token.delete"), ...common, ...change }),
+  z.strictObject({ event: z.literal("role.created"), ...common, ...change }),
+  z.strictObject({ event: z.literal("role.updated"), ...common, ...change }),
+  z.strictObject({ event: z.literal("role.deleted"), ...common, ...change }),
+  z.strictObject({ event: z.literal("node.updated"), ...common, ...change }),
+  z.strictObject({ event: z.literal("node.deleted"), ...common, ...change }),
+  z.strictObject({ event: z.literal("session.start"), ...common, ...session, interactive: z.boolean() }),
+  z.strictObject({
+    event: z.literal("session.end"),
+    ...common,
+    ...session,
+    session_start: z.iso.datetime({ offset: true }).optional(),
+    exit_code: z.int().optional(),
+    reason: text.optional(),
+  }),
+  z.strictObject({
+    event: z.literal("exec"),
+    ...common,
+    ...session,
+    command: z.string().max(maxAuditCommand),
+    exit_code: z.int().optional(),
+    error: text.optional(),
+  }),
+  /** A host or proxy refused a person: unknown authority, expired certificate, login not listed, denied label. */
+  z.strictObject({
+    event: z.literal("auth"),
+    ...common,
+    error: text,
+    user: short.optional(),
+    login: short.optional(),
+    server_id: short.optional(),
+    server_name: short.optional(),
+    sid: short.optional(),
+  }),
+  /** A client certificate that was presented to the auth service and refused. */
+  z.strictObject({ event: z.literal("cert.refused"), ...common, error: text, user: short.optional() }),
+  /** A call to the auth service's API that the caller's roles do not allow. */
+  z.strictObject({ event: z.literal("access.denied"), ...common, error: text, user: short, method: short }),
+]);
+export type AuditEvent = z.infer<typeof auditEventSchema>;
+export type AuditEventName = AuditEvent["event"];
+type WithoutOrigin<T> = T extends unknown ? Omit<T, "code" | "time" | "uid" | "cluster_name"> : never;
+/** What the source says; `makeAuditEvent` adds code, time, uid and cluster. */
+export type AuditFacts = WithoutOrigin<AuditEvent>;
+
+const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string]>> = {
+  "user.login": ["T1000I", "T1000W"],
+  "user.create": ["T1002I", "T1002I"],
+  "user.update": ["T1003I", "T1003I"],
+  "user.delete": ["T1004I", "T1004I"],
+  "user.locked": ["T1010W", "T1010W"],
+  "session.start": ["T2000I", "T2000I"],
+  "session.end": ["T2004I", "T2004I"],
+  exec: ["T3002I", "T3002E"],
+  auth: ["T3007W", "T3007W"],
+  "invite.create": ["T6000I", "T6000I"],
+  "invite.accepted": ["T6001I", "T6001I"],
+  "invite.refused": ["T6001W", "T6001W"],
+  "join_token.create": ["T8000I", "T8000I"],
+  "join_token.delete": ["T8001I", "T8001I"],
+  "join_token.update": ["T8002I", "T8002I"],
+  "role.created": ["T9000I", "T9000I"],
+  "role.deleted": ["T9001I", "T9001I"],
+  "role.updated": ["T9002I", "T9002I"],
+  "instance.join": ["TJ002I", "TJ002W"],
+  "instance.renew": ["TJ003I", "TJ003W"],
+  "node.updated": ["TN001I", "TN001I"],
+  "node.deleted": ["TN002I", "TN002I"],
+  "cert.refused": ["TC001W", "TC001W"],
+  "access.denied": ["TA001W", "TA001W"],
+};
+
+export interface AuditOrigin {
+  readonly clusterName: string;
+  readonly now: Date;
+  /** A fresh UUID: `randomUUID()`. */
+  readonly uid: string;
+}
+
+/** Throws PlatformError `invalid` when a fact does not fit its field. */
+export function makeAuditEvent(facts: AuditFacts, origin: AuditOrigin): AuditEvent {
+  const bad = ("success" in facts && !facts.success) || (facts.event === "exec" && facts.error !== undefined);
+  const code = codes[facts.event][bad ? 1 : 0];
+  return checkAuditEvent({ ...facts, code, time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName });
+}
+
+/** One line as it came from a peer. Throws PlatformError `invalid`. */
+export function parseAuditEvent(json: string): AuditEvent {
+  const bytes = Buffer.byteLength(json);
+  if (bytes > maxAuditEvent) throw new PlatformError("invalid", `an audit event of ${bytes} bytes; ${maxAuditEvent} are allowed`);
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (cause) {
+    throw new PlatformError("invalid", "an audit event is not JSON", { cause });
+  }
+  return checkAuditEvent(value);
+}
+
+/** Cuts a command for an event and marks the cut. */
+export function clipCommand(command: string): string {
+  const mark = "… (cut)";
+  return command.length <= maxAuditCommand ? command : command.slice(0, maxAuditCommand - mark.length) + mark;
+}
+
+function checkAuditEvent(value: unknown): AuditEvent {
+  const parsed = auditEventSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new PlatformError("invalid", `an audit event is malformed at ${issue?.path.join(".") || "event"}: ${issue?.message ?? ""}`);
+}
