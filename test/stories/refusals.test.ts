@@ -1,0 +1,135 @@
+import { createHash, randomBytes } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import { run } from "../world/program.ts";
+import { until } from "../world/until.ts";
+
+/** What must be refused, by the real programs: each with a clear message for who asked, and in the audit log. */
+describe("refusals", () => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+    await cluster.agent({ name: "web-1", labels: { env: "prod" } });
+  });
+  afterAll(async () => {
+    await cluster?.[Symbol.asyncDispose]();
+  });
+
+  /** The audit events that a search finds, once there is one. */
+  const audited = (event: string, wanted: (event: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> =>
+    until(`audit event ${event}`, async () => {
+      const lines = (await cluster.admin("audit", "ls", "--format=json", `--event=${event}`)).trim().split("\n");
+      return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Record<string, unknown>).find(wanted);
+    });
+
+  const refusedAgent = async (name: string, options: { token?: string; pin?: string }): Promise<string> => {
+    const agent = await cluster.agent({ name, noWait: true, ...options });
+    await until("the agent gives up", () => agent.service.exited);
+    return agent.service.printed();
+  };
+
+  test("an agent with a wrong CA pin sends no token and says what to compare", async () => {
+    const pin = `sha256:${createHash("sha256").update("another").digest("hex")}`;
+    const token = await cluster.token();
+    const printed = await refusedAgent("wrong-pin", { pin, token });
+    expect(printed).toMatch(/does not match the CA pin/);
+    expect(printed).toMatch(/tctl status/);
+    expect(printed).not.toContain(token);
+  });
+
+  test("an agent with a token of another cluster is refused, and audited", async () => {
+    const token = randomBytes(16).toString("hex");
+    const printed = await refusedAgent("foreign-token", { token });
+    expect(printed).toMatch(/token/);
+    expect(printed).not.toContain(token);
+    await audited("instance.join", (event) => event["success"] === false);
+  });
+
+  test("a token for one host is used up by the first", async () => {
+    const token = await cluster.token("--uses=1");
+    const first = await cluster.agent({ name: "only-one", token });
+    await first.service.stop();
+    expect(await refusedAgent("one-too-many", { token })).toMatch(/token/);
+  });
+
+  test("an expired token is refused", async () => {
+    const token = await cluster.token("--ttl=1s");
+    await until("the token has expired", async () => !(await cluster.admin("tokens", "ls", "--format=json")).includes("1s") && expiredAt + 1500 < Date.now());
+    expect(await refusedAgent("too-late", { token })).toMatch(/token/);
+  });
+  const expiredAt = Date.now();
+
+  test("a token for nodes makes no proxy", async () => {
+    const token = await cluster.token();
+    const listed = JSON.parse(await cluster.admin("tokens", "ls", "--format=json")) as unknown[];
+    expect(JSON.stringify(listed)).not.toContain(token);
+  });
+
+  test("a login that no role lists is refused at the door, with the reason, and audited", async () => {
+    const user = await cluster.user("bob", { logins: "nobody" });
+    const done = await user.tsh(["ssh", "root@web-1", "id"]);
+    expect(done.status).toBe(4);
+    expect(done.stderr).toMatch(/bob may not log in as root/);
+    await audited("auth", (event) => JSON.stringify(event).includes("bob"));
+  });
+
+  test("a denied label is refused although another role allows everything", async () => {
+    const role = { kind: "role", version: "v7", metadata: { name: "no-prod" }, spec: { deny: { node_labels: { env: "prod" } } } };
+    const made = await cluster.tctl(["create", "-"], { input: JSON.stringify(role) });
+    expect(made.stderr + made.stdout).toMatch(/no-prod/);
+    const user = await cluster.user("carol", { roles: "access,no-prod" });
+    expect((await user.tsh(["ls", "--format=json"])).stdout).not.toContain("web-1");
+    const done = await user.tsh(["ssh", "root@web-1", "id"]);
+    expect(done.status).not.toBe(0);
+    expect(done.stderr).toMatch(/no-prod|denies|not found/);
+  });
+
+  test("an invite works once", async () => {
+    const invited = await cluster.admin("users", "add", "dave", "--roles=access", "--logins=root");
+    const token = /\/web\/invite\/([0-9a-f]+)/.exec(invited)?.[1] as string;
+    await cluster.admin("users", "reset", "dave");
+    const replayed = await run("curl", ["-ks", `https://${cluster.proxy}/v1/webapi/users/invite/${token}`]);
+    expect(replayed.stdout).toMatch(/invite/);
+    expect(replayed.stdout).toMatch(/error/);
+  });
+
+  test("five wrong codes lock the user for half an hour, the right code does not help then", async () => {
+    const user = await cluster.user("eve", { noLogin: true });
+    const pin = await cluster.pin();
+    const guess = (code: string) =>
+      user.tsh(["login", `--proxy=${cluster.proxy}`, "--user=eve", `--ca-pin=${pin}`], { input: `${user.password}\n${code}\n` });
+    const right = await user.code();
+    const wrong = String((Number(right) + 1) % 1_000_000).padStart(6, "0");
+    for (let round = 0; round < 5; round += 1) expect((await guess(wrong)).status).toBe(3);
+    const locked = await guess(await user.code());
+    expect(locked.status).not.toBe(0);
+    expect(locked.stderr).toMatch(/locked/);
+    await audited("user.login", (event) => event["user"] === "eve" && event["success"] === false);
+  }, 120_000);
+
+  test("no secret of any of this is in the audit log or in control's log", async () => {
+    const user = await cluster.user("frank");
+    const token = await cluster.token();
+    const events = await cluster.admin("audit", "ls", "--format=json");
+    for (const text of [events, cluster.control.printed()]) {
+      expect(text).not.toContain(user.password);
+      expect(text).not.toContain(token);
+      expect(text).not.toMatch(/PRIVATE KEY/);
+    }
+  });
+
+  test("nothing under a data folder or a profile can be read by others", async () => {
+    const found = await run("find", [cluster.dir, "-type", "f", "-perm", "/077", "-path", "*/control/*"]);
+    expect(found.stdout.trim()).toBe("");
+    const homes = (await readdir(cluster.dir)).filter((name) => name.startsWith("home-"));
+    for (const home of homes) {
+      const keys = await run("grep", ["-rlE", "PRIVATE KEY", join(cluster.dir, home)]);
+      for (const key of keys.stdout.split("\n").filter((line) => line !== "")) {
+        expect((await run("stat", ["-c", "%a", key])).stdout.trim()).toBe("600");
+        expect((await readFile(key, "utf8")).length).toBeGreaterThan(0);
+      }
+    }
+  });
+});
