@@ -38,7 +38,7 @@ export function oneAddress(defaultPort: number) {
   return orList(hostPortText(defaultPort)).transform((addresses, context): HostPort => {
     const [first] = addresses;
     if (first !== undefined && addresses.length === 1) return first;
-    const why = "only one is supported: clients would be sent to the first of several, which they may be unable to reach";
+    const why = "must be one address: clients would be sent to the first of several, which they may be unable to reach";
     context.addIssue({ code: "custom", message: addresses.length === 0 ? "must not be an empty list" : why });
     return z.NEVER;
   });

@@ -1,0 +1,51 @@
+/** A rule between sections that is broken, and the key whose line shows it. */
+export interface BrokenRule {
+  readonly path: readonly string[];
+  readonly text: string;
+}
+
+/** The rules that no single section can check, on the file as it was written (so that they are reported beside other problems). */
+export function brokenRules(file: unknown): readonly BrokenRule[] {
+  const has = (...path: string[]): boolean => valueAt(file, path) !== undefined;
+  const runs = (section: string): boolean => has(section) && !isOff(valueAt(file, [section, "enabled"]));
+  const [auth, proxy, ssh] = [runs("auth_service"), runs("proxy_service"), runs("ssh_service")];
+  const rules: readonly [broken: boolean, path: string, text: string][] = [
+    [
+      has("platform", "proxy_server") && has("platform", "auth_server"),
+      "platform.auth_server",
+      "proxy_server and auth_server cannot both be set; keep proxy_server on an agent, auth_server on a proxy",
+    ],
+    [
+      has("platform", "auth_token") && has("platform", "join_params"),
+      "platform.join_params",
+      "auth_token and join_params cannot both be set; keep one of them",
+    ],
+    [auth && has("platform", "auth_server"), "platform.auth_server", "auth_service runs here, so platform.auth_server must not be set; remove it"],
+    [
+      proxy && !auth && !has("platform", "auth_server"),
+      "proxy_service",
+      "without auth_service here the proxy needs platform.auth_server; set it to the auth service's host:port",
+    ],
+    [
+      ssh && !proxy && !has("platform", "proxy_server"),
+      "ssh_service",
+      "the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port",
+    ],
+    [!auth && !proxy && !ssh, "", "nothing to run: enable auth_service, proxy_service or ssh_service"],
+  ];
+  return rules.flatMap(([broken, path, text]) => (broken ? [{ path: path === "" ? [] : path.split("."), text }] : []));
+}
+
+/** The value at a path of own properties; undefined where there is none. */
+export function valueAt(file: unknown, path: readonly PropertyKey[]): unknown {
+  let value = file;
+  for (const key of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = (value as Readonly<Record<PropertyKey, unknown>>)[key];
+  }
+  return value;
+}
+
+function isOff(value: unknown): boolean {
+  return value === false || (typeof value === "string" && ["no", "off", "false"].includes(value.toLowerCase()));
+}

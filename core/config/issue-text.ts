@@ -1,0 +1,68 @@
+import type { z } from "zod";
+import { nearestName } from "./nearest-name.ts";
+import { referenceKeys } from "./reference-keys.ts";
+
+/** What an unknown key deserves to be told, at the section `path`, whose known keys are given. */
+export function unknownKeyText(path: string, key: string, known: readonly string[]): string {
+  const full = path === "" ? key : `${path}.${key}`;
+  if (referenceKeys[path]?.includes(key)) return `${full} is not supported yet; remove it`;
+  const near = nearestName(key, known);
+  const shown = JSON.stringify(key.slice(0, 64)).slice(1, -1);
+  const name = path === "" ? shown : `${path}.${shown}`;
+  if (near !== undefined) return `${name} is not a known key; did you mean ${near}?`;
+  return `${name} is not a known key; the keys here are ${known.join(", ")}`;
+}
+
+/** What is wrong with a value, as "must …" after the key's full name. */
+export function valueText(issue: z.core.$ZodIssue, value: unknown): string {
+  const path = issue.path.map(String).join(".");
+  if (issue.code !== "invalid_type") return `${path} ${issue.message}`;
+  if (value === undefined && !path.includes(".")) return `${path} is missing`;
+  if (value === undefined) return `${path} is missing; add it`;
+  const quoted = issue.expected === "string" && typeof value === "number" ? "; put it in quotes" : "";
+  if (value === null) return `${path} is empty; give it a value or remove the line`;
+  return `${path} must be ${kinds[issue.expected] ?? issue.expected}, not ${kindOf(value)}${quoted}`;
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  string: "text",
+  number: "a number",
+  boolean: "yes or no",
+  object: "a section of keys",
+  record: "a section of keys",
+  array: "a list",
+};
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  return kinds[typeof value] ?? typeof value;
+}
+
+/** The keys that a schema knows at a path. */
+export function keysAt(schema: unknown, path: readonly PropertyKey[]): readonly string[] {
+  const object = unwrap(schema);
+  const [head, ...rest] = path;
+  if (head === undefined) return object?.shape === undefined ? [] : Object.keys(object.shape);
+  if (object?.shape !== undefined) return keysAt(object.shape[String(head)], rest);
+  return object?.element === undefined ? [] : keysAt(object.element, rest);
+}
+
+interface Def {
+  readonly type?: string;
+  readonly innerType?: unknown;
+  readonly in?: unknown;
+  readonly out?: unknown;
+  readonly shape?: Readonly<Record<string, unknown>>;
+  readonly element?: unknown;
+}
+
+/** Looks through optional, default and pipe to the object or array inside. */
+function unwrap(schema: unknown): Def | undefined {
+  let def = (schema as { def?: Def } | undefined)?.def;
+  for (let depth = 0; depth < 8 && def !== undefined; depth++) {
+    if (def.type === "pipe") def = (def.out as { def?: Def }).def;
+    else if (def.innerType !== undefined) def = (def.innerType as { def?: Def }).def;
+    else return def;
+  }
+  return def;
+}

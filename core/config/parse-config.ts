@@ -1,0 +1,88 @@
+import { type Document, isMap, isScalar, LineCounter, parseDocument, type YAMLError } from "yaml";
+import type { z } from "zod";
+import { brokenRules, valueAt } from "./cross-rules.ts";
+import { keysAt, unknownKeyText, valueText } from "./issue-text.ts";
+import { configSchema } from "./platform-config.ts";
+import type { Problem } from "./problem.ts";
+
+export type FileSections = z.infer<typeof configSchema>;
+
+export interface ParsedConfig {
+  /** Present when there are no problems. */
+  readonly sections?: FileSections;
+  readonly problems: readonly Problem[];
+  /** Line of a key, or of the nearest one above it. */
+  readonly lineOf: (path: readonly PropertyKey[]) => number | undefined;
+}
+
+/** Checks the text of a configuration file and finds all its problems. Pure; never throws. */
+export function parseConfig(text: string): ParsedConfig {
+  const lines = new LineCounter();
+  const broken = (why: string): ParsedConfig => ({ problems: [{ text: why }], lineOf: () => undefined });
+  let document: Document.Parsed;
+  let file: unknown;
+  try {
+    document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: "silent", stringKeys: true });
+    const faults = [...document.errors, ...document.warnings];
+    if (faults.length > 0) return { problems: faults.map((fault) => yamlProblem(fault, lines)), lineOf: () => undefined };
+    // No aliases: they have no use here, and nested ones grow without bound.
+    file = document.toJS({ maxAliasCount: 0 });
+  } catch (thrown) {
+    return broken(thrown instanceof ReferenceError ? "anchors and aliases are not supported; write the value out" : "is not readable as YAML");
+  }
+  if (!isMap(document.contents)) return broken("must hold the sections platform, auth_service, proxy_service or ssh_service");
+  const lineOf = (path: readonly PropertyKey[]): number | undefined => keyLine(document, lines, path);
+  return checked(file, lineOf);
+}
+
+function checked(file: unknown, lineOf: ParsedConfig["lineOf"]): ParsedConfig {
+  const result = configSchema.safeParse(file);
+  const problems = (result.error?.issues ?? []).flatMap((issue) => issueProblems(issue, file, lineOf));
+  const rules = brokenRules(file).map(({ path, text }) => problem(lineOf(path), text));
+  const all = [...problems, ...rules];
+  return all.length === 0 && result.success ? { sections: result.data, problems: [], lineOf } : { problems: all, lineOf };
+}
+
+function issueProblems(issue: z.core.$ZodIssue, file: unknown, lineOf: ParsedConfig["lineOf"]): readonly Problem[] {
+  if (issue.code === "unrecognized_keys") {
+    const known = keysAt(configSchema, issue.path);
+    const section = issue.path.map(String).join(".");
+    return issue.keys.map((key) => problem(lineOf([...issue.path, key]), unknownKeyText(section, key, known)));
+  }
+  if (issue.path[0] === "version" && valueAt(file, ["version"]) === undefined)
+    return [{ line: 1, text: "version is missing; add the line version: v3" }];
+  return [problem(lineOf(issue.path), valueText(issue, valueAt(file, issue.path)))];
+}
+
+function problem(line: number | undefined, text: string): Problem {
+  return line === undefined ? { text } : { line, text };
+}
+
+/** The parser's own texts, where ours can say better what to do. */
+const yamlTexts: Readonly<Record<string, string>> = {
+  DUPLICATE_KEY: "this key is there twice; remove one of them",
+  TAB_AS_INDENT: "indented with a tab; use spaces",
+  MULTIPLE_DOCS: "a second document begins here; a configuration file is one document",
+};
+
+function yamlProblem(fault: YAMLError, lines: LineCounter): Problem {
+  return { line: lines.linePos(fault.pos[0]).line, text: yamlTexts[fault.code] ?? `not YAML: ${fault.message.slice(0, 200)}` };
+}
+
+/** The line of the deepest key of the path that is in the document. */
+function keyLine(document: Document.Parsed, lines: LineCounter, path: readonly PropertyKey[]): number | undefined {
+  let node: unknown = document.contents;
+  let offset: number | undefined;
+  for (const step of path) {
+    if (isMap(node)) {
+      const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === String(step));
+      if (pair === undefined) break;
+      offset = (pair.key as { range?: [number, number, number] }).range?.[0] ?? offset;
+      node = pair.value;
+    } else if (typeof node === "object" && node !== null && "items" in node && Array.isArray(node.items)) {
+      node = node.items[Number(step)];
+      offset = (node as { range?: [number, number, number] } | undefined)?.range?.[0] ?? offset;
+    } else break;
+  }
+  return offset === undefined ? undefined : lines.linePos(offset).line;
+}
