@@ -1,0 +1,100 @@
+import { exitCodes } from "../core/errors/exit-code.ts";
+import { PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
+import type { CliIo, Output } from "./io.ts";
+import { printable } from "./printable.ts";
+
+/*
+ * The rules of our terminal output. This file is the only one that prints.
+ *  - Results go to standard output, everything else (notes, questions, warnings, errors) to standard error.
+ *  - Handlers return a Result; text is for people and may change, json and yaml are for programs and stay as they are.
+ *  - An error is one sentence after "ERROR:", then what to do about it. No stack, no code, no capital letters shouting.
+ *  - Colour only on a terminal without NO_COLOR and with a TERM other than dumb; never in results.
+ *  - A reader that went away (EPIPE) ends the output without a word.
+ */
+
+export const formats = ["text", "json", "yaml"] as const;
+export type Format = (typeof formats)[number];
+
+export interface Result {
+  /** What json and yaml print. */
+  readonly data: unknown;
+  /** For people, without the last newline; empty prints nothing. */
+  readonly text: string;
+  /** Lines for people on standard error, whatever the format. */
+  readonly notes?: readonly string[];
+  /** `data` is an array: json prints one compact line for each, yaml one document for each. */
+  readonly many?: boolean;
+  /** Exit status, when it is not 0. */
+  readonly status?: number;
+}
+
+/** A result that is only text: nothing to put into json but the text itself. */
+export function textResult(text: string, notes: readonly string[] = []): Result {
+  return { data: { message: text }, text, notes };
+}
+
+export async function writeResult(io: CliIo, result: Result, format: Format = "text"): Promise<void> {
+  for (const note of result.notes ?? []) writeNote(io, note);
+  const text = format === "text" ? result.text : format === "json" ? toJson(result) : await toYaml(result);
+  if (text !== "") await write(io.stdout, text.endsWith("\n") ? text : `${text}\n`);
+}
+
+/** One line for people, on standard error. */
+export function writeNote(io: CliIo, line: string): void {
+  io.stderr.write(`${printable(line)}\n`);
+}
+
+export function writeWarning(io: CliIo, line: string): void {
+  io.stderr.write(`${paint(io, "33", "WARNING:")} ${printable(line)}\n`);
+}
+
+/** Says what went wrong and what to do; returns the exit status for it. */
+export function writeError(io: CliIo, thrown: unknown): number {
+  const error = toPlatformError(thrown);
+  const bug = !(thrown instanceof PlatformError);
+  const message = bug ? `internal error: ${thrown instanceof Error ? thrown.message : String(thrown)}` : error.message;
+  const hint = bug ? "this is a fault of the program; PLATFORM_DEBUG=1 shows where" : error.hint;
+  io.stderr.write(`${paint(io, "31", "ERROR:")} ${printable(message)}\n`);
+  if (hint !== undefined) io.stderr.write(`${printable(hint)}\n`);
+  if ((io.env.PLATFORM_DEBUG ?? "") !== "" && thrown instanceof Error) io.stderr.write(`${printable(trail(thrown))}\n`);
+  return exitCodes[error.code];
+}
+
+function toJson({ data, many }: Result): string {
+  if (many === true && Array.isArray(data)) return data.map((one) => JSON.stringify(one)).join("\n");
+  return JSON.stringify(data, undefined, 2);
+}
+
+async function toYaml({ data, many }: Result): Promise<string> {
+  const { stringify } = await import("yaml");
+  const write = (value: unknown): string => stringify(value, { lineWidth: 0 });
+  return many === true && Array.isArray(data) ? data.map(write).join("---\n") : write(data);
+}
+
+/** Resolves when the bytes are taken; a reader that left is no error. */
+function write(stream: Output, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const failed = (cause: NodeJS.ErrnoException): void => {
+      if (cause.code === "EPIPE") resolve();
+      else reject(new PlatformError("unavailable", `standard output: ${cause.message}`, { cause }));
+    };
+    stream.once("error", failed);
+    stream.write(text, (error) => {
+      if (error) return failed(error);
+      stream.off("error", failed);
+      resolve();
+    });
+  });
+}
+
+function paint(io: CliIo, color: string, text: string): string {
+  const plain = io.stderr.isTTY !== true || (io.env.NO_COLOR ?? "") !== "" || io.env.TERM === "dumb";
+  return plain ? text : `\u001b[1;${color}m${text}\u001b[0m`;
+}
+
+/** Stack and causes, at most eight deep. */
+function trail(error: Error): string {
+  const lines: string[] = [];
+  for (let one: unknown = error; one instanceof Error && lines.length < 8; one = one.cause) lines.push(one.stack ?? one.message);
+  return lines.join("\ncaused by: ");
+}

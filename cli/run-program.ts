@@ -1,0 +1,110 @@
+import { Command, CommanderError, Option } from "commander";
+import { PlatformError } from "../core/errors/platform-error.ts";
+import type { Call, CommandSpec, OptionSpec, Options, ProgramSpec } from "./command.ts";
+import type { CliIo } from "./io.ts";
+import { type Format, writeError, writeResult } from "./output.ts";
+
+/** Parses, runs the command, prints what it returned. The exit status; never throws. */
+export async function runProgram(spec: ProgramSpec, argv: readonly string[], io: CliIo): Promise<number> {
+  // A reader that closes early must not end the process with a stack: writes answer for themselves in output.ts.
+  io.stdout.on("error", ignored);
+  io.stderr.on("error", ignored);
+  const state = { status: 0 };
+  try {
+    const program = build(spec, io, state);
+    await program.parseAsync([...argv], { from: "user" });
+    return state.status;
+  } catch (thrown) {
+    return thrown instanceof CommanderError ? usage(thrown, spec, io) : writeError(io, thrown);
+  } finally {
+    io.stdout.off("error", ignored);
+    io.stderr.off("error", ignored);
+  }
+}
+
+function ignored(): void {}
+
+function build(spec: ProgramSpec, io: CliIo, state: { status: number }): Command {
+  const program = new Command(spec.name)
+    .description(spec.summary)
+    .exitOverride()
+    .enablePositionalOptions()
+    .configureHelp({ showGlobalOptions: false })
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: () => {},
+      getOutHelpWidth: () => io.stdout.columns ?? 100,
+      getErrHelpWidth: () => io.stderr.columns ?? 100,
+    })
+    .helpCommand("help [command]", "show help for a command");
+  for (const command of spec.commands) add(program, command, { io, state });
+  return program;
+}
+
+interface Running {
+  readonly io: CliIo;
+  readonly state: { status: number };
+}
+
+function add(parent: Command, spec: CommandSpec, running: Running): void {
+  const command = parent.command(spec.name, { hidden: spec.hidden === true }).description(spec.details ?? spec.summary);
+  command.summary(spec.summary);
+  for (const argument of spec.args ?? []) command.argument(argument);
+  for (const option of spec.options ?? []) command.addOption(toOption(option));
+  if (spec.formats !== undefined) command.addOption(formatOption(spec));
+  if (spec.passThrough === true) command.passThroughOptions();
+  if (spec.examples !== undefined) command.addHelpText("after", `\nExamples:\n${spec.examples.map((line) => `  ${line}`).join("\n")}`);
+  for (const child of spec.commands ?? []) add(command, child, running);
+  const run = spec.run;
+  if (run === undefined) return;
+  command.action(async () => {
+    const values = command.opts<Record<string, unknown>>();
+    const call: Call = { io: running.io, args: command.args, options: readOptions(values) };
+    const result = await run(call);
+    await writeResult(running.io, result, values.format as Format | undefined);
+    running.state.status = result.status ?? 0;
+  });
+}
+
+function toOption(spec: OptionSpec): Option {
+  const option = new Option(spec.flags, spec.text);
+  if (spec.choices !== undefined) option.choices(spec.choices);
+  if (spec.required === true) option.makeOptionMandatory();
+  if (spec.counted === true) option.preset("once").argParser((_value: string, before: unknown) => (typeof before === "number" ? before + 1 : 1));
+  if (spec.multiple === true) option.argParser((value: string, before: unknown) => [...(Array.isArray(before) ? before : []), value]);
+  return option;
+}
+
+function formatOption(spec: CommandSpec): Option {
+  const flags = spec.longFormatOnly === true ? "--format <format>" : "-f, --format <format>";
+  return new Option(flags, "how to print the result").choices(spec.formats ?? []).default(spec.formats?.[0]);
+}
+
+function readOptions(values: Readonly<Record<string, unknown>>): Options {
+  const all = (name: string): readonly string[] => {
+    const value = values[name];
+    return typeof value === "string" ? [value] : Array.isArray(value) ? value.map(String) : [];
+  };
+  return {
+    text: (name) => all(name)[0],
+    list: (name) =>
+      all(name)
+        .flatMap((value) => value.split(","))
+        .map((value) => value.trim())
+        .filter((value) => value !== ""),
+    flag: (name) => values[name] === true || typeof values[name] === "number",
+    count: (name) => (typeof values[name] === "number" ? values[name] : values[name] === true ? 1 : 0),
+  };
+}
+
+/** Commander's refusals in our form; help that was asked for is no refusal. */
+function usage(error: CommanderError, spec: ProgramSpec, io: CliIo): number {
+  if (error.exitCode === 0) return 0;
+  if (error.code === "commander.help") {
+    return writeError(io, new PlatformError("invalid", "no command was given", { hint: `see: ${spec.name} --help` }));
+  }
+  const [first = "", ...rest] = error.message.replace(/^error: /, "").split("\n");
+  const suggestion = /\(Did you mean (.*)\?\)/.exec(rest.join(" "))?.[1];
+  const hint = suggestion === undefined ? `see: ${spec.name} --help` : `did you mean ${suggestion}?`;
+  return writeError(io, new PlatformError("invalid", first, { hint }));
+}
