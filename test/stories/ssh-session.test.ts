@@ -1,0 +1,131 @@
+import { randomBytes } from "node:crypto";
+import { userInfo } from "node:os";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Cluster, startCluster, type User } from "../world/cluster.ts";
+import { output, program, run } from "../world/program.ts";
+
+const root = userInfo().uid === 0;
+
+/** A session is what a person expects of a shell on that host. Root also gets a throw-away Unix user to become. */
+describe("an SSH session", () => {
+  const account = `pw${process.pid.toString(36)}`;
+  const login = root ? account : userInfo().username;
+  let cluster: Cluster;
+  let user: User;
+  let nodeId: string;
+  beforeAll(async () => {
+    if (root) {
+      await output("groupadd", [`${account}g`]);
+      await output("useradd", ["-m", "-s", "/bin/bash", "-G", `${account}g`, account]);
+    }
+    cluster = await startCluster();
+    await cluster.agent({ name: "web-1" });
+    user = await cluster.user("alice", { logins: `${login},root,no-such-user` });
+    const nodes = JSON.parse(await cluster.admin("get", "node", "--format=json")) as { metadata: { name: string } }[];
+    nodeId = nodes[0]?.metadata.name as string;
+  });
+  afterAll(async () => {
+    await cluster?.[Symbol.asyncDispose]();
+    if (root) {
+      await run("userdel", ["-r", account]);
+      await run("groupdel", [`${account}g`]);
+    }
+  });
+  const ssh = (command: readonly string[], input?: string | Buffer) =>
+    user.tsh(["ssh", `${login}@web-1`, ...command], { ...(input !== undefined && { input }), limitMs: 60_000 });
+
+  test.for([0, 1, 3, 127, 255])("keeps exit status %i", async (status) => {
+    expect((await ssh([`exit ${status}`])).status).toBe(status);
+  });
+
+  test("keeps a death by signal as 128 + its number", async () => {
+    expect((await ssh(["kill -TERM $$"])).status).toBe(143);
+  });
+
+  test("keeps standard output and error apart", async () => {
+    expect(await ssh(["echo out; echo err >&2"])).toMatchObject({ stdout: "out\n", stderr: "err\n", status: 0 });
+  });
+
+  test("reaches the host by its id", async () => {
+    expect((await user.tsh(["ssh", `${login}@${nodeId}`, "echo by-id"])).stdout).toBe("by-id\n");
+  });
+
+  test("carries binary data whole, both ways, and ends at the end of input", async () => {
+    const data = randomBytes(20 * 1024 * 1024);
+    const done = await ssh(["cat"], data);
+    expect(done.status).toBe(0);
+    expect(done.raw.equals(data)).toBe(true);
+  });
+
+  test("gives the person's environment and nothing of the agent's", async () => {
+    const lines = (await ssh(["env"])).stdout.trim().split("\n");
+    const names = lines.map((line) => line.split("=")[0]);
+    expect(lines).toContain(`USER=${login}`);
+    expect(lines).toContain(`LOGNAME=${login}`);
+    expect(names).toEqual(expect.arrayContaining(["HOME", "SHELL", "PATH", "SSH_CLIENT", "SSH_CONNECTION"]));
+    expect(names).not.toContain("HTTPS_PROXY");
+    expect(names.filter((name) => name?.startsWith("PLATFORM") || name?.startsWith("NODE"))).toEqual([]);
+  });
+
+  test("leaks no file descriptor of the agent", async () => {
+    const done = await ssh(["ls -l /proc/self/fd | awk '{print $9, $11}'"]);
+    const extra = done.stdout.split("\n").filter((line) => /^([3-9]|\d\d+) /.test(line) && !line.includes("/proc/"));
+    expect(extra).toEqual([]);
+  });
+
+  test.runIf(root)("is the Unix user: id, groups, home and shell, and root cannot be had back", async () => {
+    const expected = await output("id", [account]);
+    expect((await ssh(["id"])).stdout).toBe(expected);
+    expect((await ssh(["pwd; echo $SHELL"])).stdout).toBe(`/home/${account}\n/bin/bash\n`);
+    expect((await ssh(["grep -E '^(Uid|Gid|Groups)' /proc/self/status"])).stdout).not.toMatch(/\b0\b/);
+    expect((await ssh(["cat /etc/shadow"])).status).not.toBe(0);
+  });
+
+  test("refuses a login that the host does not know, and says so", async () => {
+    const done = await user.tsh(["ssh", "no-such-user@web-1", "true"]);
+    expect(done.status).not.toBe(0);
+    expect(done.stderr).toMatch(/no-such-user/);
+  });
+
+  test("says that a host is not there", async () => {
+    const done = await user.tsh(["ssh", `${login}@nowhere`, "true"]);
+    expect(done.status).toBe(5);
+    expect(done.stderr).toMatch(/nowhere/);
+  });
+
+  test("has a terminal with its size and job control, through a real one", async () => {
+    const session = `pw${process.pid}`;
+    const tmux = (...args: string[]) => output("tmux", ["-L", session, "-f", "/dev/null", ...args]);
+    try {
+      const command = `env -u TMUX TSH_HOME=${user.home} TERM=xterm ${program("tsh")} ssh ${login}@web-1`;
+      await tmux("new-session", "-d", "-x", "97", "-y", "33", command);
+      const screen = async (wanted: RegExp): Promise<string> => {
+        for (let n = 0; n < 200; n += 1) {
+          const text = await tmux("capture-pane", "-p");
+          if (wanted.test(text)) return text;
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+        throw new Error(`the terminal never showed ${wanted}:\n${await tmux("capture-pane", "-p")}`);
+      };
+      await screen(/[$#] /);
+      await tmux("send-keys", "stty size; tty", "Enter");
+      expect(await screen(/\/dev\/pts/)).toMatch(/33 97/);
+      await tmux("resize-window", "-x", "80", "-y", "20");
+      await tmux("send-keys", "clear; stty size", "Enter");
+      await screen(/20 80/);
+      await tmux("send-keys", "sleep 1000", "Enter");
+      await tmux("send-keys", "C-c", "");
+      await tmux("send-keys", "echo rc=$?", "Enter");
+      await screen(/rc=130/);
+    } finally {
+      await run("tmux", ["-L", session, "kill-server"]);
+    }
+  });
+
+  test("is in the audit log from start to end, with its command", async () => {
+    const events = (await cluster.admin("audit", "ls", "--format=json")).trim().split("\n");
+    const names = events.map((line) => (JSON.parse(line) as { event: string }).event);
+    expect(names).toEqual(expect.arrayContaining(["instance.join", "user.login", "session.start", "session.end", "exec"]));
+    expect(events.some((line) => line.includes("exit 127"))).toBe(true);
+  });
+});
