@@ -56,7 +56,6 @@ describe("the tunnel comes back by itself", () => {
 
   test.runIf(root)("after the network was cut and restored, and after the proxy's address changed", { timeout: 300_000 }, async () => {
     await using network = await openNetwork();
-    await output("nft", ["add", "rule", "inet", "fw", "out", "accept"], { netns: network.agent });
     await output("nft", ["insert", "rule", "inet", "fw", "out", "accept"], { netns: network.agent });
     await using cluster = await startCluster({ address: "0.0.0.0", name: "control.test", netns: network.control });
     await cluster.agent({ name: "web-1", netns: network.agent });
@@ -75,11 +74,12 @@ describe("the tunnel comes back by itself", () => {
     await shellComesBack(user);
 
     const moved = network.controlAddress.replace(/\.2$/, ".3");
-    await output("ip", ["-n", network.control, "addr", "add", `${moved}/24`, "dev", "c0"]);
     for (const space of [network.agent, network.control, network.proxy]) {
       await writeFile(`/etc/netns/${space}/hosts`, `127.0.0.1 localhost\n${moved} control.test\n${network.proxyAddress} proxy.test\n`);
     }
     await output("ip", ["-n", network.control, "addr", "del", `${network.controlAddress}/24`, "dev", "c0"]);
+    await output("ip", ["-n", network.control, "addr", "add", `${moved}/24`, "dev", "c0"]);
+    await output("ip", ["-n", network.control, "route", "replace", "default", "via", network.controlAddress.replace(/\.2$/, ".1")]);
     await shellComesBack(user);
   });
 });
