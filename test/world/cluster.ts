@@ -15,6 +15,8 @@ export interface ClusterOptions {
   /** Name that clients and agents use for it; default the address. */
   readonly name?: string;
   readonly netns?: string | undefined;
+  /** Auth and proxy service as two processes with a data folder each. */
+  readonly split?: boolean;
 }
 
 export interface Ports {
@@ -31,6 +33,8 @@ export interface Cluster extends AsyncDisposable {
   /** `name:port` of the web address. */
   readonly proxy: string;
   control: Service;
+  /** The second process of a split control. */
+  proxyService: Service | undefined;
   restart(): Promise<void>;
   tctl(args: readonly string[], options?: RunOptions): Promise<Finished>;
   /** A tctl that must succeed; its standard output. */
@@ -86,14 +90,16 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const proxy = `${options.name ?? address}:${web}`;
   const config = join(dir, "control.yaml");
   const netns = options.netns;
-  await writeFile(
-    config,
-    controlConfig({ dir, address, name: options.name ?? address, ports: { web, auth, ssh, tunnel }, mode: options.mode ?? "multiplex" }),
-    {
-      mode: 0o600,
-    },
-  );
+  const facts = { dir, address, name: options.name ?? address, ports: { web, auth, ssh, tunnel }, mode: options.mode ?? "multiplex" };
+  await writeFile(config, options.split === true ? authConfig(facts) : controlConfig(facts), { mode: 0o600 });
   const begin = (): Service => startService(program("platform"), ["start", "--config", config, "--pid-file", join(dir, "control.pid")], { netns });
+  const beginProxy = async (): Promise<Service> => {
+    const file = join(dir, "proxy.yaml");
+    await until("the auth service answers", async () => (await cluster.tctl(["status"])).status === 0);
+    const token = await cluster.token("--type=proxy");
+    await writeFile(file, proxyConfig(facts, { token, pin: await cluster.pin() }), { mode: 0o600 });
+    return startService(program("platform"), ["start", "--config", file, "--pid-file", join(dir, "proxy.pid")], { netns });
+  };
   const ready = async (): Promise<void> => {
     await until(`control answers on ${proxy}`, async () => {
       if (cluster.control.exited) throw new Error(cluster.control.printed());
@@ -106,6 +112,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     ports: { web, auth, ssh, tunnel },
     proxy,
     control: begin(),
+    proxyService: undefined,
     restart: async () => {
       await cluster.control.stop();
       cluster.control = begin();
@@ -120,7 +127,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     },
     pin: async () => /sha256:[0-9a-f]{64}/.exec(await cluster.admin("status"))?.[0] ?? "",
     token: async (...args) => {
-      const made = JSON.parse(await cluster.admin("tokens", "add", "--type=node", "--format=json", ...args)) as { secret?: string; token?: string };
+      const type = args.some((arg) => arg.startsWith("--type")) ? [] : ["--type=node"];
+      const made = JSON.parse(await cluster.admin("tokens", "add", ...type, "--format=json", ...args)) as { secret?: string; token?: string };
       return made.secret ?? made.token ?? "";
     },
     agent: async (wanted) => {
@@ -132,10 +140,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     user: (name, wanted = {}) => makeUser(cluster, { name, netns, ...wanted }),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(agents.map((agent) => agent.service.stop()));
+      await cluster.proxyService?.stop();
       await cluster.control.stop();
       await rm(dir, { recursive: true, force: true });
     },
   };
+  if (options.split === true) cluster.proxyService = await beginProxy();
   await ready();
   return cluster;
 }
@@ -164,6 +174,42 @@ proxy_service:
   web_listen_addr: ${address}:${ports.web}
   public_addr: ${name}:${ports.web}
 ${separate}ssh_service:
+  enabled: no
+`;
+}
+
+function authConfig({ dir, address, ports, mode }: ControlFacts): string {
+  return `version: v3
+platform:
+  nodename: auth
+  data_dir: ${join(dir, "control")}
+auth_service:
+  enabled: yes
+  cluster_name: test.cluster
+  listen_addr: ${address}:${ports.auth}
+  proxy_listener_mode: ${mode}
+proxy_service:
+  enabled: no
+ssh_service:
+  enabled: no
+`;
+}
+
+function proxyConfig({ dir, address, name, ports }: ControlFacts, trust: { token: string; pin: string }): string {
+  return `version: v3
+platform:
+  nodename: proxy
+  data_dir: ${join(dir, "proxy")}
+  auth_server: ${name}:${ports.auth}
+  auth_token: ${trust.token}
+  ca_pin: ${trust.pin}
+auth_service:
+  enabled: no
+proxy_service:
+  enabled: yes
+  web_listen_addr: ${address}:${ports.web}
+  public_addr: ${name}:${ports.web}
+ssh_service:
   enabled: no
 `;
 }
