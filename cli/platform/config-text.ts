@@ -1,0 +1,111 @@
+/** What `platform configure` was asked for; what is left out is written as a commented example. */
+export interface ConfigWishes {
+  readonly roles: readonly Role[];
+  readonly nodename?: string | undefined;
+  readonly dataDir?: string | undefined;
+  readonly token?: string | undefined;
+  readonly caPins: readonly string[];
+  readonly proxy?: string | undefined;
+  readonly authServer?: string | undefined;
+  readonly clusterName?: string | undefined;
+  readonly publicAddr?: string | undefined;
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export const roles = ["auth", "proxy", "node"] as const;
+export type Role = (typeof roles)[number];
+
+/** A commented configuration file. Pure; whether `start` accepts it is for parseConfig to say. */
+export function configText(wishes: ConfigWishes): string {
+  return [...platformLines(wishes), "", ...authLines(wishes), "", ...proxyLines(wishes), "", ...sshLines(wishes), ""].join("\n");
+}
+
+/** `key: value` when there is a value, else the example as a comment. */
+function setting(key: string, value: string | undefined, example: string): string {
+  return value === undefined ? `  # ${key}: ${example}` : `  ${key}: ${quoted(value)}`;
+}
+
+/** Plain where YAML reads it as the same text, else in double quotes. */
+function quoted(value: string): string {
+  const plain = /^[A-Za-z/][A-Za-z0-9._/@+-]*(:[A-Za-z0-9._-]+)?$/.test(value) && !/^(true|false|yes|no|on|off|null)$/i.test(value);
+  return plain ? value : JSON.stringify(value);
+}
+
+function onOff(wishes: ConfigWishes, role: Role): string {
+  return `  enabled: ${wishes.roles.includes(role) ? "yes" : "no"}`;
+}
+
+function platformLines(wishes: ConfigWishes): string[] {
+  const pins = wishes.caPins.length > 0 ? `[${wishes.caPins.map(quoted).join(", ")}]` : undefined;
+  return [
+    "# Configuration of platform. `platform start --config FILE` refuses a file with an unknown key and names the line.",
+    "version: v3",
+    "platform:",
+    "  # Name of this host in the cluster; without it the host's own name.",
+    setting("nodename", wishes.nodename, "web1"),
+    "  # Where state is kept.",
+    `  data_dir: ${quoted(wishes.dataDir ?? "/var/lib/platform")}`,
+    "  # For joining a cluster: the secret of `tctl tokens add`, or the absolute path of a file that holds it.",
+    setting("auth_token", wishes.token, "/etc/platform.token"),
+    "  # What `tctl status` prints as CA pin; it shows that the cluster is the right one.",
+    pins === undefined ? "  # ca_pin: sha256:…" : `  ca_pin: ${pins}`,
+    "  # An agent joins through the proxy's public address; a proxy on its own host needs auth_server instead.",
+    setting("proxy_server", wishes.proxy, "proxy.example.com:443"),
+    setting("auth_server", wishes.authServer, "auth.example.com:3025"),
+    "  # /healthz and /readyz are served here.",
+    "  # diag_addr: 127.0.0.1:3000",
+    "  log:",
+    "    # stderr, stdout or the absolute path of a file",
+    "    output: stderr",
+    "    # DEBUG, INFO, WARN or ERROR",
+    "    severity: INFO",
+    "    format:",
+    "      # text for people, json for machines",
+    "      output: text",
+  ];
+}
+
+function authLines(wishes: ConfigWishes): string[] {
+  return [
+    "# Issues certificates, keeps users, roles and the audit log.",
+    "auth_service:",
+    onOff(wishes, "auth"),
+    "  # Name of the cluster; it cannot be changed later. Without it the nodename.",
+    setting("cluster_name", wishes.clusterName, "example.com"),
+    "  listen_addr: 0.0.0.0:3025",
+    "  # multiplex: everything through the proxy's web port. separate: 3023 and 3024 too.",
+    "  proxy_listener_mode: multiplex",
+  ];
+}
+
+function proxyLines(wishes: ConfigWishes): string[] {
+  const pair = wishes.certFile !== undefined && wishes.keyFile !== undefined;
+  const mark = pair ? "" : "# ";
+  return [
+    "# The one door from outside.",
+    "proxy_service:",
+    onOff(wishes, "proxy"),
+    "  web_listen_addr: 0.0.0.0:3080",
+    "  # How clients and agents reach it. Only one address.",
+    setting("public_addr", wishes.publicAddr, "proxy.example.com:3080"),
+    "  # The certificate that browsers see; without it one of the cluster's own authority.",
+    `  ${mark}https_keypairs:`,
+    `  ${mark}- cert_file: ${quoted(wishes.certFile ?? "/etc/platform/fullchain.pem")}`,
+    `  ${mark}  key_file: ${quoted(wishes.keyFile ?? "/etc/platform/privkey.pem")}`,
+  ];
+}
+
+function sshLines(wishes: ConfigWishes): string[] {
+  const labels = Object.entries(wishes.labels);
+  return [
+    "# Lets people in to this host.",
+    "ssh_service:",
+    onOff(wishes, "node"),
+    "  # Roles say by labels who may come in.",
+    ...(labels.length > 0
+      ? ["  labels:", ...labels.map(([key, value]) => `    ${quoted(key)}: ${quoted(value)}`)]
+      : ["  # labels:", "  #   env: production"]),
+  ];
+}

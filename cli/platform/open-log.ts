@@ -1,0 +1,31 @@
+import { createWriteStream } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { PlatformConfig } from "../../core/config/platform-config.ts";
+import { createLog, type Log, type LogLevel } from "../../core/log/log.ts";
+import type { CliIo } from "../io.ts";
+
+export interface OpenLog extends AsyncDisposable {
+  readonly log: Log;
+}
+
+/** Most that waits for a slow disk or terminal, bytes; lines beyond it are lost. */
+const maxWaiting = 8 * 1024 * 1024;
+
+/** The log as the configuration wants it. `level` overrides its severity. */
+export async function openLog(settings: PlatformConfig["platform"]["log"], io: CliIo, level: LogLevel = settings.severity): Promise<OpenLog> {
+  const own = settings.output !== "stderr" && settings.output !== "stdout";
+  if (own) await mkdir(dirname(settings.output), { recursive: true });
+  const stream = own ? createWriteStream(settings.output, { flags: "a", mode: 0o600 }) : settings.output === "stdout" ? io.stdout : io.stderr;
+  if (own) stream.on("error", (error) => io.stderr.write(`ERROR: the log cannot be written: ${error.message}\n`));
+  const write = (line: string): void => {
+    if (stream.writableLength < maxWaiting && !stream.destroyed) stream.write(line);
+  };
+  const log = createLog({ level, format: settings.format.output, write });
+  return {
+    log,
+    [Symbol.asyncDispose]: async () => {
+      if (own && !stream.destroyed) await new Promise<void>((resolve) => stream.end(resolve));
+    },
+  };
+}

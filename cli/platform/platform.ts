@@ -1,0 +1,23 @@
+import { version } from "../../core/versions/version.ts";
+import type { ProgramSpec } from "../command.ts";
+import { configureCommand } from "./configure.ts";
+import type { Services } from "./services.ts";
+import { startCommand } from "./start.ts";
+
+/** The server program's command line. */
+export function platformProgram(services: Services): ProgramSpec {
+  return {
+    name: "platform",
+    summary: "Access platform: control (auth and proxy services) and agent.",
+    commands: [
+      startCommand(services),
+      configureCommand,
+      {
+        name: "version",
+        summary: "show the version",
+        formats: ["text", "json", "yaml"],
+        run: async () => ({ data: { version, runtime: process.version }, text: `platform ${version}` }),
+      },
+    ],
+  };
+}

@@ -1,0 +1,81 @@
+import { once } from "node:events";
+import type { PlatformConfig } from "../../core/config/platform-config.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { ControlFacts, LocalControl, Services } from "./services.ts";
+
+export interface RunOptions {
+  readonly services: Services;
+  readonly config: PlatformConfig;
+  readonly log: Log;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Called once everything serves. */
+  readonly ready: () => void;
+}
+
+/** Longest wait for services to end after the signal, ms: the reference's shutdown time would outlive systemd's patience. */
+const drainMs = 60_000;
+
+/**
+ * Runs control, agent or both until the signal aborts or one of them fails; then the other is stopped too.
+ * An agent beside a control waits for it, and joins it with a token of its own unless the configuration names another proxy.
+ */
+export async function runServices(options: RunOptions, signal: AbortSignal): Promise<void> {
+  const { services, config, log, env } = options;
+  const failed = new AbortController();
+  const both = AbortSignal.any([signal, failed.signal]);
+  const control = config.auth_service.enabled || config.proxy_service.enabled;
+  const agent = config.ssh_service.enabled;
+  const facts = Promise.withResolvers<ControlFacts>();
+  // Nobody may be waiting for it when control fails.
+  facts.promise.catch(() => {});
+  const parts: Promise<void>[] = [];
+  const part = async (run: () => Promise<void>): Promise<void> => {
+    try {
+      await run();
+      if (!both.aborted) throw new PlatformError("internal", "a service ended by itself");
+    } catch (thrown) {
+      failed.abort();
+      facts.reject(thrown);
+      throw thrown;
+    }
+  };
+  if (control) parts.push(part(() => services.control(config, { log: log.with({ component: "control" }), env, ready: facts.resolve }, both)));
+  if (agent) {
+    parts.push(
+      part(async () => {
+        const local = control ? await localControl(config, facts.promise, both) : undefined;
+        if (!both.aborted) await services.agent(config, { log: log.with({ component: "agent" }), env, local }, both);
+      }),
+    );
+  }
+  void (control ? facts.promise : Promise.resolve()).then(options.ready, () => {});
+  await endOf(parts, both);
+}
+
+/** How the agent joins the control of its own process; undefined when it joins elsewhere or is stopped before. */
+async function localControl(config: PlatformConfig, facts: Promise<ControlFacts>, signal: AbortSignal): Promise<LocalControl | undefined> {
+  const stopped = signal.aborted ? Promise.resolve() : once(signal, "abort").then(() => undefined);
+  const ready = await Promise.race([facts, stopped]);
+  if (ready === undefined || config.platform.proxy_server !== undefined || ready.webAddress === undefined) return undefined;
+  return { webAddress: ready.webAddress, caPins: ready.caPins, token: await ready.createJoinToken() };
+}
+
+/** Waits for all parts; after the signal not longer than the drain time. Throws the first fault. */
+async function endOf(parts: readonly Promise<void>[], signal: AbortSignal): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  let timer: NodeJS.Timeout | undefined;
+  const begin = (): void => {
+    const message = `services did not stop within ${drainMs / 1000} s`;
+    timer = setTimeout(() => late.reject(new PlatformError("timeout", message)), drainMs);
+  };
+  if (signal.aborted) begin();
+  else signal.addEventListener("abort", begin, { once: true });
+  try {
+    const results = await Promise.race([Promise.allSettled(parts), late.promise]);
+    for (const result of results) if (result.status === "rejected") throw result.reason;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", begin);
+  }
+}

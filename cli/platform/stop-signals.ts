@@ -1,0 +1,34 @@
+import type { Log } from "../../core/log/log.ts";
+
+export interface StopSignals extends Disposable {
+  /** Aborted by the first SIGTERM or SIGINT. */
+  readonly signal: AbortSignal;
+  /** Stops as a signal would. */
+  stop(reason: string): void;
+}
+
+/** Listens for the signals of the service manager. The second one ends the process at once. */
+export function stopSignals(log: Log): StopSignals {
+  const controller = new AbortController();
+  const stop = (reason: string): void => {
+    if (controller.signal.aborted) return;
+    log.info("stopping: no new sessions, those in progress are drained", { reason });
+    controller.abort();
+  };
+  const onSignal = (name: NodeJS.Signals): void => {
+    if (controller.signal.aborted) {
+      log.warn("second signal: ended at once", { signal: name });
+      process.exit(1);
+    }
+    stop(name);
+  };
+  const onReload = (): void => log.warn("reload is not supported yet; restart to read the configuration anew");
+  process.on("SIGTERM", onSignal).on("SIGINT", onSignal).on("SIGHUP", onReload);
+  return {
+    signal: controller.signal,
+    stop,
+    [Symbol.dispose]: () => {
+      process.off("SIGTERM", onSignal).off("SIGINT", onSignal).off("SIGHUP", onReload);
+    },
+  };
+}
