@@ -1,0 +1,52 @@
+import { readFile } from "node:fs/promises";
+
+export interface Spread {
+  readonly min: number;
+  readonly median: number;
+  readonly max: number;
+}
+
+export function spread(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  const median = sorted.length % 2 === 1 ? sorted[Math.floor(middle)] : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
+  return { min: sorted[0] ?? Number.NaN, median: median ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN };
+}
+
+/** Runs every candidate once a round, in turn, so that all see the same machine; the figures of each, in rounds' order. */
+export async function interleave<Name extends string>(
+  rounds: number,
+  candidates: Readonly<Record<Name, () => Promise<number>>>,
+): Promise<Record<Name, number[]>> {
+  const names = Object.keys(candidates) as Name[];
+  const figures = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>;
+  for (let round = 0; round < rounds; round += 1) {
+    for (const name of names) figures[name].push(await candidates[name]());
+  }
+  return figures;
+}
+
+/** Median of the ratios a/b, round by round. */
+export function ratio(a: readonly number[], b: readonly number[]): Spread {
+  return spread(a.map((value, index) => value / (b[index] ?? Number.NaN)));
+}
+
+const ticksPerSecond = 100;
+
+/** User and system time that a process has used, seconds. */
+export async function cpuSeconds(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+/** Resident and proportional set size of a process, KiB. */
+export async function memory(pid: number): Promise<{ rss: number; pss: number; anonymous: number }> {
+  const rollup = await readFile(`/proc/${pid}/smaps_rollup`, "utf8");
+  const field = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(rollup)?.[1]);
+  return { rss: field("Rss"), pss: field("Pss"), anonymous: field("Anonymous") };
+}
+
+export function figure(value: number, digits = 2): string {
+  return Number.isFinite(value) ? value.toFixed(digits) : "none";
+}
