@@ -1,0 +1,58 @@
+import type { KeyObject } from "node:crypto";
+import { createSecureContext, type SecureContext } from "node:tls";
+import type { HostCredentials } from "../../../core/api/host-credentials.ts";
+import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
+
+/** The proxy's own identity in the forms that its listeners use. */
+export interface ProxyIdentity {
+  readonly hostId: string;
+  readonly cluster: string;
+  readonly sshKey: KeyObject;
+  /** Certificate blob. */
+  readonly sshCertificate: Buffer;
+  /** For TLS that ends at the proxy: leaf and host authority. */
+  readonly tls: SecureContext;
+  readonly credentials: HostCredentials;
+}
+
+/** Where the proxy's identity comes from: the auth service in this process, or credentials that it keeps itself. */
+export interface HostCredentialsSource {
+  current(): HostCredentials;
+  /** Called after each renewal. */
+  onRenewed(listener: () => void): void;
+}
+
+/** The identity as of now: parsed once for each renewal, so that connections made later show the new certificates. */
+export class CurrentIdentity {
+  readonly #source: HostCredentialsSource;
+  #identity: ProxyIdentity;
+
+  constructor(source: HostCredentialsSource) {
+    this.#source = source;
+    this.#identity = prepare(source.current());
+    source.onRenewed(() => {
+      this.#identity = prepare(this.#source.current());
+    });
+  }
+
+  current(): ProxyIdentity {
+    return this.#identity;
+  }
+}
+
+function prepare(credentials: HostCredentials): ProxyIdentity {
+  const chain = [credentials.tlsCertificate, ...credentials.hostCaPem].map((pem) => pem.trim()).join("\n");
+  return {
+    hostId: credentials.hostId,
+    cluster: credentials.cluster,
+    sshKey: fromOpensshPrivate(credentials.sshPrivateKey),
+    sshCertificate: certificateBlob(credentials.sshCertificate),
+    tls: createSecureContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, minVersion: "TLSv1.2" }),
+    credentials,
+  };
+}
+
+/** The second field of an OpenSSH certificate line. */
+function certificateBlob(line: string): Buffer {
+  return Buffer.from(line.trim().split(/\s+/)[1] ?? "", "base64");
+}

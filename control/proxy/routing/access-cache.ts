@@ -1,0 +1,142 @@
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { type Role, roleSchema } from "../../../core/resources/role.ts";
+import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
+import { wait } from "./wait.ts";
+
+/** Roles and authorities as of one revision. */
+export interface Access {
+  readonly revision: string;
+  readonly roles: readonly Role[];
+  /** OpenSSH public key lines, and PEM certificates. */
+  readonly userCaSsh: readonly string[];
+  readonly hostCaSsh: readonly string[];
+  readonly userCaPem: readonly string[];
+  readonly hostCaPem: readonly string[];
+}
+
+export interface AccessCacheOptions {
+  readonly auth: AuthClient;
+  readonly log: Log;
+  /** Milliseconds that only grow. */
+  readonly clock?: () => number;
+}
+
+/** How long an answer is used without having been confirmed by the auth service, ms. */
+const freshMs = 30_000;
+
+/**
+ * What the proxy decides by. It follows the auth service's watch; without a live watch each answer is at most 30 s old.
+ * A lookup that fails throws, so that who asks denies.
+ */
+export class AccessCache {
+  readonly #options: AccessCacheOptions;
+  readonly #clock: () => number;
+  #access: Access | undefined;
+  #confirmedAt = Number.NEGATIVE_INFINITY;
+  #fetching: Promise<Access> | undefined;
+  readonly #onRevision: ((revision: string) => void)[] = [];
+  readonly #onRemoved: ((hosts: readonly string[]) => void)[] = [];
+  readonly #onConnected: (() => void)[] = [];
+
+  constructor(options: AccessCacheOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? (() => performance.now());
+  }
+
+  /** Empty until the first answer. */
+  get revision(): string {
+    return this.#access?.revision ?? "";
+  }
+
+  onRevision(listener: (revision: string) => void): void {
+    this.#onRevision.push(listener);
+  }
+
+  /** Hosts that an admin removed: their tunnels end. */
+  onRemoved(listener: (hosts: readonly string[]) => void): void {
+    this.#onRemoved.push(listener);
+  }
+
+  /** The watch works (again): the auth service may have forgotten what was reported to it. */
+  onConnected(listener: () => void): void {
+    this.#onConnected.push(listener);
+  }
+
+  /** Throws PlatformError (`unavailable`, `timeout`, …) when there is no answer fresh enough. */
+  async current(): Promise<Access> {
+    if (this.#access !== undefined && this.#clock() - this.#confirmedAt < freshMs) return this.#access;
+    return await this.#fetch();
+  }
+
+  /** Follows the auth service until the signal; reconnects with back-off. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    let failures = 0;
+    while (!signal.aborted) {
+      const began = this.#clock();
+      try {
+        await this.#watch(signal);
+      } catch (error) {
+        if (!signal.aborted) this.#options.log.warn("lost the auth service's watch", { error: errorText(error) });
+      }
+      failures = failuresAfter(failures, this.#clock() - began);
+      await wait(backOffDelay(failures, Math.random()), signal);
+    }
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const ended = new AbortController();
+    const either = AbortSignal.any([signal, ended.signal]);
+    const confirming = setInterval(() => void this.#fetch().catch(() => ended.abort()), freshMs / 2);
+    try {
+      let first = true;
+      for await (const event of this.#options.auth.watchAccess({}, { signal: either, timeoutMs: 0 })) {
+        if (event.revision !== this.revision) await this.#fetch();
+        if (event.removedHosts.length > 0) for (const listener of this.#onRemoved) listener(event.removedHosts);
+        if (first) for (const listener of this.#onConnected) listener();
+        first = false;
+      }
+    } finally {
+      clearInterval(confirming);
+      ended.abort();
+    }
+  }
+
+  #fetch(): Promise<Access> {
+    this.#fetching ??= this.#ask().finally(() => {
+      this.#fetching = undefined;
+    });
+    return this.#fetching;
+  }
+
+  async #ask(): Promise<Access> {
+    const asked = this.#clock();
+    const answer = await this.#options.auth.getAccess({});
+    const access: Access = {
+      revision: answer.revision,
+      roles: answer.rolesJson.map(parseRole),
+      userCaSsh: answer.userCaSsh,
+      hostCaSsh: answer.hostCaSsh,
+      userCaPem: answer.userCaPem,
+      hostCaPem: answer.hostCaPem,
+    };
+    const changed = access.revision !== this.#access?.revision;
+    this.#access = access;
+    this.#confirmedAt = asked;
+    if (changed) for (const listener of this.#onRevision) listener(access.revision);
+    return access;
+  }
+}
+
+/** One role that cannot be read may be the one that denies: nothing is decided without it. */
+function parseRole(json: string): Role {
+  try {
+    return roleSchema.parse(JSON.parse(json));
+  } catch (cause) {
+    throw new PlatformError("unavailable", "a role of this cluster cannot be read here, so nobody is let in", {
+      cause,
+      hint: "the auth service may be newer than this proxy: bring both to one version",
+    });
+  }
+}

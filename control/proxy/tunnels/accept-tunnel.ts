@@ -1,0 +1,125 @@
+import type { Duplex } from "node:stream";
+import type { Connection } from "ssh2";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { fromSshCertificate, type HostIdentity } from "../../../core/identity/identity.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
+import { readFrame } from "../../../core/transport/read-frame.ts";
+import { decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../../../core/transport/tunnel-message.ts";
+import type { CurrentIdentity } from "../identity/current-identity.ts";
+import type { AccessCache } from "../routing/access-cache.ts";
+import { authenticateAgent } from "./authenticate-agent.ts";
+import { agentChannels } from "./agent-channels.ts";
+import { readMessages } from "./read-messages.ts";
+import type { TunnelRegistry } from "./registry.ts";
+import { reportGone, reportNode } from "./report-node.ts";
+import { type AgentFacts, endConnection, Tunnel } from "./tunnel.ts";
+
+export interface TunnelServices {
+  readonly log: Log;
+  readonly auth: AuthClient;
+  readonly identity: CurrentIdentity;
+  readonly access: AccessCache;
+  readonly registry: TunnelRegistry;
+  /** Hands a stream to the auth service's TLS listener. */
+  readonly relayAuth: (stream: Duplex, remoteAddress: string) => void;
+  readonly now: () => Date;
+  readonly clock: () => number;
+  readonly signal: AbortSignal;
+}
+
+export interface TunnelArrival {
+  readonly transport: Duplex & { readonly bytesRead?: number };
+  readonly peer: string;
+  /** Called once the agent has shown its certificate. */
+  readonly established: () => void;
+}
+
+/** For the SSH handshake, and then for hello, ms. */
+const handshakeMs = 10_000;
+
+/** Takes an agent's SSH connection up to its place in the registry. Resolves then; throws what the agent did wrong. */
+export async function acceptTunnel(arrival: TunnelArrival, services: TunnelServices): Promise<void> {
+  const { transport, peer } = arrival;
+  const { sshKey, sshCertificate, cluster } = services.identity.current();
+  transport.once("end", () => transport.end());
+  const accepted = await acceptSsh({
+    stream: transport,
+    hostKey: sshKey,
+    hostCertificate: sshCertificate,
+    handshakeTimeoutMs: handshakeMs,
+    signal: services.signal,
+    authenticate: async ({ username, certificate }) => {
+      const { hostCaSsh } = await services.access.current();
+      authenticateAgent({ username, certificate, hostAuthorities: hostCaSsh, cluster, now: services.now() });
+    },
+  });
+  arrival.established();
+  const identity = fromSshCertificate(accepted.certificate);
+  if (identity.kind !== "host") throw new PlatformError("internal", "an agent without a host identity was let in");
+  const control = agentChannels({ connection: accepted.connection, peer, relayAuth: services.relayAuth, timeoutMs: handshakeMs });
+  await admit({ ...arrival, identity, connection: accepted.connection, control }, services).catch((thrown: unknown) => {
+    endConnection(accepted.connection, transport);
+    throw thrown;
+  });
+}
+
+interface Applicant extends TunnelArrival {
+  readonly identity: HostIdentity;
+  readonly connection: Connection;
+  readonly control: Promise<Duplex>;
+}
+
+async function admit(applicant: Applicant, services: TunnelServices): Promise<void> {
+  const { identity, connection, peer, transport } = applicant;
+  const channel = await applicant.control;
+  channel.on("error", () => {});
+  const facts = await readHello(channel, services.signal);
+  try {
+    await reportNode(services.auth, { identity, facts, peer, connected: true });
+  } catch (thrown) {
+    const { code, message, hint } = toPlatformError(thrown);
+    channel.end(encodeTunnelMessage({ type: "refused", code, message, ...(hint !== undefined && { hint }) }));
+    throw thrown;
+  }
+  const tunnel = new Tunnel({ identity, facts, peer, connection, channel, transport, clock: services.clock });
+  if (transport.destroyed) return reportGone(tunnel, services);
+  serve(tunnel, { channel, transport }, services);
+}
+
+async function readHello(channel: Duplex, signal: AbortSignal): Promise<AgentFacts> {
+  const body = await readFrame(channel, { maxLength: maxTunnelMessage, timeoutMs: handshakeMs, what: "agent's hello", signal });
+  const message = decodeAgentMessage(body);
+  if (message.type !== "hello") throw new PlatformError("invalid", `the agent began with ${message.type} instead of hello`);
+  const { type: _type, ...facts } = message;
+  return facts;
+}
+
+/** From welcome to the end of the tunnel. */
+function serve(tunnel: Tunnel, { channel, transport }: { channel: Duplex; transport: Duplex }, services: TunnelServices): void {
+  const { registry, log, access } = services;
+  const about = { host: tunnel.identity.id, name: tunnel.facts.hostname, peer: tunnel.peer };
+  registry.add(tunnel);
+  log.info("agent connected", { ...about, version: tunnel.facts.version });
+  tunnel.send({ type: "welcome", proxyId: services.identity.current().hostId, accessRevision: access.revision });
+  transport.once("close", () => {
+    tunnel.ended = true;
+    const last = registry.remove(tunnel);
+    log.info("agent disconnected", about);
+    if (last && !services.signal.aborted) reportGone(tunnel, services);
+  });
+  channel.once("close", () => tunnel.end());
+  readMessages(
+    channel,
+    (message) => {
+      tunnel.heard();
+      if (message.type === "ping") tunnel.send({ type: "pong", time: message.time, accessRevision: access.revision });
+      if (message.type === "draining") tunnel.draining = true;
+    },
+    (error) => {
+      log.warn("agent broke the tunnel's protocol", { ...about, error: errorText(error) });
+      tunnel.end();
+    },
+  );
+}

@@ -1,0 +1,81 @@
+import { heartbeatMs, missedHeartbeats } from "../../../core/transport/tunnel-message.ts";
+import type { Tunnel } from "./tunnel.ts";
+
+/** What the registry needs to know of a tunnel. */
+export type Registered = Pick<Tunnel, "identity" | "facts" | "draining" | "ended" | "silentFor" | "send" | "end" | "streams">;
+
+/** All tunnels of this proxy, by host id and by name. A host may have several: the newest is used, older ones finish their streams. */
+export class TunnelRegistry<T extends Registered = Tunnel> {
+  /** Host id → tunnels, newest first. */
+  readonly #byId = new Map<string, T[]>();
+  /** Lower-case name → host ids. */
+  readonly #byName = new Map<string, Set<string>>();
+
+  get size(): number {
+    let count = 0;
+    for (const tunnels of this.#byId.values()) count += tunnels.length;
+    return count;
+  }
+
+  *all(): IterableIterator<T> {
+    for (const tunnels of this.#byId.values()) yield* tunnels;
+  }
+
+  add(tunnel: T): void {
+    const { id } = tunnel.identity;
+    const older = this.#byId.get(id) ?? [];
+    this.#byId.set(id, [tunnel, ...older]);
+    for (const name of names(tunnel)) {
+      const ids = this.#byName.get(name) ?? new Set();
+      this.#byName.set(name, ids.add(id));
+    }
+  }
+
+  /** Returns whether the host has no tunnel left here. */
+  remove(tunnel: T): boolean {
+    const { id } = tunnel.identity;
+    const left = (this.#byId.get(id) ?? []).filter((other) => other !== tunnel);
+    const kept = new Set(left.flatMap(names));
+    for (const name of names(tunnel)) {
+      if (kept.has(name)) continue;
+      const ids = this.#byName.get(name);
+      ids?.delete(id);
+      if (ids?.size === 0) this.#byName.delete(name);
+    }
+    if (left.length > 0) this.#byId.set(id, left);
+    else this.#byId.delete(id);
+    return left.length === 0;
+  }
+
+  /** The newest usable tunnel of each host that the target may mean: an id, a name, or either with `.cluster` behind it. */
+  find(target: string, cluster: string): readonly T[] {
+    const wanted = target.toLowerCase();
+    const suffix = `.${cluster.toLowerCase()}`;
+    const short = wanted.endsWith(suffix) ? wanted.slice(0, -suffix.length) : wanted;
+    for (const name of new Set([wanted, short])) {
+      const ids = this.#byId.has(name) ? [name] : [...(this.#byName.get(name) ?? [])];
+      const found = ids.flatMap((id) => this.#newest(id) ?? []);
+      if (found.length > 0) return found;
+    }
+    return [];
+  }
+
+  ofHost(id: string): readonly T[] {
+    return this.#byId.get(id) ?? [];
+  }
+
+  /** Ends every tunnel that has been silent for too long; returns them. */
+  sweep(now: number): readonly T[] {
+    const dead = [...this.all()].filter((tunnel) => tunnel.silentFor(now) >= heartbeatMs * missedHeartbeats);
+    for (const tunnel of dead) tunnel.end();
+    return dead;
+  }
+
+  #newest(id: string): T | undefined {
+    return this.#byId.get(id)?.find((tunnel) => !tunnel.draining && !tunnel.ended);
+  }
+}
+
+function names(tunnel: Registered): readonly string[] {
+  return [...new Set([tunnel.facts.hostname, ...tunnel.identity.names].map((name) => name.toLowerCase()))];
+}

@@ -1,0 +1,51 @@
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { errorText } from "../../../core/errors/platform-error.ts";
+import type { HostIdentity } from "../../../core/identity/identity.ts";
+import type { Log } from "../../../core/log/log.ts";
+import type { TunnelRegistry } from "./registry.ts";
+import type { AgentFacts, Tunnel } from "./tunnel.ts";
+
+export interface NodeReport {
+  readonly identity: HostIdentity;
+  readonly facts: AgentFacts;
+  readonly peer: string;
+  readonly connected: boolean;
+}
+
+/** Tells the auth service of a host's tunnel. Throws PlatformError: `denied` or `not_found` when the host was removed. */
+export async function reportNode(auth: AuthClient, { identity, facts, peer, connected }: NodeReport): Promise<void> {
+  await auth.reportNode({
+    hostId: identity.id,
+    hostname: facts.hostname,
+    labels: facts.labels,
+    services: facts.services,
+    version: facts.version,
+    address: peer,
+    connected,
+  });
+}
+
+/** The host has no tunnel here any more. A failure is logged only: the auth service learns it anew after it was away. */
+export function reportGone(tunnel: Pick<Tunnel, "identity" | "facts" | "peer">, { auth, log }: { auth: AuthClient; log: Log }): void {
+  const { identity, facts, peer } = tunnel;
+  reportNode(auth, { identity, facts, peer, connected: false }).catch((error: unknown) => {
+    log.warn("the end of a tunnel could not be reported", { host: identity.id, error: errorText(error) });
+  });
+}
+
+/** After the auth service was away: says again who is here, one after the other, and ends the tunnels of hosts that it refuses. */
+export async function reportAll(registry: TunnelRegistry, { auth, log, signal }: { auth: AuthClient; log: Log; signal: AbortSignal }): Promise<void> {
+  for (const tunnel of [...registry.all()]) {
+    if (signal.aborted) return;
+    if (tunnel.ended) continue;
+    const { identity, facts, peer } = tunnel;
+    try {
+      await reportNode(auth, { identity, facts, peer, connected: true });
+    } catch (thrown) {
+      log.warn("a connected host could not be reported", { host: identity.id, error: errorText(thrown) });
+      const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+      if (code === "unavailable" || code === "timeout") return;
+      if (code === "denied" || code === "not_found" || code === "unauthenticated") tunnel.end();
+    }
+  }
+}
