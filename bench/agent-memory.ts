@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startCluster } from "../test/world/cluster.ts";
-import { program } from "../test/world/program.ts";
 import { startService } from "../test/world/service.ts";
-import { figure, memory, spread } from "./measure.ts";
+import { bareNode, figure, memory, spread } from "./measure.ts";
 
 /** Memory of an agent with its tunnel up and nothing to do, a minute after it joined. */
 export async function agentMemory(rounds: number): Promise<string> {
@@ -15,10 +14,7 @@ export async function agentMemory(rounds: number): Promise<string> {
     rss.push(used.rss / 1024);
     pss.push(used.pss / 1024);
     anonymous.push(used.anonymous / 1024);
-    await using idle = startService(`${program("platform")}/../../node_modules/node-linux-${process.arch}/bin/node`.replace("/platform/..", ""), [
-      "-e",
-      "setInterval(() => {}, 1e6)",
-    ]);
+    await using idle = startService(bareNode, ["-e", "setInterval(() => {}, 1e6)"]);
     await sleep(2000);
     bare.push((await memory(idle.pid)).rss / 1024);
   }

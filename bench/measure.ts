@@ -1,4 +1,8 @@
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+
+/** The runtime that is inside the executable, as the npm package has it. */
+export const bareNode: string = resolve(import.meta.dirname, "../node_modules", `node-linux-${process.arch}`, "bin/node");
 
 export interface Spread {
   readonly min: number;

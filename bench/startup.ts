@@ -1,6 +1,5 @@
-import { resolve } from "node:path";
-import { dist, output, program } from "../test/world/program.ts";
-import { figure, interleave, ratio, spread } from "./measure.ts";
+import { output, program } from "../test/world/program.ts";
+import { bareNode, figure, interleave, ratio, spread } from "./measure.ts";
 
 /** Start-up: `platform version` beside the bare runtime that is inside it, doing nothing. */
 export async function startup(rounds: number): Promise<string> {
@@ -9,9 +8,8 @@ export async function startup(rounds: number): Promise<string> {
     await output(command, args);
     return performance.now() - start;
   };
-  const bare = resolve(dist, "../node_modules", `node-linux-${process.arch}`, "bin/node");
   const times = await interleave(rounds, {
-    bare: () => timed(bare, ["-e", "0"]),
+    bare: () => timed(bareNode, ["-e", "0"]),
     platform: () => timed(program("platform"), ["version"]),
     tsh: () => timed(program("tsh"), ["version"]),
   });
