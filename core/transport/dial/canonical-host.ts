@@ -1,0 +1,43 @@
+import { BlockList, isIPv4, isIPv6 } from "node:net";
+
+/** A host as it is compared: a name in lower case without trailing dots, or an address in its one shortest form. */
+export type CanonicalHost =
+  | { readonly kind: "name"; readonly name: string }
+  | { readonly kind: "address"; readonly family: "ipv4" | "ipv6"; readonly address: string };
+
+/**
+ * Takes names and addresses, IPv6 with or without brackets. Whatever the system's resolver would read as an IPv4 address
+ * (`127.1`, `0x7f000001`) counts as one, and so does an IPv4-mapped IPv6 address. Never throws.
+ */
+export function canonicalHost(host: string): CanonicalHost {
+  const bare = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
+  const unzoned = bare.replace(/%.*$/, "");
+  if (isIPv6(unzoned)) return canonicalIpv6(unzoned);
+  const name = bare.replace(/\.+$/, "");
+  if (/^(0x[0-9a-f]*|\d+)(\.(0x[0-9a-f]*|\d+)){0,3}$/.test(name)) {
+    const address = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`).hostname : "";
+    if (isIPv4(address)) return { kind: "address", family: "ipv4", address };
+  }
+  return { kind: "name", name };
+}
+
+function canonicalIpv6(text: string): CanonicalHost {
+  const address = new URL(`http://[${text}]/`).hostname.slice(1, -1);
+  const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(address);
+  if (mapped === null) return { kind: "address", family: "ipv6", address };
+  const [high, low] = [Number.parseInt(mapped[1] ?? "", 16), Number.parseInt(mapped[2] ?? "", 16)];
+  return { kind: "address", family: "ipv4", address: [high >> 8, high & 255, low >> 8, low & 255].join(".") };
+}
+
+/** Addresses that mean the machine itself; the unspecified ones connect there as well. */
+const ownAddresses = new BlockList();
+ownAddresses.addSubnet("127.0.0.0", 8, "ipv4");
+ownAddresses.addAddress("0.0.0.0", "ipv4");
+ownAddresses.addAddress("::1", "ipv6");
+ownAddresses.addAddress("::", "ipv6");
+
+/** `localhost` and the names below it (RFC 6761), 127.0.0.0/8, ::1, and the unspecified addresses. */
+export function isThisMachine(host: CanonicalHost): boolean {
+  if (host.kind === "name") return host.name === "localhost" || host.name.endsWith(".localhost");
+  return ownAddresses.check(host.address, host.family);
+}

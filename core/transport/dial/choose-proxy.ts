@@ -1,0 +1,40 @@
+import type { HostPort } from "../host-port.ts";
+import { canonicalHost, isThisMachine } from "./canonical-host.ts";
+import { matchNoProxy } from "./no-proxy.ts";
+import { type ProxyUrl, parseProxyUrl } from "./proxy-url.ts";
+
+/** Environment variables, read once in main or cli and passed down. */
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** How to reach a target. `why` is for people who look for the reason; it never holds a credential. */
+export type Route = { readonly kind: "direct"; readonly why: string } | { readonly kind: "proxy"; readonly url: ProxyUrl; readonly why: string };
+
+/** Our targets speak TLS or SSH, so HTTPS_PROXY comes first; upper case wins, an empty value counts as none. */
+const proxyVariables = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"] as const;
+const noProxyVariables = ["NO_PROXY", "no_proxy"] as const;
+
+/**
+ * Direct or through which proxy, by HTTPS_PROXY, HTTP_PROXY and NO_PROXY. The machine itself is never reached through a proxy.
+ * Throws `invalid` for a proxy that cannot be meant; an entry of NO_PROXY that is not understood is skipped and told in `why`.
+ */
+export function chooseProxy(target: HostPort, env: Env): Route {
+  if (isThisMachine(canonicalHost(target.host))) return { kind: "direct", why: "the target is this machine" };
+  const proxy = firstSet(env, proxyVariables);
+  if (proxy === undefined) return { kind: "direct", why: "neither HTTPS_PROXY nor HTTP_PROXY is set" };
+  const exceptions = firstSet(env, noProxyVariables);
+  const answer = matchNoProxy(target, exceptions?.value ?? "");
+  const skipped = answer.notUnderstood.length === 0 ? "" : `; entries not understood: ${JSON.stringify(answer.notUnderstood)}`;
+  if (answer.entry !== undefined) {
+    return { kind: "direct", why: `${exceptions?.name} has the entry ${JSON.stringify(answer.entry)}${skipped}` };
+  }
+  const unmatched = exceptions === undefined ? "" : `, and no entry of ${exceptions.name} matches${skipped}`;
+  return { kind: "proxy", url: parseProxyUrl(proxy.value, proxy.name), why: `${proxy.name} is set${unmatched}` };
+}
+
+function firstSet(env: Env, names: readonly string[]): { name: string; value: string } | undefined {
+  for (const name of names) {
+    const value = env[name]?.trim() ?? "";
+    if (value !== "") return { name, value };
+  }
+  return undefined;
+}

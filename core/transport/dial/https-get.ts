@@ -1,0 +1,81 @@
+import { type ClientRequest, type IncomingMessage, request } from "node:http";
+import type { TLSSocket } from "node:tls";
+import { PlatformError } from "../../errors/platform-error.ts";
+import { formatHostPort, type HostPort } from "../host-port.ts";
+import { Attempt, ignoreError } from "./attempt.ts";
+import { connectionError } from "./connection-error.ts";
+import type { DialOptions } from "./dial.ts";
+import { dialTlsWithin } from "./dial-tls.ts";
+
+export interface HttpsGetOptions extends DialOptions {
+  /** PEM; left out: what this machine trusts. */
+  readonly ca?: readonly string[];
+  readonly insecure?: boolean;
+  /** Longest body; default 1 MiB. */
+  readonly maxBytes?: number;
+}
+
+export interface HttpsAnswer {
+  readonly status: number;
+  /** Names in lower case; repeated fields joined by `, `. */
+  readonly headers: Record<string, string>;
+  readonly body: Buffer;
+}
+
+/**
+ * One GET over a connection of its own; redirects are not followed. One time limit for everything.
+ * Throws what `dialTls` throws, `limit` for a body that is too long, `invalid` for a path that is none.
+ */
+export async function httpsGet(target: HostPort, path: string, options: HttpsGetOptions): Promise<HttpsAnswer> {
+  if (!/^\/[\x21-\x7e]*$/.test(path)) throw new PlatformError("invalid", `${JSON.stringify(path)} is not a path`);
+  using attempt = new Attempt(options);
+  const { ca, insecure } = options;
+  const socket = await dialTlsWithin(target, { alpn: ["http/1.1"], servername: target.host, ca, insecure }, { ...options, attempt });
+  attempt.waitingFor = `the answer of ${formatHostPort(target)} to GET ${path}`;
+  const stop = (): void => {
+    socket.destroy();
+  };
+  attempt.signal.addEventListener("abort", stop, { once: true });
+  if (attempt.signal.aborted) stop();
+  try {
+    return await get(socket, { target, path, maxBytes: options.maxBytes ?? 1_048_576 });
+  } catch (thrown) {
+    if (attempt.signal.aborted) throw attempt.signal.reason;
+    throw connectionError(thrown, { message: `no answer of ${formatHostPort(target)} to GET ${path}`, hint: "check the address and its port" });
+  } finally {
+    attempt.signal.removeEventListener("abort", stop);
+    socket.destroy();
+  }
+}
+
+async function get(socket: TLSSocket, options: { target: HostPort; path: string; maxBytes: number }): Promise<HttpsAnswer> {
+  const { target, path, maxBytes } = options;
+  const headers = { host: formatHostPort(target), accept: "*/*", "user-agent": "platform", connection: "close" };
+  const sent = request({ createConnection: () => socket, method: "GET", path, headers, agent: false });
+  const response = await answer(sent);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxBytes) {
+      throw new PlatformError("limit", `the answer of ${formatHostPort(target)} to GET ${path} is longer than ${maxBytes} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  if (!response.complete) throw new Error("the connection was closed in the middle of the answer");
+  return { status: response.statusCode ?? 0, headers: flat(response), body: Buffer.concat(chunks) };
+}
+
+function answer(sent: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    // Stays: a request may fail again after it was answered.
+    sent.on("error", ignoreError);
+    sent.once("error", reject).once("response", resolve);
+    sent.once("close", () => reject(new Error("the connection was closed")));
+    sent.end();
+  });
+}
+
+function flat(response: IncomingMessage): Record<string, string> {
+  return Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : (value ?? "")]));
+}

@@ -1,0 +1,91 @@
+import { BlockList, isIP } from "node:net";
+import type { HostPort } from "../host-port.ts";
+import { type CanonicalHost, canonicalHost } from "./canonical-host.ts";
+
+/**
+ * One entry of NO_PROXY, as Go's httpproxy reads it, and `:port` besides:
+ *
+ *   *                     everything                 10.0.0.0/8, fd00::/8   addresses in the network
+ *   example.com           it and what is below it    10.1.2.3, fd00::1      that address
+ *   .example.com, *.…     only what is below it      :3024, *:3024          that port of every host
+ *   name:3024, 10.1.2.3:3024, [fd00::1]:3024         only that port
+ */
+type NoProxyEntry =
+  | { readonly kind: "everything" }
+  | { readonly kind: "network"; readonly network: BlockList }
+  | { readonly kind: "address"; readonly address: string }
+  | { readonly kind: "domain"; readonly name: string; readonly itself: boolean };
+
+interface Parsed {
+  readonly text: string;
+  /** Undefined: every port. */
+  readonly port: number | undefined;
+  readonly entry: NoProxyEntry;
+}
+
+export interface NoProxyAnswer {
+  /** The first entry that matches, as it was written. */
+  readonly entry?: string;
+  /** Entries that mean nothing here: skipped, and shown to whoever asks why. */
+  readonly notUnderstood: readonly string[];
+}
+
+/** Which entry of NO_PROXY (separated by commas or white space) excludes the target. A network matches addresses only: no name is resolved. */
+export function matchNoProxy(target: HostPort, list: string): NoProxyAnswer {
+  const host = canonicalHost(target.host);
+  const notUnderstood: string[] = [];
+  for (const text of list.split(/[\s,]+/).filter((part) => part !== "")) {
+    const parsed = parseEntry(text);
+    if (parsed === undefined) notUnderstood.push(text);
+    else if ((parsed.port === undefined || parsed.port === target.port) && matches(parsed.entry, host)) return { entry: text, notUnderstood };
+  }
+  return { notUnderstood };
+}
+
+function matches(entry: NoProxyEntry, host: CanonicalHost): boolean {
+  if (entry.kind === "everything") return true;
+  if (entry.kind === "domain") {
+    if (host.kind !== "name") return false;
+    return (entry.itself && host.name === entry.name) || host.name.endsWith(`.${entry.name}`);
+  }
+  if (host.kind !== "address") return false;
+  return entry.kind === "address" ? entry.address === host.address : entry.network.check(host.address, host.family);
+}
+
+function parseEntry(text: string): Parsed | undefined {
+  const slash = text.lastIndexOf("/");
+  if (slash >= 0) {
+    const network = parseNetwork(text.slice(0, slash), text.slice(slash + 1));
+    return network && { text, port: undefined, entry: { kind: "network", network } };
+  }
+  const split = isIP(text) === 6 ? null : /^(.*):(\d{1,5})$/.exec(text);
+  const port = split === null ? undefined : Number(split[2]);
+  if (port !== undefined && (port < 1 || port > 65_535)) return undefined;
+  const entry = parseHost(split === null ? text : (split[1] ?? ""), port !== undefined);
+  return entry && { text, port, entry };
+}
+
+function parseHost(text: string, hasPort: boolean): NoProxyEntry | undefined {
+  if (text === "*" || (text === "" && hasPort)) return { kind: "everything" };
+  const bracketed = /^\[(.*)\]$/.exec(text);
+  if (bracketed !== null && isIP((bracketed[1] ?? "").replace(/%.*$/, "")) !== 6) return undefined;
+  const host = canonicalHost(text);
+  if (host.kind === "address") return { kind: "address", address: host.address };
+  const below = /^\*?\./.exec(host.name);
+  const name = below === null ? host.name : host.name.slice(below[0].length);
+  return /^[^.*:[\]@][^*:[\]@]*$/.test(name) ? { kind: "domain", name, itself: below === null } : undefined;
+}
+
+function parseNetwork(address: string, bits: string): BlockList | undefined {
+  const bare = address.replace(/^\[(.*)\]$/, "$1");
+  const written = isIP(bare);
+  if (written === 0 || !/^\d{1,3}$/.test(bits)) return undefined;
+  const host = canonicalHost(bare);
+  if (host.kind !== "address") return undefined;
+  // An IPv4-mapped network counts its first 96 bits.
+  const prefix = Number(bits) - (written === 6 && host.family === "ipv4" ? 96 : 0);
+  if (prefix < 0 || prefix > (host.family === "ipv4" ? 32 : 128)) return undefined;
+  const network = new BlockList();
+  network.addSubnet(host.address, prefix, host.family);
+  return network;
+}

@@ -1,0 +1,62 @@
+import { isIP, type Socket } from "node:net";
+import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import { PlatformError } from "../../errors/platform-error.ts";
+import { type Attempt, ignoreError } from "./attempt.ts";
+import { tlsError } from "./tls-error.ts";
+import { trustedRoots } from "./trusted-roots.ts";
+
+export interface TlsOptions {
+  readonly alpn: readonly string[];
+  /** The name, or address, that the certificate must have been issued for. */
+  readonly servername: string;
+  /** PEM; left out: what this machine trusts. */
+  readonly ca?: readonly string[] | undefined;
+  /** PEM, the leaf first. */
+  readonly certificate?: string | undefined;
+  readonly privateKey?: string | undefined;
+  /** The peer's certificate is not verified. */
+  readonly insecure?: boolean | undefined;
+}
+
+/**
+ * TLS over a connected socket, which is destroyed when it fails. `peer` and `hint` go into errors.
+ * The result has `ignoreError` as its only listener. Throws `unauthenticated`, `unavailable`, `timeout`, `invalid`.
+ */
+export async function startTls(
+  socket: Socket,
+  tls: TlsOptions,
+  { attempt, peer, hint }: { attempt: Attempt; peer: string; hint: string },
+): Promise<TLSSocket> {
+  attempt.waitingFor = `the TLS handshake with ${peer}`;
+  let secure: TLSSocket;
+  try {
+    secure = connect(connectionOptions(socket, tls));
+  } catch (cause) {
+    socket.destroy();
+    throw new PlatformError("invalid", `TLS to ${peer} cannot start: the certificate, its key or an authority is not usable`, { cause });
+  }
+  secure.on("error", ignoreError);
+  try {
+    await attempt.next(secure, "secureConnect");
+    return secure;
+  } catch (thrown) {
+    secure.destroy();
+    socket.destroy();
+    throw tlsError(thrown, peer, hint);
+  }
+}
+
+function connectionOptions(socket: Socket, tls: TlsOptions): ConnectionOptions {
+  const isAddress = isIP(tls.servername) !== 0;
+  return {
+    socket,
+    // Node verifies the certificate for `servername`, or for `host` when that is empty: SNI cannot carry an address.
+    host: tls.servername,
+    servername: isAddress ? "" : tls.servername,
+    ALPNProtocols: [...tls.alpn],
+    rejectUnauthorized: tls.insecure !== true,
+    ...(tls.insecure !== true && { ca: [...(tls.ca ?? trustedRoots())] }),
+    ...(tls.certificate !== undefined && { cert: tls.certificate }),
+    ...(tls.privateKey !== undefined && { key: tls.privateKey }),
+  };
+}

@@ -1,0 +1,203 @@
+import { createHash, generateKeyPairSync, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { duplexPair } from "node:stream";
+import ssh2 from "ssh2";
+import { afterEach, describe, expect, test } from "vitest";
+import { relay } from "./relay.ts";
+
+const undo: (() => void)[] = [];
+afterEach(() => {
+  for (const step of undo.splice(0).reverse()) step();
+});
+
+/** Two ends of one TCP connection; `near` is ours, `far` the peer's. */
+async function tcpPair(): Promise<{ near: Socket; far: Socket }> {
+  const server = createServer({ allowHalfOpen: false });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const far = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1", allowHalfOpen: true });
+  const [near] = (await once(server, "connection")) as [Socket];
+  undo.push(() => {
+    far.destroy();
+    near.destroy();
+    server.close();
+  });
+  far.on("error", () => {});
+  return { near, far };
+}
+
+/** Two channels of one SSH connection in memory: `server` as the proxy holds it, `client` as the agent does. */
+async function channelPair(): Promise<{ server: Duplex; client: Duplex }> {
+  const [left, right] = duplexPair();
+  const hostKey = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs1", format: "pem" });
+  const accepting = new ssh2.Server({ hostKeys: [hostKey] });
+  const client = new ssh2.Client();
+  const opened = new Promise<Duplex>((resolve, reject) => {
+    accepting.on("connection", (connection) => {
+      connection.on("authentication", (context) => context.accept());
+      connection.on("request", (accept) => accept?.());
+      connection.on("ready", () =>
+        setImmediate(() => connection.forwardOut("127.0.0.1", 1, "127.0.0.1", 2, (error, channel) => (error ? reject(error) : resolve(channel)))),
+      );
+      connection.on("error", () => {});
+    });
+  });
+  client.on("error", () => {});
+  const accepted = new Promise<Duplex>((resolve) => client.on("tcp connection", (_info, accept) => resolve(accept())));
+  client.on("ready", () => client.forwardIn("127.0.0.1", 1, () => {}));
+  accepting.injectSocket(left as Socket);
+  client.connect({ sock: right, username: "u", password: "p" });
+  undo.push(() => client.destroy());
+  const [server, held] = await Promise.all([opened, accepted]);
+  return { server, client: held };
+}
+
+async function everything(stream: Duplex): Promise<string> {
+  let text = "";
+  for await (const chunk of stream) text += String(chunk);
+  return text;
+}
+
+const listened = ["data", "end", "drain", "finish", "close", "readable"];
+const counts = (stream: Duplex) => listened.map((event) => [event, stream.listenerCount(event)]);
+
+describe("relay", () => {
+  test("bytes that one side sends after the other has ended still arrive", async () => {
+    const [left, right] = [await tcpPair(), await tcpPair()];
+    const done = relay(left.near, right.near);
+    left.far.end("question");
+    expect(await everything(right.far)).toBe("question");
+    right.far.end("answer");
+    expect(await everything(left.far)).toBe("answer");
+    await done;
+    expect([left.near.destroyed, right.near.destroyed]).toEqual([true, true]);
+  });
+
+  test("half-close passes through an ssh2 channel that the server holds", async () => {
+    const [left, tunnel] = [await tcpPair(), await channelPair()];
+    const done = relay(left.near, tunnel.server);
+    left.far.end("question");
+    expect(await everything(tunnel.client)).toBe("question");
+    tunnel.client.end("answer");
+    expect(await everything(left.far)).toBe("answer");
+    await done;
+  });
+
+  test("50 MB go both ways at once, unchanged, through small buffers", async () => {
+    const [left, right] = [await tcpPair(), await tcpPair()];
+    const done = relay(left.near, right.near);
+    const block = randomBytes(1_000_003);
+    const digests = await Promise.all([exchange(left.far, block, 50), exchange(right.far, block, 50)]);
+    const expected = createHash("sha256");
+    for (let index = 0; index < 50; index++) expected.update(block);
+    const digest = expected.digest("hex");
+    expect(digests).toEqual([digest, digest]);
+    await done;
+  });
+
+  test("a reader that stops holds the writer back, and nothing is lost", async () => {
+    const [left, right] = [duplexPair(), duplexPair()];
+    const done = relay(left[1], right[0]);
+    const block = Buffer.alloc(65_536, 1);
+    let sent = 0;
+    while (left[0].write(block) && sent < 10_000) sent += 1;
+    for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
+    expect(left[0].writableNeedDrain).toBe(true);
+    expect(right[0].writableLength).toBeLessThan(1_000_000);
+    left[0].end();
+    expect((await everything(right[1])).length).toBe((sent + 1) * block.length);
+    right[1].end();
+    left[0].resume();
+    await done;
+  });
+
+  test("a peer that vanishes ends the other side", async () => {
+    const [left, right] = [await tcpPair(), await tcpPair()];
+    const done = relay(left.near, right.near);
+    left.far.resetAndDestroy();
+    await done;
+    right.far.resume();
+    if (!right.far.destroyed) await once(right.far, "close");
+    expect(right.near.destroyed).toBe(true);
+  });
+
+  test("an error of one stream destroys both, and relay does not throw", async () => {
+    const [left, right] = [duplexPair(), duplexPair()];
+    const done = relay(left[0], right[0]);
+    left[0].destroy(new Error("planted"));
+    await done;
+    expect([left[0].destroyed, right[0].destroyed, left[0].errored?.message]).toEqual([true, true, "planted"]);
+  });
+
+  test("the signal destroys both", async () => {
+    const [left, right] = [await tcpPair(), await tcpPair()];
+    const stop = new AbortController();
+    const done = relay(left.near, right.near, { signal: stop.signal });
+    stop.abort();
+    await done;
+    expect([left.near.destroyed, right.near.destroyed]).toEqual([true, true]);
+  });
+
+  test("an aborted signal, or a stream that is gone already, ends at once", async () => {
+    const [left, right] = [duplexPair(), duplexPair()];
+    await relay(left[0], left[1], { signal: AbortSignal.abort() });
+    expect(left[0].destroyed).toBe(true);
+    right[0].destroy();
+    const other = duplexPair();
+    await relay(right[0], other[0]);
+    expect(other[0].destroyed).toBe(true);
+  });
+
+  test("a stream that ended before relay began passes its end on", async () => {
+    const [left, right] = [duplexPair(), duplexPair()];
+    left[1].end();
+    left[0].resume();
+    await once(left[0], "end");
+    const done = relay(left[0], right[0]);
+    expect(await everything(right[1])).toBe("");
+    right[1].end("late");
+    expect(await everything(left[1])).toBe("late");
+    await done;
+  });
+
+  test("bytes that were put back before relay began come first", async () => {
+    const [left, right] = [await tcpPair(), await tcpPair()];
+    left.near.unshift(Buffer.from("first "));
+    const done = relay(left.near, right.near);
+    left.far.end("second");
+    right.far.end();
+    expect(await everything(right.far)).toBe("first second");
+    left.far.resume();
+    await done;
+  });
+
+  test("no listener stays but the one that ignores late errors", async () => {
+    const [left, right] = [duplexPair(), duplexPair()];
+    const signal = new AbortController().signal;
+    const before = [counts(left[0]), counts(right[0])];
+    const done = relay(left[0], right[0], { signal });
+    left[1].end();
+    right[1].end();
+    left[1].resume();
+    right[1].resume();
+    await done;
+    expect([counts(left[0]), counts(right[0])]).toEqual(before);
+    expect([left[0].listenerCount("error"), right[0].listenerCount("error")]).toEqual([1, 1]);
+  });
+});
+
+/** Sends a block many times and ends; returns the digest of what came the other way. */
+async function exchange(socket: Socket, block: Buffer, times: number): Promise<string> {
+  const digest = createHash("sha256");
+  const received = (async () => {
+    for await (const chunk of socket) digest.update(chunk as Buffer);
+  })();
+  for (let index = 0; index < times; index++) {
+    if (!socket.write(block)) await once(socket, "drain");
+  }
+  socket.end();
+  await received;
+  return digest.digest("hex");
+}

@@ -1,0 +1,69 @@
+import type { Duplex } from "node:stream";
+
+/**
+ * Copies bytes both ways between two streams until both directions have ended, and then destroys both.
+ * The end of one direction is passed on alone (half-close); an error, a peer that vanishes or the signal ends everything.
+ * Never throws: a broken connection is an ordinary end here, and `errored` of the streams tells it. On each stream one listener
+ * stays, which keeps late errors from ending the process.
+ */
+export function relay(a: Duplex, b: Duplex, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+  const { signal } = options;
+  return new Promise((resolve) => {
+    let directions = 2;
+    const stops: (() => void)[] = [];
+    const finish = (): void => {
+      signal?.removeEventListener("abort", finish);
+      for (const stop of stops.splice(0)) stop();
+      a.destroy();
+      b.destroy();
+      resolve();
+    };
+    const ended = (): void => {
+      directions -= 1;
+      if (directions === 0) finish();
+    };
+    for (const stream of [a, b]) {
+      // Read by Node at the time when the peer has ended: whatever the stream was made with, its other half stays open.
+      stream.allowHalfOpen = true;
+      stream.on("error", ignoreError);
+    }
+    if (signal?.aborted || a.destroyed || b.destroyed) return finish();
+    signal?.addEventListener("abort", finish, { once: true });
+    stops.push(copy(a, b, { ended, broken: finish }), copy(b, a, { ended, broken: finish }));
+  });
+}
+
+function ignoreError(): void {}
+
+/** Ends the writable half. An ssh2 channel that a server holds closes both halves at its end, unless it takes itself for a client's. */
+function endHalf(stream: Duplex & { server?: unknown }): void {
+  if (stream.server === true) stream.server = false;
+  stream.end();
+}
+
+/** One direction. `ended` once `to` has taken all of it; `broken` when a stream fails or closes before. Returns what undoes it. */
+function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; broken: () => void }): () => void {
+  const onData = (chunk: Buffer): void => {
+    if (!to.write(chunk)) from.pause();
+  };
+  const onDrain = (): void => {
+    from.resume();
+  };
+  const onEnd = (): void => endHalf(to);
+  // `from` may close once it has nothing more to say, and `to` once it has taken everything.
+  const onFromClose = (): void => {
+    if (!from.readableEnded) broken();
+  };
+  const onToClose = (): void => {
+    if (!to.writableFinished) broken();
+  };
+  from.on("data", onData).on("end", onEnd).on("error", broken).on("close", onFromClose);
+  to.on("drain", onDrain).on("finish", ended).on("error", broken).on("close", onToClose);
+  if (to.writableFinished) ended();
+  else if (from.readableEnded) onEnd();
+  else if (!to.writableNeedDrain) from.resume();
+  return () => {
+    from.off("data", onData).off("end", onEnd).off("error", broken).off("close", onFromClose);
+    to.off("drain", onDrain).off("finish", ended).off("error", broken).off("close", onToClose);
+  };
+}
