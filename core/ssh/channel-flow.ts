@@ -1,0 +1,108 @@
+import type { Writable } from "node:stream";
+import type { ChannelConnection, RawChannel } from "ssh2/lib/Channel.js";
+import { PlatformError } from "../errors/platform-error.ts";
+
+/** Bytes that a peer may have under way or unread in one channel: at 50 ms round trip about 110 MB/s. */
+export const channelWindow = 8 * 1024 * 1024;
+/** A grant is sent when this much has been read: less often costs throughput, more often costs packets. */
+const leastGrant = channelWindow / 2;
+/** ssh2 reads packets up to 35,000 bytes. */
+const mostPayload = 32 * 1024;
+/** A channel goes on filling the transport up to here, then waits until it is drained. */
+const mostQueued = 512 * 1024;
+
+type Continue = () => void;
+const waitingForWindow = new WeakMap<RawChannel, Continue[]>();
+const waitingForTransport = new WeakMap<ChannelConnection, Continue[]>();
+const closedTransports = new WeakSet<ChannelConnection>();
+
+/**
+ * Sends data in packets as window and transport allow, then calls back; a channel or a transport that closes fails it.
+ * ssh2's own writer ignores the transport, never calls back on a closed channel, and sends a chunk twice when stdout and
+ * stderr wait in turns.
+ */
+export function sendData(channel: RawChannel, data: Buffer, send: (part: Buffer) => void, done: (error?: Error) => void): void {
+  let sent = 0;
+  const next = (): void => {
+    while (sent < data.length) {
+      if (!isOpen(channel)) return done(closedError());
+      if (isFull(channel._client, mostQueued)) return wait(waitingForTransport, channel._client, next);
+      const size = Math.min(data.length - sent, channel.outgoing.window, channel.outgoing.packetSize, mostPayload);
+      if (size <= 0) return waitForWindow(channel, next);
+      channel.outgoing.window -= size;
+      send(data.subarray(sent, sent + size));
+      sent += size;
+    }
+    if (isFull(channel._client, 0)) wait(waitingForTransport, channel._client, () => done());
+    else done();
+  };
+  next();
+}
+
+/** Grants what the peer may send: window and unread bytes of stdout and stderr together never exceed `channelWindow`. */
+export function grantWindow(channel: RawChannel): void {
+  if (channel.outgoing.state === "closed" || closedTransports.has(channel._client)) return;
+  const { stderr } = channel;
+  // SFTP objects pass here too; they are no streams.
+  const unread = (channel.readableLength ?? 0) + ("readableLength" in stderr ? stderr.readableLength : 0);
+  const amount = channelWindow - channel.incoming.window - unread;
+  if (amount < leastGrant) return;
+  channel.incoming.window += amount;
+  channel._client._protocol.channelWindowAdjust(channel.outgoing.id, amount);
+}
+
+/** Something was read: grant once the read that is under way has taken its bytes out. */
+export function grantAfterRead(channel: RawChannel): void {
+  channel._waitChanDrain = false;
+  process.nextTick(grantWindow, channel);
+}
+
+/** Runs what waits in this channel: those that find it closed fail. */
+export function wakeChannel(channel: RawChannel): void {
+  wake(waitingForWindow, channel);
+}
+
+/** The socket has drained, a key exchange is over, or the transport has closed. First come, first served. */
+export function wakeTransport(connection: ChannelConnection): void {
+  wake(waitingForTransport, connection);
+}
+
+/** Nothing is sent on this connection any more; what waits fails. */
+export function closeTransport(connection: ChannelConnection, channels: Iterable<RawChannel>): void {
+  closedTransports.add(connection);
+  wakeTransport(connection);
+  for (const channel of channels) wakeChannel(channel);
+}
+
+function closedError(): PlatformError {
+  return new PlatformError("unavailable", "the SSH channel is closed");
+}
+
+function isOpen(channel: RawChannel): boolean {
+  return channel.outgoing.state === "open" && !closedTransports.has(channel._client);
+}
+
+/** During a key exchange ssh2 would queue packets without a bound. */
+function isFull(connection: ChannelConnection, limit: number): boolean {
+  if (closedTransports.has(connection)) return false;
+  const stream: Writable = connection._sock;
+  return (stream.writableNeedDrain && stream.writableLength > limit) || connection._protocol._kexinit !== undefined;
+}
+
+function waitForWindow(channel: RawChannel, next: Continue): void {
+  wait(waitingForWindow, channel, next);
+  channel._waitWindow = true;
+  channel._chunkcb = () => wakeChannel(channel);
+}
+
+function wait<Key extends object>(waiting: WeakMap<Key, Continue[]>, key: Key, next: Continue): void {
+  const list = waiting.get(key);
+  if (list === undefined) waiting.set(key, [next]);
+  else list.push(next);
+}
+
+function wake<Key extends object>(waiting: WeakMap<Key, Continue[]>, key: Key): void {
+  const list = waiting.get(key);
+  waiting.delete(key);
+  for (const next of list ?? []) next();
+}

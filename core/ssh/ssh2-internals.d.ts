@@ -1,0 +1,100 @@
+/**
+ * The private parts of ssh2 1.17.0 that core/ssh touches, and nothing more: @types/ssh2 covers the public ones.
+ * The version is pinned exactly; test/stories/openssh-interop.test.ts fails when a part moves.
+ */
+declare module "ssh2/lib/protocol/crypto.js" {
+  const crypto: { readonly bindingAvailable: boolean };
+  export default crypto;
+}
+
+declare module "ssh2/lib/protocol/constants.js" {
+  const constants: { readonly SUPPORTED_SERVER_HOST_KEY: string[] };
+  export default constants;
+}
+
+declare module "ssh2/lib/protocol/utils.js" {
+  import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
+  const utils: { sendPacket(protocol: Protocol, packet: Buffer): boolean };
+  export default utils;
+}
+
+declare module "ssh2/lib/protocol/keyParser.js" {
+  import type { ParsedKey } from "ssh2";
+  const keyParser: {
+    /** `data` is a blob without its type; errors are returned. */
+    parseDERKey(data: Buffer, type: string): unknown;
+    parseKey(data: string): ParsedKey | Error;
+  };
+  export default keyParser;
+}
+
+declare module "ssh2/lib/protocol/Protocol.js" {
+  export interface Protocol {
+    /** Defined while a key exchange runs. */
+    readonly _kexinit: Buffer | undefined;
+    /** Packets held back during a key exchange. */
+    readonly _queue: readonly Buffer[] | undefined;
+    readonly _kex: { readonly sessionID: Buffer; readonly negotiated: { serverHostKey: string } };
+    readonly _packetRW: { readonly write: { readonly allocStart: number; alloc(size: number): Buffer; finalize(packet: Buffer): Buffer } };
+    readonly _authsQueue: string[];
+    readonly _handlers: Record<string, ((protocol: Protocol, ...values: never[]) => void) | undefined>;
+    parse(chunk: Buffer, start: number, end: number): void;
+    rekey(): void;
+    channelData(id: number, data: Buffer): void;
+    channelExtData(id: number, data: Buffer, type: number): void;
+    channelWindowAdjust(id: number, amount: number): void;
+    channelOpenFail(id: number, reason: number, text: string): void;
+    authPK(user: string, key: SigningKey, algorithm?: string | SignStep, sign?: SignStep): void;
+  }
+  export interface SigningKey {
+    readonly type: string;
+  }
+  /** Gets the bytes to sign and what to call with the raw signature. */
+  export type SignStep = (data: Buffer, done: (signature: Buffer) => void) => void;
+  const constructor: { readonly prototype: Protocol };
+  export default constructor;
+}
+
+declare module "ssh2/lib/Channel.js" {
+  import type { Duplex, Readable, Writable } from "node:stream";
+  import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
+  export interface ChannelConnection {
+    readonly _sock: Duplex;
+    readonly _protocol: Protocol;
+  }
+  export interface ChannelEnd {
+    readonly id: number;
+    window: number;
+    readonly packetSize: number;
+    state: "open" | "eof" | "closing" | "closed";
+  }
+  export interface RawChannel extends Duplex {
+    readonly _client: ChannelConnection;
+    readonly incoming: ChannelEnd;
+    readonly outgoing: ChannelEnd;
+    readonly stderr: Readable | Writable;
+    /** ssh2 calls `_chunkcb` on the next window adjustment when this is set. */
+    _waitWindow: boolean;
+    _waitChanDrain: boolean;
+    _chunkcb: (() => void) | undefined;
+    close(): void;
+  }
+  interface ChannelModule {
+    readonly Channel: { new (connection: object, info: object, options?: { server: boolean }): RawChannel; readonly prototype: RawChannel };
+    MAX_WINDOW: number;
+    WINDOW_THRESHOLD: number;
+    windowAdjust: (channel: RawChannel) => void;
+  }
+  const module: ChannelModule;
+  export default module;
+}
+
+declare module "ssh2/lib/client.js" {
+  import { Client } from "ssh2";
+  export default Client;
+}
+
+declare module "ssh2/lib/server.js" {
+  import { Server } from "ssh2";
+  export default Server;
+}

@@ -1,0 +1,92 @@
+/**
+ * Adapts parts of ssh2 1.17.0 that other parts of it copy when they are loaded. So this runs before them: only ssh2.ts imports
+ * it, first. Nothing of ssh2's files is changed. Why each is needed: findings on certificates and on misbehaving peers.
+ */
+import type { Readable, Writable } from "node:stream";
+import channelModule, { type RawChannel } from "ssh2/lib/Channel.js";
+import constants from "ssh2/lib/protocol/constants.js";
+import keyParser from "ssh2/lib/protocol/keyParser.js";
+import { Reader } from "../bytes/reader.ts";
+import { PlatformError } from "../errors/platform-error.ts";
+import { certificateSuffix } from "./certificate.ts";
+import { channelWindow, grantAfterRead, grantWindow, sendData, wakeChannel } from "./channel-flow.ts";
+import { readPublicFields } from "./keys.ts";
+
+/** Host certificates that our client can verify. RSA is none of them: ssh2 compares its type too early. */
+export const hostCertificateTypes = ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"].map(
+  (type) => `${type}${certificateSuffix}`,
+);
+
+const stderrType = 1;
+
+/** The exchange's signature is checked with the key inside of the certificate. */
+function readCertificatesToo(): void {
+  const parsePlain = keyParser.parseDERKey;
+  keyParser.parseDERKey = (data, type) => {
+    if (!type.endsWith(certificateSuffix)) return parsePlain(data, type);
+    try {
+      const reader = new Reader(data);
+      reader.string();
+      const start = reader.position;
+      const keyType = type.slice(0, -certificateSuffix.length);
+      readPublicFields(keyType, reader);
+      return parsePlain(Buffer.from(data.subarray(start, reader.position)), keyType);
+    } catch (thrown) {
+      if (thrown instanceof PlatformError) return thrown;
+      throw thrown;
+    }
+  };
+  constants.SUPPORTED_SERVER_HOST_KEY.push(...hostCertificateTypes.filter((type) => !constants.SUPPORTED_SERVER_HOST_KEY.includes(type)));
+}
+
+type WriteMethod = Writable["_write"];
+
+/** Windows, back-pressure and the end of a channel: see channel-flow.ts. */
+function replaceFlow(): void {
+  channelModule.MAX_WINDOW = channelWindow;
+  channelModule.WINDOW_THRESHOLD = channelWindow / 2;
+  channelModule.windowAdjust = grantWindow;
+
+  const channel = channelModule.Channel.prototype;
+  channel._read = function read(this: RawChannel) {
+    grantAfterRead(this);
+  };
+  channel._write = function write(this: RawChannel, ...[data, , done]: Parameters<WriteMethod>) {
+    sendData(this, data, (part) => this._client._protocol.channelData(this.outgoing.id, part), done);
+  };
+  // Many small writes of one tick become one packet.
+  channel._writev = function writev(this: RawChannel, ...[chunks, done]: Parameters<NonNullable<Writable["_writev"]>>) {
+    this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), "utf8", done);
+  };
+  const close = channel.close;
+  channel.close = function closeAndWake(this: RawChannel) {
+    close.call(this);
+    wakeChannel(this);
+  };
+  const destroy = channel.destroy;
+  channel.destroy = function destroyAndDrain(this: RawChannel, error?: Error) {
+    destroy.call(this, error);
+    // Unread data would keep `close` from being emitted.
+    this.resume();
+    return this;
+  };
+}
+
+/** The classes of `channel.stderr` are not exported: samples lead to them. */
+function replaceStderrFlow(): void {
+  const info = { type: "session", incoming: {}, outgoing: {} };
+  const prototypeOf = (server: boolean): object => Object.getPrototypeOf(new channelModule.Channel({}, info, { server }).stderr);
+  const server = prototypeOf(true) as Writable & { readonly _channel: RawChannel };
+  server._write = function write(this: typeof server, ...[data, , done]: Parameters<WriteMethod>) {
+    const channel = this._channel;
+    sendData(channel, data, (part) => channel._client._protocol.channelExtData(channel.outgoing.id, part, stderrType), done);
+  };
+  const client = prototypeOf(false) as Readable & { readonly _channel: RawChannel };
+  client._read = function read(this: typeof client) {
+    grantAfterRead(this._channel);
+  };
+}
+
+readCertificatesToo();
+replaceFlow();
+replaceStderrFlow();
