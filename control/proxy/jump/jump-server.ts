@@ -1,0 +1,108 @@
+import type { Duplex } from "node:stream";
+import type { Connection } from "ssh2";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
+import { checkCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
+import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
+import { readFrame } from "../../../core/transport/read-frame.ts";
+import { relay } from "../../../core/transport/relay.ts";
+import { decodeStreamReply, maxStreamMessage } from "../../../core/transport/stream-request.ts";
+import type { ClientStreamServices } from "../routing/client-stream.ts";
+import { auditRefusal, openStream } from "../routing/open-stream.ts";
+import { refuseChannel } from "./refuse-channel.ts";
+import { refuseSession } from "./refuse-session.ts";
+
+export interface JumpArrival {
+  readonly transport: Duplex;
+  readonly peer: string;
+  readonly established: () => void;
+}
+
+const handshakeMs = 20_000;
+/** For the agent's reply, ms. */
+const replyMs = 15_000;
+/** Channels of one connection at a time. */
+const maxChannels = 100;
+const allowedPorts: readonly number[] = [0, 22, 3022];
+
+/** SSH server for stock clients that use the proxy as a jump host: forwards to hosts of the cluster and nothing else. */
+export async function acceptJump({ transport, peer, established }: JumpArrival, services: ClientStreamServices): Promise<void> {
+  const { sshKey, sshCertificate } = services.identity.current();
+  transport.once("end", () => transport.end());
+  const { connection, certificate } = await acceptSsh({
+    stream: transport,
+    hostKey: sshKey,
+    hostCertificate: sshCertificate,
+    handshakeTimeoutMs: handshakeMs,
+    signal: services.signal,
+    authenticate: async (attempt) => authenticateUser(attempt.certificate, peer, services),
+  });
+  established();
+  const identity = fromSshCertificate(certificate);
+  if (identity.kind !== "user") throw new PlatformError("internal", "a jump host's client without a user identity was let in");
+  serve(connection, { identity, peer }, services);
+}
+
+/** Any user name will do: the certificate says who it is, and the host checks the login. */
+async function authenticateUser(certificate: SshCertificate, peer: string, services: ClientStreamServices): Promise<void> {
+  try {
+    const { userCaSsh } = await services.access.current();
+    checkCertificate(certificate, { type: "user", authorities: userCaSsh, now: services.now() });
+    const identity = fromSshCertificate(certificate);
+    if (identity.kind === "user" && identity.cluster === services.cluster) return;
+    throw new PlatformError("unauthenticated", `the certificate is not a user's of cluster ${services.cluster}`, { hint: "log in with: tsh login" });
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    auditRefusal({ error, clientAddress: peer, user: certificate.keyId }, services);
+    throw error;
+  }
+}
+
+interface JumpClient {
+  readonly identity: UserIdentity;
+  readonly peer: string;
+}
+
+function serve(connection: Connection, client: JumpClient, services: ClientStreamServices): void {
+  let channels = 0;
+  connection.on("request", (_accept, reject) => reject?.());
+  connection.on("session", (accept) => refuseSession(accept()));
+  connection.on("tcpip", (accept, reject, { destIP, destPort }) => {
+    const refuse = (error: PlatformError): void => refuseChannel(connection, reject, error);
+    if (channels >= maxChannels) return refuse(new PlatformError("limit", `${maxChannels} connections are open through this jump host already`));
+    channels += 1;
+    openTarget({ target: destIP, port: destPort }, client, services)
+      .then((stream) => {
+        const channel: Duplex = accept();
+        channel.on("error", () => {});
+        const relayed = relay(channel, stream, { signal: services.signal }).catch(() => {});
+        services.relaying.add(relayed);
+        return relayed.finally(() => services.relaying.delete(relayed));
+      })
+      .catch((thrown: unknown) => refuse(toPlatformError(thrown)))
+      .finally(() => {
+        channels -= 1;
+      });
+  });
+}
+
+/** A stream whose agent has said yes. */
+async function openTarget(to: { target: string; port: number }, client: JumpClient, services: ClientStreamServices): Promise<Duplex> {
+  if (!allowedPorts.includes(to.port)) {
+    const error = new PlatformError("denied", `port ${to.port} of ${to.target} is not reachable through this jump host`, {
+      hint: "it forwards to the SSH service of a host: leave the port out, or use 22",
+    });
+    auditRefusal({ error, clientAddress: client.peer, user: client.identity.name, request: { target: to.target, login: "" } }, services);
+    throw error;
+  }
+  const request = { kind: "ssh", target: to.target, login: "" } as const;
+  const stream = await openStream({ identity: client.identity, request, clientAddress: client.peer }, services);
+  try {
+    const reply = decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: replyMs, what: "agent's reply", signal: services.signal }));
+    if (!reply.ok) throw reply.error;
+    return stream;
+  } catch (thrown) {
+    stream.destroy();
+    throw thrown;
+  }
+}

@@ -1,0 +1,62 @@
+import type { TLSSocket } from "node:tls";
+import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { alpn } from "../../../core/transport/alpn.ts";
+import { readFrame } from "../../../core/transport/read-frame.ts";
+import { relay } from "../../../core/transport/relay.ts";
+import { decodeStreamRequest, encodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { Arrival } from "../front-door/handlers.ts";
+import { terminateTls } from "../front-door/terminate-tls.ts";
+import type { CurrentIdentity } from "../identity/current-identity.ts";
+import { claimedName, clientIdentity, peerCertificate } from "./client-identity.ts";
+import { auditRefusal, openStream, type RoutingServices } from "./open-stream.ts";
+
+export interface ClientStreamServices extends RoutingServices {
+  readonly identity: CurrentIdentity;
+  readonly signal: AbortSignal;
+  /** Streams that are being relayed; what stops the proxy waits for them. */
+  readonly relaying: Set<Promise<void>>;
+}
+
+/** For a client to send its request, ms. */
+const requestMs = 10_000;
+
+/** ALPN platform-stream: one StreamRequest, authorized, and then the bytes of one stream. Resolves once bytes flow or were refused. */
+export async function clientStream(arrival: Arrival, services: ClientStreamServices): Promise<void> {
+  const tls = await terminateTls(arrival.socket, {
+    context: services.identity.current().tls,
+    alpn: alpn.stream,
+    requestCertificate: true,
+  });
+  const body = await readFrame(tls, { maxLength: maxStreamMessage, timeoutMs: requestMs, what: "stream request", signal: services.signal });
+  const certificate = peerCertificate(tls);
+  let request: StreamRequest | undefined;
+  let identity: ReturnType<typeof clientIdentity>;
+  try {
+    request = decodeStreamRequest(body);
+    const { userCaPem } = await services.access.current();
+    identity = clientIdentity({ certificate, authorities: userCaPem, cluster: services.cluster, now: services.now() });
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    auditRefusal({ error, clientAddress: arrival.peer, user: claimedName(certificate), request }, services);
+    return refuse(tls, error);
+  }
+  arrival.established();
+  try {
+    const channel = await openStream({ identity, request, clientAddress: arrival.peer }, services);
+    const relayed = relay(tls, channel, { signal: services.signal }).catch(() => {});
+    services.relaying.add(relayed);
+    void relayed.finally(() => services.relaying.delete(relayed));
+  } catch (thrown) {
+    refuse(tls, toPlatformError(thrown));
+  }
+}
+
+/** How long a refused client has to read why, ms. */
+const lingerMs = 5000;
+
+function refuse(tls: TLSSocket, error: PlatformError): void {
+  tls.end(encodeStreamReply({ ok: false, error }));
+  tls.resume();
+  const timer = setTimeout(() => tls.destroy(), lingerMs);
+  tls.once("close", () => clearTimeout(timer));
+}

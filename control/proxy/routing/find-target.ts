@@ -1,0 +1,50 @@
+import { authorize, type SshAsk } from "../../../core/access/authorize.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import type { Role } from "../../../core/resources/role.ts";
+import type { Registered } from "../tunnels/registry.ts";
+
+export interface TargetFacts<T> {
+  readonly target: string;
+  /** Tunnels of the hosts that the target may mean. */
+  readonly candidates: readonly T[];
+  readonly identity: UserIdentity;
+  readonly roles: readonly Role[];
+  /** Empty: not known yet. */
+  readonly login: string;
+  readonly now: Date;
+}
+
+/**
+ * The one host that the target means and this user may reach. Throws `not_found`, `denied`, `conflict` (several) or
+ * `unauthenticated`. Hosts that the user may not reach are never named. Pure.
+ */
+export function findTarget<T extends Pick<Registered, "identity" | "facts">>(facts: TargetFacts<T>): T {
+  const { target, candidates } = facts;
+  if (candidates.length === 0) {
+    throw new PlatformError("not_found", `no host ${JSON.stringify(target)} is connected to the cluster`, {
+      hint: "`tsh ls` shows the hosts; is its agent running and able to reach the proxy?",
+    });
+  }
+  let refusal: unknown;
+  const allowed = candidates.filter((candidate) => {
+    try {
+      authorize({ identity: facts.identity, roles: facts.roles, ask: ask(candidate, facts.login), now: facts.now });
+      return true;
+    } catch (thrown) {
+      refusal ??= thrown;
+      return false;
+    }
+  });
+  const [only, second] = allowed;
+  if (only === undefined) throw refusal;
+  if (second === undefined) return only;
+  throw new PlatformError("conflict", `${allowed.length} hosts are named ${JSON.stringify(target)}`, {
+    hint: `use the id: ${allowed.map((tunnel) => tunnel.identity.id).join(", ")}`,
+  });
+}
+
+function ask({ identity, facts }: Pick<Registered, "identity" | "facts">, login: string): SshAsk {
+  const node = { id: identity.id, name: facts.hostname, labels: facts.labels };
+  return { kind: "ssh", node, ...(login !== "" && { login }) };
+}

@@ -1,0 +1,80 @@
+import { randomUUID } from "node:crypto";
+import type { Duplex } from "node:stream";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { encodeStreamRequest, type StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { TunnelRegistry } from "../tunnels/registry.ts";
+import type { Tunnel } from "../tunnels/tunnel.ts";
+import type { AccessCache } from "./access-cache.ts";
+import type { AuditQueue } from "./audit-queue.ts";
+import { findTarget } from "./find-target.ts";
+
+export interface RoutingServices {
+  readonly log: Log;
+  readonly access: AccessCache;
+  readonly registry: TunnelRegistry;
+  readonly audit: AuditQueue;
+  readonly cluster: string;
+  readonly now: () => Date;
+}
+
+export interface StreamAsk {
+  readonly identity: UserIdentity;
+  readonly request: Pick<StreamRequest, "kind" | "target" | "login">;
+  /** `ip:port` of the client. */
+  readonly clientAddress: string;
+}
+
+/** For the agent to open a channel, ms. */
+const openMs = 10_000;
+
+/**
+ * Authorizes and opens a channel to the agent, on which the request has been written: what comes next on it is the agent's
+ * StreamReply. A refusal is audited and thrown as PlatformError.
+ */
+export async function openStream(ask: StreamAsk, services: RoutingServices): Promise<Duplex> {
+  const { identity, request, clientAddress } = ask;
+  let tunnel: Tunnel | undefined;
+  try {
+    if (request.kind !== "ssh") throw new PlatformError("unsupported", `streams of kind ${request.kind} are not routed here`);
+    const access = await services.access.current();
+    const candidates = services.registry.find(request.target, services.cluster);
+    const { target, login } = request;
+    tunnel = findTarget({ target, candidates, identity, roles: access.roles, login, now: services.now() });
+    const channel = await tunnel.openStream(openMs);
+    const sessionId = randomUUID();
+    channel.write(encodeStreamRequest({ kind: "ssh", target, login, clientAddress, sessionId, accessRevision: access.revision }));
+    services.log.info("stream opened", { user: identity.name, host: tunnel.identity.id, session: sessionId, peer: clientAddress });
+    return channel;
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    auditRefusal({ error, clientAddress, user: identity.name, request, tunnel }, services);
+    throw error;
+  }
+}
+
+export interface Refusal {
+  readonly error: PlatformError;
+  readonly clientAddress: string;
+  readonly user?: string | undefined;
+  readonly request?: Pick<StreamRequest, "target" | "login"> | undefined;
+  readonly tunnel?: Tunnel | undefined;
+}
+
+/** Every refusal of a person goes to the audit log with its reason; an internal error to the log in full. */
+export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServices, "audit" | "log">): void {
+  const { error, clientAddress, user, request, tunnel } = refusal;
+  const level = error.code === "internal" ? "error" : "info";
+  log[level]("stream refused", { user, target: request?.target, peer: clientAddress, code: error.code, error });
+  const name = tunnel?.facts.hostname ?? request?.target.slice(0, 256);
+  audit.emit({
+    event: "auth",
+    error: error.message.slice(0, 2000),
+    "addr.remote": clientAddress,
+    ...(user !== undefined && { user: user.slice(0, 256) }),
+    ...(request !== undefined && request.login !== "" && { login: request.login.slice(0, 256) }),
+    ...(name !== undefined && { server_name: name }),
+    ...(tunnel !== undefined && { server_id: tunnel.identity.id }),
+  });
+}
