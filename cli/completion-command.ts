@@ -1,0 +1,23 @@
+import type { CommandSpec, ProgramSpec } from "./command.ts";
+import { textResult } from "./output.ts";
+
+/** `completion <shell>` of a program whose table is complete by the time that this runs. */
+export function completionCommand(program: () => ProgramSpec): CommandSpec {
+  const shells = ["bash", "zsh", "fish"] as const;
+  return {
+    name: "completion",
+    summary: "print a completion script for a shell",
+    commands: shells.map((shell) => ({
+      name: shell,
+      summary: `for ${shell}`,
+      examples: [example[shell]],
+      run: async () => textResult((await import("./completion.ts")).completionScript(program(), shell).trimEnd()),
+    })),
+  };
+}
+
+const example = {
+  bash: 'eval "$(tsh completion bash)"     # in ~/.bashrc; the same for tctl',
+  zsh: 'eval "$(tsh completion zsh)"      # in ~/.zshrc, after compinit; the same for tctl',
+  fish: "tsh completion fish | source      # in ~/.config/fish/config.fish; the same for tctl",
+} as const;

@@ -1,0 +1,189 @@
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { HostPort } from "../../core/transport/host-port.ts";
+import type { CliIo } from "../io.ts";
+import { hostPatterns, knownHostsLines } from "./known-hosts.ts";
+import { damaged, decodeFacts, encodeFacts, type Profile, type ProfileFacts } from "./profile.ts";
+
+/*
+ * ~/.tsh (TSH_HOME), 0700:
+ *   current              name of the profile in use
+ *   <host>_<port>/       one profile, replaced as a whole
+ *     profile.json       ProfileFacts
+ *     id, id.pub, id-cert.pub, known_hosts     what a stock ssh reads
+ *     tls.key, tls.crt, ca.pem                 what TLS to the platform needs
+ * Every file is 0600.
+ */
+const files = {
+  facts: "profile.json",
+  key: "id",
+  cert: "id-cert.pub",
+  knownHosts: "known_hosts",
+  tlsKey: "tls.key",
+  tlsCert: "tls.crt",
+  ca: "ca.pem",
+};
+/** Longest file read here, bytes. */
+const maxFile = 1_048_576;
+
+export interface ProfilePaths {
+  readonly folder: string;
+  readonly key: string;
+  readonly cert: string;
+  readonly knownHosts: string;
+}
+
+export function tshHome(env: CliIo["env"]): string {
+  const home = env.TSH_HOME ?? "";
+  return home !== "" ? home : join(env.HOME || homedir(), ".tsh");
+}
+
+export function profileName({ host, port }: HostPort): string {
+  return `${host.replaceAll(":", "-")}_${port}`;
+}
+
+export function profilePaths(home: string, proxy: HostPort): ProfilePaths {
+  const folder = join(home, profileName(proxy));
+  return { folder, key: join(folder, files.key), cert: join(folder, files.cert), knownHosts: join(folder, files.knownHosts) };
+}
+
+/** Facts of the profile of `proxy`, or of the current one. Throws `unauthenticated` when there is none. */
+export async function loadFacts(home: string, proxy?: HostPort): Promise<ProfileFacts> {
+  const name = proxy === undefined ? await currentName(home) : profileName(proxy);
+  const facts = name === undefined ? undefined : await readFacts(home, name);
+  if (facts !== undefined) return facts;
+  const where = proxy === undefined ? "" : ` at ${proxy.host}:${proxy.port}`;
+  throw new PlatformError("unauthenticated", `not logged in${where}`, { hint: "log in with: tsh login --proxy=<host:port> --user=<name>" });
+}
+
+export async function loadProfile(home: string, proxy?: HostPort): Promise<Profile> {
+  const facts = await loadFacts(home, proxy);
+  const folder = join(home, profileName(facts.proxy));
+  const all = [files.key, files.cert, files.tlsKey, files.tlsCert, files.ca].map((file) => needed(join(folder, file)));
+  const [sshPrivateKey = "", sshCertificate = "", tlsPrivateKey = "", tlsCertificate = "", ca = ""] = await Promise.all(all);
+  const hostCaPem = ca.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? [];
+  if (hostCaPem.length === 0) throw damaged(join(folder, files.ca), "it holds no certificate");
+  return { facts, secrets: { sshPrivateKey, sshCertificate, tlsPrivateKey, tlsCertificate }, hostCaPem };
+}
+
+/** Host authorities of an earlier login at this proxy, when its files are whole. */
+export async function knownAuthorities(home: string, proxy: HostPort): Promise<readonly string[] | undefined> {
+  const text = await readSmall(join(home, profileName(proxy), files.ca));
+  return text?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? undefined;
+}
+
+export interface ListedProfile {
+  readonly name: string;
+  /** Undefined: its files are damaged. */
+  readonly facts: ProfileFacts | undefined;
+  readonly current: boolean;
+}
+
+export async function listProfiles(home: string): Promise<readonly ListedProfile[]> {
+  const entries = await readdir(home, { withFileTypes: true }).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === "ENOENT") return [];
+    throw new PlatformError("invalid", `cannot read ${home}: ${cause.message}`, { cause });
+  });
+  const current = await currentName(home);
+  const names = entries.filter((entry) => entry.isDirectory() && /_\d{1,5}$/.test(entry.name)).map((entry) => entry.name);
+  const listed = names.sort().map(async (name) => ({ name, current: name === current, facts: await readFacts(home, name).catch(() => undefined) }));
+  return await Promise.all(listed);
+}
+
+/** Replaces the profile of this proxy as a whole and makes it the current one. */
+export async function saveProfile(home: string, profile: Profile, publicLine: string): Promise<void> {
+  const { facts, secrets } = profile;
+  const name = profileName(facts.proxy);
+  const fresh = join(home, `.${name}.${randomBytes(6).toString("hex")}`);
+  const old = `${fresh}.old`;
+  const ended = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);
+  const contents: readonly (readonly [string, string])[] = [
+    [files.key, ended(secrets.sshPrivateKey)],
+    [`${files.key}.pub`, ended(publicLine)],
+    [files.cert, ended(secrets.sshCertificate)],
+    [files.knownHosts, `${knownHostsLines(hostPatterns(facts.cluster, facts.proxy), facts.hostCaSsh, facts.cluster).join("\n")}\n`],
+    [files.tlsKey, ended(secrets.tlsPrivateKey)],
+    [files.tlsCert, ended(secrets.tlsCertificate)],
+    [files.ca, profile.hostCaPem.map(ended).join("")],
+    [files.facts, encodeFacts(facts)],
+  ];
+  try {
+    await mkdir(home, { recursive: true, mode: 0o700 });
+    await chmod(home, 0o700);
+    await mkdir(fresh, { mode: 0o700 });
+    for (const [file, text] of contents) await writePrivate(join(fresh, file), text);
+    await rename(join(home, name), old).catch(unlessMissing);
+    await rename(fresh, join(home, name));
+    await rm(old, { recursive: true, force: true });
+    await useProfile(home, name);
+  } catch (cause) {
+    await rm(fresh, { recursive: true, force: true }).catch(() => {});
+    throw new PlatformError("invalid", `cannot write the profile in ${home}: ${(cause as Error).message}`, {
+      cause,
+      hint: "check its owner and free space, or set TSH_HOME to another folder",
+    });
+  }
+}
+
+export async function useProfile(home: string, name: string): Promise<void> {
+  const fresh = join(home, `.current.${randomBytes(6).toString("hex")}`);
+  await writePrivate(fresh, `${name}\n`);
+  await rename(fresh, join(home, "current"));
+}
+
+/** Deletes a profile with its keys; false when there was none. */
+export async function removeProfile(home: string, name: string): Promise<boolean> {
+  const exists = (await listProfiles(home)).some((profile) => profile.name === name);
+  if (!exists) return false;
+  const current = await currentName(home);
+  await rm(join(home, name), { recursive: true, force: true });
+  if (current === name) await rm(join(home, "current"), { force: true });
+  return true;
+}
+
+async function currentName(home: string): Promise<string | undefined> {
+  const name = (await readSmall(join(home, "current")))?.trim();
+  if (name === undefined) return undefined;
+  if (!/^[A-Za-z0-9._%-]+_\d{1,5}$/.test(name)) throw damaged(join(home, "current"), "it names no profile");
+  return name;
+}
+
+async function readFacts(home: string, name: string): Promise<ProfileFacts | undefined> {
+  const file = join(home, name, files.facts);
+  const text = await readSmall(file);
+  if (text === undefined) return undefined;
+  const facts = decodeFacts(text, file);
+  if (profileName(facts.proxy) !== name) throw damaged(file, `it is the profile of another proxy, ${facts.proxy.host}`);
+  return facts;
+}
+
+async function needed(file: string): Promise<string> {
+  const text = await readSmall(file);
+  if (text === undefined || text === "") throw damaged(file, text === "" ? "it is empty" : "it is missing");
+  return text;
+}
+
+async function readSmall(file: string): Promise<string | undefined> {
+  try {
+    const text = await readFile(file, "utf8");
+    if (text.length > maxFile) throw damaged(file, "it is too long");
+    return text;
+  } catch (cause) {
+    if (cause instanceof PlatformError) throw cause;
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT" || (cause as NodeJS.ErrnoException).code === "ENOTDIR") return undefined;
+    throw new PlatformError("invalid", `cannot read ${file}: ${(cause as Error).message}`, { cause, hint: "check the owner of the folder" });
+  }
+}
+
+async function writePrivate(file: string, text: string): Promise<void> {
+  await using handle = await open(file, "wx", 0o600);
+  await handle.writeFile(text);
+  await handle.sync();
+}
+
+function unlessMissing(cause: NodeJS.ErrnoException): void {
+  if (cause.code !== "ENOENT") throw cause;
+}

@@ -1,0 +1,97 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+
+/** A login at one proxy: what `tsh login` stores. */
+export interface Profile {
+  readonly facts: ProfileFacts;
+  readonly secrets: ProfileSecrets;
+  /** PEM certificates of the host authority. */
+  readonly hostCaPem: readonly string[];
+}
+
+export interface ProfileFacts {
+  readonly proxy: HostPort;
+  readonly user: string;
+  readonly cluster: string;
+  readonly roles: readonly string[];
+  readonly traits: Readonly<Record<string, readonly string[]>>;
+  readonly logins: readonly string[];
+  readonly validUntil: Date;
+  /** OpenSSH public lines of the host authority. */
+  readonly hostCaSsh: readonly string[];
+}
+
+export interface ProfileSecrets {
+  /** Files that a stock ssh reads: an OpenSSH private key and a certificate line. */
+  readonly sshPrivateKey: string;
+  readonly sshCertificate: string;
+  /** PEM. */
+  readonly tlsPrivateKey: string;
+  readonly tlsCertificate: string;
+}
+
+/** profile.json of a profile's folder: the facts, and the version of this form. */
+export function encodeFacts(facts: ProfileFacts): string {
+  return `${JSON.stringify({ version: 1, ...facts, proxy: formatHostPort(facts.proxy) }, undefined, 2)}\n`;
+}
+
+/** Throws `invalid` naming the file and what is wrong in it. Checked by hand: `tsh ssh` must start without a schema library. */
+export function decodeFacts(text: string, file: string): ProfileFacts {
+  const wrong = (where: string): never => {
+    throw damaged(file, where);
+  };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return wrong("it is not JSON");
+  }
+  const fields: Record<string, unknown> = typeof value === "object" && value !== null ? { ...value } : wrong("it is no object");
+  const string = (name: string): string => {
+    const field = fields[name];
+    return typeof field === "string" && field !== "" ? field : wrong(`${name} is missing`);
+  };
+  const strings = (field: unknown, name: string): readonly string[] =>
+    Array.isArray(field) && field.every((one) => typeof one === "string") ? field : wrong(`${name} is no list`);
+  if (fields.version !== 1) wrong(`version ${String(fields.version)} is not known here`);
+  const validUntil = new Date(string("validUntil"));
+  if (Number.isNaN(validUntil.getTime())) wrong("validUntil is no time");
+  const traits = typeof fields.traits === "object" && fields.traits !== null ? Object.entries(fields.traits) : wrong("traits is missing");
+  return {
+    proxy: hostPort(string("proxy")) ?? wrong("proxy is no host:port"),
+    user: string("user"),
+    cluster: string("cluster"),
+    roles: strings(fields.roles, "roles"),
+    traits: Object.fromEntries(traits.map(([name, values]) => [name, strings(values, `traits.${name}`)])),
+    logins: strings(fields.logins, "logins"),
+    validUntil,
+    hostCaSsh: strings(fields.hostCaSsh, "hostCaSsh"),
+  };
+}
+
+export function damaged(file: string, why: string): PlatformError {
+  return new PlatformError("invalid", `${file} is damaged: ${why}`, { hint: "log in again: tsh login --proxy=<host:port> --user=<name>" });
+}
+
+/** Throws `unauthenticated` when the login is over. */
+export function requireValid(facts: ProfileFacts, now: Date): void {
+  if (now < facts.validUntil) return;
+  throw new PlatformError(
+    "unauthenticated",
+    `the login of ${facts.user} at ${formatHostPort(facts.proxy)} expired at ${facts.validUntil.toISOString()}`,
+    {
+      hint: `log in again: ${loginCommand(facts)}`,
+    },
+  );
+}
+
+export function loginCommand(facts: Pick<ProfileFacts, "proxy" | "user">): string {
+  return `tsh login --proxy=${formatHostPort(facts.proxy)} --user=${facts.user}`;
+}
+
+/** What formatHostPort wrote. */
+function hostPort(text: string): HostPort | undefined {
+  const parts = /^(?:\[([^\]]+)\]|([^:[\]/]+)):(\d{1,5})$/.exec(text);
+  const host = parts?.[1] ?? parts?.[2];
+  return host === undefined || parts === null ? undefined : { host, port: Number(parts[3]) };
+}

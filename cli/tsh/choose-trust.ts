@@ -1,0 +1,23 @@
+import { fetchTrust } from "../../core/api/fetch-trust.ts";
+import { trustByPin } from "../../core/api/trust.ts";
+import { dial } from "../../core/transport/dial/dial.ts";
+import type { HostPort } from "../../core/transport/host-port.ts";
+import type { Call } from "../command.ts";
+import { writeWarning } from "../output.ts";
+import { knownAuthorities, tshHome } from "../profile/profile-folder.ts";
+
+/**
+ * Host authorities (PEM) to trust at this proxy, from the strongest that is there: a CA pin, an earlier login, a web
+ * certificate that this system trusts; with `--insecure` whatever the proxy says.
+ */
+export async function chooseTrust({ io, options }: Call, proxy: HostPort): Promise<readonly string[]> {
+  const pins = options.list("caPin");
+  if (pins.length > 0) return [await trustByPin({ open: () => dial(proxy, { env: io.env }), pins })];
+  if (options.flag("insecure")) {
+    writeWarning(io, `--insecure: the certificate of ${proxy.host} is NOT verified; whoever stands in between can read your password`);
+    const unverified = { env: io.env, insecure: true };
+    return await fetchTrust(proxy, unverified);
+  }
+  const known = await knownAuthorities(tshHome(io.env), proxy).catch(() => undefined);
+  return known ?? (await fetchTrust(proxy, { env: io.env }));
+}

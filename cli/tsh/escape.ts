@@ -1,0 +1,40 @@
+/** What to do with typed bytes on a terminal: send them, show the help, or leave. */
+export interface Typed {
+  readonly send: Buffer;
+  readonly help: boolean;
+  readonly disconnect: boolean;
+}
+
+/** The escapes of ssh(1) that make sense here, at the start of a line: `~.` leaves, `~?` helps, `~~` is one tilde. */
+export function createEscape(): (chunk: Buffer) => Typed {
+  let lineStart = true;
+  let tilde = false;
+  return (chunk) => {
+    const send: number[] = [];
+    let help = false;
+    for (const byte of chunk) {
+      if (tilde) {
+        tilde = false;
+        if (byte === 0x2e) return { send: Buffer.from(send), help, disconnect: true };
+        if (byte === 0x3f) {
+          help = true;
+          lineStart = true;
+          continue;
+        }
+        send.push(0x7e);
+        if (byte === 0x7e) {
+          lineStart = false;
+          continue;
+        }
+      } else if (lineStart && byte === 0x7e) {
+        tilde = true;
+        continue;
+      }
+      send.push(byte);
+      lineStart = byte === 0x0d || byte === 0x0a;
+    }
+    return { send: Buffer.from(send), help, disconnect: false };
+  };
+}
+
+export const escapeHelp = "Escapes at the start of a line: ~. ends the connection, ~~ sends one ~, ~? shows this.";

@@ -1,0 +1,27 @@
+import { finished } from "node:stream/promises";
+import type { Call } from "../command.ts";
+import { type Result, textResult } from "../output.ts";
+import { openSshStream } from "./open-stream.ts";
+import { defaultLogin } from "./ssh.ts";
+import { parseSshTarget, withoutCluster } from "./ssh-target.ts";
+import { chosenProfile } from "./with-profile.ts";
+
+/** `tsh proxy ssh [user@]host[:port]`: the bytes of the host's SSH service on our own standard streams, for ProxyCommand. */
+export async function proxySsh(call: Call): Promise<Result> {
+  const { io, options } = call;
+  const target = parseSshTarget(call.args[0] ?? "", options.text("login"));
+  const profile = await chosenProfile(call);
+  const host = withoutCluster(target.host, options.text("cluster"));
+  const stream = await openSshStream(io, { profile, target: host, login: target.login ?? defaultLogin(profile.facts) });
+  const gone = (): void => void stream.destroy();
+  stream.allowHalfOpen = true;
+  io.stdout.on("error", gone);
+  io.stdin.on("error", gone).pipe(stream);
+  stream.pipe(io.stdout, { end: false });
+  // ssh closes its end once ours says nothing more: the other direction is not waited for.
+  await finished(stream, { writable: false }).catch(() => {});
+  io.stdin.off("error", gone).unpipe(stream).pause();
+  io.stdout.off("error", gone);
+  stream.destroySoon();
+  return textResult("");
+}

@@ -1,0 +1,132 @@
+import { constants } from "node:os";
+import type { Client, ClientChannel, PseudoTtyOptions } from "ssh2";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { CliIo } from "../io.ts";
+import { writeNote } from "../output.ts";
+import { enterRawMode } from "../terminal.ts";
+import { createEscape, escapeHelp } from "./escape.ts";
+
+export interface SessionAsk {
+  /** Undefined: the login shell. */
+  readonly command: string | undefined;
+  readonly pty: boolean;
+  /** For messages. */
+  readonly host: string;
+}
+
+/** Runs a command or a shell on an open connection, wired to our own streams. Its exit status, 128 + n for signal n. */
+export async function runSession(client: Client, ask: SessionAsk, io: CliIo): Promise<number> {
+  const channel = await openChannel(client, ask, io);
+  const leave = ask.pty ? enterRawMode(io.stdin) : () => {};
+  const onResize = (): void => void channel.setWindow(io.stdout.rows ?? 24, io.stdout.columns ?? 80, 0, 0);
+  if (ask.pty) io.stdout.on("resize", onResize);
+  try {
+    return await copyUntilExit(channel, ask, io);
+  } finally {
+    io.stdout.off("resize", onResize);
+    leave();
+    io.stdin.pause();
+  }
+}
+
+/** Variables that ssh sends too (SendEnv of Debian): language; TERM goes with the terminal. */
+export function sentEnv(env: CliIo["env"]): Record<string, string> {
+  const wanted = Object.entries(env).filter(([name, value]) => (name === "LANG" || name.startsWith("LC_")) && value !== undefined);
+  return Object.fromEntries(wanted) as Record<string, string>;
+}
+
+/** Exit status as a shell tells it: 128 + number for a signal, 255 for one that this system does not know. */
+export function exitStatus(code: number | null | undefined, signal: string | undefined): number | undefined {
+  if (typeof code === "number") return code & 0xff;
+  if (signal === undefined) return undefined;
+  const number = (constants.signals as Readonly<Record<string, number>>)[signal.startsWith("SIG") ? signal : `SIG${signal}`];
+  return number === undefined ? 255 : 128 + number;
+}
+
+function openChannel(client: Client, { command, pty, host }: SessionAsk, io: CliIo): Promise<ClientChannel> {
+  const terminal: PseudoTtyOptions = { term: io.env.TERM ?? "xterm", rows: io.stdout.rows ?? 24, cols: io.stdout.columns ?? 80, width: 0, height: 0 };
+  const env = sentEnv(io.env);
+  return new Promise((resolve, reject) => {
+    const lost = (): void => reject(new PlatformError("unavailable", `the connection to ${host} was lost`));
+    client.once("close", lost);
+    const opened = (cause: Error | undefined, channel: ClientChannel): void => {
+      client.off("close", lost);
+      if (cause === undefined) resolve(channel);
+      else reject(new PlatformError("denied", `${host} refused the session: ${cause.message}`, { cause }));
+    };
+    if (command === undefined) client.shell(pty ? terminal : false, { env }, opened);
+    else client.exec(command, { env, ...(pty && { pty: terminal }) }, opened);
+  });
+}
+
+function copyUntilExit(channel: ClientChannel, ask: SessionAsk, io: CliIo): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let ended: number | undefined;
+    let left = false;
+    const stopInput = forwardInput(channel, ask, io, () => {
+      left = true;
+      channel.close();
+      finish();
+    });
+    const stopOutputs = [forwardOutput(channel, io.stdout, () => channel.close()), forwardOutput(channel.stderr, io.stderr, () => {})];
+    const finish = (): void => {
+      stopInput();
+      channel.off("close", finish);
+      for (const stop of stopOutputs) stop();
+      if (left && ended === undefined) ended = 255;
+      if (ended !== undefined) resolve(ended);
+      else reject(new PlatformError("unavailable", `the connection to ${ask.host} was lost`));
+    };
+    channel.on("exit", (code: number | null, signal?: string) => {
+      ended = exitStatus(code, signal);
+    });
+    channel.on("error", ignored);
+    channel.on("close", finish);
+  });
+}
+
+function ignored(): void {}
+
+/** Standard input to the channel with back-pressure; its end is the channel's end of file, not the session's. */
+function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, disconnect: () => void): () => void {
+  const escape = ask.pty && io.stdin.isTTY === true ? createEscape() : undefined;
+  const send = (bytes: Buffer): void => {
+    if (bytes.length > 0 && !channel.write(bytes)) io.stdin.pause();
+  };
+  const onData = (chunk: Buffer | string): void => {
+    const bytes = Buffer.from(chunk as Buffer);
+    if (escape === undefined) return send(bytes);
+    const typed = escape(bytes);
+    send(typed.send);
+    if (typed.help) writeNote(io, `\r\n${escapeHelp}\r`);
+    if (typed.disconnect) disconnect();
+  };
+  const onEnd = (): void => void channel.end();
+  const onDrain = (): void => void io.stdin.resume();
+  io.stdin.on("data", onData).on("end", onEnd).on("error", onEnd);
+  channel.on("drain", onDrain);
+  if (io.stdin.readableEnded) onEnd();
+  return () => {
+    io.stdin.off("data", onData).off("end", onEnd).off("error", onEnd);
+    channel.off("drain", onDrain);
+  };
+}
+
+/** A channel's output to ours, with back-pressure; `gone` when nobody reads it any more, and the rest is dropped then. */
+function forwardOutput(from: NodeJS.ReadableStream, to: CliIo["stdout"], gone: () => void): () => void {
+  let open = true;
+  const onData = (chunk: Buffer): void => {
+    if (open && !to.write(chunk)) from.pause();
+  };
+  const onDrain = (): void => void from.resume();
+  const onError = (): void => {
+    open = false;
+    from.resume();
+    gone();
+  };
+  from.on("data", onData);
+  to.on("drain", onDrain).on("error", onError);
+  return () => {
+    to.off("drain", onDrain).off("error", onError);
+  };
+}

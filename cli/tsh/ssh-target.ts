@@ -1,0 +1,37 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+
+export interface SshTarget {
+  /** Undefined: the caller chooses. */
+  readonly login: string | undefined;
+  /** Name or id of a host. */
+  readonly host: string;
+  readonly port: number | undefined;
+}
+
+/** `[login@]host[:port]`; the last `@` separates, so a login may hold one. Throws `invalid`. */
+export function parseSshTarget(text: string, login?: string): SshTarget {
+  const at = text.lastIndexOf("@");
+  const own = at > 0 ? text.slice(0, at) : undefined;
+  const parts = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}))(?::(\d{1,5}))?$/.exec(text.slice(at + 1));
+  const refuse = (why: string): never => {
+    throw new PlatformError("invalid", `${JSON.stringify(text)} ${why}`, { hint: "write it as [user@]host; tsh ls shows the hosts" });
+  };
+  if (parts === null || at === 0) return refuse("is not [user@]host");
+  const chosen = login ?? own;
+  if (chosen !== undefined && !/^[A-Za-z0-9_][A-Za-z0-9._@\\+-]{0,63}\$?$/.test(chosen))
+    return refuse(`asks for the login ${JSON.stringify(chosen)}, which is none`);
+  const port = parts[2] === undefined ? undefined : Number(parts[2]);
+  if (port !== undefined && port > 65_535) refuse("has a port above 65535");
+  return { login: chosen, host: parts[1] as string, port };
+}
+
+/** The same words as ssh: joined by single spaces for the remote shell. */
+export function joinCommand(words: readonly string[]): string | undefined {
+  return words.length === 0 ? undefined : words.join(" ");
+}
+
+/** `web-1.example.com` of the cluster `example.com` is the host `web-1`; any other name stays. */
+export function withoutCluster(host: string, cluster: string | undefined): string {
+  const suffix = `.${cluster ?? ""}`;
+  return cluster !== undefined && host.length > suffix.length && host.endsWith(suffix) ? host.slice(0, -suffix.length) : host;
+}

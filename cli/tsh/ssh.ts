@@ -1,0 +1,70 @@
+import { userInfo } from "node:os";
+import { parseCertificateLine } from "../../core/ssh/certificate.ts";
+import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
+import { connectSsh } from "../../core/ssh/ssh-client.ts";
+import type { Call } from "../command.ts";
+import type { CliIo } from "../io.ts";
+import { type Result, textResult, writeNote } from "../output.ts";
+import type { ProfileFacts } from "../profile/profile.ts";
+import { openSshStream } from "./open-stream.ts";
+import { runSession } from "./session.ts";
+import { joinCommand, parseSshTarget } from "./ssh-target.ts";
+import { chosenProfile } from "./with-profile.ts";
+
+/** `tsh ssh [user@]host [command…]`: the status is the remote command's. */
+export async function ssh(call: Call): Promise<Result> {
+  const { io, options } = call;
+  const [name = "", ...words] = call.args;
+  const target = parseSshTarget(name, options.text("login"));
+  const profile = await chosenProfile(call);
+  const login = target.login ?? defaultLogin(profile.facts);
+  const command = joinCommand(words);
+  const pty = wantsPty({ io, command, forced: options.count("tty"), never: options.flag("noTty") });
+  const stream = await openSshStream(io, { profile, target: target.host, login });
+  const connection = await connectSsh({
+    stream,
+    username: login,
+    privateKey: fromOpensshPrivate(profile.secrets.sshPrivateKey),
+    certificate: parseCertificateLine(profile.secrets.sshCertificate),
+    hostAuthorities: profile.facts.hostCaSsh,
+    principal: target.host,
+    timeoutMs: 20_000,
+    signal: new AbortController().signal,
+  });
+  try {
+    return { ...textResult(""), status: await runSession(connection.client, { command, pty, host: target.host }, io) };
+  } finally {
+    connection.client.end();
+    stream.destroySoon();
+  }
+}
+
+/** The only login of the certificate, or the local user's name when the certificate lists it, or the first listed one. */
+export function defaultLogin(facts: Pick<ProfileFacts, "logins">, local = localUser()): string {
+  if (local !== undefined && facts.logins.includes(local)) return local;
+  return facts.logins[0] ?? local ?? "root";
+}
+
+function localUser(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  }
+}
+
+interface PtyAsk {
+  readonly io: CliIo;
+  readonly command: string | undefined;
+  readonly forced: number;
+  readonly never: boolean;
+}
+
+/** As ssh decides it: for a shell on a terminal; `-t` for a command too; `-tt` without a local terminal as well. */
+function wantsPty({ io, command, forced, never }: PtyAsk): boolean {
+  if (never) return false;
+  const terminal = io.stdin.isTTY === true;
+  if (forced === 0) return terminal && command === undefined;
+  if (!terminal && forced === 1) writeNote(io, "no terminal is asked for, because standard input is none (-tt asks for one all the same)");
+  return terminal || forced > 1;
+}

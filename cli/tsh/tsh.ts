@@ -1,0 +1,103 @@
+import type { CommandSpec, OptionSpec, ProgramSpec } from "../command.ts";
+import { completionCommand } from "../completion-command.ts";
+import type { CliIo } from "../io.ts";
+import { runProgram } from "../run-program.ts";
+import { versionCommand } from "../version-command.ts";
+
+const proxy: OptionSpec = { flags: "--proxy <address>", text: "proxy to use, host[:port]; default: TSH_PROXY, then the current profile" };
+const login: OptionSpec = { flags: "-l, --login <login>", text: "Unix user on the host" };
+
+/** The commands of tsh. Handlers are loaded when they run: `tsh ssh` must start quickly. */
+const commands: readonly CommandSpec[] = [
+  {
+    name: "login",
+    summary: "log in to a cluster",
+    details:
+      "Log in with password and one-time code: asked on the terminal, or taken as two lines of standard input.\nKeys and certificates go to ~/.tsh (TSH_HOME).",
+    options: [
+      { flags: "--proxy <address>", text: "web address of the proxy, host[:port]; port 3080 when none is given (or TSH_PROXY)" },
+      { flags: "--user <name>", text: "user name (or TSH_USER)" },
+      { flags: "--ttl <duration>", text: "wanted validity, like 8h; the roles may allow less" },
+      { flags: "--ca-pin <pin>", text: "sha256:… of the cluster's authority, as tctl status prints it; may be repeated", multiple: true },
+      { flags: "--insecure", text: "trust whatever answers: for tests only" },
+    ],
+    formats: ["text", "json", "yaml"],
+    examples: [
+      "tsh login --proxy=example.com:443 --user=alice",
+      "tsh login --proxy=example.com --user=alice --ca-pin=sha256:9d2c… --ttl=2h",
+      'printf \'%s\\n%s\\n\' "$PASSWORD" "$CODE" | tsh login --proxy=example.com --user=robot',
+    ],
+    run: async (call) => (await import("./login.ts")).login(call),
+  },
+  {
+    name: "logout",
+    summary: "delete keys and certificates of this user",
+    options: [{ flags: "--proxy <address>", text: "only of this proxy; default: all" }],
+    run: async (call) => (await import("./logout.ts")).logout(call),
+  },
+  {
+    name: "status",
+    summary: "show who is logged in where, and until when",
+    details: "Show who is logged in where, and until when. Exit status 3 when nobody is, or when the login is over.",
+    formats: ["text", "json", "yaml"],
+    examples: ["tsh status -f json | jq -r '.active.roles[]'"],
+    run: async (call) => (await import("./status.ts")).status(call),
+  },
+  {
+    name: "ls",
+    summary: "list the hosts that you may reach",
+    args: ["[search...]"],
+    options: [{ flags: "-v, --verbose", text: "show ids and whole labels" }, proxy],
+    formats: ["text", "json", "yaml"],
+    examples: ["tsh ls", "tsh ls env=prod web", "tsh ls --format=json"],
+    run: async (call) => (await import("./ls.ts")).ls(call),
+  },
+  {
+    name: "ssh",
+    summary: "open a shell or run a command on a host",
+    details: "Open a shell or run a command on a host, named by its name or id. The exit status is the command's own.",
+    args: ["<[user@]host>", "[command...]"],
+    options: [
+      login,
+      { flags: "-t, --tty", text: "ask for a terminal for a command too (twice: even without a local one)", counted: true },
+      { flags: "-T, --no-tty", text: "ask for no terminal" },
+      proxy,
+    ],
+    passThrough: true,
+    examples: ["tsh ssh root@web-1", "tsh ssh root@web-1 uptime -p", "tsh ssh -t root@web-1 top", "tar c . | tsh ssh root@web-1 tar x -C /srv"],
+    run: async (call) => (await import("./ssh.ts")).ssh(call),
+  },
+  {
+    name: "proxy",
+    summary: "let other programs reach resources",
+    commands: [
+      {
+        name: "ssh",
+        summary: "connect standard input and output to a host's SSH service",
+        details: "Connect standard input and output to a host's SSH service: what ProxyCommand of a stock ssh runs (see tsh config).",
+        args: ["<[user@]host[:port]>"],
+        options: [login, { flags: "--cluster <name>", text: "cut this cluster's name off the end of the host's name" }, proxy],
+        examples: ["ssh -o ProxyCommand='tsh proxy ssh %r@%h:%p' root@web-1"],
+        run: async (call) => (await import("./proxy-ssh.ts")).proxySsh(call),
+      },
+    ],
+  },
+  {
+    name: "config",
+    summary: "print a stanza for ssh_config",
+    details: "Print a stanza for ssh_config: with it a stock ssh, scp or sftp reaches <host>.<cluster>.",
+    options: [proxy],
+    formats: ["text", "json", "yaml"],
+    examples: ["tsh config >> ~/.ssh/config", "ssh root@web-1.example.com"],
+    run: async (call) => (await import("./config.ts")).config(call),
+  },
+  versionCommand("tsh"),
+  completionCommand(() => tsh),
+];
+
+export const tsh: ProgramSpec = { name: "tsh", summary: "Reach the hosts of a cluster.", commands };
+
+/** The `tsh` program: its exit status. */
+export async function runTsh(argv: readonly string[], io: CliIo): Promise<number> {
+  return await runProgram(tsh, argv, io);
+}
