@@ -1,0 +1,59 @@
+import { closeSync, mkdtempSync, openSync, rmdirSync, statSync, unlinkSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { getRawAsset } from "node:sea";
+
+/*
+ * Part of the executable, not of the build: hands out the native addons that it carries. A package may also ship them as
+ * files, for hosts where nothing in a temporary folder may be executed.
+ */
+
+/** Where packages put the addons; files here are used when only root can have written them. */
+const shipped = "/usr/lib/platform";
+let loaded = 0;
+
+/** Loads `pty.node` or `sshcrypto.node`. Throws when the host lets us load it from nowhere. */
+export function loadNative(name: string): unknown {
+  if (name === "sshcrypto.node" && process.env.PLATFORM_SSH_CRYPTO === "javascript") throw new Error("turned off by PLATFORM_SSH_CRYPTO");
+  const file = join(shipped, name);
+  if (isRoots(shipped) && isRoots(file)) return dlopen(file);
+  const failures: unknown[] = [];
+  for (const folder of [tmpdir(), "/dev/shm", "/run"]) {
+    try {
+      return loadFrom(folder, name);
+    } catch (failure) {
+      failures.push(failure);
+    }
+  }
+  throw new AggregateError(failures, `${name} cannot be loaded from any temporary folder; install it in ${shipped}`);
+}
+
+function isRoots(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && found.uid === 0 && (found.mode & 0o022) === 0;
+}
+
+/** The file has no name any more when it is loaded: nobody can put another in its place, and a crash leaves nothing behind. */
+function loadFrom(folder: string, name: string): unknown {
+  const own = mkdtempSync(join(folder, "platform-"));
+  const path = join(own, name);
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, "wx+", 0o600);
+    unlinkSync(path);
+    const bytes = new Uint8Array(getRawAsset(name));
+    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+    // The loader knows libraries by their path: each needs one of its own although a number comes again.
+    loaded += 1;
+    return dlopen(`/proc/self/${"./".repeat(loaded)}fd/${fd}`);
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+    rmdirSync(own);
+  }
+}
+
+function dlopen(path: string): unknown {
+  const module = { exports: {} };
+  process.dlopen(module, path);
+  return module.exports;
+}

@@ -1,0 +1,53 @@
+import { createHash } from "node:crypto";
+import { chmod, copyFile, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { inject } from "postject";
+import { run } from "./run.ts";
+
+export interface ExecutableParts {
+  readonly root: string;
+  /** Scratch folder of this build, and one that is kept between builds. */
+  readonly work: string;
+  readonly cache: string;
+  readonly main: string;
+  readonly assets: Readonly<Record<string, string>>;
+}
+
+/** Marks in the runtime's binary whether a program was injected (Node's documentation, "Single executable applications"). */
+const fuse = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
+
+/**
+ * Options of the runtime. SIGUSR1 must not open the inspector; trust in the system's authorities is what "the system's roots"
+ * means; a small young generation keeps an idle agent small. V8 options that change the flag hash would reject the code cache.
+ */
+const execArgv = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1", "--use-system-ca", "--max-semi-space-size=1"];
+
+/** Puts the bundle, its code cache and the assets into a stripped copy of the runtime. The path of the result. */
+export async function makeExecutable({ root, work, cache, main, assets }: ExecutableParts): Promise<string> {
+  const node = join(root, `node_modules/node-linux-${process.arch}/bin/node`);
+  const blob = join(work, "program.blob");
+  const config = join(work, "program.json");
+  const settings = { main, output: blob, mainFormat: "commonjs", disableExperimentalSEAWarning: true, useSnapshot: false, useCodeCache: true };
+  // "none": NODE_OPTIONS is not read.
+  await writeFile(config, JSON.stringify({ ...settings, execArgv, execArgvExtension: "none", assets }));
+  // A fixed seed makes the code cache the same each time; V8 still accepts it.
+  await run(node, ["--random-seed=42", "--experimental-sea-config", config]);
+  const made = join(work, "platform");
+  await copyFile(await strippedNode(node, cache), made);
+  await inject(made, "NODE_SEA_BLOB", await readFile(blob), { sentinelFuse: fuse });
+  await chmod(made, 0o755);
+  return made;
+}
+
+/** The runtime without its symbols. Stripping after the injection would break it. Kept by its content. */
+async function strippedNode(node: string, cache: string): Promise<string> {
+  const hash = createHash("sha256")
+    .update(await readFile(node))
+    .digest("hex");
+  const kept = join(cache, `node-${hash.slice(0, 16)}`);
+  if ((await stat(kept).catch(() => undefined)) !== undefined) return kept;
+  const fresh = `${kept}.${process.pid}`;
+  await run("strip", ["-o", fresh, node]);
+  await rename(fresh, kept);
+  return kept;
+}
