@@ -1,0 +1,92 @@
+import { z } from "zod";
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import { type Role, roleSchema } from "../../core/resources/role.ts";
+
+/** Roles and authorities as of one revision. */
+export interface Access {
+  readonly revision: string;
+  readonly roles: readonly Role[];
+  /** Names of roles that exist but that this version cannot read. */
+  readonly unreadable: readonly string[];
+  /** OpenSSH public key lines. */
+  readonly userCaSsh: readonly string[];
+  readonly hostCaSsh: readonly string[];
+}
+
+/** The auth service's answer, before it is checked. */
+export interface AccessAnswer {
+  readonly revision: string;
+  readonly rolesJson: readonly string[];
+  readonly userCaSsh: readonly string[];
+  readonly hostCaSsh: readonly string[];
+}
+
+export interface AccessSource {
+  /** Roles and authorities at least as new as this revision; empty: whatever is newest. A fetch that fails, throws: deny. */
+  at(revision: string): Promise<Access>;
+  /** The proxy says that this revision is the newest: fetches it ahead of the next use. */
+  announce(revision: string): void;
+}
+
+/** Keeps one answer; `fetch` asks the auth service. Nothing is decided by an answer that is known to be old. */
+export function openAccessSource(options: { fetch: () => Promise<AccessAnswer>; log: Log }): AccessSource {
+  const { fetch, log } = options;
+  let held: Access | undefined;
+  /** The newest revision that anybody spoke of. */
+  let newest: string | undefined;
+  let fetching: Promise<Access> | undefined;
+  const refresh = (): Promise<Access> => {
+    fetching ??= fetch()
+      .then((answer) => {
+        held = toAccess(answer, log);
+        newest = held.revision;
+        return held;
+      })
+      .finally(() => {
+        fetching = undefined;
+      });
+    return fetching;
+  };
+  const at = async (revision: string): Promise<Access> => {
+    const fits = (access: Access | undefined): access is Access => access !== undefined && access.revision === (revision === "" ? newest : revision);
+    if (fits(held)) return held;
+    try {
+      // A fetch that was on its way when the question came may bring what was before it: then one more.
+      const running = fetching;
+      if (running !== undefined && fits(await running)) return await running;
+      return await refresh();
+    } catch (thrown) {
+      const cause = toPlatformError(thrown);
+      log.warn("roles cannot be fetched: access is denied", { error: thrown });
+      throw new PlatformError("unavailable", "access denied: this host cannot ask the auth service for the roles now", {
+        cause,
+        hint: "try again in a moment",
+      });
+    }
+  };
+  const announce = (revision: string): void => {
+    newest = revision;
+    if (held !== undefined && held.revision !== revision) refresh().catch((error: unknown) => log.debug("roles cannot be fetched ahead", { error }));
+  };
+  return { at, announce };
+}
+
+/** A role that this version cannot read might hold the deny rule that matters: who has it, is not let in. */
+function toAccess(answer: AccessAnswer, log: Log): Access {
+  const roles: Role[] = [];
+  const unreadable: string[] = [];
+  for (const json of answer.rolesJson) {
+    const parsed = roleSchema.safeParse(JSON.parse(json));
+    if (parsed.success) roles.push(parsed.data);
+    else unreadable.push(nameOf(json));
+  }
+  if (unreadable.length > 0) log.warn("roles that this version of the agent cannot read: who holds one is denied", { roles: unreadable });
+  return { revision: answer.revision, roles, unreadable, userCaSsh: answer.userCaSsh, hostCaSsh: answer.hostCaSsh };
+}
+
+function nameOf(json: string): string {
+  return namedSchema.parse(JSON.parse(json)).metadata.name;
+}
+
+const namedSchema = z.object({ metadata: z.object({ name: z.string() }) });

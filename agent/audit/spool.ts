@@ -1,0 +1,184 @@
+import { randomUUID } from "node:crypto";
+import { constants } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import { type AuditFacts, makeAuditEvent } from "../../core/resources/audit-event.ts";
+
+/** Audit events on this host until the auth service has them. */
+export interface Spool {
+  /** Resolves once the event is on disk. Throws `limit` when the spool is full: what cannot be recorded must not happen. */
+  record(facts: AuditFacts): Promise<void>;
+  /** The oldest batch, or `undefined` when there is nothing to send. The same batch until it is removed. */
+  next(): Promise<Batch | undefined>;
+  /** Forgets a batch that the auth service has acknowledged. */
+  remove(batch: Batch): Promise<void>;
+  /** Called whenever there is something new to send. */
+  onRecorded: () => void;
+  close(): Promise<void>;
+}
+
+export interface Batch {
+  readonly file: string;
+  /** One JSON object each. */
+  readonly events: readonly string[];
+}
+
+export interface SpoolOptions {
+  readonly folder: string;
+  readonly clusterName: string;
+  readonly log: Log;
+  readonly now?: () => Date;
+  /** Bytes on disk; default 64 MiB. */
+  readonly maxBytes?: number;
+}
+
+/** A segment is closed at this many bytes or events: it is one batch, which must fit one API call. */
+const segmentBytes = 1024 * 1024;
+const segmentEvents = 256;
+const segmentName = /^\d{12}\.jsonl$/;
+
+interface Waiting {
+  readonly line: string;
+  readonly done: () => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/** Opens the spool and finds what an earlier run left behind. */
+export async function openSpool(options: SpoolOptions): Promise<Spool> {
+  await mkdir(options.folder, { recursive: true, mode: 0o700 });
+  const names = (await readdir(options.folder)).filter((name) => segmentName.test(name)).sort();
+  let bytes = 0;
+  for (const name of names) bytes += (await stat(join(options.folder, name))).size;
+  return new FileSpool(options, names, bytes);
+}
+
+class FileSpool implements Spool {
+  onRecorded: () => void = () => {};
+  readonly #options: SpoolOptions;
+  /** Closed segments, oldest first. */
+  readonly #closed: string[];
+  #current: { name: string; handle: FileHandle; bytes: number; events: number } | undefined;
+  #sequence: number;
+  #bytes: number;
+  #waiting: Waiting[] = [];
+  #writing: Promise<void> | undefined;
+  #isFull = false;
+
+  constructor(options: SpoolOptions, names: readonly string[], bytes: number) {
+    this.#options = options;
+    this.#closed = [...names];
+    this.#sequence = Number.parseInt(names.at(-1) ?? "0", 10);
+    this.#bytes = bytes;
+  }
+
+  async record(facts: AuditFacts): Promise<void> {
+    const { clusterName, now = () => new Date(), maxBytes = 64 * 1024 * 1024, log } = this.#options;
+    const line = `${JSON.stringify(makeAuditEvent(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
+    const full = this.#bytes + line.length > maxBytes;
+    if (full !== this.#isFull) {
+      this.#isFull = full;
+      if (full) log.error("the audit spool is full: sessions are refused until the auth service takes events", { bytes: this.#bytes });
+      else log.info("the audit spool has room again");
+    }
+    if (full) throw new PlatformError("limit", "this host cannot record sessions at the moment: too many audit events wait for the auth service");
+    this.#bytes += Buffer.byteLength(line);
+    await new Promise<void>((done, failed) => {
+      this.#waiting.push({ line, done, failed });
+      this.#write();
+    });
+    this.onRecorded();
+  }
+
+  async next(): Promise<Batch | undefined> {
+    await this.#writing;
+    if (this.#closed.length === 0 && this.#current !== undefined) await this.#rotate();
+    const name = this.#closed[0];
+    if (name === undefined) return undefined;
+    const file = join(this.#options.folder, name);
+    return { file, events: completeLines(await readFile(file, "utf8"), file, this.#options.log) };
+  }
+
+  async remove({ file }: Batch): Promise<void> {
+    const { size } = await stat(file);
+    await rm(file);
+    this.#closed.splice(this.#closed.indexOf(file.slice(-17)), 1);
+    this.#bytes = Math.max(0, this.#bytes - size);
+  }
+
+  async close(): Promise<void> {
+    await this.#writing;
+    await this.#rotate();
+  }
+
+  /** One writer at a time; what arrives meanwhile goes with the next write, and one fsync serves it all. */
+  #write(): void {
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined;
+    });
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, segmentEvents);
+      try {
+        await this.#append(batch.map(({ line }) => line).join(""), batch.length);
+        for (const { done } of batch) done();
+      } catch (cause) {
+        this.#options.log.error("an audit event cannot be written", { folder: this.#options.folder, error: cause });
+        const error = new PlatformError("unavailable", "this host cannot record sessions at the moment; its log says why", { cause });
+        for (const { failed } of batch) failed(error);
+        await this.#rotate().catch(() => {});
+      }
+    }
+  }
+
+  async #append(text: string, events: number): Promise<void> {
+    const current = await this.#segment();
+    await current.handle.writeFile(text);
+    await current.handle.datasync();
+    current.bytes += Buffer.byteLength(text);
+    current.events += events;
+    if (current.bytes >= segmentBytes || current.events >= segmentEvents) await this.#rotate();
+  }
+
+  async #segment(): Promise<{ handle: FileHandle; bytes: number; events: number }> {
+    if (this.#current !== undefined) return this.#current;
+    this.#sequence += 1;
+    const name = `${String(this.#sequence).padStart(12, "0")}.jsonl`;
+    const handle = await open(join(this.#options.folder, name), "wx", 0o600);
+    await using folder = await open(this.#options.folder, constants.O_RDONLY);
+    await folder.sync();
+    this.#current = { name, handle, bytes: 0, events: 0 };
+    return this.#current;
+  }
+
+  async #rotate(): Promise<void> {
+    const current = this.#current;
+    if (current === undefined) return;
+    this.#current = undefined;
+    this.#closed.push(current.name);
+    await current.handle.close();
+  }
+}
+
+/** A crash can tear the last line only, and nothing that waited for it has happened: it is dropped. Exported for tests. */
+export function completeLines(text: string, file: string, log: Log): string[] {
+  const lines = text.split("\n");
+  const torn = lines.pop();
+  if (torn !== undefined && torn !== "") log.warn("the last audit event of a file is torn: it was never acknowledged", { file });
+  return lines.filter((line) => {
+    if (isJsonObject(line)) return true;
+    if (line !== "") log.error("a line of the audit spool is damaged and cannot be sent", { file });
+    return false;
+  });
+}
+
+function isJsonObject(line: string): boolean {
+  try {
+    return typeof JSON.parse(line) === "object";
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,64 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import { backOffDelay } from "../../core/transport/back-off.ts";
+import type { Batch, Spool } from "./spool.ts";
+
+export interface UploadOptions {
+  readonly spool: Spool;
+  /** Resolves once the auth service has them durably. */
+  readonly send: (events: readonly string[]) => Promise<void>;
+  readonly log: Log;
+  readonly random?: () => number;
+}
+
+/** Sends what the spool holds, oldest first, until aborted. An event may be sent twice; its uid makes that harmless. */
+export async function uploadEvents(options: UploadOptions, signal: AbortSignal): Promise<void> {
+  const { spool, log, random = Math.random } = options;
+  let failures = 0;
+  let news = Promise.withResolvers<void>();
+  spool.onRecorded = () => news.resolve();
+  signal.addEventListener("abort", () => news.resolve(), { once: true });
+  while (!signal.aborted) {
+    news = Promise.withResolvers<void>();
+    if (signal.aborted) return;
+    try {
+      if (!(await uploadNext(options))) await news.promise;
+      failures = 0;
+    } catch (thrown) {
+      failures += 1;
+      const delay = backOffDelay(failures, random());
+      log.debug("audit events cannot be sent yet", { error: thrown, retryMs: delay });
+      await sleep(delay, undefined, { signal }).catch(() => {});
+    }
+  }
+}
+
+/** Whether there was something to send. Throws when it could not be sent. */
+export async function uploadNext(options: UploadOptions): Promise<boolean> {
+  const batch = await options.spool.next();
+  if (batch === undefined) return false;
+  try {
+    if (batch.events.length > 0) await options.send(batch.events);
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    if (error.code !== "invalid") throw error;
+    await sendOneByOne(options, batch, error);
+  }
+  await options.spool.remove(batch);
+  return true;
+}
+
+/** One event that the auth service does not understand must not hold up the others for ever. */
+async function sendOneByOne({ send, log }: UploadOptions, batch: Batch, refusal: PlatformError): Promise<void> {
+  log.warn("the auth service refused a batch of audit events: sending them one by one", { error: refusal });
+  for (const event of batch.events) {
+    try {
+      await send([event]);
+    } catch (thrown) {
+      const error = toPlatformError(thrown);
+      if (error.code !== "invalid") throw error;
+      log.error("the auth service refused an audit event for good", { event, error });
+    }
+  }
+}

@@ -1,0 +1,18 @@
+import type { HostCredentials } from "../../core/api/host-credentials.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { Labels } from "../../core/resources/metadata.ts";
+import type { AccessSource } from "../access/access-source.ts";
+import type { Spool } from "../audit/spool.ts";
+
+/** What the SSH service needs from the agent around it. */
+export interface SshDeps {
+  /** The newest ones: a new connection presents the newest certificate. */
+  readonly credentials: () => HostCredentials;
+  readonly access: AccessSource;
+  readonly audit: Pick<Spool, "record">;
+  readonly node: { readonly name: string; readonly labels: Labels };
+  readonly log: Log;
+  /** How to start this program again; see own-command.ts. */
+  readonly launch: readonly [string, ...string[]];
+  readonly now?: () => Date;
+}

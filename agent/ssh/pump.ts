@@ -1,0 +1,29 @@
+import type { Readable, Writable } from "node:stream";
+
+/**
+ * Copies until the source ends, breaks or closes, at the pace of the destination; then resolves. Neither side is ended.
+ * Once `gone` is aborted the rest is read and thrown away, so that nobody hangs on a peer that left.
+ */
+export function pump(source: Readable, destination: Writable, gone: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const onData = (chunk: Buffer): void => {
+      if (gone.aborted || destination.destroyed || destination.writableEnded) return;
+      if (!destination.write(chunk)) source.pause();
+    };
+    const onDrain = (): void => {
+      source.resume();
+    };
+    const finish = (): void => {
+      source.off("data", onData).off("end", finish).off("close", finish).off("error", finish);
+      destination.off("drain", onDrain).off("close", onDrain).off("error", onDrain);
+      gone.removeEventListener("abort", onDrain);
+      // A late fault of a stream that is done has nobody else to listen to it.
+      source.on("error", () => {});
+      resolve();
+    };
+    source.on("data", onData).on("end", finish).on("close", finish).on("error", finish);
+    destination.on("drain", onDrain).on("close", onDrain).on("error", onDrain);
+    gone.addEventListener("abort", onDrain, { once: true });
+    if (source.destroyed || source.readableEnded) finish();
+  });
+}

@@ -1,0 +1,10 @@
+import type { ExecInfo, ServerChannel } from "ssh2";
+import { runProgram } from "../run-program.ts";
+import type { RequestReply, SessionChannel } from "../session-channel.ts";
+
+/** `exec`: one command, given to the user's shell. */
+export function exec(channel: SessionChannel, { accept }: RequestReply, info: ExecInfo): void {
+  // Accepted at once, or what the client sends meanwhile would be lost; a fault is told on standard error.
+  const stream = accept?.() as ServerChannel | undefined;
+  if (stream !== undefined) channel.track(runProgram(channel, stream, info.command));
+}

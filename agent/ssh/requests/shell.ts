@@ -1,0 +1,10 @@
+import type { ServerChannel } from "ssh2";
+import { runProgram } from "../run-program.ts";
+import type { RequestReply, SessionChannel } from "../session-channel.ts";
+
+/** `shell`: the user's login shell. */
+export function shell(channel: SessionChannel, { accept }: RequestReply): void {
+  // Accepted at once, or what the client sends meanwhile would be lost; a fault is told on standard error.
+  const stream = accept?.() as ServerChannel | undefined;
+  if (stream !== undefined) channel.track(runProgram(channel, stream));
+}

@@ -1,0 +1,16 @@
+import type { SignalInfo } from "ssh2";
+import type { RequestReply, SessionChannel } from "../session-channel.ts";
+
+/** Signals of RFC 4254 section 6.9, without SIG as they travel. */
+const known = ["ABRT", "ALRM", "FPE", "HUP", "ILL", "INT", "KILL", "PIPE", "QUIT", "SEGV", "TERM", "USR1", "USR2"] as const;
+
+/** `signal`: to the program's whole process group. */
+export function signal(channel: SessionChannel, { accept, reject }: RequestReply, info: SignalInfo): void {
+  const name = known.find((one) => one === info.name);
+  if (name === undefined || channel.program === undefined) {
+    reject?.();
+    return;
+  }
+  channel.program.signal(`SIG${name}`);
+  accept?.();
+}

@@ -1,0 +1,14 @@
+import type { WindowChangeInfo } from "ssh2";
+import type { RequestReply, SessionChannel } from "../session-channel.ts";
+import { clampSize } from "../terminal.ts";
+
+/** `window-change`: the terminal's new size; the kernel tells the programs (SIGWINCH). */
+export function windowChange(channel: SessionChannel, { accept, reject }: RequestReply, info: WindowChangeInfo): void {
+  if (channel.wanted === undefined) {
+    reject?.();
+    return;
+  }
+  channel.wanted.size = clampSize({ columns: info.cols, rows: info.rows });
+  channel.terminal?.resize(channel.wanted.size);
+  accept?.();
+}

@@ -1,0 +1,74 @@
+import { execFile } from "node:child_process";
+import { access, readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { loginText } from "../../core/resources/metadata.ts";
+
+/** A line of passwd(5). */
+export interface UnixUser {
+  readonly login: string;
+  readonly uid: number;
+  readonly gid: number;
+  readonly home: string;
+  /** Never empty: /bin/sh stands for none. */
+  readonly shell: string;
+}
+
+const run = promisify(execFile);
+/** For one look-up, which may ask a directory server, ms. */
+const lookupMs = 10_000;
+
+/**
+ * The Unix user of a login, as this host's name service knows it. Throws `denied` when there is none, or when the agent may
+ * not become it (it is not root), or when /etc/nologin keeps all but root out.
+ */
+export async function findUnixUser(login: string): Promise<UnixUser> {
+  const user = loginText.safeParse(login).success ? await lookUp(login) : undefined;
+  if (user === undefined) throw new PlatformError("denied", `there is no Unix user ${JSON.stringify(login)} on this host`);
+  const own = process.geteuid?.();
+  if (own !== 0 && own !== user.uid) {
+    throw new PlatformError("denied", `the agent on this host does not run as root and can only serve its own user, not ${login}`);
+  }
+  if (user.uid !== 0 && (await exists("/etc/nologin")))
+    throw new PlatformError("denied", "this host lets nobody in but root at the moment (/etc/nologin)");
+  return user;
+}
+
+async function lookUp(login: string): Promise<UnixUser | undefined> {
+  let line: string;
+  try {
+    const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
+    line = (await run("getent", ["passwd", "--", login], { timeout: lookupMs, maxBuffer: 65_536, env })).stdout;
+  } catch (thrown) {
+    const { code } = thrown as { code?: number | string };
+    if (code === 2) return undefined;
+    if (code !== "ENOENT") throw new PlatformError("unavailable", `looking up the Unix user ${login} failed`, { cause: thrown });
+    line = await readFile("/etc/passwd", "utf8");
+  }
+  return parsePasswd(line, login);
+}
+
+/** The entry of exactly this login; a numeric login must not find a uid (getent takes both). */
+export function parsePasswd(text: string, login: string): UnixUser | undefined {
+  for (const line of text.split("\n")) {
+    const fields = line.split(":");
+    const [name, , uid, gid, , home, shell] = fields;
+    if (fields.length !== 7 || name !== login || !isId(uid) || !isId(gid)) continue;
+    return { login, uid: Number(uid), gid: Number(gid), home: home || "/", shell: shell || "/bin/sh" };
+  }
+  return undefined;
+}
+
+function isId(text: string | undefined): text is string {
+  // 4294967295 is (uid_t)-1, "no change" to the system calls.
+  return text !== undefined && /^\d{1,10}$/.test(text) && Number(text) < 4_294_967_295;
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
