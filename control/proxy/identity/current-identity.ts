@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { HostCredentials } from "../../../core/api/host-credentials.ts";
+import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
 
 /** The proxy's own identity in the forms that its listeners use. */
@@ -46,13 +47,8 @@ function prepare(credentials: HostCredentials): ProxyIdentity {
     hostId: credentials.hostId,
     cluster: credentials.cluster,
     sshKey: fromOpensshPrivate(credentials.sshPrivateKey),
-    sshCertificate: certificateBlob(credentials.sshCertificate),
+    sshCertificate: parseCertificateLine(credentials.sshCertificate).blob,
     tls: createSecureContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, minVersion: "TLSv1.2" }),
     credentials,
   };
-}
-
-/** The second field of an OpenSSH certificate line. */
-function certificateBlob(line: string): Buffer {
-  return Buffer.from(line.trim().split(/\s+/)[1] ?? "", "base64");
 }

@@ -1,0 +1,86 @@
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { z } from "zod";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { formatHostPort } from "../../../core/transport/host-port.ts";
+import { httpStatus } from "./http-status.ts";
+import { acceptedPage, invitePage, refusedPage } from "./invite-page.ts";
+import { publicAddress } from "./ping.ts";
+import { qrSvg, secretOf } from "./totp-picture.ts";
+import { pageHeaders } from "./page.ts";
+import type { WebServices } from "./web-app.ts";
+
+type WithToken = { Params: { token: string } };
+
+const acceptSchema = z.object({ password: z.string().min(1).max(1024), code: z.string().trim().min(1).max(16) });
+const formSchema = acceptSchema.extend({ repeat: z.string().max(1024) });
+
+/** The link that an invited user gets: a page, and the same as JSON. The token is the secret and is never logged. */
+export function inviteRoutes(app: FastifyInstance, services: WebServices): void {
+  addPage(app, services);
+  addJson(app, services);
+}
+
+function addPage(app: FastifyInstance, services: WebServices): void {
+  const send = async (reply: FastifyReply, status: number, html: string): Promise<void> => {
+    await reply.code(status).headers(pageHeaders()).send(html);
+  };
+  const refuse = async (reply: FastifyReply, thrown: unknown): Promise<void> => {
+    const error = toPlatformError(thrown);
+    if (error.code === "internal") services.log.error("an invite page failed", { error });
+    await send(reply, httpStatus[error.code], refusedPage(error));
+  };
+  app.get<WithToken>("/web/invite/:token", async (request, reply) => {
+    try {
+      await send(reply, 200, await form(services, request.params.token));
+    } catch (thrown) {
+      await refuse(reply, thrown);
+    }
+  });
+  app.post<WithToken>("/web/invite/:token", async (request, reply) => {
+    const { token } = request.params;
+    try {
+      const user = await acceptForm(services, token, request.body);
+      await send(reply, 200, acceptedPage(await loginFacts(services, user)));
+    } catch (thrown) {
+      const error = toPlatformError(thrown);
+      // The same form again with what was wrong, as long as the invite still stands.
+      const again = await form(services, token, error).catch(() => undefined);
+      if (again === undefined) await refuse(reply, thrown);
+      else await send(reply, httpStatus[error.code], again);
+    }
+  });
+}
+
+function addJson(app: FastifyInstance, { auth }: WebServices): void {
+  app.get<WithToken>("/v1/webapi/users/invite/:token", async ({ params }) => {
+    const invite = await auth.getInvite({ token: params.token });
+    return { user: invite.user, otpauth_uri: invite.otpauthUri };
+  });
+  app.post<WithToken>("/v1/webapi/users/invite/:token", async ({ params, body }) => {
+    const { password, code } = read(acceptSchema, body);
+    const { user } = await auth.acceptInvite({ token: params.token, password, code });
+    return { user };
+  });
+}
+
+async function form({ auth }: WebServices, token: string, error?: PlatformError): Promise<string> {
+  const { user, otpauthUri, clusterName } = await auth.getInvite({ token });
+  return invitePage({ user, clusterName, picture: await qrSvg(otpauthUri), secret: secretOf(otpauthUri), error });
+}
+
+async function acceptForm({ auth }: WebServices, token: string, body: unknown): Promise<string> {
+  const { password, repeat, code } = read(formSchema, body);
+  if (password !== repeat) throw new PlatformError("invalid", "the two passwords differ");
+  return (await auth.acceptInvite({ token, password, code })).user;
+}
+
+function read<T>(schema: z.ZodType<T>, body: unknown): T {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  throw new PlatformError("invalid", `${parsed.error.issues[0]?.path.join(".") || "the body"} is missing or malformed`);
+}
+
+async function loginFacts({ auth, ping }: WebServices, user: string): Promise<Parameters<typeof acceptedPage>[0]> {
+  const { caPins, clusterName } = await auth.getCluster({});
+  return { user, clusterName, proxy: formatHostPort(publicAddress(ping())), caPins };
+}

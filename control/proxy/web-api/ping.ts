@@ -1,0 +1,91 @@
+import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
+
+/** What the ping answer is made of: the running configuration, with the ports that were bound. */
+export interface PingFacts {
+  readonly clusterName: string;
+  readonly version: string;
+  readonly multiplex: boolean;
+  readonly nodename: string;
+  readonly webListen: HostPort;
+  /** Listeners of their own, where there are any. */
+  readonly sshListen?: HostPort | undefined;
+  readonly tunnelListen?: HostPort | undefined;
+  readonly publicAddr?: HostPort | undefined;
+  readonly sshPublicAddr?: HostPort | undefined;
+  readonly tunnelPublicAddr?: HostPort | undefined;
+}
+
+/** Every field that clients of the reference select, always present; addresses are `host:port`. */
+export interface PingProxy {
+  readonly kube: { readonly enabled: boolean; readonly public_addr: string; readonly listen_addr: string };
+  readonly ssh: {
+    readonly listen_addr: string;
+    readonly tunnel_listen_addr: string;
+    readonly web_listen_addr: string;
+    readonly public_addr: string;
+    readonly ssh_public_addr: string;
+    readonly ssh_tunnel_public_addr: string;
+  };
+  readonly db: { readonly postgres_public_addr: string; readonly mysql_listen_addr: string; readonly mysql_public_addr: string };
+  readonly tls_routing_enabled: boolean;
+}
+
+export interface FindAnswer {
+  readonly proxy: PingProxy;
+  readonly server_version: string;
+  readonly min_client_version: string;
+  readonly cluster_name: string;
+  readonly automatic_upgrades: boolean;
+  readonly edition: string;
+}
+export interface PingAnswer extends FindAnswer {
+  readonly auth: { readonly type: "local"; readonly second_factor: "otp" };
+}
+
+/** The web address that people and agents use: as configured, else the host's own name with the port that was bound. */
+export function publicAddress(facts: Pick<PingFacts, "publicAddr" | "nodename" | "webListen">): HostPort {
+  return facts.publicAddr ?? { host: facts.nodename, port: facts.webListen.port };
+}
+
+/**
+ * Services without a listener of their own (all of them with TLS routing; Kubernetes and databases always) are reached at the
+ * web address, which routes by ALPN, so that is their address.
+ */
+export function findAnswer(facts: PingFacts): FindAnswer {
+  const web = formatHostPort(facts.webListen);
+  const open = publicAddress(facts);
+  const own = (listen: HostPort | undefined): HostPort | undefined => (facts.multiplex ? undefined : listen);
+  const [ssh, tunnel] = [own(facts.sshListen), own(facts.tunnelListen)];
+  const outside = (configured: HostPort | undefined, listen: HostPort | undefined): string =>
+    formatHostPort(listen === undefined ? open : (configured ?? { host: open.host, port: listen.port }));
+  return {
+    proxy: {
+      kube: { enabled: false, public_addr: formatHostPort(open), listen_addr: web },
+      ssh: {
+        listen_addr: formatHostPort(ssh ?? facts.webListen),
+        tunnel_listen_addr: formatHostPort(tunnel ?? facts.webListen),
+        web_listen_addr: web,
+        public_addr: formatHostPort(open),
+        ssh_public_addr: outside(facts.sshPublicAddr, ssh),
+        ssh_tunnel_public_addr: outside(facts.tunnelPublicAddr, tunnel),
+      },
+      db: { postgres_public_addr: formatHostPort(open), mysql_listen_addr: web, mysql_public_addr: formatHostPort(open) },
+      tls_routing_enabled: facts.multiplex,
+    },
+    server_version: facts.version,
+    min_client_version: previousMajor(facts.version),
+    cluster_name: facts.clusterName,
+    automatic_upgrades: false,
+    edition: "ent",
+  };
+}
+
+export function pingAnswer(facts: PingFacts): PingAnswer {
+  return { auth: { type: "local", second_factor: "otp" }, ...findAnswer(facts) };
+}
+
+/** Clients of the major version before this one still work. */
+function previousMajor(version: string): string {
+  const major = Number(/^\d+/.exec(version)?.[0] ?? 0);
+  return `${Math.max(0, major - 1)}.0.0`;
+}

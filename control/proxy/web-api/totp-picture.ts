@@ -1,0 +1,12 @@
+import QRCode from "qrcode";
+
+/** The URI as a QR code: inline SVG without any reference to elsewhere. */
+export async function qrSvg(uri: string): Promise<string> {
+  return await QRCode.toString(uri, { type: "svg", errorCorrectionLevel: "M", margin: 2 });
+}
+
+/** The secret of an `otpauth://` URI in groups of four, for people who type it. */
+export function secretOf(uri: string): string {
+  const secret = URL.canParse(uri) ? (new URL(uri).searchParams.get("secret") ?? "") : "";
+  return secret.replaceAll(/(.{4})(?=.)/g, "$1 ");
+}

@@ -1,0 +1,102 @@
+import { createServer, type Server } from "node:http";
+import Fastify, { type FastifyInstance } from "fastify";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import type { Access } from "../routing/access-cache.ts";
+import { authorityRoutes } from "./authority-routes.ts";
+import { httpStatus } from "./http-status.ts";
+import { inviteRoutes } from "./invite-routes.ts";
+import type { PingFacts } from "./ping.ts";
+import { pingRoutes } from "./ping-routes.ts";
+
+export interface WebServices {
+  readonly auth: AuthClient;
+  readonly access: { current(): Promise<Access> };
+  readonly log: Log;
+  readonly clusterName: string;
+  /** As of now: ports are known once they are bound. */
+  readonly ping: () => PingFacts;
+}
+
+export interface WebApp {
+  /** Takes connections by `emit("connection", socket)`; it listens nowhere. */
+  readonly server: Server;
+  close(): Promise<void>;
+}
+
+const maxBody = 16_384;
+
+/** The web API and the few pages of this release. HTTP/1.1; headers, bodies and waits are bounded. */
+export async function createWebApp(services: WebServices): Promise<WebApp> {
+  const server = createServer({ maxHeaderSize: 16_384, requestTimeout: 20_000, headersTimeout: 10_000, keepAliveTimeout: 30_000 });
+  server.maxRequestsPerSocket = 1000;
+  server.timeout = 60_000;
+  const app = Fastify({
+    serverFactory: (handler) => server.on("request", handler),
+    bodyLimit: maxBody,
+    logger: false,
+    trustProxy: false,
+    exposeHeadRoutes: true,
+    return503OnClosing: true,
+    forceCloseConnections: true,
+    routerOptions: { maxParamLength: 128 },
+  });
+  addSafeHeaders(app);
+  addErrors(app, services.log);
+  addForms(app);
+  pingRoutes(app, services);
+  authorityRoutes(app, services);
+  inviteRoutes(app, services);
+  await app.ready();
+  // Node checks header and request times only in a server that listens; this one gets its connections handed.
+  server.emit("listening");
+  return { server, close: async () => await closeAll(app, server) };
+}
+
+async function closeAll(app: FastifyInstance, server: Server): Promise<void> {
+  server.closeAllConnections();
+  server.emit("close");
+  await app.close();
+}
+
+function addSafeHeaders(app: FastifyInstance): void {
+  app.addHook("onRequest", async (_request, reply) => {
+    reply.headers({
+      "Referrer-Policy": "no-referrer",
+      "Cache-Control": "no-store",
+      "X-Content-Type-Options": "nosniff",
+      "X-Frame-Options": "DENY",
+      "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+      "Strict-Transport-Security": "max-age=31536000",
+    });
+  });
+}
+
+function addErrors(app: FastifyInstance, log: Log): void {
+  app.setNotFoundHandler(async (_request, reply) => {
+    await reply.code(404).send({ error: { message: "there is nothing at this path" } });
+  });
+  app.setErrorHandler(async (thrown, _request, reply) => {
+    const error = fromFastify(thrown);
+    if (error.code === "internal") log.error("a web request failed", { error: thrown });
+    await reply.code(httpStatus[error.code]).send(errorBody(error));
+  });
+}
+
+export function errorBody(error: PlatformError): { error: { message: string; code: string; hint?: string } } {
+  return { error: { message: error.message, code: error.code, ...(error.hint !== undefined && { hint: error.hint }) } };
+}
+
+/** Fastify's own refusals (body too long, not JSON …) carry a status; all else that is not ours is a bug. */
+function fromFastify(thrown: unknown): PlatformError {
+  const status = thrown instanceof Error && "statusCode" in thrown ? Number(thrown.statusCode) : 500;
+  if (thrown instanceof PlatformError || !(thrown instanceof Error) || status >= 500) return toPlatformError(thrown);
+  return new PlatformError(status === 413 ? "limit" : "invalid", `the request cannot be read: ${thrown.message}`);
+}
+
+function addForms(app: FastifyInstance): void {
+  app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string", bodyLimit: maxBody }, (_request, body, done) => {
+    done(null, Object.fromEntries(new URLSearchParams(body.toString())));
+  });
+}
