@@ -25,13 +25,18 @@ export function sendData(channel: RawChannel, data: Buffer, send: (part: Buffer)
   let sent = 0;
   const next = (): void => {
     while (sent < data.length) {
-      if (!isOpen(channel)) return done(closedError());
-      if (isFull(channel._client, mostQueued)) return wait(waitingForTransport, channel._client, next);
-      const size = Math.min(data.length - sent, channel.outgoing.window, channel.outgoing.packetSize, mostPayload);
-      if (size <= 0) return waitForWindow(channel, next);
-      channel.outgoing.window -= size;
-      send(data.subarray(sent, sent + size));
-      sent += size;
+      const { outgoing, _client: connection } = channel;
+      const size = Math.min(data.length - sent, outgoing.window, outgoing.packetSize, mostPayload);
+      if (!isOpen(channel)) done(closedError());
+      else if (isFull(connection, mostQueued)) wait(waitingForTransport, connection, next);
+      else if (size <= 0) waitForWindow(channel, next);
+      else {
+        outgoing.window -= size;
+        send(data.subarray(sent, sent + size));
+        sent += size;
+        continue;
+      }
+      return;
     }
     if (isFull(channel._client, 0)) wait(waitingForTransport, channel._client, () => done());
     else done();

@@ -14,12 +14,14 @@ declare module "ssh2/lib/protocol/constants.js" {
 
 declare module "ssh2/lib/protocol/utils.js" {
   import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
+
   const utils: { sendPacket(protocol: Protocol, packet: Buffer): boolean };
   export default utils;
 }
 
 declare module "ssh2/lib/protocol/keyParser.js" {
   import type { ParsedKey } from "ssh2";
+
   const keyParser: {
     /** `data` is a blob without its type; errors are returned. */
     parseDERKey(data: Buffer, type: string): unknown;
@@ -51,8 +53,8 @@ declare module "ssh2/lib/protocol/Protocol.js" {
   }
   /** Gets the bytes to sign and what to call with the raw signature. */
   export type SignStep = (data: Buffer, done: (signature: Buffer) => void) => void;
-  const constructor: { readonly prototype: Protocol };
-  export default constructor;
+  const protocolClass: { readonly prototype: Protocol };
+  export default protocolClass;
 }
 
 declare module "ssh2/lib/Channel.js" {

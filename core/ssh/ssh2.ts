@@ -1,7 +1,81 @@
-/** The only way to ssh2: what it exports has its adapters applied. Imports stay in this order. */
-import { hostCertificateTypes } from "./ssh2-preload.ts";
-// biome-ignore assist/source/organizeImports: ssh2-preload.ts must run before any of these is loaded
-import Client from "ssh2/lib/client.js";
-import Protocol from "ssh2/lib/protocol/Protocol.js";
+/**
+ * The only way to ssh2 for programs: what it exports has our adapters applied. ssh2-preload.ts comes first, because parts of ssh2
+ * copy what it replaces when they are loaded.
+ */
+import "./ssh2-preload.ts";
+import type { Connection, ParsedKey } from "ssh2";
+import type { ChannelConnection, RawChannel } from "ssh2/lib/Channel.js";
+import clientClass from "ssh2/lib/client.js";
+import keyParser from "ssh2/lib/protocol/keyParser.js";
+import Protocol, { type Protocol as RawProtocol, type SignStep } from "ssh2/lib/protocol/Protocol.js";
 import utils from "ssh2/lib/protocol/utils.js";
-import Server from "ssh2/lib/server.js";
+import serverClass from "ssh2/lib/server.js";
+import { string } from "../bytes/writer.ts";
+import { certificateSuffix } from "./certificate.ts";
+
+export const Client = clientClass;
+export type Client = InstanceType<typeof clientClass>;
+export const Server = serverClass;
+
+/** What a client and a server's connection have in common, with the private parts that core/ssh needs. */
+export interface RawConnection extends ChannelConnection {
+  readonly _chanMgr: {
+    readonly _count: number;
+    readonly _channels: Readonly<Record<string, unknown>>;
+    get(id: number): unknown;
+  };
+}
+
+/** A server's session holds its channel in `_channel`; a channel that is being opened is no object yet. */
+export function channelOf(entry: unknown): RawChannel | undefined {
+  if (typeof entry !== "object" || entry === null) return undefined;
+  const channel = "_channel" in entry ? entry._channel : entry;
+  return typeof channel === "object" && channel !== null && "outgoing" in channel ? (channel as RawChannel) : undefined;
+}
+
+export function rawConnection(connection: Client | Connection): RawConnection {
+  return connection as unknown as RawConnection;
+}
+
+/** A key file's text as ssh2 wants it. Throws for what it cannot read: a bug, since callers pass keys that they made. */
+export function parseKeyText(text: string): ParsedKey {
+  const key = keyParser.parseKey(text);
+  if (key instanceof Error) throw key;
+  return key;
+}
+
+/** `rsa-sha2-512-cert-v01@openssh.com` signs as `rsa-sha2-512`. */
+export function plainAlgorithm(algorithm: string): string {
+  return algorithm.endsWith(certificateSuffix) ? algorithm.slice(0, -certificateSuffix.length) : algorithm;
+}
+
+/** Sends a packet of the authentication phase. */
+export function sendPayload(protocol: RawProtocol, payload: Buffer): void {
+  const { write } = protocol._packetRW;
+  const start = write.allocStart;
+  const packet = write.alloc(payload.length);
+  packet.set(payload, start);
+  utils.sendPacket(protocol, write.finalize(packet));
+}
+
+/** With a certificate, the request names the certificate's algorithm and the signature the plain one; ssh2 knows one name only. */
+function signWithCertificatesToo(): void {
+  const { authPK } = Protocol.prototype;
+  Protocol.prototype.authPK = function authWithCertificate(this: RawProtocol, user, key, algorithm, sign) {
+    const step: SignStep | undefined = typeof algorithm === "function" ? algorithm : sign;
+    const name = typeof algorithm === "string" ? algorithm : key.type;
+    if (step === undefined || !name.endsWith(certificateSuffix)) {
+      authPK.call(this, user, key, algorithm, sign);
+      return;
+    }
+    authPK.call(this, user, key, name, (data) =>
+      step(data, (signature) => {
+        const request = data.subarray(4 + this._kex.sessionID.length);
+        this._authsQueue.push("publickey");
+        sendPayload(this, Buffer.concat([request, string(Buffer.concat([string(plainAlgorithm(name)), string(signature)]))]));
+      }),
+    );
+  };
+}
+
+signWithCertificatesToo();

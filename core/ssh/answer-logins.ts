@@ -1,0 +1,95 @@
+import type { AuthContext, Connection, PublicKeyAuthContext } from "ssh2";
+import { string } from "../bytes/writer.ts";
+import { PlatformError, toPlatformError } from "../errors/platform-error.ts";
+import { certificateSuffix, parseCertificate, type SshCertificate } from "./certificate.ts";
+import { refusalBanner } from "./refusal.ts";
+import { verifyBlob } from "./signature.ts";
+import { plainAlgorithm, rawConnection, sendPayload } from "./ssh2.ts";
+
+export interface AcceptedLogin {
+  readonly username: string;
+  readonly certificate: SshCertificate;
+}
+export type Authenticate = (attempt: AcceptedLogin) => void | Promise<void>;
+
+export interface LoginAnswers {
+  readonly authenticate: Authenticate;
+  readonly onAccepted: (login: AcceptedLogin) => void;
+  readonly onRefused: (error: PlatformError) => void;
+}
+
+/** OpenSSH's MaxAuthTries. */
+const mostFailures = 6;
+/** Questions whether a key would do count here only. */
+const mostRequests = 64;
+const bannerMessage = 53;
+
+/** Answers a client's attempts to log in: only a certificate will do whose key has signed this very session. */
+export function answerLogins(connection: Connection, answers: LoginAnswers): void {
+  let failures = 0;
+  let requests = 0;
+  const raw = rawConnection(connection);
+  const refuse = (context: AuthContext, error?: PlatformError): void => {
+    if (raw._sock.destroyed) return;
+    if (error !== undefined) answers.onRefused(error);
+    context.reject(["publickey"]);
+    // `none` asks for the methods.
+    if (context.method !== "none") failures += 1;
+    if (failures >= mostFailures) connection.end();
+  };
+  const decide = async (context: AuthContext): Promise<void> => {
+    requests += 1;
+    if (requests > mostRequests) {
+      connection.end();
+      return;
+    }
+    if (context.method !== "publickey") return refuse(context);
+    let certificate: SshCertificate;
+    try {
+      certificate = readProof(context);
+    } catch (thrown) {
+      return refuse(context, toPlatformError(thrown));
+    }
+    if (context.signature === undefined) return context.accept();
+    const login = { username: context.username, certificate };
+    const error = await judge(answers.authenticate, login);
+    if (raw._sock.destroyed) return;
+    if (error !== undefined) {
+      sendPayload(raw._protocol, Buffer.concat([Buffer.of(bannerMessage), string(refusalBanner(error)), string("")]));
+      return refuse(context, error);
+    }
+    context.accept();
+    answers.onAccepted(login);
+  };
+  connection.on("authentication", (context) => {
+    decide(context).catch((thrown: unknown) => {
+      answers.onRefused(toPlatformError(thrown));
+      raw._sock.destroy();
+    });
+  });
+}
+
+async function judge(authenticate: Authenticate, login: AcceptedLogin): Promise<PlatformError | undefined> {
+  try {
+    await authenticate(login);
+    return undefined;
+  } catch (thrown) {
+    return toPlatformError(thrown);
+  }
+}
+
+/** The certificate, whose signature over this session is right when there is one. Throws PlatformError. */
+function readProof(context: PublicKeyAuthContext): SshCertificate {
+  const { algo, data } = context.key;
+  if (!algo.endsWith(certificateSuffix)) throw new PlatformError("unauthenticated", "a certificate is needed, not a plain key");
+  const certificate = parseCertificate(Buffer.from(data));
+  const algorithm = plainAlgorithm(algo);
+  const fits = certificate.keyType === "ssh-rsa" ? algorithm.startsWith("rsa-sha2-") : algorithm === certificate.keyType;
+  if (!fits) throw new PlatformError("unauthenticated", "the certificate is of another type than the login says");
+  const { signature, blob } = context;
+  if (signature === undefined) return certificate;
+  if (blob === undefined || !verifyBlob({ key: certificate.key, data: blob, signature, algorithm })) {
+    throw new PlatformError("unauthenticated", "the client does not hold the certificate's key");
+  }
+  return certificate;
+}

@@ -1,0 +1,33 @@
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import type { ParsedKey } from "ssh2";
+import { Reader } from "../bytes/reader.ts";
+import { certificateSuffix } from "./certificate.ts";
+import { toOpensshPrivate } from "./keys.ts";
+import { signRaw } from "./signature.ts";
+import { parseKeyText, plainAlgorithm } from "./ssh2.ts";
+
+let template: ParsedKey | undefined;
+
+/**
+ * A key as ssh2 takes it that shows a certificate and signs with our own code. ssh2 recognizes keys by a private symbol, so this
+ * one inherits from a parsed key whose secret is never used.
+ */
+export function certificateKey(options: { privateKey: KeyObject; certificate: Buffer; beforeSign?: () => void }): ParsedKey {
+  template ??= parseKeyText(toOpensshPrivate(generateKeyPairSync("ed25519").privateKey));
+  const type = requestAlgorithm(new Reader(options.certificate).text());
+  const sign = (data: Buffer | string): Buffer => {
+    options.beforeSign?.();
+    return signRaw(options.privateKey, Buffer.from(data), plainAlgorithm(type));
+  };
+  return Object.create(template, {
+    type: { value: type, enumerable: true },
+    comment: { value: "", enumerable: true },
+    sign: { value: sign },
+    getPublicSSH: { value: () => options.certificate },
+  });
+}
+
+/** An RSA certificate's type names SHA-1; the algorithm to ask for does not. */
+function requestAlgorithm(type: string): string {
+  return type === `ssh-rsa${certificateSuffix}` ? `rsa-sha2-512${certificateSuffix}` : type;
+}
