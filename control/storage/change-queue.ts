@@ -6,23 +6,24 @@ export const maxQueued = 1_024;
 
 /** A bounded queue between a writer that never waits and one reader. */
 export class ChangeQueue implements AsyncIterableIterator<Change> {
-  readonly prefix: string;
+  readonly #prefixes: readonly string[];
   readonly #onEnd: (queue: ChangeQueue) => void;
   #held: Change[] = [];
   #wake: (() => void) | undefined;
   #ended = false;
   #failure: PlatformError | undefined;
 
-  constructor(prefix: string, onEnd: (queue: ChangeQueue) => void) {
-    this.prefix = prefix;
+  constructor(prefixes: readonly string[], onEnd: (queue: ChangeQueue) => void) {
+    this.#prefixes = prefixes;
     this.#onEnd = onEnd;
   }
 
-  push(change: Change): void {
-    if (this.#ended) return;
+  /** Takes the change when its key is watched. Never waits. */
+  offer(key: string, change: Change): void {
+    if (this.#ended || !this.#prefixes.some((prefix) => key.startsWith(prefix))) return;
     if (this.#held.length >= maxQueued) {
       this.#held = [];
-      this.#failure = new PlatformError("limit", `a watch of ${this.prefix} fell ${maxQueued} changes behind`, {
+      this.#failure = new PlatformError("limit", `a watch of ${this.#prefixes.join(", ")} fell ${maxQueued} changes behind`, {
         hint: "read the current state and watch anew",
       });
       this.end();

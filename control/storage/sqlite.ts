@@ -86,9 +86,9 @@ class SqliteStorage implements Storage {
     return this.#work(() => this.#commit(writes).flatMap((change) => (change.kind === "put" ? [change.entry] : [])));
   }
 
-  watch(prefix: string, signal: AbortSignal): AsyncIterable<Change> {
+  watch(prefixes: readonly string[], signal: AbortSignal): AsyncIterable<Change> {
     const onAbort = (): void => queue.end();
-    const queue = new ChangeQueue(prefix, (ended) => {
+    const queue = new ChangeQueue(prefixes, (ended) => {
       this.#queues.delete(ended);
       signal.removeEventListener("abort", onAbort);
     });
@@ -127,7 +127,7 @@ class SqliteStorage implements Storage {
       throw thrown;
     }
     for (const queue of [...this.#queues]) {
-      for (const change of changes) if (keyOf(change).startsWith(queue.prefix)) queue.push(change);
+      for (const change of changes) queue.offer(keyOf(change), change);
     }
     const written = new Set(writes.map((write) => write.key));
     return changes.filter((change) => written.has(keyOf(change)));

@@ -13,8 +13,8 @@ export interface Storage {
   delete(key: string, expect?: Expectation): Promise<boolean>;
   /** All or nothing, in order; no key twice. Entries of the puts, in order. */
   batch(writes: readonly Write[]): Promise<readonly Entry[]>;
-  /** Changes from this call on. Ends when the signal aborts or the storage closes; throws `limit` when the reader is too slow. */
-  watch(prefix: string, signal: AbortSignal): AsyncIterable<Change>;
+  /** Changes of keys with any of these prefixes, from this call on. Ends when the signal aborts or the storage closes; throws `limit` when the reader is too slow. */
+  watch(prefixes: readonly string[], signal: AbortSignal): AsyncIterable<Change>;
   close(): Promise<void>;
 }
 

@@ -1,0 +1,58 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { HostIdentity } from "../../../core/identity/identity.ts";
+import { type AuditEvent, type AuditEventName, parseAuditEvent } from "../../../core/resources/audit-event.ts";
+import { type Api, unary } from "./guard.ts";
+
+type Methods = Pick<ServiceImpl<typeof AuthService>, "emitEvents" | "listEvents">;
+
+const maxEventsAtOnce = 500;
+const maxPage = 1_000;
+/** What hosts may report. An agent speaks for itself only; a proxy reports whom it refused. */
+const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[]>> = {
+  node: ["session.start", "session.end", "exec", "auth"],
+  proxy: ["auth", "cert.refused"],
+  auth: ["auth"],
+};
+
+export function auditMethods(api: Api): Methods {
+  const { context } = api;
+  return {
+    emitEvents: unary(api, "emitEvents", async ({ eventsJson }, caller) => {
+      if (caller.kind !== "host") throw new PlatformError("denied", "access denied: emitEvents is for hosts");
+      if (eventsJson.length > maxEventsAtOnce) throw new PlatformError("limit", `${eventsJson.length} events at once; ${maxEventsAtOnce} are taken`);
+      const events = eventsJson.map(parseAuditEvent);
+      for (const event of events) checkOrigin(event, caller.identity);
+      context.audit.append(events);
+      return {};
+    }),
+    listEvents: unary(api, "listEvents", async ({ from, to, events, user, limit, cursor }) => {
+      const page = context.auditStore.list({
+        from: time(from, "from"),
+        to: time(to, "to"),
+        events: events.slice(0, 64),
+        user: user === "" ? undefined : user,
+        limit: limit === 0 ? maxPage : Math.min(limit, maxPage),
+        cursor: cursor === "" ? undefined : cursor,
+      });
+      return { eventsJson: [...page.lines], cursor: page.cursor };
+    }),
+  };
+}
+
+function checkOrigin(event: AuditEvent, host: HostIdentity): void {
+  if (!hostEvents[host.role].includes(event.event)) {
+    throw new PlatformError("denied", `access denied: a host of role ${host.role} may not report ${event.event}`);
+  }
+  const named = "server_id" in event ? event.server_id : undefined;
+  if (host.role === "node" && named !== host.id) throw new PlatformError("denied", `access denied: host ${host.id} may report its own events only`);
+  if (event.cluster_name !== host.cluster) throw new PlatformError("invalid", `an audit event of cluster ${event.cluster_name}`);
+}
+
+function time(text: string, what: string): Date | undefined {
+  if (text === "") return undefined;
+  const parsed = new Date(text);
+  if (Number.isNaN(parsed.getTime())) throw new PlatformError("invalid", `${what}: ${JSON.stringify(text.slice(0, 64))} is not a time like 2026-01-31T12:00:00Z`);
+  return parsed;
+}

@@ -1,0 +1,56 @@
+import { X509Certificate } from "node:crypto";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { fromX509Subject, type HostIdentity, type Identity, type UserIdentity } from "../../../core/identity/identity.ts";
+import type { X509Subject } from "../../../core/identity/identity.ts";
+import type { Authorities, Authority } from "../authority/open-authorities.ts";
+
+/** Who calls, and from which address. */
+export type Caller = AnonymousCaller | HostCaller | UserCaller;
+export interface AnonymousCaller {
+  readonly kind: "anonymous";
+  readonly address: string;
+}
+export interface HostCaller {
+  readonly kind: "host";
+  readonly identity: HostIdentity;
+  readonly address: string;
+}
+export interface UserCaller {
+  readonly kind: "user";
+  readonly identity: UserIdentity;
+  readonly address: string;
+}
+
+/**
+ * Who a client certificate speaks for. TLS has shown that the peer holds its key; here it is shown to be issued by our
+ * authority for this kind of identity, for this cluster, and to be valid now. Throws `unauthenticated`.
+ */
+export function identifyPeer(certificate: X509Certificate, facts: { authorities: Authorities; clusterName: string; now: Date }): Identity {
+  const { authorities, clusterName, now } = facts;
+  const kind = issuedBy(certificate, authorities.user) ? "user" : issuedBy(certificate, authorities.host) ? "host" : undefined;
+  if (kind === undefined) {
+    throw new PlatformError("unauthenticated", "the client certificate was not issued by this cluster", { hint: loginHint });
+  }
+  const [from, until] = [new Date(certificate.validFrom), new Date(certificate.validTo)];
+  if (now >= until) throw new PlatformError("unauthenticated", `the client certificate expired at ${until.toISOString()}`, { hint: loginHint });
+  if (now < from) {
+    throw new PlatformError("unauthenticated", `the client certificate is not valid before ${from.toISOString()}`, { hint: "check the clocks" });
+  }
+  const identity = fromX509Subject(certificate.toLegacyObject().subject as unknown as X509Subject, until);
+  if (identity.kind !== kind || identity.cluster !== clusterName) {
+    throw new PlatformError("unauthenticated", `the client certificate is not for a ${kind} of cluster ${clusterName}`, { hint: loginHint });
+  }
+  return identity;
+}
+
+const loginHint = "log in again with: tsh login; a host joins again with a token";
+
+function issuedBy(certificate: X509Certificate, authority: Authority): boolean {
+  return !certificate.ca && certificate.checkIssued(authority.certificate) && certificate.verify(authority.certificate.publicKey);
+}
+
+/** Name for the audit log. */
+export function callerName(caller: Caller): string {
+  if (caller.kind === "anonymous") return "(anonymous)";
+  return caller.kind === "user" ? caller.identity.name : `${caller.identity.role}:${caller.identity.id}`;
+}

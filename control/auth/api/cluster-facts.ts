@@ -1,0 +1,19 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { GetClusterResponseSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { version } from "../../../core/versions/version.ts";
+import type { AuthContext } from "../auth-context.ts";
+
+/** What anybody may know about the cluster. */
+export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetClusterResponseSchema> {
+  const { user, host } = context.authorities;
+  return {
+    clusterName: context.clusterName,
+    version,
+    hostCaPem: [host.pem],
+    userCaPem: [user.pem],
+    hostCaSsh: [host.sshPublicLine],
+    userCaSsh: [user.sshPublicLine],
+    caPins: [host.pin],
+    proxyListenerMode: context.listenerMode,
+  };
+}

@@ -1,0 +1,48 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { accessState, watchAccess } from "../access/access-state.ts";
+import { removedError } from "../inventory/host-records.ts";
+import { reportNode } from "../inventory/nodes.ts";
+import type { Caller } from "./caller.ts";
+import { clusterFacts } from "./cluster-facts.ts";
+import { type Api, serverStream, unary } from "./guard.ts";
+
+type Methods = Pick<ServiceImpl<typeof AuthService>, "getCluster" | "getAccess" | "watchAccess" | "reportNode">;
+
+export function clusterMethods(api: Api): Methods {
+  const { context } = api;
+  const { user, host } = context.authorities;
+  return {
+    getCluster: unary(api, "getCluster", async () => clusterFacts(context)),
+    getAccess: unary(api, "getAccess", async () => {
+      const { revision, roles } = await accessState(context);
+      return {
+        revision,
+        rolesJson: [...roles],
+        userCaSsh: [user.sshPublicLine],
+        hostCaSsh: [host.sshPublicLine],
+        userCaPem: [user.pem],
+        hostCaPem: [host.pem],
+      };
+    }),
+    watchAccess: serverStream(api, "watchAccess", async function* (_request, caller, signal) {
+      const { id } = hostOf(caller);
+      using _watching = context.live.watching(id, context.now);
+      for await (const state of watchAccess(context, signal)) {
+        if (state.removedHosts.includes(id)) throw removedError(id);
+        yield { revision: state.revision, removedHosts: [...state.removedHosts] };
+      }
+    }),
+    reportNode: unary(api, "reportNode", async (request, caller) => {
+      const { hostId, hostname, labels, services, version, connected, address } = request;
+      await reportNode(context, { hostId, hostname, labels, services, version, connected, address, proxy: hostOf(caller).id });
+      return {};
+    }),
+  };
+}
+
+function hostOf(caller: Caller): { readonly id: string } {
+  if (caller.kind !== "host") throw new PlatformError("denied", "access denied: this is for hosts");
+  return caller.identity;
+}

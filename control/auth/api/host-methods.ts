@@ -1,0 +1,34 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { renewHost } from "../inventory/renew-host.ts";
+import { join } from "../tokens/join.ts";
+import { clusterFacts } from "./cluster-facts.ts";
+import { type Api, unary } from "./guard.ts";
+
+type Methods = Pick<ServiceImpl<typeof AuthService>, "join" | "renewHost">;
+
+export function hostMethods(api: Api): Methods {
+  const { context, rateLimit } = api;
+  return {
+    join: unary(api, "join", async (request, { address }) => {
+      const { token, role, hostname, names, sshPublicKey, tlsPublicKey, version, labels, services } = request;
+      // Only refusals are counted: a thousand hosts may join at once from behind one address.
+      rateLimit.check(address, context.now());
+      try {
+        const ask = { token, role, hostname, names, sshPublicKey, tlsPublicKey, version, labels, services, address };
+        const { id, issued } = await join(context, ask);
+        return { hostId: id, ...issued, cluster: clusterFacts(context) };
+      } catch (thrown) {
+        rateLimit.take(address, context.now());
+        throw thrown;
+      }
+    }),
+    renewHost: unary(api, "renewHost", async (request, caller) => {
+      if (caller.kind !== "host") throw new PlatformError("denied", "access denied: renewHost is for hosts");
+      const { hostname, names, sshPublicKey, tlsPublicKey } = request;
+      const issued = await renewHost(context, caller.identity, { hostname, names, sshPublicKey, tlsPublicKey, address: caller.address });
+      return { hostId: caller.identity.id, ...issued, cluster: clusterFacts(context) };
+    }),
+  };
+}

@@ -1,0 +1,75 @@
+import { authorize, type ResourceAsk } from "../../../core/access/authorize.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { HostRole } from "../../../core/resources/token.ts";
+import type { AuthContext } from "../auth-context.ts";
+import { requireHost } from "../inventory/host-records.ts";
+import { rolesNamed } from "../roles/roles.ts";
+import { findUser } from "../users/user-records.ts";
+import type { Caller } from "./caller.ts";
+
+/** Who may call a method. `by kind`: the handler asks `requireRule` once it knows the resource. */
+interface Permission {
+  readonly anonymous?: true;
+  readonly hosts: readonly HostRole[];
+  readonly users?: "by kind" | Omit<ResourceAsk, "kind">;
+}
+
+const anyone: Permission = { anonymous: true, hosts: ["node", "proxy", "auth"], users: "by kind" };
+
+/** A method that is not in this table does not exist. Hosts of role `auth` may call all of them. */
+export const permissions = {
+  getCluster: anyone,
+  join: anyone,
+  login: anyone,
+  getInvite: anyone,
+  acceptInvite: anyone,
+  renewHost: { hosts: ["node", "proxy", "auth"] },
+  createInvite: { hosts: ["auth"], users: { resource: "user", verb: "update" } },
+  createToken: { hosts: ["auth"], users: { resource: "token", verb: "create" } },
+  listResources: { hosts: ["proxy", "auth"], users: "by kind" },
+  getResource: { hosts: ["proxy", "auth"], users: "by kind" },
+  putResource: { hosts: ["auth"], users: "by kind" },
+  deleteResource: { hosts: ["auth"], users: "by kind" },
+  getAccess: { hosts: ["node", "proxy", "auth"] },
+  watchAccess: { hosts: ["proxy", "auth"] },
+  reportNode: { hosts: ["proxy", "auth"] },
+  emitEvents: { hosts: ["node", "proxy", "auth"] },
+  listEvents: { hosts: ["auth"], users: { resource: "event", verb: "list" } },
+} as const satisfies Record<string, Permission>;
+export type MethodName = keyof typeof permissions;
+
+/** Throws `unauthenticated` or `denied`. Roles, removed users and removed hosts count as they are now. */
+export async function requirePermission(context: AuthContext, caller: Caller, method: MethodName): Promise<void> {
+  const permission: Permission = permissions[method];
+  if (caller.kind === "anonymous") {
+    if (permission.anonymous === true) return;
+    throw new PlatformError("unauthenticated", "this needs a certificate", { hint: "log in with: tsh login" });
+  }
+  const { identity } = caller;
+  if (context.now() >= identity.validBefore) {
+    throw new PlatformError("unauthenticated", `the certificate expired at ${identity.validBefore.toISOString()}`, { hint: "log in again with: tsh login" });
+  }
+  if (identity.kind === "host") {
+    if (!permission.hosts.includes(identity.role)) throw new PlatformError("denied", `access denied: a host of role ${identity.role} may not call ${method}`);
+    await requireHost(context.storage, identity.role, identity.id);
+    return;
+  }
+  if (permission.users === undefined) throw new PlatformError("denied", `access denied: ${method} is for hosts`);
+  if ((await findUser(context, identity.name)) === undefined) {
+    throw new PlatformError("unauthenticated", `user ${identity.name} was removed`);
+  }
+  if (permission.users !== "by kind") await requireRule(context, caller, permission.users);
+}
+
+/** Throws `denied` unless the caller's rules allow it. A proxy may look at nodes and roles. */
+export async function requireRule(context: AuthContext, caller: Caller, ask: Omit<ResourceAsk, "kind">): Promise<void> {
+  if (caller.kind === "anonymous") throw new PlatformError("unauthenticated", "this needs a certificate");
+  const { identity } = caller;
+  if (identity.kind === "host") {
+    const looks = (ask.verb === "list" || ask.verb === "read") && (ask.resource === "node" || ask.resource === "role");
+    if (identity.role === "auth" || (identity.role === "proxy" && looks)) return;
+    throw new PlatformError("denied", `access denied: a host of role ${identity.role} may not ${ask.verb} ${ask.resource}`);
+  }
+  const roles = await rolesNamed(context.storage, identity.roles);
+  authorize({ identity, roles, ask: { kind: "resource", ...ask }, now: context.now() });
+}

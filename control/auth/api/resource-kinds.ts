@@ -1,0 +1,48 @@
+import type { z } from "zod";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { nodeSchema } from "../../../core/resources/node.ts";
+import { roleSchema } from "../../../core/resources/role.ts";
+import { tokenSchema } from "../../../core/resources/token.ts";
+import { userSchema } from "../../../core/resources/user.ts";
+import type { Actor, AuthContext } from "../auth-context.ts";
+import { checkDocument, type Document, type PutMode } from "../documents/document.ts";
+import { deleteNode, getNode, listNodes, putNode } from "../inventory/nodes.ts";
+import { deleteRole, getRole, listRoles, putRole } from "../roles/roles.ts";
+import { deleteToken, getToken, listTokens, putToken } from "../tokens/tokens.ts";
+import { deleteUser, getUser, listUsers, putUser } from "../users/user-records.ts";
+
+/** One kind of resource; documents are checked against their schema on the way in. */
+export interface ResourceKind {
+  list(context: AuthContext): Promise<readonly Document[]>;
+  get(context: AuthContext, name: string): Promise<Document>;
+  put(context: AuthContext, document: unknown, how: PutMode & { actor: Actor }): Promise<Document>;
+  delete(context: AuthContext, name: string, actor: Actor): Promise<void>;
+}
+
+function checked<T extends Document>(schema: z.ZodType<T>, put: (context: AuthContext, document: T, how: PutMode & { actor: Actor }) => Promise<T>): ResourceKind["put"] {
+  return async (context, document, how) => await put(context, checkDocument(schema, document), how);
+}
+
+const kinds: ReadonlyMap<string, ResourceKind> = new Map([
+  [
+    "role",
+    {
+      list: ({ storage }: AuthContext) => listRoles(storage),
+      get: ({ storage }: AuthContext, name: string) => getRole(storage, name),
+      put: checked(roleSchema, putRole),
+      delete: deleteRole,
+    },
+  ],
+  ["user", { list: listUsers, get: getUser, put: checked(userSchema, putUser), delete: deleteUser }],
+  ["token", { list: listTokens, get: getToken, put: checked(tokenSchema, putToken), delete: deleteToken }],
+  ["node", { list: listNodes, get: getNode, put: checked(nodeSchema, putNode), delete: deleteNode }],
+]);
+
+/** Throws `invalid` for a kind that does not exist. */
+export function resourceKind(kind: string): ResourceKind {
+  const found = kinds.get(kind);
+  if (found === undefined) {
+    throw new PlatformError("invalid", `no such kind of resource: ${JSON.stringify(kind.slice(0, 64))}`, { hint: `kinds are ${[...kinds.keys()].join(", ")}` });
+  }
+  return found;
+}

@@ -1,0 +1,31 @@
+import type { Log } from "../../core/log/log.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { AuditLog } from "./audit/audit-log.ts";
+import type { AuditStore } from "./audit/audit-store.ts";
+import type { Authorities } from "./authority/open-authorities.ts";
+import type { LiveNodes } from "./inventory/live-nodes.ts";
+import type { Turns } from "./login/turns.ts";
+import type { PasswordHasher } from "./users/password.ts";
+
+/** What the parts of the auth service work with; made once by `openAuth`. */
+export interface AuthContext {
+  readonly clusterName: string;
+  readonly listenerMode: "multiplex" | "separate";
+  readonly defaultSessionTtlSeconds: number;
+  readonly storage: Storage;
+  readonly authorities: Authorities;
+  readonly audit: AuditLog;
+  readonly auditStore: AuditStore;
+  readonly hasher: PasswordHasher;
+  readonly live: LiveNodes;
+  /** One login at a time for each user name. */
+  readonly turns: Turns;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+/** Who asks for a change, as it is audited. */
+export interface Actor {
+  readonly name: string;
+  readonly address: string;
+}

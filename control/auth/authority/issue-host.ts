@@ -1,0 +1,26 @@
+import type { HostIdentity } from "../../../core/identity/identity.ts";
+import { roleServerName } from "../../../core/transport/alpn.ts";
+import type { AuthorityKeys } from "./authority-keys.ts";
+import { issueSsh } from "./issue-ssh.ts";
+import type { CertificateRequest, IssuedCertificates } from "./issue-user.ts";
+import { issueLeaf } from "./issue-x509.ts";
+import { tlsPublicKey } from "./public-keys.ts";
+
+/** How long a host's certificates are valid, ms; a host renews long before. */
+export const hostValidityMs = 14 * 24 * 3_600_000;
+
+/** Certificates of a host. Throws `invalid` for a key that cannot be certified. */
+export async function issueHost(keys: AuthorityKeys, identity: HostIdentity, request: CertificateRequest): Promise<IssuedCertificates> {
+  const publicKey = tlsPublicKey(request.tlsPublicKey);
+  return {
+    sshCertificate: issueSsh(keys, identity, request),
+    tlsCertificate: await issueLeaf(keys, { identity, publicKey, now: request.now, names: tlsNames(identity) }),
+  };
+}
+
+/** Besides its own names, the name that all hosts of its role answer to: a node cannot pass for the auth service. */
+function tlsNames({ id, cluster, names, role }: HostIdentity): readonly string[] {
+  const own = [id, ...names];
+  const inCluster = own.filter((name) => !/[:]|^[\d.]+$/.test(name)).map((name) => `${name}.${cluster}`);
+  return [...new Set([...own, ...inCluster, roleServerName(role)])];
+}

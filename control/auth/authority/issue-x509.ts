@@ -1,0 +1,111 @@
+import { randomBytes, webcrypto } from "node:crypto";
+import { isIP } from "node:net";
+import "reflect-metadata";
+import {
+  AuthorityKeyIdentifierExtension,
+  BasicConstraintsExtension,
+  ExtendedKeyUsage,
+  ExtendedKeyUsageExtension,
+  type Extension,
+  type JsonName,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  SubjectAlternativeNameExtension,
+  SubjectKeyIdentifierExtension,
+  X509Certificate,
+  X509CertificateGenerator,
+} from "@peculiar/x509";
+import type { Identity } from "../../../core/identity/identity.ts";
+import { toX509Subject } from "../../../core/identity/identity.ts";
+import type { AuthorityKeys, AuthorityKind } from "./authority-keys.ts";
+
+const signingAlgorithm = { name: "ECDSA", hash: "SHA-256" } as const;
+const authorityYears = 10;
+
+export interface AuthorityCertificateFacts {
+  readonly kind: AuthorityKind;
+  readonly cluster: string;
+  readonly now: Date;
+  readonly privateKey: webcrypto.CryptoKey;
+  readonly publicKey: webcrypto.CryptoKey;
+}
+
+/** The self-signed certificate of a new authority. */
+export async function issueAuthorityCertificate(facts: AuthorityCertificateFacts): Promise<X509Certificate> {
+  const notAfter = new Date(facts.now);
+  notAfter.setUTCFullYear(notAfter.getUTCFullYear() + authorityYears);
+  return await X509CertificateGenerator.createSelfSigned(
+    {
+      serialNumber: serial(),
+      name: [{ CN: [`${facts.cluster} ${facts.kind} authority`] }, { O: [facts.cluster] }],
+      notBefore: skewed(facts.now),
+      notAfter,
+      keys: { privateKey: facts.privateKey, publicKey: facts.publicKey },
+      signingAlgorithm,
+      extensions: [
+        new BasicConstraintsExtension(true, 0, true),
+        new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+        await SubjectKeyIdentifierExtension.create(facts.publicKey, false, webcrypto),
+      ],
+    },
+    webcrypto,
+  );
+}
+
+export interface LeafFacts {
+  readonly identity: Identity;
+  /** SubjectPublicKeyInfo, DER. */
+  readonly publicKey: Buffer;
+  readonly now: Date;
+  /** DNS names and addresses that the certificate answers to. */
+  readonly names: readonly string[];
+}
+
+/** A leaf certificate, PEM. Hosts serve and connect with theirs; users only connect. */
+export async function issueLeaf(keys: AuthorityKeys, facts: LeafFacts): Promise<string> {
+  const { identity } = facts;
+  const usages = identity.kind === "host" ? [ExtendedKeyUsage.serverAuth, ExtendedKeyUsage.clientAuth] : [ExtendedKeyUsage.clientAuth];
+  const extensions: Extension[] = [
+    new BasicConstraintsExtension(false, undefined, true),
+    new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+    new ExtendedKeyUsageExtension(usages),
+    await AuthorityKeyIdentifierExtension.create(keys.certificate, false, webcrypto),
+  ];
+  if (facts.names.length > 0) {
+    extensions.push(new SubjectAlternativeNameExtension(facts.names.map((value) => ({ type: isIP(value) > 0 ? "ip" : "dns", value }))));
+  }
+  const certificate = await X509CertificateGenerator.create(
+    {
+      serialNumber: serial(),
+      subject: subjectOf(identity),
+      issuer: keys.certificate.subjectName,
+      notBefore: skewed(facts.now),
+      notAfter: identity.validBefore,
+      signingKey: keys.tls,
+      publicKey: facts.publicKey,
+      signingAlgorithm,
+      extensions,
+    },
+    webcrypto,
+  );
+  return `${certificate.toString("pem")}\n`;
+}
+
+/** Clocks of hosts differ: certificates are valid from a minute ago. */
+export function skewed(now: Date): Date {
+  return new Date(now.getTime() - 60_000);
+}
+
+/** `description` has no short name in the library: its OID. */
+const attributeNames: Readonly<Record<string, string>> = { description: "2.5.4.13" };
+
+function subjectOf(identity: Identity): JsonName {
+  return toX509Subject(identity).map(([attribute, value]) => ({ [attributeNames[attribute] ?? attribute]: [value] }));
+}
+
+/** 127 random bits: positive in DER. */
+function serial(): string {
+  const bytes = randomBytes(16);
+  bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
+  return bytes.toString("hex");
+}

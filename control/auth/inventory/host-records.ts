@@ -1,0 +1,45 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type Node, nodeSchema } from "../../../core/resources/node.ts";
+import type { HostRole } from "../../../core/resources/token.ts";
+import type { Put, Storage, Write } from "../../storage/storage.ts";
+import type { AuthContext } from "../auth-context.ts";
+import { hostValidityMs } from "../authority/issue-host.ts";
+import { documentKey, fromEntry } from "../documents/document.ts";
+
+/**
+ * A host's durable record: `/node/<id>` or `/proxy/<id>`. A host without one has no access, whatever its certificate says.
+ * `/removed/<id>` tells proxies whose tunnels to end, for as long as a certificate may still be valid.
+ */
+export function hostWrite(role: "node" | "proxy", node: Node, expect?: Write["expect"]): Put {
+  const { revision: _, ...metadata } = node.metadata;
+  return { key: documentKey(role, metadata.name), value: JSON.stringify({ ...node, metadata, status: undefined }), expect };
+}
+
+export async function findHost(storage: Storage, role: "node" | "proxy", id: string): Promise<Node | undefined> {
+  const entry = await storage.get(documentKey(role, id));
+  return entry === undefined ? undefined : fromEntry(nodeSchema, entry);
+}
+
+/** Throws `denied` for a host that was removed. The auth service itself has no record. */
+export async function requireHost(storage: Storage, role: HostRole, id: string): Promise<void> {
+  if (role === "auth") return;
+  if ((await findHost(storage, role, id)) === undefined) throw removedError(id);
+}
+
+export function removedError(id: string): PlatformError {
+  return new PlatformError("denied", `host ${id} was removed from the cluster`, { hint: "let it join anew with a token" });
+}
+
+export function removedKey(id: string): string {
+  return `/removed/${id}`;
+}
+
+export function removal(context: Pick<AuthContext, "now">, id: string): Put {
+  const now = context.now();
+  const expires = new Date(now.getTime() + hostValidityMs + 24 * 3_600_000);
+  return { key: removedKey(id), value: JSON.stringify(now.toISOString()), expires };
+}
+
+export async function removedHosts(storage: Storage): Promise<readonly string[]> {
+  return (await storage.list("/removed/")).map(({ key }) => key.slice("/removed/".length));
+}

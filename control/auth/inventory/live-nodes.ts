@@ -1,0 +1,53 @@
+/** Which hosts have a tunnel now: in memory, told by proxies. */
+export interface LiveNode {
+  readonly connected: boolean;
+  readonly since: Date;
+  readonly address: string;
+  /** Id of the proxy that said so. */
+  readonly proxy: string;
+}
+
+export class LiveNodes {
+  readonly #nodes = new Map<string, LiveNode>();
+  readonly #watchers = new Map<string, number>();
+
+  get(id: string): LiveNode | undefined {
+    return this.#nodes.get(id);
+  }
+
+  /** Keeps `since` while nothing changes. A proxy's "gone" does not undo what another proxy holds. */
+  report(id: string, report: Omit<LiveNode, "since">, now: Date): void {
+    const known = this.#nodes.get(id);
+    if (known?.connected === true && !report.connected && known.proxy !== report.proxy) return;
+    const since = known?.connected === report.connected ? known.since : now;
+    this.#nodes.set(id, { ...report, since });
+  }
+
+  forget(id: string): void {
+    this.#nodes.delete(id);
+  }
+
+  /**
+   * A proxy watches for as long as the result lives. When its last watch ends, nobody knows of its hosts any more: they are
+   * shown as gone until it reports them anew, which it does after every new watch.
+   */
+  watching(proxy: string, now: () => Date): Disposable {
+    this.#watchers.set(proxy, (this.#watchers.get(proxy) ?? 0) + 1);
+    return {
+      [Symbol.dispose]: () => {
+        const left = (this.#watchers.get(proxy) ?? 1) - 1;
+        if (left > 0) this.#watchers.set(proxy, left);
+        else {
+          this.#watchers.delete(proxy);
+          this.#loseProxy(proxy, now());
+        }
+      },
+    };
+  }
+
+  #loseProxy(proxy: string, now: Date): void {
+    for (const [id, node] of this.#nodes) {
+      if (node.proxy === proxy && node.connected) this.#nodes.set(id, { ...node, connected: false, since: now });
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type Node, nodeSchema } from "../../../core/resources/node.ts";
+import type { Write } from "../../storage/storage.ts";
+import type { Actor, AuthContext } from "../auth-context.ts";
+import { checkDocument, documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
+import { findHost, hostWrite, removal, removedError, removedKey } from "./host-records.ts";
+
+/** Hosts that joined as nodes, with their live state. */
+export async function listNodes(context: AuthContext): Promise<readonly Node[]> {
+  return (await context.storage.list("/node/")).map((entry) => withLive(context, fromEntry(nodeSchema, entry)));
+}
+
+export async function getNode(context: AuthContext, id: string): Promise<Node> {
+  const node = await findHost(context.storage, "node", id);
+  if (node === undefined) throw new PlatformError("not_found", `node ${id} does not exist`);
+  return withLive(context, node);
+}
+
+/**
+ * Changes a node's record, or makes it anew from an export: a host whose record was removed has access again if its
+ * certificate is still valid. Labels last until the host reports others.
+ */
+export async function putNode(context: AuthContext, node: Node, how: PutMode & { actor: Actor }): Promise<Node> {
+  const id = node.metadata.name;
+  if (!z.uuid().safeParse(id).success) throw new PlatformError("invalid", `node ${id}: metadata.name is the id of a host, a UUID`);
+  await named(`node ${id}`, context.storage.batch([toPut(node, how), { key: removedKey(id) }]));
+  context.audit.emit({ event: "node.updated", user: how.actor.name, name: id, "addr.remote": how.actor.address });
+  return await getNode(context, id);
+}
+
+/** Ends a host's access: its renewals and reports are refused and proxies end its tunnels. Also takes a proxy's id. */
+export async function deleteNode(context: AuthContext, id: string, actor: Actor): Promise<void> {
+  const isProxy = (await findHost(context.storage, "node", id)) === undefined && (await findHost(context.storage, "proxy", id)) !== undefined;
+  const key = documentKey(isProxy ? "proxy" : "node", id);
+  const writes: Write[] = [{ key, expect: "present" }, removal(context, id)];
+  await named(`node ${id}`, context.storage.batch(writes));
+  context.live.forget(id);
+  context.audit.emit({ event: "node.deleted", user: actor.name, name: id, "addr.remote": actor.address });
+}
+
+export interface NodeReport {
+  readonly hostId: string;
+  readonly hostname: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly services: readonly string[];
+  readonly version: string;
+  readonly connected: boolean;
+  readonly address: string;
+  /** Id of the reporting proxy. */
+  readonly proxy: string;
+}
+
+/** A proxy says that a tunnel came up, changed or went down. Throws `denied` for a removed host. */
+export async function reportNode(context: AuthContext, report: NodeReport): Promise<void> {
+  const known = await findHost(context.storage, "node", report.hostId);
+  if (known === undefined) throw removedError(report.hostId);
+  if (report.connected) await updateRecord(context, known, report);
+  const { connected, address, proxy } = report;
+  context.live.report(report.hostId, { connected, address, proxy }, context.now());
+}
+
+async function updateRecord(context: AuthContext, known: Node, report: NodeReport): Promise<void> {
+  const next = checkDocument(nodeSchema, {
+    ...known,
+    metadata: { ...known.metadata, labels: report.labels },
+    spec: { hostname: report.hostname, services: report.services, version: report.version },
+  });
+  if (canonical(next) === canonical(known)) return;
+  try {
+    await context.storage.put(hostWrite("node", next, { revision: known.metadata.revision ?? "" }));
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError) || thrown.code !== "conflict") throw thrown;
+    // Removed or changed in between: the proxy's next report decides, and a removed host must not come back.
+    if ((await findHost(context.storage, "node", report.hostId)) === undefined) throw removedError(report.hostId);
+  }
+}
+
+function canonical({ metadata, spec }: Node): string {
+  const labels = Object.entries(metadata.labels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([labels, spec.hostname, spec.services, spec.version]);
+}
+
+function withLive(context: AuthContext, node: Node): Node {
+  const live = context.live.get(node.metadata.name);
+  const status = live === undefined ? { connected: false } : { connected: live.connected, since: live.since.toISOString() };
+  return { ...node, status };
+}

@@ -1,0 +1,103 @@
+import { allowedLogins } from "../../../core/access/logins.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { parseDuration } from "../../../core/resources/duration.ts";
+import { nameText } from "../../../core/resources/metadata.ts";
+import type { Role } from "../../../core/resources/role.ts";
+import type { User } from "../../../core/resources/user.ts";
+import type { AuthContext } from "../auth-context.ts";
+import type { IssuedCertificates } from "../authority/issue-user.ts";
+import { rolesNamed } from "../roles/roles.ts";
+import { credentialWrite, readCredential } from "../users/credentials.ts";
+import { acceptedStep, newTotpSecret } from "../users/totp.ts";
+import { findUser } from "../users/user-records.ts";
+import { clearFailures, countFailure, lockedError, lockedUntil } from "./lock.ts";
+
+export interface LoginAsk {
+  readonly user: string;
+  readonly password: string;
+  readonly code: string;
+  readonly sshPublicKey: string;
+  readonly tlsPublicKey: string;
+  /** 0: the default. */
+  readonly ttlSeconds: number;
+  readonly address: string;
+}
+
+/** Longest validity of a user's certificates, whatever the roles say, seconds. */
+const maxTtlSeconds = 30 * 3_600;
+/** Stands in for the secret of a user who has none, so that both cost the same. */
+const decoySecret = newTotpSecret();
+
+/**
+ * Password and one-time code for certificates. Unknown users, wrong passwords and wrong codes get the same answer for the
+ * same work; after five of them in a row the name is locked for 30 minutes, a user's or not.
+ */
+export async function login(context: AuthContext, ask: LoginAsk): Promise<IssuedCertificates> {
+  const name = nameText.safeParse(ask.user).success ? ask.user : "(not a user name)";
+  try {
+    const issued = await context.turns(`login ${ask.user.slice(0, 256)}`, () => prove(context, ask, name));
+    return issued;
+  } catch (thrown) {
+    const error = thrown instanceof PlatformError ? thrown.message : "internal error";
+    context.audit.emitRefusal({ event: "user.login", success: false, user: name, error, "addr.remote": ask.address });
+    throw thrown;
+  }
+}
+
+async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise<IssuedCertificates> {
+  const { storage } = context;
+  const locked = await lockedUntil(storage, ask.user);
+  if (locked !== undefined) throw lockedError(locked);
+  const user = await findUser(context, ask.user);
+  const stored = await readCredential(storage, ask.user);
+  const { password, totp } = user === undefined ? {} : (stored?.credential ?? {});
+  const passwordRight = await context.hasher.matches(ask.password.slice(0, 1024), password);
+  const now = context.now();
+  const step = acceptedStep({ secret: totp?.secret ?? decoySecret, code: ask.code, now, lastStep: totp?.last_step });
+  if (user === undefined || stored === undefined || totp === undefined || !passwordRight || step === undefined) {
+    const until = await countFailure(storage, ask.user, now);
+    if (until !== undefined) {
+      context.audit.emitRefusal({ event: "user.locked", user: name, locked_until: until.toISOString(), "addr.remote": ask.address });
+      throw lockedError(until);
+    }
+    throw new PlatformError("unauthenticated", "wrong user name, password or one-time code", {
+      hint: "a code counts once: wait for the next one",
+    });
+  }
+  const identity = await identityOf(context, user, ask.ttlSeconds);
+  const issued = await context.authorities.issueUser(identity, { ...ask, now });
+  await spendCode(context, ask.user, { ...stored, credential: { ...stored.credential, totp: { secret: totp.secret, last_step: step } } });
+  context.audit.emit({ event: "user.login", success: true, user: name, "addr.remote": ask.address });
+  return issued;
+}
+
+async function spendCode(context: AuthContext, user: string, next: NonNullable<Awaited<ReturnType<typeof readCredential>>>): Promise<void> {
+  try {
+    await context.storage.batch([credentialWrite(user, next.credential, next), clearFailures(user)]);
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError) || thrown.code !== "conflict") throw thrown;
+    throw new PlatformError("unauthenticated", "password and code were changed during this login", { cause: thrown, hint: "log in again" });
+  }
+}
+
+async function identityOf(context: AuthContext, user: User, wanted: number): Promise<UserIdentity> {
+  const roles = await rolesNamed(context.storage, user.spec.roles);
+  const traits = Object.fromEntries(Object.entries(user.spec.traits ?? {}).flatMap(([key, list]) => (list === undefined ? [] : [[key, list]])));
+  const seconds = sessionSeconds(roles, wanted === 0 ? context.defaultSessionTtlSeconds : wanted);
+  return {
+    kind: "user",
+    name: user.metadata.name,
+    roles: user.spec.roles,
+    traits,
+    logins: allowedLogins(roles, traits),
+    cluster: context.clusterName,
+    validBefore: new Date(Math.floor(context.now().getTime() / 1000 + seconds) * 1000),
+  };
+}
+
+/** The wanted validity, capped by every role's `max_session_ttl` and by 30 hours; at least a minute. Seconds. */
+export function sessionSeconds(roles: readonly Role[], wanted: number): number {
+  const caps = roles.flatMap(({ spec }) => (spec.options?.max_session_ttl === undefined ? [] : [parseDuration(spec.options.max_session_ttl)]));
+  return Math.min(maxTtlSeconds, ...caps, Math.max(60, wanted));
+}

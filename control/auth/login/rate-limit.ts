@@ -1,0 +1,48 @@
+import { isIPv6 } from "node:net";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+
+export interface RateLimitOptions {
+  readonly perMinute: number;
+  readonly burst: number;
+}
+
+/** For calls without a certificate, by client address. */
+export const anonymousLimit: RateLimitOptions = { perMinute: 20, burst: 40 };
+/** Addresses remembered; the one unused for longest is forgotten first. */
+const maxAddresses = 10_000;
+
+export interface RateLimit {
+  /** Takes one from the address's bucket; throws `limit` when it is empty. */
+  take(address: string, now: Date): void;
+  /** Throws as `take` does, but takes nothing. */
+  check(address: string, now: Date): void;
+}
+
+export function createRateLimit(options: RateLimitOptions): RateLimit {
+  const buckets = new Map<string, { left: number; at: number }>();
+  const spend = (address: string, now: Date, amount: number): void => {
+    const key = network(address);
+    const known = buckets.get(key);
+    const time = now.getTime();
+    const gained = known === undefined ? 0 : (Math.max(0, time - known.at) / 60_000) * options.perMinute;
+    const left = known === undefined ? options.burst : Math.min(options.burst, known.left + gained);
+    buckets.delete(key);
+    buckets.set(key, { left: Math.max(0, left - amount), at: time });
+    if (buckets.size > maxAddresses) {
+      const oldest = buckets.keys().next();
+      if (oldest.done !== true) buckets.delete(oldest.value);
+    }
+    if (left < 1) throw new PlatformError("limit", "too many tries from this address", { hint: "try again in a minute" });
+  };
+  return { take: (address, now) => spend(address, now, 1), check: (address, now) => spend(address, now, 0) };
+}
+
+/** One bucket for an IPv6 /64, which one person usually has whole. */
+function network(address: string): string {
+  if (!isIPv6(address) || address.startsWith("::ffff:")) return address;
+  const [head = "", tail] = address.split("::");
+  const front = head.split(":").filter((part) => part !== "");
+  const back = (tail ?? "").split(":").filter((part) => part !== "");
+  const zeros = tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - front.length - back.length) }, () => "0");
+  return [...front, ...zeros, ...back].slice(0, 4).join(":");
+}

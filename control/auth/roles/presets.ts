@@ -1,0 +1,42 @@
+import type { Role } from "../../../core/resources/role.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Storage } from "../../storage/storage.ts";
+import { toPut } from "../documents/document.ts";
+
+/** The roles that a new cluster starts with. */
+export const presets: readonly Role[] = [
+  preset("access", "Reach every host with one's own logins", {
+    logins: ["{{internal.logins}}"],
+    node_labels: { "*": "*" },
+  }),
+  preset("editor", "Change users, roles, tokens and nodes; no shell", {
+    rules: [
+      { resources: ["role", "user", "token", "node"], verbs: ["*"] },
+      { resources: ["event"], verbs: ["list", "read"] },
+    ],
+  }),
+  preset("auditor", "Read the audit log", {
+    rules: [{ resources: ["event"], verbs: ["list", "read"] }],
+  }),
+];
+
+const madeKey = "/cluster/presets";
+
+/** Makes the presets once in a cluster's life: one that an admin changed or removed stays so. */
+export async function createPresets(storage: Storage): Promise<void> {
+  const marks = presets.map((role) => toPut(role, { overwrite: true, mustExist: false }));
+  try {
+    await storage.batch([{ key: madeKey, value: "{}", expect: "absent" }, ...marks]);
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError) || thrown.code !== "already_exists") throw thrown;
+  }
+}
+
+function preset(name: string, description: string, allow: Role["spec"]["allow"]): Role {
+  return {
+    kind: "role",
+    version: "v7",
+    metadata: { name, description },
+    spec: { options: { max_session_ttl: "30h" }, allow },
+  };
+}

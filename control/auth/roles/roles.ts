@@ -1,0 +1,47 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type Role, roleSchema } from "../../../core/resources/role.ts";
+import type { Storage } from "../../storage/storage.ts";
+import type { Actor, AuthContext } from "../auth-context.ts";
+import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
+import { listUsers } from "../users/user-records.ts";
+
+export async function listRoles(storage: Storage): Promise<readonly Role[]> {
+  return (await storage.list("/role/")).map((entry) => fromEntry(roleSchema, entry));
+}
+
+export async function getRole(storage: Storage, name: string): Promise<Role> {
+  const entry = await storage.get(documentKey("role", name));
+  if (entry === undefined) throw new PlatformError("not_found", `role ${name} does not exist`);
+  return fromEntry(roleSchema, entry);
+}
+
+/** The roles of these names, as far as they exist. */
+export async function rolesNamed(storage: Storage, names: readonly string[]): Promise<readonly Role[]> {
+  const entries = await Promise.all([...new Set(names)].map((name) => storage.get(documentKey("role", name))));
+  return entries.flatMap((entry) => (entry === undefined ? [] : [fromEntry(roleSchema, entry)]));
+}
+
+export async function putRole(context: AuthContext, role: Role, how: PutMode & { actor: Actor }): Promise<Role> {
+  const name = role.metadata.name;
+  const existed = (await context.storage.get(documentKey("role", name))) !== undefined;
+  const entry = await named(`role ${name}`, context.storage.put(toPut(role, how)));
+  context.audit.emit({
+    event: existed ? "role.updated" : "role.created",
+    user: how.actor.name,
+    name,
+    "addr.remote": how.actor.address,
+  });
+  return fromEntry(roleSchema, entry);
+}
+
+/** Throws `conflict` while users have the role. */
+export async function deleteRole(context: AuthContext, name: string, actor: Actor): Promise<void> {
+  const holders = (await listUsers(context)).filter((user) => user.spec.roles.includes(name)).map((user) => user.metadata.name);
+  if (holders.length > 0) {
+    const some = holders.slice(0, 5).join(", ");
+    const more = holders.length > 5 ? ` and ${holders.length - 5} more` : "";
+    throw new PlatformError("conflict", `role ${name} is in use by ${some}${more}`, { hint: "give these users other roles first" });
+  }
+  if (!(await context.storage.delete(documentKey("role", name)))) throw new PlatformError("not_found", `role ${name} does not exist`);
+  context.audit.emit({ event: "role.deleted", user: actor.name, name, "addr.remote": actor.address });
+}

@@ -1,0 +1,103 @@
+import { randomUUID } from "node:crypto";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type Node, nodeSchema } from "../../../core/resources/node.ts";
+import { joinRoles } from "../../../core/resources/token.ts";
+import type { Write } from "../../storage/storage.ts";
+import type { AuthContext } from "../auth-context.ts";
+import type { IssuedCertificates } from "../authority/issue-user.ts";
+import { checkDocument } from "../documents/document.ts";
+import { hostWrite } from "../inventory/host-records.ts";
+import { issueHostCertificates } from "../inventory/issue-host-certificates.ts";
+import { checkHostNames } from "./host-names.ts";
+import { findTokenBySecret, isExpired, type JoinRole, type StoredToken, tokenWrite } from "./tokens.ts";
+
+export interface JoinAsk {
+  readonly token: string;
+  readonly role: string;
+  readonly hostname: string;
+  readonly names: readonly string[];
+  readonly sshPublicKey: string;
+  readonly tlsPublicKey: string;
+  readonly version: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly services: readonly string[];
+  readonly address: string;
+}
+
+/** Joins that race for the uses of one token try again this often. */
+const maxTries = 20;
+
+/**
+ * A host exchanges a token for its identity. The token's use and the host's record are one write: never two hosts on one
+ * use. A host that lost the answer after that write joins again, which needs another use.
+ */
+export async function join(context: AuthContext, ask: JoinAsk): Promise<{ id: string; issued: IssuedCertificates }> {
+  const seen: { token?: string } = {};
+  const facts = { event: "instance.join", role: ask.role.slice(0, 64), server_name: ask.hostname.slice(0, 128), "addr.remote": ask.address } as const;
+  try {
+    const role = joinRole(ask.role);
+    const node = newNode(ask);
+    const names = checkHostNames({ hostname: ask.hostname, names: ask.names, cluster: context.clusterName });
+    const certificates = { ...ask, hostId: node.metadata.name, role, names };
+    // Issued first: keys that cannot be certified cost no use, and what was issued is not handed out before the write.
+    const issued = await issueHostCertificates(context, certificates);
+    await spend(context, { ask, role, node, seen });
+    context.audit.emit({ ...facts, success: true, server_id: node.metadata.name, ...(seen.token !== undefined && { token: seen.token }) });
+    return { id: node.metadata.name, issued };
+  } catch (thrown) {
+    const error = thrown instanceof PlatformError ? thrown.message : "internal error";
+    context.audit.emitRefusal({ ...facts, success: false, error, ...(seen.token !== undefined && { token: seen.token }) });
+    throw thrown;
+  }
+}
+
+async function spend(context: AuthContext, facts: { ask: JoinAsk; role: JoinRole; node: Node; seen: { token?: string } }): Promise<void> {
+  for (let tries = 0; tries < maxTries; tries += 1) {
+    const stored = await usable(context, facts);
+    const writes: Write[] = [hostWrite(facts.role, facts.node, "absent")];
+    const { revision } = stored.entry;
+    const left = stored.token.spec.uses_left;
+    if (left !== undefined) {
+      const spent = { ...stored.token, spec: { ...stored.token.spec, uses_left: left - 1 } };
+      writes.push(tokenWrite(spent, stored.secretHash, { revision }));
+    }
+    try {
+      await context.storage.batch(writes);
+      return;
+    } catch (thrown) {
+      if (!(thrown instanceof PlatformError) || thrown.code !== "conflict") throw thrown;
+    }
+  }
+  throw new PlatformError("unavailable", "too many hosts join with this token at once", { hint: "try again" });
+}
+
+async function usable(context: AuthContext, { ask, role, seen }: { ask: JoinAsk; role: JoinRole; seen: { token?: string } }): Promise<StoredToken> {
+  const refuse = (why: string, hint: string): never => {
+    throw new PlatformError("denied", why, { hint });
+  };
+  const stored = await findTokenBySecret(context, ask.token);
+  if (stored === undefined) return refuse("the join token is not known", "make one with: tctl tokens add");
+  const { token } = stored;
+  seen.token = token.metadata.name;
+  if (isExpired(token, context.now())) refuse(`the join token expired at ${token.metadata.expires}`, "make a new one with: tctl tokens add");
+  if (!token.spec.roles.includes(role)) {
+    refuse(`the join token is for ${token.spec.roles.join(", ")}, not for ${role}`, `make one with: tctl tokens add --type=${role}`);
+  }
+  if (token.spec.uses_left === 0) refuse("the join token is used up", "make a new one with: tctl tokens add");
+  return stored;
+}
+
+function joinRole(text: string): JoinRole {
+  const role = joinRoles.find((one) => one === text);
+  if (role === undefined) throw new PlatformError("invalid", `nobody joins as ${JSON.stringify(text.slice(0, 64))}`, { hint: "hosts join as node or proxy" });
+  return role;
+}
+
+function newNode(ask: JoinAsk): Node {
+  return checkDocument(nodeSchema, {
+    kind: "node",
+    version: "v2",
+    metadata: { name: randomUUID(), labels: ask.labels },
+    spec: { hostname: ask.hostname, services: ask.services, version: ask.version },
+  });
+}

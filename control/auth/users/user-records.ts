@@ -1,0 +1,64 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type User, userSchema } from "../../../core/resources/user.ts";
+import type { Write } from "../../storage/storage.ts";
+import type { Actor, AuthContext } from "../auth-context.ts";
+import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
+import { clearFailures, lockedUntil } from "../login/lock.ts";
+import { credentialKey, readCredential } from "./credentials.ts";
+import { inviteKey } from "./invites.ts";
+
+type Stores = Pick<AuthContext, "storage">;
+
+/** With their status. */
+export async function listUsers({ storage }: Stores): Promise<readonly User[]> {
+  const entries = await storage.list("/user/");
+  return await Promise.all(entries.map((entry) => withStatus({ storage }, fromEntry(userSchema, entry))));
+}
+
+export async function findUser({ storage }: Stores, name: string): Promise<User | undefined> {
+  const entry = await storage.get(documentKey("user", name));
+  return entry === undefined ? undefined : fromEntry(userSchema, entry);
+}
+
+export async function getUser(stores: Stores, name: string): Promise<User> {
+  const user = await findUser(stores, name);
+  if (user === undefined) throw new PlatformError("not_found", `user ${name} does not exist`);
+  return await withStatus(stores, user);
+}
+
+/** Throws `invalid` for a role that does not exist. Certificates that were issued before keep their roles until they expire. */
+export async function putUser(context: AuthContext, user: User, how: PutMode & { actor: Actor }): Promise<User> {
+  const name = user.metadata.name;
+  const roles = await Promise.all(user.spec.roles.map(async (role) => ({ role, entry: await context.storage.get(documentKey("role", role)) })));
+  const unknown = roles.filter(({ entry }) => entry === undefined).map(({ role }) => role);
+  if (unknown.length > 0) {
+    throw new PlatformError("invalid", `user ${name}: no such role: ${unknown.join(", ")}`, { hint: "`tctl get role` lists the roles" });
+  }
+  const existed = (await findUser(context, name)) !== undefined;
+  const entry = await named(`user ${name}`, context.storage.put(toPut(user, how)));
+  context.audit.emit({
+    event: existed ? "user.update" : "user.create",
+    user: how.actor.name,
+    name,
+    roles: user.spec.roles,
+    "addr.remote": how.actor.address,
+  });
+  return await withStatus(context, fromEntry(userSchema, entry));
+}
+
+/** Removes the user with password, code and open invite. */
+export async function deleteUser(context: AuthContext, name: string, actor: Actor): Promise<void> {
+  const invite = (await readCredential(context.storage, name))?.credential.invite;
+  const writes: Write[] = [{ key: documentKey("user", name), expect: "present" }, { key: credentialKey(name) }, clearFailures(name)];
+  if (invite !== undefined) writes.push({ key: inviteKey(invite) });
+  await named(`user ${name}`, context.storage.batch(writes));
+  context.audit.emit({ event: "user.delete", user: actor.name, name, "addr.remote": actor.address });
+}
+
+async function withStatus({ storage }: Stores, user: User): Promise<User> {
+  const name = user.metadata.name;
+  const locked = await lockedUntil(storage, name);
+  if (locked !== undefined) return { ...user, status: { state: "locked", locked_until: locked.toISOString() } };
+  const stored = await readCredential(storage, name);
+  return { ...user, status: { state: stored?.credential.password === undefined ? "invited" : "active" } };
+}
