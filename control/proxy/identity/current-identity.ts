@@ -13,6 +13,8 @@ export interface ProxyIdentity {
   readonly sshCertificate: Buffer;
   /** For TLS that ends at the proxy: leaf and host authority. */
   readonly tls: SecureContext;
+  /** The same certificate for browsers, where no other is configured. */
+  readonly web: SecureContext;
   readonly credentials: HostCredentials;
 }
 
@@ -48,7 +50,8 @@ function prepare(credentials: HostCredentials): ProxyIdentity {
     cluster: credentials.cluster,
     sshKey: fromOpensshPrivate(credentials.sshPrivateKey),
     sshCertificate: parseCertificateLine(credentials.sshCertificate).blob,
-    tls: createSecureContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, minVersion: "TLSv1.2" }),
+    tls: createSecureContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, minVersion: "TLSv1.3" }),
+    web: createSecureContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, minVersion: "TLSv1.2" }),
     credentials,
   };
 }

@@ -1,0 +1,110 @@
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { type AuthConnection, openAuthClient } from "../../../core/api/auth-client.ts";
+import { loadCredentials, saveCredentials } from "../../../core/api/credential-store.ts";
+import { type HostCredentials, joinHost, renewHost } from "../../../core/api/host-credentials.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { backOffDelay } from "../../../core/transport/back-off.ts";
+import { dial } from "../../../core/transport/dial/dial.ts";
+import type { Env } from "../../../core/transport/dial/choose-proxy.ts";
+import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
+import { relay } from "../../../core/transport/relay.ts";
+import { version } from "../../../core/versions/version.ts";
+import type { ProxyConfig } from "../../config.ts";
+import { wait } from "../routing/wait.ts";
+import { proxyHostNames } from "./host-names.ts";
+import { RenewingCredentials } from "./renewing-credentials.ts";
+
+export interface RemoteAuth {
+  readonly credentials: RenewingCredentials;
+  readonly connection: AuthConnection;
+  /** Hands a stream to the auth service on its host. */
+  readonly relayAuth: (stream: Duplex, remoteAddress: string) => void;
+}
+
+export interface JoinAuthDeps {
+  readonly log: Log;
+  readonly env: Env;
+  readonly now: () => Date;
+}
+
+/**
+ * The auth service on another host, as seen by a proxy: joins it with the token at first, from then on uses what it kept.
+ * While it cannot be reached, joining is tried again and again. Throws PlatformError for what waiting does not mend.
+ */
+export async function joinAuth(config: ProxyConfig, deps: JoinAuthDeps, signal: AbortSignal): Promise<RemoteAuth> {
+  const server = config.authServer;
+  if (server === undefined) {
+    throw new PlatformError("invalid", "the proxy service needs an auth service", {
+      hint: "enable auth_service in this file, or set platform.auth_server, auth_token and ca_pin",
+    });
+  }
+  const open = (): Promise<Duplex> => dial(server, { env: deps.env, signal });
+  const file = join(config.dataDir, "proxy", "credentials.json");
+  const first = (await loadCredentials(file)) ?? (await joinUntilDone({ config, server, open, file }, deps, signal));
+  let held: HostCredentials = first;
+  // Read at each connection: a renewal is used from the next one on.
+  const connection = openAuthClient({
+    open,
+    get ca() {
+      return held.hostCaPem;
+    },
+    get credentials() {
+      return { certificate: held.tlsCertificate, privateKey: held.tlsPrivateKey };
+    },
+  });
+  const renew = async (credentials: HostCredentials): Promise<HostCredentials> => {
+    const names = proxyHostNames(config, credentials.cluster);
+    const renewed = await renewHost(connection.client, { credentials, hostname: config.nodename, names });
+    await saveCredentials(file, renewed);
+    held = renewed;
+    return renewed;
+  };
+  const credentials = new RenewingCredentials({ first, renew, log: deps.log, now: deps.now });
+  credentials.onRenewed(() => connection.close());
+  return { credentials, connection, relayAuth: relayTo(open, deps.log, signal) };
+}
+
+interface Joining {
+  readonly config: ProxyConfig;
+  readonly server: HostPort;
+  readonly open: () => Promise<Duplex>;
+  readonly file: string;
+}
+
+async function joinUntilDone({ config, server, open, file }: Joining, { log }: JoinAuthDeps, signal: AbortSignal): Promise<HostCredentials> {
+  const { token, caPins: pins } = config;
+  if (token === undefined || pins.length === 0) {
+    throw new PlatformError("invalid", "this proxy has not joined the cluster yet, and token or CA pin are missing", {
+      hint: "set platform.auth_token (`tctl tokens add --type=proxy` makes one) and platform.ca_pin",
+    });
+  }
+  for (let failures = 1; ; failures += 1) {
+    try {
+      const about = { hostname: config.nodename, names: proxyHostNames(config, undefined), labels: {}, services: ["proxy"], version };
+      const credentials = await joinHost({ open, trust: { pins }, token, role: "proxy", ...about });
+      await saveCredentials(file, credentials);
+      log.info("proxy joined the cluster", { cluster: credentials.cluster, id: credentials.hostId });
+      return credentials;
+    } catch (thrown) {
+      const passing = thrown instanceof PlatformError && (thrown.code === "unavailable" || thrown.code === "timeout");
+      if (!passing || signal.aborted) throw thrown;
+      log.warn("the auth service cannot be reached; joining again soon", { auth_server: formatHostPort(server), error: thrown });
+    }
+    await wait(backOffDelay(failures, Math.random()), signal);
+    signal.throwIfAborted();
+  }
+}
+
+function relayTo(open: () => Promise<Duplex>, log: Log, signal: AbortSignal): RemoteAuth["relayAuth"] {
+  return (stream, remoteAddress) => {
+    stream.on("error", () => {});
+    open()
+      .then((socket) => relay(stream, socket, { signal }))
+      .catch((error: unknown) => {
+        log.warn("a connection could not be relayed to the auth service", { peer: remoteAddress, error });
+        stream.destroy();
+      });
+  };
+}

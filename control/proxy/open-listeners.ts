@@ -1,0 +1,146 @@
+import type { Server } from "node:http";
+import type { Socket } from "node:net";
+import { toPlatformError } from "../../core/errors/platform-error.ts";
+import { alpn } from "../../core/transport/alpn.ts";
+import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import type { ProxyConfig } from "../config.ts";
+import { receive } from "./front-door/front-door.ts";
+import type { Handler, HandlerTable } from "./front-door/handlers.ts";
+import { type Listener, listen, peerAddress } from "./front-door/listen.ts";
+import { terminateTls } from "./front-door/terminate-tls.ts";
+import { acceptJump } from "./jump/jump-server.ts";
+import type { ListenerMode, ProxyServices } from "./open-proxy.ts";
+import { clientStream } from "./routing/client-stream.ts";
+import { acceptTunnel } from "./tunnels/accept-tunnel.ts";
+import type { PingFacts } from "./web-api/ping.ts";
+
+export interface ProxyListeners {
+  addresses(): { readonly web: HostPort; readonly ssh?: HostPort | undefined; readonly tunnel?: HostPort | undefined };
+  ping(): PingFacts;
+  /** Asks the auth service for the listener mode and opens what it wants. */
+  askMode(): Promise<void>;
+  /** Connections that exist stay. */
+  close(): Promise<void>;
+  destroyAll(): void;
+}
+
+export interface ListenerServices extends ProxyServices {
+  readonly web: Server;
+  readonly mode: ListenerMode | undefined;
+}
+
+/** All connections of one listener. */
+const maxConnections = 60_000;
+const defaultPorts = { ssh: 3023, tunnel: 3024 } as const;
+
+/** Opens the web port and, where wanted, the SSH ports of their own. */
+export async function openListeners(config: ProxyConfig, services: ListenerServices): Promise<ProxyListeners> {
+  const sockets = new Set<Socket>();
+  const open = (address: HostPort, onSocket: (socket: Socket) => void): Promise<Listener> =>
+    listen({
+      address,
+      log: services.log,
+      maxConnections,
+      onSocket: (socket) => {
+        sockets.add(socket);
+        socket.once("close", () => sockets.delete(socket));
+        onSocket(socket);
+      },
+    });
+  let mode: ListenerMode = services.mode ?? (config.sshListen === undefined && config.tunnelListen === undefined ? "multiplex" : "separate");
+  const table = handlerTable(services);
+  const web = await open(config.webListen, (socket) => void receive(socket, { ...services, table, web: webHandler(services) }));
+  const own: { ssh?: Listener; tunnel?: Listener } = {};
+  const openOwn = async (): Promise<void> => {
+    const { host } = config.webListen;
+    const wanted = (address: HostPort | undefined, port: number) => address ?? (mode === "separate" ? { host, port } : undefined);
+    const [ssh, tunnel] = [wanted(config.sshListen, defaultPorts.ssh), wanted(config.tunnelListen, defaultPorts.tunnel)];
+    if (ssh !== undefined) own.ssh ??= await open(ssh, plainSsh(services, acceptJump));
+    if (tunnel !== undefined) own.tunnel ??= await open(tunnel, plainSsh(services, acceptTunnel));
+  };
+  const closeAll = async (): Promise<void> => void (await Promise.all([web, own.ssh, own.tunnel].map((listener) => listener?.close())));
+  await openOwn().catch(async (error: unknown) => {
+    await closeAll();
+    throw error;
+  });
+  const addresses = () => ({ web: web.address, ssh: own.ssh?.address, tunnel: own.tunnel?.address });
+  for (const [name, address] of Object.entries(addresses())) {
+    if (address !== undefined) services.log.info("proxy listens", { for: name, address: formatHostPort(address) });
+  }
+  return {
+    addresses,
+    ping: () => pingFacts(config, services, { mode, ...addresses() }),
+    askMode: async () => {
+      const cluster = await services.auth.getCluster({});
+      mode = cluster.proxyListenerMode === "separate" ? "separate" : "multiplex";
+      await openOwn();
+    },
+    close: closeAll,
+    destroyAll: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+type Bound = ReturnType<ProxyListeners["addresses"]> & { readonly mode: ListenerMode };
+
+function pingFacts(config: ProxyConfig, services: ListenerServices, bound: Bound): PingFacts {
+  return {
+    clusterName: services.cluster,
+    version: services.version,
+    multiplex: bound.mode === "multiplex",
+    nodename: config.nodename,
+    webListen: bound.web,
+    sshListen: bound.ssh,
+    tunnelListen: bound.tunnel,
+    publicAddr: config.publicAddr,
+    sshPublicAddr: config.sshPublicAddr,
+    tunnelPublicAddr: config.tunnelPublicAddr,
+  };
+}
+
+function handlerTable(services: ListenerServices): HandlerTable {
+  const insideTls =
+    (name: string, accept: SshAccept): Handler =>
+    async ({ socket, peer, established }) => {
+      const transport = await terminateTls(socket, { context: services.identity.current().tls, alpn: name });
+      await accept({ transport, peer, established }, services);
+    };
+  return new Map<string, Handler>([
+    [alpn.tunnel, insideTls(alpn.tunnel, acceptTunnel)],
+    [alpn.jump, insideTls(alpn.jump, acceptJump)],
+    [alpn.stream, (arrival) => clientStream(arrival, services)],
+    [
+      alpn.auth,
+      async ({ socket, peer, established }) => {
+        established();
+        services.relayAuth(socket, peer);
+      },
+    ],
+  ]);
+}
+
+/** HTTPS: the certificate by the name that the client asks for. */
+function webHandler(services: ListenerServices): Handler {
+  return async ({ socket, hello, established }) => {
+    const context = services.certificates.choose(hello.servername) ?? services.identity.current().web;
+    const tls = await terminateTls(socket, { context, alpn: "http/1.1" });
+    established();
+    services.web.emit("connection", tls);
+  };
+}
+
+type SshAccept = typeof acceptTunnel | typeof acceptJump;
+
+/** A port that speaks SSH without TLS around it. */
+function plainSsh(services: ListenerServices, accept: SshAccept): (socket: Socket) => void {
+  return (socket) => {
+    const peer = peerAddress(socket);
+    services.halfOpen.enter(socket);
+    accept({ transport: socket, peer, established: () => services.halfOpen.leave(socket) }, services).catch((thrown: unknown) => {
+      const error = toPlatformError(thrown);
+      services.log[error.code === "internal" ? "error" : "debug"]("connection ended", { peer, code: error.code, error });
+      socket.destroy();
+    });
+  };
+}
