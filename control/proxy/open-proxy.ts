@@ -146,7 +146,10 @@ async function drain({ services, listeners }: RunningParts, graceMs: number): Pr
   await listeners.close();
   for (const tunnel of registry.all()) tunnel.send({ type: "drain" });
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(Math.max(graceMs, farewellMs))]);
-  await Promise.race([Promise.all([Promise.all([...relaying]), audit.flushed(), wait(farewellMs / 5, signal)]), wait(graceMs + farewellMs, deadline)]);
+  await Promise.race([
+    Promise.all([Promise.all([...relaying]), audit.flushed(), wait(farewellMs / 5, signal)]),
+    wait(graceMs + farewellMs, deadline),
+  ]);
 }
 
 async function close({ services, listeners, web, stop, follow }: RunningParts): Promise<void> {

@@ -87,7 +87,9 @@ describe("parseClientHello", () => {
 
   test("throws only PlatformError for any bytes", () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 600 }), (bytes) => void attempt(Buffer.from(bytes))));
-    const record = fc.uint8Array({ maxLength: 600 }).map((bytes) => Buffer.concat([Buffer.of(22, 3, 1, bytes.length >> 8, bytes.length & 255, 1, 0), bytes]));
+    const record = fc
+      .uint8Array({ maxLength: 600 })
+      .map((bytes) => Buffer.concat([Buffer.of(22, 3, 1, bytes.length >> 8, bytes.length & 255, 1, 0), bytes]));
     fc.assert(fc.property(record, (bytes) => void attempt(bytes)));
   });
 

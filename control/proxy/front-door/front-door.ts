@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { type Handler, type HandlerTable, chooseHandler } from "./handlers.ts";
 import type { HalfOpen } from "./half-open.ts";
+import { chooseHandler, type Handler, type HandlerTable } from "./handlers.ts";
 import { peerAddress } from "./listen.ts";
 import { type Peeked, peek } from "./peek.ts";
 

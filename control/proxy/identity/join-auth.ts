@@ -6,8 +6,8 @@ import { type HostCredentials, joinHost, renewHost } from "../../../core/api/hos
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { backOffDelay } from "../../../core/transport/back-off.ts";
-import { dial } from "../../../core/transport/dial/dial.ts";
 import type { Env } from "../../../core/transport/dial/choose-proxy.ts";
+import { dial } from "../../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import { version } from "../../../core/versions/version.ts";

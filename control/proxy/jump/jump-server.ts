@@ -98,7 +98,9 @@ async function openTarget(to: { target: string; port: number }, client: JumpClie
   const request = { kind: "ssh", target: to.target, login: "" } as const;
   const stream = await openStream({ identity: client.identity, request, clientAddress: client.peer }, services);
   try {
-    const reply = decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: replyMs, what: "agent's reply", signal: services.signal }));
+    const reply = decodeStreamReply(
+      await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: replyMs, what: "agent's reply", signal: services.signal }),
+    );
     if (!reply.ok) throw reply.error;
     return stream;
   } catch (thrown) {

@@ -4,9 +4,9 @@ import { PlatformError, toPlatformError } from "../../../core/errors/platform-er
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { httpStatus } from "./http-status.ts";
 import { acceptedPage, invitePage, refusedPage } from "./invite-page.ts";
+import { pageHeaders } from "./page.ts";
 import { publicAddress } from "./ping.ts";
 import { qrSvg, secretOf } from "./totp-picture.ts";
-import { pageHeaders } from "./page.ts";
 import type { WebServices } from "./web-app.ts";
 
 type WithToken = { Params: { token: string } };

@@ -1,0 +1,97 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { type Registered, TunnelRegistry } from "./registry.ts";
+
+const idA = "11111111-1111-4111-8111-111111111111";
+const idB = "22222222-2222-4222-8222-222222222222";
+
+interface FakeTunnel extends Registered {
+  readonly label: string;
+}
+
+function tunnel(id: string, hostname: string, change: Partial<Registered> & { label?: string; names?: readonly string[] } = {}): FakeTunnel {
+  const { label = "", names = [], ...rest } = change;
+  const made: FakeTunnel = {
+    label,
+    identity: { kind: "host", id, role: "node", cluster: "main", names, validBefore: new Date(0) },
+    facts: { hostname, labels: {}, services: ["ssh"], version: "1" },
+    draining: false,
+    ended: false,
+    streams: 0,
+    silentFor: () => 0,
+    send: () => {},
+    end() {
+      made.ended = true;
+    },
+    ...rest,
+  };
+  return made;
+}
+
+describe("TunnelRegistry", () => {
+  let registry: TunnelRegistry<FakeTunnel>;
+  beforeEach(() => {
+    registry = new TunnelRegistry();
+  });
+  const labels = (target: string): string[] => registry.find(target, "main").map((found) => found.label);
+
+  test.for([idA, idA.toUpperCase(), `${idA}.main`, "web-1", "WEB-1", "web-1.main", "www.example.com"])("finds a host by %s", (target) => {
+    registry.add(tunnel(idA, "web-1", { label: "a", names: ["www.example.com"] }));
+    expect(labels(target)).toEqual(["a"]);
+  });
+
+  test.for(["web", "web-1.other", ".main", "", "web-1.main.main", "__proto__"])("finds nothing by %j", (target) => {
+    registry.add(tunnel(idA, "web-1"));
+    expect(labels(target)).toEqual([]);
+  });
+
+  test("uses the newest tunnel of a host and goes back to an older one when it ends", () => {
+    const older = tunnel(idA, "web-1", { label: "older" });
+    const newer = tunnel(idA, "web-1", { label: "newer" });
+    registry.add(older);
+    registry.add(newer);
+    expect(labels("web-1")).toEqual(["newer"]);
+    expect(registry.size).toBe(2);
+    expect(registry.remove(newer)).toBe(false);
+    expect(labels("web-1")).toEqual(["older"]);
+    expect(registry.remove(older)).toBe(true);
+    expect(labels("web-1")).toEqual([]);
+    expect(registry.size).toBe(0);
+  });
+
+  test("skips a tunnel that drains", () => {
+    registry.add(tunnel(idA, "web-1", { label: "serving" }));
+    registry.add(tunnel(idA, "web-1", { label: "draining", draining: true }));
+    expect(labels(idA)).toEqual(["serving"]);
+  });
+
+  test("finds every host of an ambiguous name, and one by its id", () => {
+    registry.add(tunnel(idA, "web", { label: "a" }));
+    registry.add(tunnel(idB, "web", { label: "b" }));
+    expect(labels("web").sort()).toEqual(["a", "b"]);
+    expect(labels(idB)).toEqual(["b"]);
+  });
+
+  test("forgets a name that the host no longer has", () => {
+    const before = tunnel(idA, "old-name", { label: "before" });
+    const after = tunnel(idA, "new-name", { label: "after" });
+    registry.add(before);
+    registry.add(after);
+    registry.remove(before);
+    expect(labels("old-name")).toEqual([]);
+    expect(labels("new-name")).toEqual(["after"]);
+  });
+
+  test("a host cannot take over another's id by calling itself so", () => {
+    registry.add(tunnel(idA, "web", { label: "true" }));
+    registry.add(tunnel(idB, idA, { label: "false" }));
+    expect(labels(idA)).toEqual(["true"]);
+  });
+
+  test("ends tunnels that were silent for 45 s and only those", () => {
+    registry.add(tunnel(idA, "a", { label: "dead", silentFor: () => 45_000 }));
+    registry.add(tunnel(idB, "b", { label: "alive", silentFor: () => 44_999 }));
+    expect(registry.sweep(0).map((dead) => dead.label)).toEqual(["dead"]);
+    expect(labels("b")).toEqual(["alive"]);
+    expect(labels("a")).toEqual([]);
+  });
+});

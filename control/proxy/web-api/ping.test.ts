@@ -1,0 +1,111 @@
+import { describe, expect, test } from "vitest";
+import { findAnswer, type PingFacts, pingAnswer } from "./ping.ts";
+
+const common: PingFacts = {
+  clusterName: "example",
+  version: "3.4.5",
+  multiplex: true,
+  nodename: "box",
+  webListen: { host: "0.0.0.0", port: 443 },
+};
+const web = "0.0.0.0:443";
+
+const cases: readonly { name: string; facts: PingFacts; ssh: object; open: string; tls: boolean }[] = [
+  {
+    name: "multiplex with nothing else configured",
+    facts: common,
+    open: "box:443",
+    tls: true,
+    ssh: {
+      listen_addr: web,
+      tunnel_listen_addr: web,
+      web_listen_addr: web,
+      public_addr: "box:443",
+      ssh_public_addr: "box:443",
+      ssh_tunnel_public_addr: "box:443",
+    },
+  },
+  {
+    name: "multiplex with every public address: the web address serves all",
+    facts: {
+      ...common,
+      publicAddr: { host: "p.example.com", port: 443 },
+      sshPublicAddr: { host: "ssh.example.com", port: 3023 },
+      tunnelPublicAddr: { host: "tun.example.com", port: 3024 },
+    },
+    open: "p.example.com:443",
+    tls: true,
+    ssh: {
+      listen_addr: web,
+      tunnel_listen_addr: web,
+      web_listen_addr: web,
+      public_addr: "p.example.com:443",
+      ssh_public_addr: "p.example.com:443",
+      ssh_tunnel_public_addr: "p.example.com:443",
+    },
+  },
+  {
+    name: "separate listeners without public addresses: their ports at the public host",
+    facts: {
+      ...common,
+      multiplex: false,
+      publicAddr: { host: "p.example.com", port: 8443 },
+      sshListen: { host: "0.0.0.0", port: 3023 },
+      tunnelListen: { host: "::", port: 3024 },
+    },
+    open: "p.example.com:8443",
+    tls: false,
+    ssh: {
+      listen_addr: "0.0.0.0:3023",
+      tunnel_listen_addr: "[::]:3024",
+      web_listen_addr: web,
+      public_addr: "p.example.com:8443",
+      ssh_public_addr: "p.example.com:3023",
+      ssh_tunnel_public_addr: "p.example.com:3024",
+    },
+  },
+  {
+    name: "separate listeners with public addresses",
+    facts: {
+      ...common,
+      multiplex: false,
+      sshListen: { host: "0.0.0.0", port: 40023 },
+      tunnelListen: { host: "0.0.0.0", port: 40024 },
+      sshPublicAddr: { host: "s", port: 1 },
+      tunnelPublicAddr: { host: "t", port: 2 },
+    },
+    open: "box:443",
+    tls: false,
+    ssh: {
+      listen_addr: "0.0.0.0:40023",
+      tunnel_listen_addr: "0.0.0.0:40024",
+      web_listen_addr: web,
+      public_addr: "box:443",
+      ssh_public_addr: "s:1",
+      ssh_tunnel_public_addr: "t:2",
+    },
+  },
+];
+
+describe("ping", () => {
+  test.for(cases)("$name", ({ facts, ssh, open, tls }) => {
+    expect(pingAnswer(facts)).toEqual({
+      auth: { type: "local", second_factor: "otp" },
+      proxy: {
+        kube: { enabled: false, public_addr: open, listen_addr: web },
+        ssh,
+        db: { postgres_public_addr: open, mysql_listen_addr: web, mysql_public_addr: open },
+        tls_routing_enabled: tls,
+      },
+      server_version: "3.4.5",
+      min_client_version: "2.0.0",
+      cluster_name: "example",
+      automatic_upgrades: false,
+      edition: "ent",
+    });
+  });
+
+  test("find leaves out how people sign in", () => {
+    expect(findAnswer(common)).not.toHaveProperty("auth");
+  });
+});
