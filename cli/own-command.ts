@@ -10,7 +10,7 @@ export function ownCommand(name: string, io: CliIo): readonly string[] {
   if (io.program !== undefined) return io.program;
   const typed = process.argv0;
   const called = typed.includes("/") ? resolve(typed) : inPath(typed, io.env.PATH ?? "");
-  if (called !== undefined && called.endsWith(`/${name}`)) return [called];
+  if (called?.endsWith(`/${name}`)) return [called];
   const beside = join(resolve(process.execPath, ".."), name);
   return [runnable(beside) ? beside : (inPath(name, io.env.PATH ?? "") ?? name)];
 }

@@ -4,7 +4,7 @@ import type { LoginResponse } from "../../core/api/generated/platform/auth/v1/au
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { fromSshCertificate } from "../../core/identity/identity.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
-import { parseCertificate, parseCertificateLine } from "../../core/ssh/certificate.ts";
+import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { generateSshKey, toOpensshPrivate } from "../../core/ssh/keys.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
@@ -68,7 +68,7 @@ function newKeys(): Keys {
 }
 
 function toProfile({ proxy, keys, answer }: { proxy: HostPort; keys: Keys; answer: LoginResponse }): Profile {
-  const identity = fromSshCertificate(parseCertificate(parseCertificateLine(answer.sshCertificate)));
+  const identity = fromSshCertificate(parseCertificateLine(answer.sshCertificate));
   const { cluster } = answer;
   if (identity.kind !== "user" || cluster === undefined) throw new PlatformError("unavailable", "the auth service sent no certificate of a user");
   const { name: user, roles, traits, logins, validBefore: validUntil } = identity;

@@ -89,14 +89,13 @@ function ignored(): void {}
 
 /** Standard input to the channel with back-pressure; its end is the channel's end of file, not the session's. */
 function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, disconnect: () => void): () => void {
-  const escape = ask.pty && io.stdin.isTTY === true ? createEscape() : undefined;
+  const typing = ask.pty && io.stdin.isTTY === true ? createEscape() : undefined;
   const send = (bytes: Buffer): void => {
     if (bytes.length > 0 && !channel.write(bytes)) io.stdin.pause();
   };
   const onData = (chunk: Buffer | string): void => {
     const bytes = Buffer.from(chunk as Buffer);
-    if (escape === undefined) return send(bytes);
-    const typed = escape(bytes);
+    const typed = typing?.(bytes) ?? { send: bytes, help: false, disconnect: false };
     send(typed.send);
     if (typed.help) writeNote(io, `\r\n${escapeHelp}\r`);
     if (typed.disconnect) disconnect();

@@ -18,23 +18,23 @@ export async function ssh(call: Call): Promise<Result> {
   const target = parseSshTarget(name, options.text("login"));
   const profile = await chosenProfile(call);
   const login = target.login ?? defaultLogin(profile.facts);
-  const command = joinCommand(words);
-  const pty = wantsPty({ io, command, forced: options.count("tty"), never: options.flag("noTty") });
+  const command = joinCommand(words[0] === "--" ? words.slice(1) : words);
+  const pty = wantsPty({ io, command, forced: options.count("tty"), never: options.flag("disableTty") });
   const stream = await openSshStream(io, { profile, target: target.host, login });
   const connection = await connectSsh({
     stream,
     username: login,
     privateKey: fromOpensshPrivate(profile.secrets.sshPrivateKey),
-    certificate: parseCertificateLine(profile.secrets.sshCertificate),
+    certificate: parseCertificateLine(profile.secrets.sshCertificate).blob,
     hostAuthorities: profile.facts.hostCaSsh,
     principal: target.host,
     timeoutMs: 20_000,
     signal: new AbortController().signal,
   });
   try {
-    return { ...textResult(""), status: await runSession(connection.client, { command, pty, host: target.host }, io) };
+    return { ...textResult(""), status: await runSession(connection, { command, pty, host: target.host }, io) };
   } finally {
-    connection.client.end();
+    connection.end();
     stream.destroySoon();
   }
 }

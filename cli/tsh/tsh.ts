@@ -60,7 +60,7 @@ const commands: readonly CommandSpec[] = [
     options: [
       login,
       { flags: "-t, --tty", text: "ask for a terminal for a command too (twice: even without a local one)", counted: true },
-      { flags: "-T, --no-tty", text: "ask for no terminal" },
+      { flags: "-T, --disable-tty", text: "ask for no terminal" },
       proxy,
     ],
     passThrough: true,

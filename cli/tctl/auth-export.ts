@@ -1,0 +1,24 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Call } from "../command.ts";
+import type { Result } from "../output.ts";
+import { hostPatterns, knownHostsLines } from "../profile/known-hosts.ts";
+import { withAdmin } from "./connect.ts";
+
+/** `tctl auth export`: public keys of the authorities, in the form that their readers take. */
+export async function exportAuthority(call: Call): Promise<Result> {
+  const type = call.options.text("type") ?? "host";
+  const hosts = call.options.list("hosts");
+  if (hosts.length > 0 && type !== "host") throw new PlatformError("invalid", "--hosts belongs to --type=host", { hint: "leave it out" });
+  return await withAdmin(call, async ({ client }) => {
+    const cluster = await client.getCluster({});
+    const patterns = hosts.length > 0 ? hosts : hostPatterns(cluster.clusterName);
+    const forms: Readonly<Record<string, readonly string[]>> = {
+      host: knownHostsLines(patterns, cluster.hostCaSsh, cluster.clusterName),
+      user: cluster.userCaSsh.map((line) => `${line.trim().split(/\s+/).slice(0, 2).join(" ")} ${cluster.clusterName}-user-ca`),
+      "tls-host": cluster.hostCaPem.map((pem) => pem.trim()),
+      "tls-user": cluster.userCaPem.map((pem) => pem.trim()),
+    };
+    const entries = forms[type] ?? [];
+    return { data: { type, cluster: cluster.clusterName, entries }, text: entries.join("\n") };
+  });
+}

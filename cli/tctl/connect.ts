@@ -1,0 +1,110 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type AuthClient, type AuthConnection, openAuthClient } from "../../core/api/auth-client.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { dial } from "../../core/transport/dial/dial.ts";
+import { formatHostPort, parseHostPort } from "../../core/transport/host-port.ts";
+import type { Call } from "../command.ts";
+import type { Result } from "../output.ts";
+import { requireValid } from "../profile/profile.ts";
+import { chosenProfile } from "../tsh/with-profile.ts";
+import { hostConfig } from "./host-config.ts";
+
+export interface Admin {
+  readonly client: AuthClient;
+  /** How we got in, for messages. */
+  readonly via: string;
+  /** `host:port` of the proxy's web address, when it is known here. */
+  readonly proxyAddress: string | undefined;
+}
+
+/** Runs a command with a connection to the auth service: as this auth host itself, else as the user that tsh logged in. */
+export async function withAdmin(call: Call, work: (admin: Admin) => Promise<Result>): Promise<Result> {
+  const { connection, ...admin } = await connect(call);
+  try {
+    return await work({ client: connection.client, ...admin });
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
+    throw new PlatformError(thrown.code, `${thrown.message} (${admin.via})`, {
+      cause: thrown,
+      hint: thrown.hint ?? "is the platform running there?",
+    });
+  } finally {
+    connection.close();
+  }
+}
+
+type Connected = Omit<Admin, "client"> & { readonly connection: AuthConnection };
+
+async function connect(call: Call): Promise<Connected> {
+  const host = await hostConfig(call);
+  const file = join(host.dataDir, "auth", "admin.json");
+  const local = await readAdminFile(file);
+  if (local.kind === "found") {
+    const { address, ca, certificate, privateKey } = local;
+    const target = parseHostPort(address, undefined, `address in ${file}`);
+    const named = call.options.text("proxy") ?? host.proxyAddress;
+    return {
+      // This host's own service: no HTTP proxy stands between.
+      connection: openAuthClient({ open: () => dial(target, { env: {} }), ca, credentials: { certificate, privateKey } }),
+      via: `auth service on this host, ${address}, with ${file}`,
+      proxyAddress: named === undefined ? undefined : formatHostPort(parseHostPort(named, 3080, "proxy address")),
+    };
+  }
+  return await throughProxy(call, `${file} ${local.why}`);
+}
+
+/** `why`: why this is not taken for the auth host. */
+async function throughProxy(call: Call, why: string): Promise<Connected> {
+  try {
+    const { facts, secrets, hostCaPem } = await chosenProfile(call);
+    requireValid(facts, new Date());
+    const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
+    const proxyAddress = formatHostPort(facts.proxy);
+    return {
+      connection: openAuthClient({ open: () => dial(facts.proxy, { env: call.io.env }), ca: hostCaPem, credentials }),
+      via: `through the proxy ${proxyAddress}, as ${facts.user}`,
+      proxyAddress,
+    };
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError) || thrown.code !== "unauthenticated") throw thrown;
+    throw new PlatformError("unauthenticated", `no credentials for the auth service: ${why}; and tsh: ${thrown.message}`, {
+      cause: thrown,
+      hint: "on the auth host run tctl as root (with --data-dir or --config when its data is elsewhere); on other hosts log in first: tsh login --proxy=<host:port> --user=<name>",
+    });
+  }
+}
+
+type AdminFile =
+  | { readonly kind: "found"; readonly certificate: string; readonly privateKey: string; readonly ca: readonly string[]; readonly address: string }
+  | { readonly kind: "absent"; readonly why: string };
+
+async function readAdminFile(file: string): Promise<AdminFile> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    return {
+      kind: "absent",
+      why: code === "ENOENT" ? "does not exist" : code === "EACCES" ? "may not be read by this user" : `cannot be read (${message})`,
+    };
+  }
+  const value = parsed(text);
+  const { certificate, privateKey, ca, address } = value ?? {};
+  const whole = typeof certificate === "string" && typeof privateKey === "string" && typeof address === "string";
+  if (whole && Array.isArray(ca) && ca.every((one) => typeof one === "string")) return { kind: "found", certificate, privateKey, ca, address };
+  throw new PlatformError("invalid", `${file} is damaged`, {
+    hint: "the auth service writes it anew when it starts: restart the platform on this host",
+  });
+}
+
+/** The parser's message would quote the file, which holds a key. */
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,45 @@
+import type { AuthClient } from "../../core/api/auth-client.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { type Node, nodeSchema } from "../../core/resources/node.ts";
+import { type Role, roleSchema } from "../../core/resources/role.ts";
+import { type Token, tokenSchema } from "../../core/resources/token.ts";
+import { type User, userSchema } from "../../core/resources/user.ts";
+
+/** Kinds that tctl knows, with the schema that the auth service checks by too. */
+export const resourceSchemas = { role: roleSchema, user: userSchema, token: tokenSchema, node: nodeSchema } as const;
+export type Kind = keyof typeof resourceSchemas;
+export const kinds = Object.keys(resourceSchemas) as readonly Kind[];
+export type Document = Role | User | Token | Node;
+
+/** Other spellings that people type: plural, the reference's names. */
+const aliases: Readonly<Record<string, Kind>> = { roles: "role", users: "user", tokens: "token", nodes: "node", server: "node", servers: "node" };
+
+/** Throws `invalid` naming the kinds there are. */
+export function parseKind(text: string): Kind {
+  const kind = kinds.find((one) => one === text) ?? aliases[text];
+  if (kind !== undefined) return kind;
+  throw new PlatformError("invalid", `there is no resource kind ${JSON.stringify(text)}`, { hint: `kinds: ${kinds.join(", ")}` });
+}
+
+/** `kind` or `kind/name`. */
+export function parseReference(text: string): { readonly kind: Kind; readonly name: string | undefined } {
+  const slash = text.indexOf("/");
+  if (slash < 0) return { kind: parseKind(text), name: undefined };
+  const name = text.slice(slash + 1);
+  if (name !== "") return { kind: parseKind(text.slice(0, slash)), name };
+  throw new PlatformError("invalid", `${JSON.stringify(text)} names no resource after the slash`, {
+    hint: "write it as kind/name, like role/access",
+  });
+}
+
+/** Documents of one kind as the service sent them, sorted by name. */
+export async function listDocuments<T extends Document>(client: AuthClient, kind: T["kind"]): Promise<readonly T[]> {
+  const { resources } = await client.listResources({ kind });
+  const documents = resources.map(({ json }) => JSON.parse(json) as T);
+  return documents.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+}
+
+export async function getDocument<T extends Document>(client: AuthClient, kind: T["kind"], name: string): Promise<T> {
+  const { json } = await client.getResource({ kind, name });
+  return JSON.parse(json) as T;
+}

@@ -1,0 +1,85 @@
+import { isNode, LineCounter, parseAllDocuments, type Document as YamlDocument } from "yaml";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { type Kind, kinds, resourceSchemas } from "./documents.ts";
+
+export interface Manifest {
+  readonly kind: Kind;
+  readonly name: string;
+  /** `file, line 12`. */
+  readonly place: string;
+  /** Checked against its schema. */
+  readonly document: unknown;
+}
+
+/**
+ * The resources of a YAML (or JSON) text with one or more documents. Throws `invalid` with every problem of all documents,
+ * each with its line.
+ */
+export function readManifest(text: string, source: string): readonly Manifest[] {
+  const lines = new LineCounter();
+  const parsed = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: true, version: "1.2" });
+  const documents = "empty" in parsed ? [] : parsed;
+  const problems: string[] = [];
+  const manifests: Manifest[] = [];
+  for (const document of documents) {
+    if (document.contents === null && document.errors.length === 0) continue;
+    const read = readDocument(document, { source, lines });
+    if (Array.isArray(read)) problems.push(...read);
+    else manifests.push(read);
+  }
+  if (problems.length > 0) {
+    const count = problems.length === 1 ? "a problem" : `${problems.length} problems`;
+    throw new PlatformError("invalid", `${source} has ${count}; nothing was sent:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
+  }
+  if (manifests.length === 0) throw new PlatformError("invalid", `${source} holds no resource`, { hint: "see: tctl get role/access for the form" });
+  return manifests;
+}
+
+interface Place {
+  readonly source: string;
+  readonly lines: LineCounter;
+}
+
+/** The resource, or what is wrong with it. */
+function readDocument(document: YamlDocument, { source, lines }: Place): Manifest | string[] {
+  const lineOf = (offset: number | undefined): number => (offset === undefined ? 1 : Math.max(1, lines.linePos(offset).line));
+  if (document.errors.length > 0)
+    return document.errors.map(
+      (error) => `line ${lineOf(error.pos[0])}: ${(error.message.split("\n")[0] ?? "").replace(/ at line \d+, column \d+:?$/, "")}`,
+    );
+  const start = isNode(document.contents) ? lineOf(document.contents.range?.[0]) : 1;
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 100 });
+  } catch {
+    return [`line ${start}: too many aliases`];
+  }
+  const kind = kindOf(value);
+  if (kind === undefined) return [`line ${start}: no kind that is known here; kinds: ${kinds.join(", ")}`];
+  // A read-only part that `tctl get` showed is let go of, so that what was exported can be applied again.
+  const { status: _status, ...wanted } = value as Record<string, unknown>;
+  const checked = resourceSchemas[kind].safeParse(wanted);
+  if (checked.success) return { kind, name: checked.data.metadata.name, place: `${source}, line ${start}`, document: checked.data };
+  return checked.error.issues.map(
+    (issue) => `line ${lineOf(offsetOf(document, issuePath(issue)))}: ${issuePath(issue).join(".") || "document"}: ${issue.message}`,
+  );
+}
+
+function kindOf(value: unknown): Kind | undefined {
+  return typeof value === "object" && value !== null && "kind" in value ? kinds.find((kind) => kind === value.kind) : undefined;
+}
+
+/** An unknown key is told at the object around it: its own place is one step further. */
+function issuePath(issue: { readonly path: readonly PropertyKey[]; readonly keys?: unknown }): readonly PropertyKey[] {
+  const key: unknown = Array.isArray(issue.keys) ? issue.keys[0] : undefined;
+  return typeof key === "string" ? [...issue.path, key] : issue.path;
+}
+
+/** Where the deepest part of the path that exists stands in the text. */
+function offsetOf(document: YamlDocument, path: readonly PropertyKey[]): number | undefined {
+  for (let length = path.length; length >= 0; length -= 1) {
+    const node = length === 0 ? document.contents : document.getIn(path.slice(0, length), true);
+    if (isNode(node) && node.range) return node.range[0];
+  }
+  return undefined;
+}

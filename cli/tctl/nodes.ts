@@ -1,0 +1,32 @@
+import type { Node } from "../../core/resources/node.ts";
+import type { Call } from "../command.ts";
+import { type Result, textResult } from "../output.ts";
+import { renderLabels, renderTable } from "../table.ts";
+import { withAdmin } from "./connect.ts";
+import { listDocuments } from "./documents.ts";
+
+export async function listNodes(call: Call): Promise<Result> {
+  return await withAdmin(call, async ({ client }) => {
+    const nodes = await listDocuments<Node>(client, "node");
+    return { data: nodes, text: nodesTable(nodes) };
+  });
+}
+
+export function nodesTable(nodes: readonly Node[]): string {
+  const rows = nodes.map(({ metadata, spec, status }) => [
+    spec.hostname,
+    metadata.name,
+    status?.connected === true ? "connected" : status?.since === undefined ? "offline" : `offline since ${status.since}`,
+    renderLabels(metadata.labels),
+    spec.version,
+  ]);
+  return renderTable(["Host", "UUID", "Tunnel", "Labels", "Version"], rows);
+}
+
+export async function removeNode(call: Call): Promise<Result> {
+  const name = call.args[0] ?? "";
+  return await withAdmin(call, async ({ client }) => {
+    await client.deleteResource({ kind: "node", name });
+    return textResult(`Node ${name} has been removed: its access ends now, until it joins anew.`);
+  });
+}

@@ -1,0 +1,90 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Node } from "../../core/resources/node.ts";
+import type { Token } from "../../core/resources/token.ts";
+import type { User } from "../../core/resources/user.ts";
+import type { Call } from "../command.ts";
+import { type Result, textResult } from "../output.ts";
+import { renderTable } from "../table.ts";
+import { type Admin, withAdmin } from "./connect.ts";
+import { type Document, getDocument, type Kind, listDocuments, parseReference } from "./documents.ts";
+import { type Manifest, readManifest } from "./manifest.ts";
+import { nodesTable } from "./nodes.ts";
+import { readInput } from "./read-input.ts";
+import { tokensTable } from "./tokens.ts";
+import { usersTable } from "./users.ts";
+
+/** `tctl get <kind>[/name]`: all as a list, one as itself. */
+export async function getResources(call: Call): Promise<Result> {
+  const { kind, name } = parseReference(call.args[0] ?? "");
+  return await withAdmin(call, async ({ client }) => {
+    if (name !== undefined) {
+      const document = await getDocument<Document>(client, kind, name);
+      return { data: document, text: resourcesTable(kind, [document]) };
+    }
+    const documents = await listDocuments<Document>(client, kind);
+    const yaml = call.options.text("format") === "yaml";
+    return { data: documents, text: resourcesTable(kind, documents), ...(yaml && { many: true }) };
+  });
+}
+
+function resourcesTable(kind: Kind, documents: readonly Document[]): string {
+  if (kind === "user") return usersTable(documents as readonly User[]);
+  if (kind === "token") return tokensTable(documents as readonly Token[], new Date());
+  if (kind === "node") return nodesTable(documents as readonly Node[]);
+  return renderTable(
+    ["Role", "Description"],
+    documents.map(({ metadata }) => [metadata.name, metadata.description ?? ""]),
+  );
+}
+
+/** `tctl create [-f] <file>`: every document is checked before the first is sent. */
+export async function createResources(call: Call): Promise<Result> {
+  const file = call.args[0] ?? "-";
+  const overwrite = call.options.flag("force");
+  const manifests = readManifest(await readInput(call.io, file), file === "-" ? "standard input" : file);
+  return await withAdmin(call, async (admin) => {
+    const done: { kind: string; name: string; action: string }[] = [];
+    for (const manifest of manifests) done.push(await put(admin, manifest, { overwrite, earlier: done.length }));
+    return { data: done, text: done.map(({ kind, name, action }) => `${kind} ${JSON.stringify(name)} has been ${action}`).join("\n") };
+  });
+}
+
+interface PutAsk {
+  readonly overwrite: boolean;
+  /** Documents of the same file that were written already. */
+  readonly earlier: number;
+}
+
+async function put({ client }: Admin, manifest: Manifest, { overwrite, earlier }: PutAsk) {
+  const { kind, name } = manifest;
+  try {
+    const existed = overwrite && (await exists({ client }, kind, name));
+    await client.putResource({ json: JSON.stringify(manifest.document), overwrite });
+    return { kind, name, action: existed ? "updated" : "created" };
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError)) throw thrown;
+    const before = earlier === 0 ? "" : ` (the ${earlier} before it in the file ${earlier === 1 ? "was" : "were"} written)`;
+    const hint = thrown.code === "already_exists" ? "overwrite it with tctl create -f" : thrown.hint;
+    throw new PlatformError(thrown.code, `${manifest.place}: ${kind} ${JSON.stringify(name)}: ${thrown.message}${before}`, { cause: thrown, hint });
+  }
+}
+
+async function exists({ client }: Pick<Admin, "client">, kind: Kind, name: string): Promise<boolean> {
+  try {
+    await client.getResource({ kind, name });
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof PlatformError && (thrown.code === "not_found" || thrown.code === "denied")) return false;
+    throw thrown;
+  }
+}
+
+/** `tctl rm <kind>/<name>`. */
+export async function removeResource(call: Call): Promise<Result> {
+  const { kind, name } = parseReference(call.args[0] ?? "");
+  if (name === undefined) throw new PlatformError("invalid", `no name is given after ${kind}`, { hint: `write it as ${kind}/<name>` });
+  return await withAdmin(call, async ({ client }) => {
+    await client.deleteResource({ kind, name });
+    return textResult(`${kind} ${JSON.stringify(name)} has been deleted`);
+  });
+}

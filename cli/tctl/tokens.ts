@@ -1,0 +1,94 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
+import { joinRoles, type Token } from "../../core/resources/token.ts";
+import type { Call } from "../command.ts";
+import { type Result, textResult } from "../output.ts";
+import { renderTable } from "../table.ts";
+import { withAdmin } from "./connect.ts";
+import { listDocuments } from "./documents.ts";
+import { readSecretOption } from "./read-secret.ts";
+
+/** `tctl tokens add`: a join token; its secret is printed once and stored nowhere. */
+export async function addToken(call: Call): Promise<Result> {
+  const { options } = call;
+  const roles = options.list("type").map(joinRole);
+  const ttl = options.text("ttl");
+  const ttlSeconds = ttl === undefined ? 0 : parseDuration(ttl);
+  const uses = countOption(options.text("uses"));
+  const given = options.text("value");
+  const secret = given === undefined ? "" : await readSecretOption(call.io, given, "--value");
+  return await withAdmin(call, async ({ client, proxyAddress }) => {
+    const made = await client.createToken({ roles, ttlSeconds, uses, secret });
+    const { caPins } = await client.getCluster({});
+    const token = JSON.parse(made.token?.json ?? "{}") as Token;
+    const snippet = configSnippet({ secret: made.secret, caPins, proxyAddress: proxyAddress ?? "<proxy host:port>", roles });
+    const expires = token.metadata.expires;
+    const until = expires === undefined ? "" : ` It expires at ${expires}.`;
+    const text = `Join token: ${made.secret}\nThis is the only time that it is shown.${until}\n\nIn /etc/platform.yaml of the host that joins:\n\n${snippet}`;
+    return { data: { secret: made.secret, id: token.metadata.name, roles, expires: expires ?? null, ca_pins: caPins, config: snippet }, text };
+  });
+}
+
+interface SnippetFacts {
+  readonly secret: string;
+  readonly caPins: readonly string[];
+  readonly proxyAddress: string;
+  readonly roles: readonly string[];
+}
+
+export function configSnippet({ secret, caPins, proxyAddress, roles }: SnippetFacts): string {
+  const pins = caPins.length === 1 ? ` ${caPins[0]}` : `\n${caPins.map((pin) => `    - ${pin}`).join("\n")}`;
+  const enabled = (role: string): string => (roles.includes(role) ? "yes" : "no");
+  return [
+    "version: v3",
+    "platform:",
+    `  auth_token: ${/^[A-Za-z0-9]+$/.test(secret) && !/^[0-9]/.test(secret) ? secret : JSON.stringify(secret)}`,
+    `  ca_pin:${pins}`,
+    `  proxy_server: ${proxyAddress}`,
+    "auth_service:",
+    "  enabled: no",
+    "proxy_service:",
+    `  enabled: ${enabled("proxy")}`,
+    "ssh_service:",
+    `  enabled: ${enabled("node")}`,
+  ].join("\n");
+}
+
+/** The reference's spelling too: Node, Proxy. */
+function joinRole(text: string): string {
+  const role = joinRoles.find((one) => one === text.toLowerCase());
+  if (role !== undefined) return role;
+  throw new PlatformError("invalid", `--type: nothing joins as ${JSON.stringify(text)}`, { hint: `types: ${joinRoles.join(", ")}` });
+}
+
+function countOption(text: string | undefined): number {
+  if (text === undefined) return 0;
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw new PlatformError("invalid", `--uses: ${JSON.stringify(text)} is not a number of hosts`, {
+    hint: "give 1 to 999999, or leave it out for any number",
+  });
+}
+
+export async function listTokens(call: Call): Promise<Result> {
+  return await withAdmin(call, async ({ client }) => {
+    const tokens = await listDocuments<Token>(client, "token");
+    return { data: tokens, text: tokensTable(tokens, new Date()) };
+  });
+}
+
+export function tokensTable(tokens: readonly Token[], now: Date): string {
+  const rows = tokens.map(({ metadata, spec }) => {
+    const left = metadata.expires === undefined ? 0 : (new Date(metadata.expires).getTime() - now.getTime()) / 1000;
+    const expiry = metadata.expires === undefined ? "never" : `${metadata.expires} (${left > 0 ? `in ${formatDuration(left)}` : "expired"})`;
+    return [metadata.name, spec.roles.join(","), spec.uses_left === undefined ? "any number" : String(spec.uses_left), expiry];
+  });
+  return renderTable(["Token", "Type", "Uses Left", "Expiry Time (UTC)"], rows);
+}
+
+export async function removeToken(call: Call): Promise<Result> {
+  const name = call.args[0] ?? "";
+  return await withAdmin(call, async ({ client }) => {
+    await client.deleteResource({ kind: "token", name });
+    return textResult(`Token ${name} has been deleted.`);
+  });
+}

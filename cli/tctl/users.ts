@@ -1,0 +1,101 @@
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
+import { type User, userSchema } from "../../core/resources/user.ts";
+import type { Call } from "../command.ts";
+import { type Result, textResult } from "../output.ts";
+import { renderTable } from "../table.ts";
+import { checked } from "./checked.ts";
+import { type Admin, withAdmin } from "./connect.ts";
+import { getDocument, listDocuments } from "./documents.ts";
+
+/** `tctl users add`: a user, and the link that sets its password and one-time code. */
+export async function addUser(call: Call): Promise<Result> {
+  const { args, options } = call;
+  const name = args[0] ?? "";
+  const logins = options.list("logins");
+  const user = checked(userSchema, `user ${JSON.stringify(name)}`, {
+    kind: "user",
+    version: "v2",
+    metadata: { name },
+    spec: { roles: options.list("roles"), ...(logins.length > 0 && { traits: { logins } }) },
+  });
+  const ttlSeconds = ttlOf(call);
+  return await withAdmin(call, async (admin) => {
+    await admin.client.putResource({ json: JSON.stringify(user) });
+    return await invite(admin, { name, ttlSeconds, done: `User ${name} was created.` }).catch((thrown: unknown) => {
+      const error = toPlatformError(thrown);
+      throw new PlatformError(error.code, `user ${name} was created, but no invite link: ${error.message}`, {
+        cause: thrown,
+        hint: `make a link with: tctl users reset ${name}`,
+      });
+    });
+  });
+}
+
+/** `tctl users reset`: password and code stop working at once; a new link sets them anew. */
+export async function resetUser(call: Call): Promise<Result> {
+  const name = call.args[0] ?? "";
+  const ttlSeconds = ttlOf(call);
+  return await withAdmin(call, async (admin) => await invite(admin, { name, ttlSeconds, done: `Password and one-time code of ${name} were reset.` }));
+}
+
+export async function updateUser(call: Call): Promise<Result> {
+  const { args, options } = call;
+  const name = args[0] ?? "";
+  const [roles, logins] = [options.text("setRoles"), options.text("setLogins")];
+  if (roles === undefined && logins === undefined) {
+    throw new PlatformError("invalid", "nothing to change is given", { hint: "give --set-roles=<role,…> or --set-logins=<login,…>" });
+  }
+  return await withAdmin(call, async ({ client }) => {
+    const { status: _status, ...before } = await getDocument<User>(client, "user", name);
+    const traits = logins === undefined ? before.spec.traits : { ...before.spec.traits, logins: options.list("setLogins") };
+    const spec = { roles: roles === undefined ? before.spec.roles : options.list("setRoles"), ...(traits && { traits }) };
+    const user = checked(userSchema, `user ${JSON.stringify(name)}`, { ...before, spec });
+    await client.putResource({ json: JSON.stringify(user), mustExist: true });
+    const text = `User ${name} has been updated: roles ${user.spec.roles.join(", ")}; logins ${user.spec.traits?.logins?.join(", ") || "(none)"}`;
+    return { data: user, text, notes: ["The change counts for certificates from now on: who is logged in logs in again."] };
+  });
+}
+
+export async function listUsers(call: Call): Promise<Result> {
+  return await withAdmin(call, async ({ client }) => {
+    const users = await listDocuments<User>(client, "user");
+    return { data: users, text: usersTable(users) };
+  });
+}
+
+export function usersTable(users: readonly User[]): string {
+  const rows = users.map(({ metadata, spec, status }) => {
+    const state = status?.state === "locked" && status.locked_until !== undefined ? `locked until ${status.locked_until}` : (status?.state ?? "");
+    return [metadata.name, spec.roles.join(","), (spec.traits?.logins ?? []).join(","), state];
+  });
+  return renderTable(["User", "Roles", "Logins", "State"], rows);
+}
+
+export async function removeUser(call: Call): Promise<Result> {
+  const name = call.args[0] ?? "";
+  return await withAdmin(call, async ({ client }) => {
+    await client.deleteResource({ kind: "user", name });
+    return textResult(`User ${name} has been deleted.`);
+  });
+}
+
+function ttlOf({ options }: Call): number {
+  const ttl = options.text("ttl");
+  const seconds = ttl === undefined ? 0 : parseDuration(ttl);
+  if (seconds <= 172_800) return seconds;
+  throw new PlatformError("invalid", `--ttl: ${ttl} is too long for an invite link`, { hint: "48h is the longest" });
+}
+
+async function invite(admin: Admin, ask: { name: string; ttlSeconds: number; done: string }): Promise<Result> {
+  const { name, ttlSeconds, done } = ask;
+  const { token, expires } = await admin.client.createInvite({ user: name, ttlSeconds });
+  const address = admin.proxyAddress ?? "<proxy>";
+  const url = `https://${address}/web/invite/${token}`;
+  const left = formatDuration((new Date(expires).getTime() - Date.now()) / 1000 + 1);
+  const notes =
+    admin.proxyAddress === undefined
+      ? ["The proxy's address is not known here: put it in place of <proxy>, or give it with --proxy=<host:port>."]
+      : [];
+  return { data: { user: name, invite_url: url, token, expires }, text: `${done} This link works once, for ${left}:\n${url}`, notes };
+}
