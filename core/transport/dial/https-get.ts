@@ -51,7 +51,7 @@ export async function httpsGet(target: HostPort, path: string, options: HttpsGet
 async function get(socket: TLSSocket, options: { target: HostPort; path: string; maxBytes: number }): Promise<HttpsAnswer> {
   const { target, path, maxBytes } = options;
   const headers = { host: formatHostPort(target), accept: "*/*", "user-agent": "platform", connection: "close" };
-  const sent = request({ createConnection: () => socket, method: "GET", path, headers, agent: false });
+  const sent = request({ createConnection: () => socket, method: "GET", path, headers });
   const response = await answer(sent);
   const chunks: Buffer[] = [];
   let length = 0;
