@@ -42,7 +42,7 @@ function ignoreEnvironmentTricks(): void {
 async function run(): Promise<number> {
   if (args[0] === "__session") {
     const { runSession } = await import("./agent/ssh/session-entry.ts");
-    return await runSession();
+    return runSession();
   }
   const { runProgram } = await import("./cli/run-program.ts");
   return await runProgram(await programSpec(), args, { env: process.env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr });

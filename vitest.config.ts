@@ -1,10 +1,25 @@
 import { defineConfig } from "vitest/config";
 
+const exclude = ["node_modules/**", "dist/**", ".cache/**"];
+
+/** `unit`: fast, in one process, without root. `stories`: the built executable and real programs, one file at a time. */
 export default defineConfig({
   test: {
-    include: ["**/*.test.ts"],
-    exclude: ["node_modules/**", "dist/**"],
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    projects: [
+      { extends: true, test: { name: "unit", include: ["**/*.test.ts"], exclude: [...exclude, "test/stories/**"] } },
+      {
+        extends: true,
+        test: {
+          name: "stories",
+          include: ["test/stories/**/*.test.ts"],
+          exclude,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+    ],
   },
 });

@@ -17,7 +17,7 @@ export async function openLog(settings: PlatformConfig["platform"]["log"], io: C
   const own = settings.output !== "stderr" && settings.output !== "stdout";
   if (own) await mkdir(dirname(settings.output), { recursive: true });
   const stream = own ? createWriteStream(settings.output, { flags: "a", mode: 0o600 }) : settings.output === "stdout" ? io.stdout : io.stderr;
-  if (own) stream.on("error", (error) => io.stderr.write(`ERROR: the log cannot be written: ${error.message}\n`));
+  if (own) stream.on("error", (error: Error) => io.stderr.write(`ERROR: the log cannot be written: ${error.message}\n`));
   const write = (line: string): void => {
     if (stream.writableLength < maxWaiting && !stream.destroyed) stream.write(line);
   };

@@ -3,7 +3,6 @@ import { resolve } from "node:path";
 import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
 import { errorText } from "../../core/errors/platform-error.ts";
-import { sshCryptoKind } from "../../core/ssh/native-crypto.ts";
 import { formatHostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import { version } from "../../core/versions/version.ts";
 import type { CommandSpec, Options } from "../command.ts";
@@ -42,7 +41,7 @@ async function start(services: Services, io: CliIo, options: Options): Promise<R
   await using stack = new AsyncDisposableStack();
   if (pidFile !== undefined) stack.use(await takePidFile(resolve(pidFile)));
   const stopping = stack.use(stopSignals(log));
-  log.info("platform starts", startFacts(config, file));
+  log.info("platform starts", await startFacts(config, file));
   for (const warning of warnings) log.warn(warning);
   const state = { ready: false };
   if (diagAddress !== undefined) {
@@ -62,7 +61,8 @@ async function start(services: Services, io: CliIo, options: Options): Promise<R
   return textResult("");
 }
 
-function startFacts(config: PlatformConfig, file: string): Readonly<Record<string, unknown>> {
+async function startFacts(config: PlatformConfig, file: string): Promise<Readonly<Record<string, unknown>>> {
+  const { sshCryptoKind } = await import("../../core/ssh/native-crypto.ts");
   const sections = { auth: config.auth_service, proxy: config.proxy_service, ssh: config.ssh_service };
   const enabled = Object.entries(sections).flatMap(([name, section]) => (section.enabled ? [name] : []));
   return { version, node: process.versions.node, ssh_crypto: sshCryptoKind(), services: enabled.join(","), config: file };

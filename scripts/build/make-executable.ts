@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { chmod, copyFile, readFile, rename, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { inject } from "postject";
 import { run } from "./run.ts";
 
@@ -26,12 +26,19 @@ const execArgv = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1", 
 export async function makeExecutable({ root, work, cache, main, assets }: ExecutableParts): Promise<string> {
   const node = join(root, `node_modules/node-linux-${process.arch}/bin/node`);
   const blob = join(work, "program.blob");
-  const config = join(work, "program.json");
-  const settings = { main, output: blob, mainFormat: "commonjs", disableExperimentalSEAWarning: true, useSnapshot: false, useCodeCache: true };
+  // Relative paths: the blob holds the main file's path as it is given.
+  const settings = {
+    main: relative(work, main),
+    output: "program.blob",
+    mainFormat: "commonjs",
+    disableExperimentalSEAWarning: true,
+    useSnapshot: false,
+    useCodeCache: true,
+  };
   // "none": NODE_OPTIONS is not read.
-  await writeFile(config, JSON.stringify({ ...settings, execArgv, execArgvExtension: "none", assets }));
+  await writeFile(join(work, "program.json"), JSON.stringify({ ...settings, execArgv, execArgvExtension: "none", assets }));
   // A fixed seed makes the code cache the same each time; V8 still accepts it.
-  await run(node, ["--random-seed=42", "--experimental-sea-config", config]);
+  await run(node, ["--random-seed=42", "--experimental-sea-config", "program.json"], work);
   const made = join(work, "platform");
   await copyFile(await strippedNode(node, cache), made);
   await inject(made, "NODE_SEA_BLOB", await readFile(blob), { sentinelFuse: fuse });

@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 const exec = promisify(execFile);
 
 /** Runs a program of the build in a fixed environment; its standard output. Throws with its standard error. */
-export async function run(program: string, args: readonly string[]): Promise<string> {
+export async function run(program: string, args: readonly string[], cwd?: string): Promise<string> {
   const env = { PATH: process.env.PATH ?? "/usr/bin:/bin", LANG: "C", SOURCE_DATE_EPOCH: "0" };
-  return (await exec(program, [...args], { env, maxBuffer: 64 * 1024 * 1024 })).stdout;
+  return (await exec(program, [...args], { env, cwd, maxBuffer: 64 * 1024 * 1024 })).stdout;
 }

@@ -1,0 +1,100 @@
+import { within } from "./layers.ts";
+import type { SourceFile } from "./source-tree.ts";
+
+/** Files and folders whose code decides and does not act: no input, no output, no clock, no chance. */
+export const pure = [
+  "core/errors",
+  "core/bytes",
+  "core/resources",
+  "core/identity",
+  "core/access",
+  "core/transport/stream-request.ts",
+  "core/transport/tunnel-message.ts",
+  "core/transport/host-port.ts",
+  "core/transport/alpn.ts",
+  "core/transport/dial/choose-proxy.ts",
+  "core/config/parse-config.ts",
+  "core/config/cross-rules.ts",
+  "core/config/issue-text.ts",
+  "core/config/nearest-name.ts",
+  "core/config/problem.ts",
+  "agent/config.ts",
+  "control/config.ts",
+  "cli/platform/config-text.ts",
+] as const;
+
+const effects = new Set(
+  [
+    "fs",
+    "fs/promises",
+    "net",
+    "tls",
+    "dgram",
+    "dns",
+    "http",
+    "http2",
+    "https",
+    "child_process",
+    "timers",
+    "timers/promises",
+    "sqlite",
+    "worker_threads",
+  ].map((name) => `node:${name}`),
+);
+const impurePackages = new Set(["ssh2", "fastify", "@connectrpc/connect-node", "@lydell/node-pty"]);
+const impureWords =
+  /\b(Date\.now\(|new Date\(\)|Math\.random\(|performance\.now\(|setTimeout\(|setInterval\(|process\.|random(?:Bytes|UUID|Int|FillSync)\()/;
+
+/** The part of node:net that only looks at text. */
+const onlyAddresses = /^import \{ (isIP|isIPv4|isIPv6|BlockList|, )+ \} from "node:net"/m;
+
+export function impurities(files: readonly SourceFile[]): string[] {
+  return files.flatMap((file) => {
+    if (file.path.endsWith(".test.ts") || !pure.some((place) => within(file.path, place))) return [];
+    const imports = file.packages
+      .filter((name) => effects.has(name) || impurePackages.has(name))
+      .map((name) => `${file.path} is pure and imports ${name}`);
+    const word = impureWords.exec(withoutComments(file.text))?.[1];
+    return word === undefined ? imports : [...imports, `${file.path} is pure and uses ${word.replace("(", "")}`];
+  });
+}
+
+/** Places of the list that are not there: a rule about nothing would never fire. */
+export function missingPurePlaces(files: readonly SourceFile[]): string[] {
+  return pure.filter((place) => !files.some((file) => within(file.path, place)));
+}
+
+const forbiddenNames = /^(utils?|commons?|helpers?|managers?|misc|bases?|types|constants|index|shared|lib)$/;
+/** kebab-case, with a further word after a dot as in `x.test.ts`, `storage.contract.ts`. */
+const kebab = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+)*$/;
+
+export function badNames(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path }) => {
+    const parts = path.split("/").map((part) => part.replace(/(\.(test|contract|config|d))?\.ts$/, ""));
+    return parts.some((part) => forbiddenNames.test(part) || !kebab.test(part)) ? [`${path} has a name that says nothing, or is not kebab-case`] : [];
+  });
+}
+
+/** Re-exports and default exports. */
+export function badExports(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) => {
+    if (path.endsWith(".config.ts") || path.startsWith("test/architecture/")) return [];
+    const code = withoutComments(text);
+    const found = /^export default\b/m.test(code) ? ["has a default export"] : [];
+    if (/^export (type )?(\*|\{[^}]*\})[^;\n]*\bfrom\b/m.test(code)) found.push("re-exports");
+    return found.map((what) => `${path} ${what}`);
+  });
+}
+
+/** The environment is read by main.ts and the command lines, and passed down. */
+export function environmentReaders(files: readonly SourceFile[]): string[] {
+  const placed = ["core", "agent", "control", "cli"];
+  return files.flatMap(({ path, text }) => {
+    if (path.endsWith(".test.ts") || !placed.some((folder) => within(path, folder))) return [];
+    return /\bprocess\.env\b/.test(withoutComments(text)) ? [`${path} reads process.env`] : [];
+  });
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "");
+}

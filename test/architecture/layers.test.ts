@@ -1,0 +1,44 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { badExports, badNames, environmentReaders, impurities, missingPurePlaces } from "./conventions.ts";
+import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
+import { readSources } from "./source-tree.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const files = readSources(root);
+
+test("the sources are found, with their imports", () => {
+  expect(files.length).toBeGreaterThan(50);
+  expect(files.find((file) => file.path === "main.ts")?.imports).toContain("agent/agent.ts");
+  expect(missingImports(files, (path) => existsSync(join(root, path)))).toEqual([]);
+});
+
+test("every import is one that the layer table allows", () => {
+  expect(layerViolations(files)).toEqual([]);
+});
+
+test("no files import each other in a circle", () => {
+  expect(cycles(files)).toEqual([]);
+});
+
+test("every folder of core is needed by two programs", () => {
+  expect(lonelyFolders(files)).toEqual([]);
+});
+
+test("files that decide have no effects, no clock and no chance", () => {
+  expect(missingPurePlaces(files)).toEqual([]);
+  expect(impurities(files)).toEqual([]);
+});
+
+test("names say something, in kebab-case", () => {
+  expect(badNames(files)).toEqual([]);
+});
+
+test("nothing is re-exported or exported as default", () => {
+  expect(badExports(files)).toEqual([]);
+});
+
+test("only main.ts reads the environment", () => {
+  expect(environmentReaders(files)).toEqual([]);
+});

@@ -1,0 +1,99 @@
+import type { SourceFile } from "./source-tree.ts";
+
+/** The layer table of ARCHITECTURE.md: a folder and what it may import besides itself. The longest match counts. */
+const lowest = ["core/errors", "core/log", "core/bytes", "core/versions"];
+const nouns = [...lowest, "core/identity", "core/resources"];
+const middle = [...nouns, "core/access", "core/transport"];
+export const layers: Readonly<Record<string, readonly string[]>> = {
+  // Within the first row all read the error and the bytes; nothing else.
+  "core/errors": [],
+  "core/log": ["core/errors"],
+  "core/bytes": ["core/errors"],
+  "core/versions": ["core/errors"],
+  "core/identity": [...lowest, "core/resources"],
+  "core/resources": lowest,
+  "core/access": nouns,
+  "core/transport": [...nouns, "core/access"],
+  "core/ssh": middle,
+  "core/config": middle,
+  "core/api": [...middle, "core/ssh", "core/config"],
+  agent: ["core"],
+  control: ["core"],
+  cli: ["core"],
+  "main.ts": ["agent", "control", "cli", "core"],
+  scripts: [],
+  test: ["agent", "control", "cli", "core", "main.ts", "scripts"],
+  bench: ["agent", "control", "cli", "core", "test"],
+  "vitest.config.ts": [],
+};
+
+/** Services of the agent: each stands alone, so that one can be read, changed and left out without the others. */
+const services = ["agent/ssh", "agent/db", "agent/app", "agent/kube", "agent/desktop"];
+
+/** Imports that the table does not allow, and files that it does not place. */
+export function layerViolations(files: readonly SourceFile[]): string[] {
+  return files.flatMap((file) => {
+    const layer = layerOf(file.path);
+    if (layer === undefined) return [`${file.path} is in no layer`];
+    return file.imports.flatMap((target) => (allowed(file.path, layer, target) ? [] : [`${file.path} must not import ${target}`]));
+  });
+}
+
+function allowed(path: string, layer: string, target: string): boolean {
+  const service = services.find((one) => within(path, one));
+  if (service !== undefined && services.some((other) => other !== service && within(target, other))) return false;
+  if (within(target, layer)) return true;
+  // A test may take what it needs from test/ and scripts/ but never widens what its folder may import.
+  if (path.endsWith(".test.ts") && within(target, "test")) return true;
+  return (layers[layer] ?? []).some((folder) => within(target, folder));
+}
+
+/** Imports of files that are not there: shows that the reading of imports is right. */
+export function missingImports(files: readonly SourceFile[], exists: (path: string) => boolean): string[] {
+  return files.flatMap((file) => file.imports.flatMap((target) => (exists(target) ? [] : [`${file.path} imports ${target}, which is not there`])));
+}
+
+/** Each cycle of imports at run time once, as the chain of its files. */
+export function cycles(files: readonly SourceFile[]): string[] {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const finished = new Set<string>();
+  const found: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(path);
+    if (at >= 0) found.push([...trail.slice(at), path].join(" -> "));
+    if (at >= 0 || finished.has(path)) return;
+    for (const target of byPath.get(path)?.runtimeImports ?? []) visit(target, [...trail, path]);
+    finished.add(path);
+  };
+  for (const file of files) visit(file.path, []);
+  return found;
+}
+
+/** Folders of core that fewer than two programs need: they belong into the one that does. */
+export function lonelyFolders(files: readonly SourceFile[]): string[] {
+  const folders = new Set(files.flatMap((file) => /^core\/[^/]+/.exec(file.path)?.[0] ?? []));
+  const users = ["agent", "control", "cli"].map((program) => reachable(files, program));
+  return [...folders].filter((folder) => users.filter((paths) => paths.some((path) => within(path, folder))).length < 2);
+}
+
+function reachable(files: readonly SourceFile[], program: string): string[] {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const seen = new Set<string>();
+  const visit = (path: string): void => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    for (const target of byPath.get(path)?.imports ?? []) visit(target);
+  };
+  for (const file of files) if (within(file.path, program) && !file.path.endsWith(".test.ts")) visit(file.path);
+  return [...seen];
+}
+
+export function within(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}
+
+function layerOf(path: string): string | undefined {
+  return Object.keys(layers)
+    .filter((layer) => within(path, layer))
+    .sort((a, b) => b.length - a.length)[0];
+}
