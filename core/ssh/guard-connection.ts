@@ -11,7 +11,7 @@ const leastPacket = 1024;
 /** Answers that a peer may owe us reading while it delays a key exchange. */
 const mostHeldBack = 4096;
 const resourceShortage = 4;
-/** From an error, or from our last byte, to the end of the stream. */
+/** From an error to the end of the stream. */
 const lingerMs = 3000;
 
 type Handler = (protocol: Protocol, ...values: unknown[]) => void;
@@ -74,15 +74,11 @@ function heldBack(raw: RawConnection, fail: (message: string) => void): boolean 
 function closeInTime(connection: Client | Connection, raw: RawConnection): void {
   const stream = raw._sock;
   let timer: NodeJS.Timeout | undefined;
-  const linger = (): void => {
+  connection.on("error", () => {
     timer ??= setTimeout(() => stream.destroy(), lingerMs);
-  };
-  connection.on("error", linger);
+  });
   connection.on("handshake", () => wakeTransport(raw));
   stream.on("drain", () => wakeTransport(raw));
-  stream.on("finish", linger);
-  // SSH has no half-close: who has said everything reads nothing more either.
-  stream.on("end", () => stream.destroy());
   stream.on("close", () => {
     clearTimeout(timer);
     closeTransport(

@@ -13,6 +13,9 @@ import serverClass from "ssh2/lib/server.js";
 import { string } from "../bytes/writer.ts";
 import { certificateSuffix } from "./certificate.ts";
 
+// ssh2 reacts to its classes' names: a build that renames them crashes at the first lost connection.
+if (serverClass.name !== "Server") throw new Error("ssh2 must be bundled with its class names kept (esbuild: keepNames)");
+
 export const Client = clientClass;
 export type Client = InstanceType<typeof clientClass>;
 export const Server = serverClass;

@@ -3,12 +3,16 @@ import type { Duplex } from "node:stream";
 /** A peer that asks without reading the answers is cut off here: data waits in its channels far below. Bytes. */
 const mostQueued = 16 * 1024 * 1024;
 
+/** From our last byte to the end of the stream. */
+const lingerMs = 3000;
+
 /**
  * Prepares a stream to carry SSH: no Nagle delay, and what is written in one tick leaves in one piece.
  * ssh2 writes a packet in up to three parts; together with Nagle that cost 175 ms for each login.
  */
 export function tuneStream(stream: Duplex, onBytes: (count: number) => void): void {
   if ("setNoDelay" in stream && typeof stream.setNoDelay === "function") stream.setNoDelay(true);
+  closeInTime(stream);
   const write = stream.write.bind(stream) as (chunk: Buffer) => boolean;
   let corked = false;
   const uncork = (): void => {
@@ -28,4 +32,15 @@ export function tuneStream(stream: Duplex, onBytes: (count: number) => void): vo
     onBytes(chunk.length);
     return write(chunk);
   };
+}
+
+/** A stream that stays half open would keep its channels for ever. */
+function closeInTime(stream: Duplex): void {
+  let timer: NodeJS.Timeout | undefined;
+  stream.on("finish", () => {
+    timer = setTimeout(() => stream.destroy(), lingerMs);
+  });
+  // SSH has no half-close: who has said everything reads nothing more either.
+  stream.on("end", () => stream.destroy());
+  stream.on("close", () => clearTimeout(timer));
 }

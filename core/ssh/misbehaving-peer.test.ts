@@ -1,0 +1,163 @@
+import { once } from "node:events";
+import { duplexPair } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { expect, test } from "vitest";
+import { certificateKey } from "./certificate-key.ts";
+import { channelWindow } from "./channel-flow.ts";
+import { generateSshKey } from "./keys.ts";
+import { issue, meet, openChannel } from "./session-fixture.ts";
+import { acceptSsh } from "./ssh-server.ts";
+import { Client, channelOf, rawConnection } from "./ssh2.ts";
+
+const authority = generateSshKey();
+
+function errorOf(emitter: NodeJS.EventEmitter): Promise<Error> {
+  return new Promise((resolve) => emitter.once("error", resolve));
+}
+
+test("a peer that overruns its window is cut off", async () => {
+  const { client, server, near, far } = await openChannel({ authority });
+  far.pause();
+  const error = errorOf(server);
+  const closed = new Promise((resolve) => server.once("close", resolve));
+  const { _protocol: protocol } = rawConnection(client);
+  const id = channelOf(near)?.outgoing.id ?? -1;
+  const packet = Buffer.alloc(32_768);
+  for (let sent = 0; sent <= channelWindow; sent += packet.length) protocol.channelData(id, packet);
+  expect((await error).message).toMatch(/more than its window/);
+  await closed;
+  expect(far.readableLength).toBeLessThanOrEqual(channelWindow);
+});
+
+test("a peer that takes tiny packets only is cut off", async () => {
+  const { client, server } = await openChannel({ authority });
+  const handle = rawConnection(server)._protocol._handlers.CHANNEL_OPEN as unknown as (protocol: unknown, info: object) => void;
+  const error = errorOf(server);
+  handle(undefined, { type: "session", sender: 1, window: 1000, packetSize: 0 });
+  expect((await error).message).toMatch(/packets of 0 bytes/);
+  await once(client, "close");
+});
+
+test("what is unread on one stream of a channel is not granted again through the other", async () => {
+  const { client, near, far } = await openChannel({ authority });
+  near.pause();
+  near.stderr.resume();
+  far.on("error", () => {});
+  const window = (): number => channelOf(near)?.incoming.window ?? Number.NaN;
+  far.write(Buffer.alloc(channelWindow));
+  while (near.readableLength < channelWindow - 1_000_000) await new Promise(setImmediate);
+  for (let i = 0; i < 50; i += 1) {
+    far.stderr.write("x");
+    await new Promise(setImmediate);
+  }
+  expect(window() + near.readableLength).toBeLessThanOrEqual(channelWindow);
+  client.end();
+});
+
+test.for(["flowing", "read at once"] as const)("a reader that comes late gets everything (%s)", async (mode) => {
+  const { client, near, far } = await openChannel({ authority });
+  const total = 3 * channelWindow;
+  far.end(Buffer.alloc(total, 7));
+  while (near.readableLength < channelWindow) await new Promise(setImmediate);
+  let received = 0;
+  if (mode === "flowing") received = (await buffer(near)).length;
+  else for await (const chunk of near as AsyncIterable<Buffer>) received += chunk.length;
+  expect(received).toBe(total);
+  client.end();
+});
+
+test("stdout and stderr that both wait for the window each arrive once and whole", async () => {
+  const { client, near, far } = await openChannel({ authority });
+  const [out, err] = [Buffer.alloc(channelWindow + 5, "o"), Buffer.alloc(channelWindow + 7, "e")];
+  far.write(out);
+  far.stderr.write(err, () => far.end());
+  const [gotOut, gotErr] = await Promise.all([buffer(near), buffer(near.stderr)]);
+  expect([gotOut.equals(out), gotErr.equals(err)]).toEqual([true, true]);
+  client.end();
+});
+
+test("a peer that grants a huge window and reads nothing fills bounded memory only", async () => {
+  const streams = duplexPair();
+  const { client, near, far, server } = await openChannel({ authority, streams });
+  const channel = channelOf(far);
+  if (channel === undefined) throw new Error("no channel");
+  // What a window adjustment of 2 GiB does.
+  channel.outgoing.window = 2 ** 31;
+  near.on("error", () => {});
+  streams[0].pause();
+  rawConnection(client)._sock.pause();
+  const chunk = Buffer.alloc(1024 * 1024);
+  let calledBack = 0;
+  for (let i = 0; i < 64; i += 1) far.write(chunk, () => calledBack++);
+  for (let i = 0; i < 100; i += 1) await new Promise(setImmediate);
+  const { _sock: transport } = rawConnection(server);
+  expect(transport.writableLength).toBeLessThan(2 * 1024 * 1024);
+  expect(calledBack).toBeLessThan(4);
+  transport.destroy();
+});
+
+test("a write that waits for the window fails when the connection is lost", async () => {
+  const { client, near } = await openChannel({ authority });
+  const failed = new Promise<Error | null | undefined>((resolve) => near.write(Buffer.alloc(2 * channelWindow), resolve));
+  rawConnection(client)._sock.destroy();
+  expect(await failed).toMatchObject({ code: "unavailable" });
+});
+
+test("a write to a closed channel calls back", async () => {
+  const { client, near, far } = await openChannel({ authority });
+  near.resume();
+  const closed = once(near, "close");
+  far.end();
+  await closed;
+  const error = await new Promise<Error | null | undefined>((resolve) => near.write("late", resolve));
+  expect(error).toBeInstanceOf(Error);
+  client.end();
+});
+
+test("a client that fails to log in again and again is cut off at the sixth attempt", async () => {
+  const [near, far] = duplexPair();
+  const host = issue(authority.privateKey, "host");
+  let asked = 0;
+  const accepted = acceptSsh({
+    stream: far,
+    hostKey: host.key,
+    hostCertificate: host.certificate,
+    authenticate: () => {
+      asked += 1;
+      throw new Error("never");
+    },
+    signal: new AbortController().signal,
+  });
+  const client = new Client();
+  client.on("error", () => {});
+  const user = issue(authority.privateKey, "user");
+  const key = certificateKey({ privateKey: user.key, certificate: user.certificate });
+  let tried = 0;
+  client.connect({
+    sock: near,
+    username: "root",
+    hostVerifier: (blob: Buffer) => {
+      const { negotiated } = rawConnection(client)._protocol._kex;
+      negotiated.serverHostKey = "ssh-ed25519";
+      return blob.length > 0;
+    },
+    algorithms: { serverHostKey: ["ssh-ed25519-cert-v01@openssh.com" as never] },
+    authHandler: ((_left: unknown, _partial: unknown, next: (method: object) => void) => {
+      tried += 1;
+      next({ type: "publickey", username: "root", key });
+    }) as never,
+  });
+  await expect(accepted).rejects.toMatchObject({ code: "internal" });
+  expect(asked).toBe(6);
+  expect(tried).toBeLessThanOrEqual(7);
+});
+
+test("an open connection ends when the peer just goes away", async () => {
+  const streams = duplexPair();
+  const { server } = meet({ authority, streams });
+  const { connection } = await server;
+  const closed = once(connection, "close");
+  streams[0].destroy();
+  streams[1].destroy();
+  await closed;
+});
