@@ -12,7 +12,10 @@ const prohibited = 1;
 /** Refuses a channel with a sentence that the client shows. `reject` is what ssh2 gave for this channel. */
 export function refuseChannel(connection: Connection, reject: () => void, error: PlatformError): void {
   const protocol = (connection as unknown as { _protocol?: OpenFailure })._protocol;
-  if (protocol === undefined) return reject();
+  if (protocol === undefined) {
+    reject();
+    return;
+  }
   const answer = protocol.channelOpenFail;
   const text = error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
   protocol.channelOpenFail = (recipient) => answer.call(protocol, recipient, prohibited, text.slice(0, 1000));

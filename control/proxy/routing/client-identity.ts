@@ -40,7 +40,7 @@ function isIssuedBy(leaf: X509Certificate, authority: X509Certificate): boolean 
 export function claimedName(certificate: Buffer | undefined): string | undefined {
   if (certificate === undefined) return undefined;
   try {
-    const name = new X509Certificate(certificate).toLegacyObject().subject["CN"];
+    const name = new X509Certificate(certificate).toLegacyObject().subject.CN;
     return typeof name === "string" ? name.slice(0, 200) : undefined;
   } catch {
     return undefined;

@@ -78,8 +78,8 @@ export class Tunnel {
   send(message: ProxyMessage): void {
     const { channel } = this.#parts;
     if (this.ended || !channel.writable) return;
-    if (channel.writableLength > maxUnread) return this.end();
-    channel.write(encodeTunnelMessage(message));
+    if (channel.writableLength > maxUnread) this.end();
+    else channel.write(encodeTunnelMessage(message));
   }
 
   /** A new channel to the agent. Throws `limit`, `unavailable` or `timeout`. */

@@ -1,0 +1,117 @@
+import { setMaxListeners } from "node:events";
+import { errorText } from "../core/errors/platform-error.ts";
+import type { Log } from "../core/log/log.ts";
+import type { Env } from "../core/transport/dial/choose-proxy.ts";
+import { formatHostPort, type HostPort } from "../core/transport/host-port.ts";
+import { type Auth, openAuth } from "./auth/open-auth.ts";
+import type { ControlConfig, ProxyConfig } from "./config.ts";
+import { joinAuth } from "./proxy/identity/join-auth.ts";
+import { localProxyCredentials } from "./proxy/identity/local-credentials.ts";
+import { openProxy, type Proxy, type ProxyDeps } from "./proxy/open-proxy.ts";
+
+/** What runs once everything that the configuration enables is listening; ports are as bound. */
+export interface ControlFacts {
+  readonly clusterName: string | undefined;
+  readonly authAddress?: HostPort | undefined;
+  readonly webAddress?: HostPort | undefined;
+  readonly sshAddress?: HostPort | undefined;
+  readonly tunnelAddress?: HostPort | undefined;
+}
+
+export interface ControlDeps {
+  readonly log: Log;
+  readonly env: Env;
+  readonly ready: (facts: ControlFacts) => void;
+  readonly now?: (() => Date) | undefined;
+  /** How long open streams may go on after the signal, ms. Default 0: they end right after the agents were told. */
+  readonly shutdownDelayMs?: number | undefined;
+}
+
+/**
+ * Runs the auth service, the proxy service or both until the signal: then new connections are refused, agents are told,
+ * streams drain, and everything closes. Throws PlatformError when something cannot start.
+ */
+export async function runControl(config: ControlConfig, deps: ControlDeps, signal: AbortSignal): Promise<void> {
+  const stop = new AbortController();
+  setMaxListeners(0, signal, stop.signal);
+  const opened: Opened = { ends: [] };
+  try {
+    if (config.auth !== undefined) await startAuth(config.auth, { opened, deps });
+    if (config.proxy !== undefined) await startProxy(config.proxy, { opened, deps, signal, stop: stop.signal });
+    deps.ready(facts(opened));
+    await aborted(signal);
+    deps.log.info("control stops");
+    await opened.proxy?.drain(deps.shutdownDelayMs ?? 0);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    stop.abort();
+    await closeAll(opened, deps.log);
+  }
+}
+
+interface Opened {
+  auth?: Auth;
+  authAddress?: HostPort;
+  proxy?: Proxy;
+  /** What must have ended before the end. */
+  readonly ends: Promise<void>[];
+}
+
+interface Starting {
+  readonly opened: Opened;
+  readonly deps: ControlDeps;
+}
+
+async function startAuth(config: NonNullable<ControlConfig["auth"]>, { opened, deps }: Starting): Promise<void> {
+  const log = deps.log.with({ service: "auth" });
+  opened.auth = await openAuth(config, { log, ...(deps.now !== undefined && { now: deps.now }) });
+  opened.authAddress = await opened.auth.listen(config.listen);
+  log.info("auth service listens", { address: formatHostPort(opened.authAddress), cluster: opened.auth.clusterName });
+}
+
+interface StartingProxy extends Starting {
+  /** The wish to stop, which ends waiting for the auth service. */
+  readonly signal: AbortSignal;
+  /** The end of everything. */
+  readonly stop: AbortSignal;
+}
+
+async function startProxy(config: ProxyConfig, { opened, deps, signal, stop }: StartingProxy): Promise<void> {
+  const log = deps.log.with({ service: "proxy" });
+  const now = deps.now ?? (() => new Date());
+  const { auth } = opened;
+  let parts: Pick<ProxyDeps, "auth" | "credentials" | "relayAuth" | "listenerMode">;
+  if (auth === undefined) {
+    const remote = await joinAuth(config, { log, env: deps.env, now }, AbortSignal.any([signal]));
+    opened.ends.push(remote.credentials.run(stop).finally(() => remote.connection.close()));
+    parts = { auth: remote.connection.client, credentials: remote.credentials, relayAuth: remote.relayAuth };
+  } else {
+    const credentials = await localProxyCredentials(auth, config, { log, now });
+    opened.ends.push(credentials.run(stop));
+    const relayAuth: ProxyDeps["relayAuth"] = (stream, remoteAddress) => auth.inject(stream, remoteAddress);
+    parts = { auth: auth.localClient("proxy"), credentials, relayAuth, listenerMode: auth.listenerMode };
+  }
+  opened.proxy = await openProxy(config, { ...parts, log, now }, stop);
+}
+
+function facts({ auth, authAddress, proxy }: Opened): ControlFacts {
+  const bound = proxy?.addresses;
+  return { clusterName: auth?.clusterName, authAddress, webAddress: bound?.web, sshAddress: bound?.ssh, tunnelAddress: bound?.tunnel };
+}
+
+/** The proxy first: it still speaks to the auth service while it closes. */
+async function closeAll({ proxy, auth, ends }: Opened, log: Log): Promise<void> {
+  for (const close of [() => proxy?.close(), () => Promise.all(ends), () => auth?.close()]) {
+    try {
+      await close();
+    } catch (error) {
+      log.error("closing failed", { error: errorText(error) });
+    }
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
