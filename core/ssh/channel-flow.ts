@@ -14,6 +14,8 @@ const mostQueued = 512 * 1024;
 type Continue = () => void;
 const waitingForWindow = new WeakMap<RawChannel, Continue[]>();
 const waitingForTransport = new WeakMap<ChannelConnection, Continue[]>();
+/** Those of a connection that wait for their window. */
+const waitingChannels = new WeakMap<ChannelConnection, Set<RawChannel>>();
 const closedTransports = new WeakSet<ChannelConnection>();
 
 /**
@@ -64,6 +66,7 @@ export function grantAfterRead(channel: RawChannel): void {
 
 /** Runs what waits in this channel: those that find it closed fail. */
 export function wakeChannel(channel: RawChannel): void {
+  waitingChannels.get(channel._client)?.delete(channel);
   wake(waitingForWindow, channel);
 }
 
@@ -73,10 +76,10 @@ export function wakeTransport(connection: ChannelConnection): void {
 }
 
 /** Nothing is sent on this connection any more; what waits fails. */
-export function closeTransport(connection: ChannelConnection, channels: Iterable<RawChannel>): void {
+export function closeTransport(connection: ChannelConnection): void {
   closedTransports.add(connection);
   wakeTransport(connection);
-  for (const channel of channels) wakeChannel(channel);
+  for (const channel of waitingChannels.get(connection) ?? []) wakeChannel(channel);
 }
 
 function closedError(): PlatformError {
@@ -96,6 +99,9 @@ function isFull(connection: ChannelConnection, limit: number): boolean {
 
 function waitForWindow(channel: RawChannel, next: Continue): void {
   wait(waitingForWindow, channel, next);
+  const channels = waitingChannels.get(channel._client);
+  if (channels === undefined) waitingChannels.set(channel._client, new Set([channel]));
+  else channels.add(channel);
   channel._waitWindow = true;
   channel._chunkcb = () => wakeChannel(channel);
 }

@@ -81,9 +81,6 @@ function closeInTime(connection: Client | Connection, raw: RawConnection): void 
   stream.on("drain", () => wakeTransport(raw));
   stream.on("close", () => {
     clearTimeout(timer);
-    closeTransport(
-      raw,
-      Object.values(raw._chanMgr._channels).flatMap((entry) => channelOf(entry) ?? []),
-    );
+    closeTransport(raw);
   });
 }

@@ -19,7 +19,7 @@ test("a peer that overruns its window is cut off", async () => {
   const { client, server, near, far } = await openChannel({ authority });
   far.pause();
   const error = errorOf(server);
-  const closed = new Promise((resolve) => server.once("close", resolve));
+  const closed = new Promise<void>((resolve) => server.once("close", () => resolve()));
   const { _protocol: protocol } = rawConnection(client);
   const id = channelOf(near)?.outgoing.id ?? -1;
   const packet = Buffer.alloc(32_768);
@@ -97,8 +97,10 @@ test("a peer that grants a huge window and reads nothing fills bounded memory on
 });
 
 test("a write that waits for the window fails when the connection is lost", async () => {
-  const { client, near } = await openChannel({ authority });
+  const { client, near, far } = await openChannel({ authority });
+  far.pause();
   const failed = new Promise<Error | null | undefined>((resolve) => near.write(Buffer.alloc(2 * channelWindow), resolve));
+  while (channelOf(near)?.outgoing.window !== 0) await new Promise(setImmediate);
   rawConnection(client)._sock.destroy();
   expect(await failed).toMatchObject({ code: "unavailable" });
 });
