@@ -79,6 +79,8 @@ function replaceStderrFlow(): void {
   const server = prototypeOf(true) as Writable & { readonly _channel: RawChannel };
   server._write = function write(this: typeof server, ...[data, , done]: Parameters<WriteMethod>) {
     const channel = this._channel;
+    // Its only error is that the channel has closed, which the channel itself tells.
+    if (this.listenerCount("error") === 0) this.on("error", () => {});
     sendData(channel, data, (part) => channel._client._protocol.channelExtData(channel.outgoing.id, part, stderrType), done);
   };
   const client = prototypeOf(false) as Readable & { readonly _channel: RawChannel };
