@@ -1,17 +1,23 @@
 import { setMaxListeners } from "node:events";
-import { errorText } from "../core/errors/platform-error.ts";
+import type { HostCredentials } from "../core/api/host-credentials.ts";
+import { caPin } from "../core/api/trust.ts";
+import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { formatHostPort, type HostPort } from "../core/transport/host-port.ts";
 import { type Auth, openAuth } from "./auth/open-auth.ts";
 import type { ControlConfig, ProxyConfig } from "./config.ts";
+import { proxyHostNames } from "./proxy/identity/host-names.ts";
 import { joinAuth } from "./proxy/identity/join-auth.ts";
-import { localProxyCredentials } from "./proxy/identity/local-credentials.ts";
-import { openProxy, type Proxy, type ProxyDeps } from "./proxy/open-proxy.ts";
+import { RenewingCredentials } from "./proxy/identity/renewing-credentials.ts";
+import { openProxy, type ProxyDeps, type ProxyService } from "./proxy/open-proxy.ts";
 
 /** What runs once everything that the configuration enables is listening; ports are as bound. */
 export interface ControlFacts {
-  readonly clusterName: string | undefined;
+  readonly clusterName: string;
+  readonly caPins: readonly string[];
+  /** A token for one agent in this process; usable once, for minutes. Throws `unsupported` without an auth service here. */
+  createJoinToken(): Promise<string>;
   readonly authAddress?: HostPort | undefined;
   readonly webAddress?: HostPort | undefined;
   readonly sshAddress?: HostPort | undefined;
@@ -37,8 +43,8 @@ export async function runControl(config: ControlConfig, deps: ControlDeps, signa
   const opened: Opened = { ends: [] };
   try {
     if (config.auth !== undefined) await startAuth(config.auth, { opened, deps });
-    if (config.proxy !== undefined) await startProxy(config.proxy, { opened, deps, signal, stop: stop.signal });
-    deps.ready(facts(opened));
+    if (config.proxy !== undefined) await startProxy(config.proxy, { opened, deps, config, signal, stop: stop.signal });
+    deps.ready(facts(opened, config));
     await aborted(signal);
     deps.log.info("control stops");
     await opened.proxy?.drain(deps.shutdownDelayMs ?? 0);
@@ -53,7 +59,9 @@ export async function runControl(config: ControlConfig, deps: ControlDeps, signa
 interface Opened {
   auth?: Auth;
   authAddress?: HostPort;
-  proxy?: Proxy;
+  /** Known from the proxy's own credentials when the auth service is elsewhere. */
+  caPins?: readonly string[];
+  proxy?: ProxyService;
   /** What must have ended before the end. */
   readonly ends: Promise<void>[];
 }
@@ -71,33 +79,52 @@ async function startAuth(config: NonNullable<ControlConfig["auth"]>, { opened, d
 }
 
 interface StartingProxy extends Starting {
+  readonly config: ControlConfig;
   /** The wish to stop, which ends waiting for the auth service. */
   readonly signal: AbortSignal;
   /** The end of everything. */
   readonly stop: AbortSignal;
 }
 
-async function startProxy(config: ProxyConfig, { opened, deps, signal, stop }: StartingProxy): Promise<void> {
+async function startProxy(proxy: ProxyConfig, { opened, deps, config, signal, stop }: StartingProxy): Promise<void> {
   const log = deps.log.with({ service: "proxy" });
   const now = deps.now ?? (() => new Date());
   const { auth } = opened;
   let parts: Pick<ProxyDeps, "auth" | "credentials" | "relayAuth" | "listenerMode">;
   if (auth === undefined) {
-    const remote = await joinAuth(config, { log, env: deps.env, now }, AbortSignal.any([signal]));
+    const remote = await joinAuth(proxy, { log, env: deps.env, now }, signal);
     opened.ends.push(remote.credentials.run(stop).finally(() => remote.connection.close()));
+    opened.caPins = remote.credentials.current().hostCaPem.map(caPin);
     parts = { auth: remote.connection.client, credentials: remote.credentials, relayAuth: remote.relayAuth };
   } else {
-    const credentials = await localProxyCredentials(auth, config, { log, now });
+    const issue = (): Promise<HostCredentials> => auth.issueProxy(proxyHostNames(proxy, auth.clusterName));
+    const credentials = new RenewingCredentials({ first: await issue(), renew: issue, log, now });
     opened.ends.push(credentials.run(stop));
     const relayAuth: ProxyDeps["relayAuth"] = (stream, remoteAddress) => auth.inject(stream, remoteAddress);
-    parts = { auth: auth.localClient("proxy"), credentials, relayAuth, listenerMode: auth.listenerMode };
+    parts = { auth: auth.localClient("proxy"), credentials, relayAuth, listenerMode: config.auth?.listenerMode };
   }
-  opened.proxy = await openProxy(config, { ...parts, log, now }, stop);
+  opened.proxy = await openProxy(proxy, { ...parts, log, now }, stop);
 }
 
-function facts({ auth, authAddress, proxy }: Opened): ControlFacts {
+function facts({ auth, authAddress, caPins, proxy }: Opened, config: ControlConfig): ControlFacts {
   const bound = proxy?.addresses;
-  return { clusterName: auth?.clusterName, authAddress, webAddress: bound?.web, sshAddress: bound?.ssh, tunnelAddress: bound?.tunnel };
+  const clusterName = auth?.clusterName ?? proxy?.clusterName ?? config.nodename;
+  const pins = auth === undefined ? caPins : [auth.caPin];
+  const addresses = { authAddress, webAddress: bound?.web, sshAddress: bound?.ssh, tunnelAddress: bound?.tunnel };
+  return { clusterName, caPins: pins ?? [], createJoinToken: () => createJoinToken(auth), ...addresses };
+}
+
+/** For the agent of this process to join, seconds. */
+const localTokenSeconds = 600;
+
+async function createJoinToken(auth: Auth | undefined): Promise<string> {
+  if (auth === undefined) {
+    throw new PlatformError("unsupported", "the auth service is on another host, so this one needs a join token", {
+      hint: "set platform.auth_token (`tctl tokens add --type=node` makes one)",
+    });
+  }
+  const { secret } = await auth.localClient("auth").createToken({ roles: ["node"], ttlSeconds: localTokenSeconds, uses: 1, secret: "" });
+  return secret;
 }
 
 /** The proxy first: it still speaks to the auth service while it closes. */

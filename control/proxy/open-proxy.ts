@@ -30,7 +30,8 @@ export interface ProxyDeps {
   readonly clock?: () => number;
 }
 
-export interface Proxy {
+export interface ProxyService {
+  readonly clusterName: string;
   /** As bound. */
   readonly addresses: { readonly web: HostPort; readonly ssh?: HostPort | undefined; readonly tunnel?: HostPort | undefined };
   readonly registry: TunnelRegistry;
@@ -48,7 +49,7 @@ const sweepMs = 5000;
 const farewellMs = 500;
 
 /** Starts the proxy service. Throws PlatformError when an address or certificate cannot be used. */
-export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: AbortSignal): Promise<Proxy> {
+export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: AbortSignal): Promise<ProxyService> {
   const stop = new AbortController();
   const services = createServices(config, deps, AbortSignal.any([signal, stop.signal]));
   let listeners: ProxyListeners | undefined;
@@ -65,6 +66,7 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
   const follow = followAuth(services, requireOpen(listeners), deps);
   const parts: RunningParts = { services, listeners, web, stop, follow };
   return {
+    clusterName: services.cluster,
     get addresses() {
       return requireOpen(listeners).addresses();
     },
