@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { type AuditFacts, makeAuditEvent } from "../../core/resources/audit-event.ts";
@@ -92,7 +92,8 @@ class FileSpool implements Spool {
   }
 
   async next(): Promise<Batch | undefined> {
-    await this.#writing;
+    // No await between the last look and the rotation: a segment is never closed under its writer.
+    while (this.#writing !== undefined) await this.#writing;
     if (this.#closed.length === 0 && this.#current !== undefined) await this.#rotate();
     const name = this.#closed[0];
     if (name === undefined) return undefined;
@@ -103,12 +104,13 @@ class FileSpool implements Spool {
   async remove({ file }: Batch): Promise<void> {
     const { size } = await stat(file);
     await rm(file);
-    this.#closed.splice(this.#closed.indexOf(file.slice(-17)), 1);
+    const position = this.#closed.indexOf(basename(file));
+    if (position >= 0) this.#closed.splice(position, 1);
     this.#bytes = Math.max(0, this.#bytes - size);
   }
 
   async close(): Promise<void> {
-    await this.#writing;
+    while (this.#writing !== undefined) await this.#writing;
     await this.#rotate();
   }
 
@@ -128,7 +130,10 @@ class FileSpool implements Spool {
       } catch (cause) {
         this.#options.log.error("an audit event cannot be written", { folder: this.#options.folder, error: cause });
         const error = new PlatformError("unavailable", "this host cannot record sessions at the moment; its log says why", { cause });
-        for (const { failed } of batch) failed(error);
+        for (const { line, failed } of batch) {
+          this.#bytes -= Buffer.byteLength(line);
+          failed(error);
+        }
         await this.#rotate().catch(() => {});
       }
     }

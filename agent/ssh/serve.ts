@@ -15,10 +15,7 @@ import { findUnixUser, type UnixUser } from "./unix-user.ts";
 /** From the reply to the authenticated user, ms. */
 const handshakeMs = 30_000;
 
-/**
- * Serves one `ssh` stream: the user's SSH connection ends here. Resolves when it has ended. Throws PlatformError when it is
- * refused before the reply.
- */
+/** Serves one `ssh` stream: the user's SSH connection ends here. Resolves when it has ended; throws only before the reply. */
 export async function serveSsh(stream: Duplex, request: StreamRequest, deps: SshDeps, signal: AbortSignal): Promise<void> {
   const access = await deps.access.at(request.accessRevision);
   const credentials = deps.credentials();
@@ -33,19 +30,21 @@ export async function serveSsh(stream: Duplex, request: StreamRequest, deps: Ssh
     }
   };
   stream.write(encodeStreamReply({ ok: true }));
-  const { connection } = await acceptSsh({
-    stream,
-    hostKey: fromOpensshPrivate(credentials.sshPrivateKey),
-    hostCertificate: parseCertificateLine(credentials.sshCertificate).blob,
-    authenticate,
-    handshakeTimeoutMs: handshakeMs,
-    signal,
-  });
-  if (admitted === undefined) {
-    connection.end();
-    throw new PlatformError("internal", "a connection was accepted without a grant");
+  try {
+    const { connection } = await acceptSsh({
+      stream,
+      hostKey: fromOpensshPrivate(credentials.sshPrivateKey),
+      hostCertificate: parseCertificateLine(credentials.sshCertificate).blob,
+      authenticate,
+      handshakeTimeoutMs: handshakeMs,
+      signal,
+    });
+    if (admitted === undefined) throw new Error("a connection was accepted without a grant");
+    await serveConnection(connection, { ...admitted, request, deps }, signal);
+  } catch (thrown) {
+    deps.log.info("ssh connection failed", { session: request.sessionId, client: request.clientAddress, error: thrown });
+    stream.destroy();
   }
-  await serveConnection(connection, { ...admitted, request, deps }, signal);
 }
 
 interface Attempt {

@@ -1,0 +1,149 @@
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { errorText, toPlatformError } from "../core/errors/platform-error.ts";
+import type { Log } from "../core/log/log.ts";
+import { sshCryptoKind } from "../core/ssh/native-crypto.ts";
+import type { Env } from "../core/transport/dial/choose-proxy.ts";
+import { dial } from "../core/transport/dial/dial.ts";
+import { formatHostPort } from "../core/transport/host-port.ts";
+import { version } from "../core/versions/version.ts";
+import { type AccessSource, openAccessSource } from "./access/access-source.ts";
+import { openSpool, type Spool } from "./audit/spool.ts";
+import { uploadEvents } from "./audit/upload.ts";
+import { AuthSource } from "./auth-source.ts";
+import type { AgentConfig } from "./config.ts";
+import { discoverTunnel } from "./discover.ts";
+import { IdentityKeeper } from "./identity-keeper.ts";
+import { joinThroughProxy } from "./join.ts";
+import { type OpenedTunnel, openTunnel } from "./open-tunnel.ts";
+import { agentServices } from "./services.ts";
+import { ownCommand } from "./ssh/own-command.ts";
+import { openStreams, type Streams } from "./streams.ts";
+import { Tunnels } from "./tunnels.ts";
+
+export interface AgentDeps {
+  readonly log: Log;
+  readonly env: Env;
+}
+
+/** After a stop, streams have this long to end by themselves, ms. */
+const drainMs = 10_000;
+const services = ["ssh"] as const;
+const clock = { wall: () => Date.now(), steady: () => performance.now() };
+
+/**
+ * Joins when needed, keeps the tunnel and serves what comes through it, until aborted; then it drains.
+ * Throws PlatformError when it cannot go on: a refused token, a wrong pin, a damaged identity.
+ */
+export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: AbortSignal): Promise<void> {
+  const { log } = deps;
+  log.info("agent starts", { version, node: config.nodename, proxy: formatHostPort(config.proxyServer), sshCrypto: sshCryptoKind() });
+  let agent: Agent;
+  try {
+    agent = await openAgent(config, deps, signal);
+  } catch (thrown) {
+    if (signal.aborted) return;
+    throw thrown;
+  }
+  const failed = Promise.withResolvers<never>();
+  const background = new AbortController();
+  const onFailure = (thrown: unknown): void => failed.reject(toPlatformError(thrown));
+  agent.identity.keep(background.signal).catch(onFailure);
+  const uploading = uploadEvents({ spool: agent.spool, send: agent.send, log }, background.signal).catch(onFailure);
+  try {
+    await Promise.race([aborted(signal), failed.promise]);
+  } finally {
+    await agent.stop();
+    background.abort();
+    await uploading;
+    await agent.close();
+    log.info("agent stopped");
+  }
+}
+
+interface Agent {
+  readonly identity: IdentityKeeper;
+  readonly spool: Spool;
+  readonly send: (events: readonly string[]) => Promise<void>;
+  stop(): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function openAgent(config: AgentConfig, { log, env }: AgentDeps, signal: AbortSignal): Promise<Agent> {
+  const folder = join(config.dataDir, "agent");
+  let tunnels: Tunnels | undefined;
+  // Without a tunnel the auth service is reached through the proxy's web port, as at joining.
+  const openAuth = (): Promise<Duplex> => tunnels?.openAuth() ?? dial(config.proxyServer, { env });
+  const auth = new AuthSource({ credentials: () => identity.current(), open: openAuth });
+  const identity: IdentityKeeper = await IdentityKeeper.open({
+    file: join(folder, "credentials.json"),
+    hostname: config.nodename,
+    names: config.ssh.names,
+    log,
+    join: () => joinThroughProxy(config, { log, dial: { env, signal }, services }),
+    client: () => auth.client(),
+  });
+  const { cluster, hostId } = identity.current();
+  const spool = await openSpool({ folder: join(folder, "audit"), clusterName: cluster, log });
+  const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({}), log });
+  const end = new AbortController();
+  const streams = serveStreams({ config, identity, spool, access, log }, end.signal);
+  log.info("identity", { host: hostId, cluster });
+  tunnels = new Tunnels({
+    log,
+    clock,
+    open: (onStream, ended) => openNext({ config, identity, env }, onStream, AbortSignal.any([ended, end.signal])),
+    serve: (channel) => streams.serve(channel),
+    onAccess: (revision) => access.announce(revision),
+  });
+  const kept = tunnels;
+  return {
+    identity,
+    spool,
+    send: async (events) => void (await (await auth.client()).emitEvents({ eventsJson: [...events] })),
+    stop: async () => {
+      streams.stop();
+      const force = AbortSignal.timeout(drainMs);
+      force.addEventListener("abort", () => end.abort(), { once: true });
+      await kept.stop(force);
+      end.abort();
+    },
+    close: async () => {
+      auth.close();
+      await spool.close().catch((error: unknown) => log.error("the audit spool could not be closed", { error: errorText(error) }));
+    },
+  };
+}
+
+interface Parts {
+  readonly config: AgentConfig;
+  readonly identity: IdentityKeeper;
+  readonly spool: Spool;
+  readonly access: AccessSource;
+  readonly log: Log;
+}
+
+function serveStreams({ config, identity, spool, access, log }: Parts, signal: AbortSignal): Streams {
+  const node = { name: config.nodename, labels: config.ssh.labels };
+  const ssh = { credentials: () => identity.current(), access, audit: spool, node, log, launch: ownCommand() };
+  return openStreams({ services: agentServices({ ssh }), log }, signal);
+}
+
+/** Where to is asked each time: an address that has changed is followed. */
+async function openNext(
+  { config, identity, env }: Pick<Parts, "config" | "identity"> & { env: Env },
+  onStream: (channel: Duplex) => void,
+  signal: AbortSignal,
+): Promise<OpenedTunnel> {
+  const credentials = identity.current();
+  const target = await discoverTunnel({ proxy: config.proxyServer, hostCa: credentials.hostCaPem, env, signal });
+  const facts = { hostname: config.nodename, labels: config.ssh.labels, services, version };
+  return await openTunnel({ target, credentials, facts, dial: { env }, onStream, signal });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

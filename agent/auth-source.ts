@@ -1,0 +1,36 @@
+import type { Duplex } from "node:stream";
+import type { AuthClient, AuthConnection } from "../core/api/auth-client.ts";
+import type { HostCredentials } from "../core/api/host-credentials.ts";
+
+export interface AuthSourceOptions {
+  readonly credentials: () => HostCredentials;
+  /** Opens a byte stream that ends at the auth service's TLS listener. */
+  readonly open: () => Promise<Duplex>;
+}
+
+/** The auth service's API under the newest credentials; loaded and connected at the first call. */
+export class AuthSource {
+  readonly #options: AuthSourceOptions;
+  #current: { readonly credentials: HostCredentials; readonly connection: AuthConnection } | undefined;
+
+  constructor(options: AuthSourceOptions) {
+    this.#options = options;
+  }
+
+  async client(): Promise<AuthClient> {
+    const { openAuthClient } = await import("../core/api/auth-client.ts");
+    const credentials = this.#options.credentials();
+    if (this.#current?.credentials !== credentials) {
+      this.close();
+      const { hostCaPem: ca, tlsCertificate: certificate, tlsPrivateKey: privateKey } = credentials;
+      const connection = openAuthClient({ open: this.#options.open, ca, credentials: { certificate, privateKey } });
+      this.#current = { credentials, connection };
+    }
+    return this.#current.connection.client;
+  }
+
+  close(): void {
+    this.#current?.connection.close();
+    this.#current = undefined;
+  }
+}

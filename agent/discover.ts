@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { PlatformError } from "../core/errors/platform-error.ts";
+import type { DialOptions } from "../core/transport/dial/dial.ts";
+import { httpsGet } from "../core/transport/dial/https-get.ts";
+import { trustedRoots } from "../core/transport/dial/trusted-roots.ts";
+import { formatHostPort, type HostPort, parseHostPort } from "../core/transport/host-port.ts";
+
+/** Where the next tunnel goes, and whether TLS is around it. */
+export interface TunnelAddress {
+  readonly address: HostPort;
+  /** TLS with ALPN `platform-reversetunnel`; otherwise plain SSH. */
+  readonly tls: boolean;
+}
+
+const address = z.string().max(300).optional();
+const findSchema = z.object({
+  proxy: z.object({
+    tls_routing_enabled: z.boolean(),
+    ssh: z.object({ ssh_tunnel_public_addr: address, tunnel_listen_addr: address }).optional(),
+  }),
+});
+export type FindAnswer = z.infer<typeof findSchema>;
+
+const defaultTunnelPort = 3024;
+
+/** Pure: `override` is PLATFORM_TUNNEL_PUBLIC_ADDR. */
+export function tunnelAddress(answer: FindAnswer, proxy: HostPort, override: string | undefined): TunnelAddress {
+  const { tls_routing_enabled: tls, ssh } = answer.proxy;
+  if (override) return { address: parseHostPort(override, tls ? proxy.port : defaultTunnelPort, "PLATFORM_TUNNEL_PUBLIC_ADDR"), tls };
+  if (tls) return { address: proxy, tls };
+  if (ssh?.ssh_tunnel_public_addr)
+    return { address: parseHostPort(ssh.ssh_tunnel_public_addr, defaultTunnelPort, "the proxy's tunnel address"), tls };
+  const listen = ssh?.tunnel_listen_addr ? parseHostPort(ssh.tunnel_listen_addr, defaultTunnelPort, "the proxy's tunnel listener") : undefined;
+  return { address: { host: proxy.host, port: listen?.port ?? defaultTunnelPort }, tls };
+}
+
+export interface DiscoverOptions extends DialOptions {
+  readonly proxy: HostPort;
+  /** PEM certificates of the host authority. */
+  readonly hostCa: readonly string[];
+}
+
+/** Asks the proxy's web address how its tunnels are reached. Throws `unavailable`, `timeout`, `invalid`. */
+export async function discoverTunnel(options: DiscoverOptions): Promise<TunnelAddress> {
+  const answer = await find(options);
+  return tunnelAddress(answer, options.proxy, options.env.PLATFORM_TUNNEL_PUBLIC_ADDR);
+}
+
+async function find(options: DiscoverOptions): Promise<FindAnswer> {
+  const { proxy } = options;
+  const answer = await get(options);
+  const what = `the answer of ${formatHostPort(proxy)} to /webapi/find`;
+  if (answer.status !== 200)
+    throw new PlatformError("unavailable", `${what} has status ${answer.status}`, { hint: "is this the web address of the proxy?" });
+  let value: unknown;
+  try {
+    value = JSON.parse(answer.body.toString("utf8"));
+  } catch {
+    value = undefined;
+  }
+  const parsed = findSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new PlatformError("unavailable", `${what} is not what a proxy says`, { hint: "is this the web address of the proxy?" });
+}
+
+/**
+ * The web address may carry a certificate of the cluster, a public one, or one that only browsers' users know. The last
+ * resort does not verify it: the answer only says where to try, and the tunnel verifies the proxy whatever it says.
+ */
+async function get({ proxy, hostCa, ...options }: DiscoverOptions): Promise<{ status: number; body: Buffer }> {
+  const ask = (trust: { ca: readonly string[] } | { insecure: true }) => httpsGet(proxy, "/webapi/find", { ...options, ...trust, maxBytes: 65_536 });
+  try {
+    return await ask({ ca: hostCa });
+  } catch (thrown) {
+    if (!isUntrusted(thrown)) throw thrown;
+  }
+  try {
+    return await ask({ ca: trustedRoots() });
+  } catch (thrown) {
+    if (!isUntrusted(thrown)) throw thrown;
+  }
+  return await ask({ insecure: true });
+}
+
+function isUntrusted(thrown: unknown): boolean {
+  return thrown instanceof PlatformError && thrown.code === "unauthenticated";
+}

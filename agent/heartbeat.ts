@@ -1,0 +1,42 @@
+import { heartbeatMs, missedHeartbeats } from "../core/transport/tunnel-message.ts";
+
+/** How often a tunnel is looked at, ms. */
+export const lookMs = 5_000;
+/** After a jump of the clock the peer has this long to show that it is still there, ms. */
+const probeMs = 10_000;
+/** Wall clock and monotonic clock differ by more than this only when the machine slept or the clock was set, ms. */
+const jumpMs = 5_000;
+
+/** Times in ms: `wall` can jump, `steady` is monotonic and stands still while the machine sleeps. */
+export interface HeartbeatState {
+  readonly wall: number;
+  readonly steady: number;
+  /** When the peer was last heard, and last asked; steady. */
+  readonly heard: number;
+  readonly asked: number;
+  /** Since when an answer is wanted at once; steady. */
+  readonly probing?: number | undefined;
+}
+
+export type HeartbeatAct = "nothing" | "ping" | "dead";
+
+/** A tunnel that has just come up. */
+export function firstHeartbeat(now: { wall: number; steady: number }): HeartbeatState {
+  return { ...now, heard: now.steady, asked: now.steady };
+}
+
+/** What to do at this look, and the state for the next one. Pure. */
+export function heartbeat(
+  last: HeartbeatState,
+  now: { readonly wall: number; readonly steady: number; readonly heard: number },
+): { act: HeartbeatAct; state: HeartbeatState } {
+  const jumped = Math.abs(now.wall - last.wall - (now.steady - last.steady)) > jumpMs || now.steady - last.steady > 3 * lookMs;
+  const answered = last.probing !== undefined && now.heard > last.probing;
+  const probing = jumped ? now.steady : answered ? undefined : last.probing;
+  const isLate = probing !== undefined && !jumped && now.steady - probing >= probeMs;
+  const isSilent = !jumped && now.steady - now.heard >= heartbeatMs * missedHeartbeats;
+  const state = { ...now, asked: last.asked, probing };
+  if (isLate || isSilent) return { act: "dead", state };
+  if (jumped || now.steady - last.asked >= heartbeatMs) return { act: "ping", state: { ...state, asked: now.steady } };
+  return { act: "nothing", state };
+}

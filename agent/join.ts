@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type HostCredentials, joinHost } from "../core/api/host-credentials.ts";
+import { type ErrorCode, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
+import type { Log } from "../core/log/log.ts";
+import { backOffDelay } from "../core/transport/back-off.ts";
+import { type DialOptions, dial } from "../core/transport/dial/dial.ts";
+import { formatHostPort } from "../core/transport/host-port.ts";
+import { version } from "../core/versions/version.ts";
+import type { AgentConfig } from "./config.ts";
+
+/** What may pass by itself; any other refusal is final: trying again with the same token or pin changes nothing. */
+const passing: readonly ErrorCode[] = ["unavailable", "timeout", "limit", "conflict", "internal"];
+
+export function isPassing(error: PlatformError): boolean {
+  return passing.includes(error.code);
+}
+
+/** Joins through the proxy; tries until it succeeds, is refused or is aborted. Throws PlatformError. */
+export async function joinThroughProxy(
+  config: AgentConfig,
+  deps: { log: Log; dial: DialOptions; services: readonly string[] },
+): Promise<HostCredentials> {
+  const { log, dial: dialOptions } = deps;
+  const signal = dialOptions.signal;
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await joinOnce(config, deps);
+    } catch (thrown) {
+      const error = toPlatformError(thrown);
+      if (signal?.aborted || !isPassing(error)) throw refused(error, config);
+      const retryMs = backOffDelay(failures, Math.random());
+      const cause = error.code === "internal" ? error.cause : undefined;
+      log.warn("not joined yet", {
+        proxy: formatHostPort(config.proxyServer),
+        code: error.code,
+        error: error.message,
+        hint: error.hint,
+        cause,
+        retryMs,
+      });
+      await sleep(retryMs, undefined, signal && { signal }).catch(() => {});
+      if (signal?.aborted) throw error;
+    }
+  }
+}
+
+async function joinOnce(config: AgentConfig, deps: { dial: DialOptions; services: readonly string[] }): Promise<HostCredentials> {
+  const { proxyServer, caPins, token, nodename, ssh } = config;
+  if (!token) {
+    throw new PlatformError("invalid", "this host has not joined a cluster yet, and there is no join token", {
+      hint: "make a token with `tctl tokens add --type=node` and set it as platform.auth_token",
+    });
+  }
+  const { fetchTrust } = await import("../core/api/fetch-trust.ts");
+  const trust = caPins.length > 0 ? { pins: caPins } : { ca: await fetchTrust(proxyServer, deps.dial) };
+  return await joinHost({
+    open: () => dial(proxyServer, deps.dial),
+    trust,
+    token,
+    role: "node",
+    hostname: nodename,
+    names: ssh.names,
+    labels: ssh.labels,
+    services: deps.services,
+    version,
+  });
+}
+
+function refused(error: PlatformError, config: AgentConfig): PlatformError {
+  const where = formatHostPort(config.proxyServer);
+  return new PlatformError(error.code, `joining through ${where} failed: ${error.message}`, { hint: error.hint, cause: error });
+}

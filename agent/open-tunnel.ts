@@ -1,0 +1,120 @@
+import type { Duplex } from "node:stream";
+import type { HostCredentials } from "../core/api/host-credentials.ts";
+import { PlatformError } from "../core/errors/platform-error.ts";
+import { fromSshCertificate } from "../core/identity/identity.ts";
+import type { Labels } from "../core/resources/metadata.ts";
+import { parseCertificateLine, type SshCertificate } from "../core/ssh/certificate.ts";
+import { fromOpensshPrivate } from "../core/ssh/keys.ts";
+import { connectSsh, type SshConnection } from "../core/ssh/ssh-client.ts";
+import { alpn, roleServerName } from "../core/transport/alpn.ts";
+import { type DialOptions, dial } from "../core/transport/dial/dial.ts";
+import { dialTls } from "../core/transport/dial/dial-tls.ts";
+import { encodeTunnelMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
+import type { TunnelAddress } from "./discover.ts";
+import { readWelcome, type Welcome } from "./read-proxy-messages.ts";
+
+/** What the agent says about itself. */
+export interface AgentFacts {
+  readonly hostname: string;
+  readonly labels: Labels;
+  readonly services: readonly string[];
+  readonly version: string;
+}
+
+/** A tunnel that the proxy has welcomed. */
+export interface OpenedTunnel {
+  readonly connection: SshConnection;
+  readonly transport: Duplex & { readonly bytesRead: number };
+  readonly control: Duplex;
+  readonly welcome: Welcome;
+}
+
+export interface OpenTunnelOptions {
+  readonly target: TunnelAddress;
+  readonly credentials: HostCredentials;
+  readonly facts: AgentFacts;
+  readonly dial: DialOptions;
+  /** Called for each channel that the proxy opens, from the first moment on. */
+  readonly onStream: (channel: Duplex) => void;
+  /** Ends the tunnel, at any time. */
+  readonly signal: AbortSignal;
+}
+
+/** For the SSH handshake, and for each answer after it, ms. */
+const handshakeMs = 15_000;
+
+/** Dials, proves both ends by their host certificates, asks for streams and says hello. Throws PlatformError. */
+export async function openTunnel(options: OpenTunnelOptions): Promise<OpenedTunnel> {
+  const { target, credentials, signal } = options;
+  const dialOptions = { ...options.dial, signal };
+  const tls = { alpn: [alpn.tunnel], servername: roleServerName("proxy"), ca: credentials.hostCaPem };
+  const transport = target.tls ? await dialTls(target.address, tls, dialOptions) : await dial(target.address, dialOptions);
+  const connection = await connectSsh({
+    stream: transport,
+    username: credentials.hostId,
+    privateKey: fromOpensshPrivate(credentials.sshPrivateKey),
+    certificate: parseCertificateLine(credentials.sshCertificate).blob,
+    hostAuthorities: credentials.hostCaSsh,
+    checkHost: (certificate) => checkProxy(certificate, credentials.cluster),
+    timeoutMs: handshakeMs,
+    signal,
+  });
+  try {
+    connection.on("tcp connection", (details, accept, reject) => {
+      if (details.destIP === tunnelChannels.stream) options.onStream(accept());
+      else reject();
+    });
+    await requestStreams(connection);
+    const control = await openChannel(connection, tunnelChannels.control);
+    const { hostname, labels, services, version } = options.facts;
+    control.write(encodeTunnelMessage({ type: "hello", hostname, labels, services: [...services], version }));
+    return { connection, transport, control, welcome: await readWelcome(control, signal) };
+  } catch (thrown) {
+    connection.end();
+    transport.destroy();
+    throw thrown;
+  }
+}
+
+/** Only a proxy of this cluster may stand at the other end: no other host, although the same authority signed for it. */
+function checkProxy(certificate: SshCertificate, cluster: string): void {
+  const identity = fromSshCertificate(certificate);
+  if (identity.kind === "host" && identity.role === "proxy" && identity.cluster === cluster) return;
+  throw new PlatformError("unauthenticated", "the other end of the tunnel is not a proxy of this cluster");
+}
+
+function requestStreams(connection: SshConnection): Promise<void> {
+  return answered("the proxy did not accept streams", (done) => {
+    connection.forwardIn(tunnelChannels.stream, 1, (error) => done(error ?? undefined));
+  });
+}
+
+/** Opens a direct-tcpip channel by its name. Throws `unavailable` or `timeout`. */
+export function openChannel(connection: SshConnection, name: string): Promise<Duplex> {
+  return answered(`the proxy did not open channel ${name}`, (done) => {
+    connection.forwardOut("127.0.0.1", 0, name, 0, (error, channel) => {
+      channel?.on("error", () => {});
+      done(error, channel);
+    });
+  });
+}
+
+function answered<T>(what: string, ask: (done: (error: Error | undefined, value: T) => void) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new PlatformError("timeout", `${what} within ${handshakeMs / 1000} s`)), handshakeMs);
+    const fail = (cause: unknown): void => {
+      clearTimeout(timer);
+      reject(new PlatformError("unavailable", what, { cause }));
+    };
+    try {
+      ask((error, value) => {
+        clearTimeout(timer);
+        if (error) fail(error);
+        else resolve(value);
+      });
+    } catch (thrown) {
+      // ssh2 throws when the connection is gone already.
+      fail(thrown);
+    }
+  });
+}

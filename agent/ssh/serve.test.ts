@@ -1,0 +1,170 @@
+import { createHash, randomBytes } from "node:crypto";
+import { homedir } from "node:os";
+import { expect, test } from "vitest";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { generateSshKey } from "../../core/ssh/keys.ts";
+import { accessRole, openUserSession, ownLogin, runCommand } from "./testing/user-session.ts";
+
+test.for([0, 1, 7, 255])("the exit status %i arrives", async (status) => {
+  await using session = await openUserSession();
+  expect(await runCommand(session.client, `exit ${status}`)).toMatchObject({ code: status, signal: undefined });
+});
+
+test.for(["TERM", "KILL"])("a death by SIG%s arrives as a signal", async (name) => {
+  await using session = await openUserSession();
+  expect(await runCommand(session.client, `kill -${name} $$`)).toMatchObject({ code: null, signal: `SIG${name}` });
+});
+
+test("standard output and standard error stay apart, many channels at once", async () => {
+  await using session = await openUserSession();
+  const ran = await Promise.all([1, 2, 3, 4].map((one) => runCommand(session.client, `echo out${one}; echo err${one} >&2`)));
+  expect(ran.map(({ stdout, stderr }) => `${stdout}${stderr}`)).toEqual([1, 2, 3, 4].map((one) => `out${one}\nerr${one}\n`));
+});
+
+test("20 MB of random bytes come back from cat unchanged, and the end of input reaches it", async () => {
+  await using session = await openUserSession();
+  const sent = randomBytes(20 * 1024 * 1024);
+  const ran = await runCommand(session.client, "cat", { feed: (channel) => channel.end(sent) });
+  expect(ran.code).toBe(0);
+  expect(createHash("sha256").update(ran.stdout).digest("hex")).toBe(createHash("sha256").update(sent).digest("hex"));
+});
+
+test("a program that reads nothing does not hold up its end", async () => {
+  await using session = await openUserSession();
+  const ran = await runCommand(session.client, "exit 3", { feed: (channel) => channel.end(Buffer.alloc(5_000_000)) });
+  expect(ran.code).toBe(3);
+});
+
+test("a terminal has the wanted size and kind, is the controlling one, and follows a change of size", async () => {
+  await using session = await openUserSession();
+  const command =
+    'stty size; echo $TERM; [ "$(tty)" = "$SSH_TTY" ] && [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && : > /dev/tty && echo controlling; read go; stty size';
+  const ran = await runCommand(session.client, command, {
+    pty: true,
+    feed: (channel) => {
+      let seen = "";
+      channel.on("data", (chunk: Buffer) => {
+        const before = seen.includes("controlling");
+        seen += chunk.toString();
+        if (before || !seen.includes("controlling")) return;
+        (channel as unknown as { setWindow(...size: number[]): void }).setWindow(44, 122, 0, 0);
+        channel.write("go\n");
+      });
+    },
+  });
+  expect(ran.stdout.toString().replaceAll("\r", "")).toBe("33 101\nxterm-256color\ncontrolling\ngo\n44 122\n");
+});
+
+test("input beyond what a terminal holds neither blocks the agent nor is lost", async () => {
+  await using session = await openUserSession();
+  const text = `${"x".repeat(63)}\n`.repeat(4_000);
+  const slow = runCommand(session.client, "stty raw -echo; echo ready; sleep 0.3; head -c 256000 | sha256sum", {
+    pty: true,
+    feed: (channel) => channel.once("data", () => channel.write(text)),
+  });
+  const other = await runCommand(session.client, "echo alive");
+  expect(other.stdout.toString()).toBe("alive\n");
+  expect((await slow).stdout.toString()).toContain(createHash("sha256").update(text).digest("hex"));
+});
+
+test("the environment is the user's and the accepted variables, and nothing of the agent's", async () => {
+  process.env.PLATFORM_TEST_SECRET = "hush";
+  await using session = await openUserSession();
+  const ran = await runCommand(session.client, "tr '\\0' '\\n' < /proc/$$/environ; pwd", {
+    env: { LANG: "C.UTF-8", LC_TIME: "C", LD_PRELOAD: "/evil.so", BASH_ENV: "/evil" },
+  });
+  delete process.env.PLATFORM_TEST_SECRET;
+  const lines = ran.stdout.toString().trim().split("\n");
+  const names = lines.filter((line) => line.includes("=")).map((line) => line.split("=")[0]);
+  expect(names.sort()).toEqual(
+    ["HOME", "LANG", "LC_TIME", "LOGNAME", "MAIL", "PATH", "PLATFORM_SESSION", "SHELL", "SSH_CLIENT", "SSH_CONNECTION", "USER"].sort(),
+  );
+  expect(lines).toContain("SSH_CLIENT=192.0.2.7 40000 22");
+  expect(lines.at(-1)).toBe(homedir());
+});
+
+test("a program gets three descriptors, default signals and none blocked", async () => {
+  await using session = await openUserSession();
+  const command = "ls /proc/self/fd | wc -l; grep -E 'SigIgn|SigBlk' /proc/self/status";
+  const plain = (await runCommand(session.client, command)).stdout.toString();
+  const onTerminal = (await runCommand(session.client, command, { pty: true })).stdout.toString().replaceAll("\r", "");
+  // ls itself opens the folder: 0, 1, 2 and 3.
+  const expected = "4\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n";
+  expect([plain, onTerminal]).toEqual([expected, expected]);
+});
+
+test("a signal request reaches the whole process group", async () => {
+  await using session = await openUserSession();
+  const ran = await runCommand(session.client, "trap 'echo got; exit 5' USR1; echo ready; while :; do sleep 0.05; done", {
+    feed: (channel) => channel.once("data", () => (channel as unknown as { signal(name: string): void }).signal("USR1")),
+  });
+  expect(ran).toMatchObject({ code: 5 });
+  expect(ran.stdout.toString()).toBe("ready\ngot\n");
+});
+
+test("a client that closes its channel early hangs up the process group", async () => {
+  await using session = await openUserSession();
+  const file = `/tmp/platform-hup-${process.pid}`;
+  await runCommand(session.client, `trap 'echo hup > ${file}; exit' HUP; echo ready; while :; do sleep 0.05; done`, {
+    feed: (channel) => channel.once("data", () => (channel as unknown as { close(): void }).close()),
+  });
+  const ran = await runCommand(session.client, `until [ -s ${file} ]; do sleep 0.05; done; cat ${file}; rm ${file}`);
+  expect(ran.stdout.toString()).toBe("hup\n");
+});
+
+test("start, command and end of a session are recorded", async () => {
+  await using session = await openUserSession();
+  await runCommand(session.client, "exit 4");
+  await expect
+    .poll(() => session.events)
+    .toMatchObject([
+      { event: "session.start", user: "alice", login: ownLogin, sid: "s-1", interactive: false, "addr.remote": "192.0.2.7:40000" },
+      { event: "exec", command: "exit 4" },
+      { event: "session.end", exit_code: 4 },
+    ]);
+});
+
+test("what cannot be recorded does not run", async () => {
+  const record = async () => Promise.reject(new PlatformError("limit", "no room for events"));
+  await using session = await openUserSession({ record });
+  expect(await runCommand(session.client, "echo ran")).toMatchObject({
+    code: 255,
+    stdout: Buffer.alloc(0),
+    stderr: "platform: no room for events\r\n",
+  });
+});
+
+test("sftp, forwarding and agents are refused, and the connection lives on", async () => {
+  await using session = await openUserSession();
+  const { client } = session;
+  const failed = await Promise.all([
+    new Promise((resolve) => client.sftp((error) => resolve(error !== undefined))),
+    new Promise((resolve) => client.subsys("netconf", (error) => resolve(error !== undefined))),
+    new Promise((resolve) => client.forwardOut("127.0.0.1", 1, "127.0.0.1", 22, (error) => resolve(error !== undefined))),
+    new Promise((resolve) => client.forwardIn("127.0.0.1", 0, (error) => resolve(error !== undefined))),
+  ]);
+  expect(failed).toEqual([true, true, true, true]);
+  expect((await runCommand(client, "echo still here")).stdout.toString()).toBe("still here\n");
+});
+
+test.for([
+  ["a login that the certificate does not list", { logins: ["somebody"], login: ownLogin }, /does not list/],
+  ["an expired certificate", { validBefore: new Date(Date.now() - 1000) }, /expired/],
+  ["a certificate of a foreign authority", { authority: generateSshKey() }, /unknown authority/],
+  ["a login that no role lists", { roles: [accessRole(["somebody"])] }, /no role lists this login/],
+  ["a host whose labels no role allows", { roles: [accessRole([ownLogin], { env: "prod" })] }, /no role of access allows its labels/],
+  ["a login other than the one that control let through", { request: { login: "somebody" } }, /somebody was asked for/],
+  ["a user who does not exist", { login: "no-such-user-here" }, /there is no Unix user "no-such-user-here"/],
+] as const)("%s is refused and recorded", async ([, options, reason]) => {
+  const refused = await openUserSession(options).then(
+    () => undefined,
+    (error: Error & { events: unknown }) => error,
+  );
+  expect(refused?.message).toMatch(reason);
+  expect(refused?.events).toMatchObject([{ event: "auth", user: "alice", server_name: "box" }]);
+});
+
+test("roles that cannot be fetched deny before anything is answered", async () => {
+  const fetchAccess = () => Promise.reject(new PlatformError("unavailable", "no roles now"));
+  await expect(openUserSession({ fetchAccess })).rejects.toThrow("no roles now");
+});

@@ -1,0 +1,199 @@
+import { userInfo } from "node:os";
+import { type Duplex, duplexPair } from "node:stream";
+import { fileURLToPath } from "node:url";
+import type { HostCredentials } from "../../../core/api/host-credentials.ts";
+import { toSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
+import { silentLog } from "../../../core/log/log.ts";
+import type { AuditFacts } from "../../../core/resources/audit-event.ts";
+import type { Role } from "../../../core/resources/role.ts";
+import { certificateLine, signCertificate } from "../../../core/ssh/certificate.ts";
+import { generateSshKey, toOpensshPrivate } from "../../../core/ssh/keys.ts";
+import { connectSsh, type SshConnection } from "../../../core/ssh/ssh-client.ts";
+import { readFrame } from "../../../core/transport/read-frame.ts";
+import { decodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { Access } from "../../access/access-source.ts";
+import type { SshDeps } from "../deps.ts";
+import { serveSsh } from "../serve.ts";
+
+const cluster = "example";
+const hostId = "7e55a0a1-3a70-4cf0-8f0e-0f3b1f2d9a11";
+export const ownLogin = userInfo().username;
+const userCa = generateSshKey();
+const hostCa = generateSshKey();
+const host = generateSshKey();
+const hour = 3_600_000;
+
+/** Node runs the entry from source: what `platform __session` is in the executable. */
+const entry = fileURLToPath(new URL("../session-entry.ts", import.meta.url));
+export const sourceLaunch: readonly [string, ...string[]] = [
+  process.execPath,
+  "--input-type=module",
+  "-e",
+  `import(${JSON.stringify(entry)}).then((entry) => entry.runSession())`,
+];
+
+export interface SessionOptions {
+  readonly login?: string;
+  /** Logins in the certificate and in the role. */
+  readonly logins?: readonly string[];
+  readonly validBefore?: Date;
+  readonly authority?: ReturnType<typeof generateSshKey>;
+  readonly roles?: readonly Role[];
+  readonly request?: Partial<StreamRequest>;
+  readonly record?: (facts: AuditFacts) => Promise<void>;
+  readonly fetchAccess?: () => Promise<Access>;
+}
+
+export interface UserSession extends AsyncDisposable {
+  readonly client: SshConnection;
+  readonly events: AuditFacts[];
+  /** Resolves when the agent has done with the stream. */
+  readonly served: Promise<void>;
+}
+
+export function accessRole(logins: readonly string[], labels: Record<string, string> = { "*": "*" }): Role {
+  return {
+    kind: "role",
+    version: "v7",
+    metadata: { name: "access" },
+    spec: { allow: { logins: [...logins], node_labels: labels } },
+  };
+}
+
+/** Serves one stream of the real SSH service over a pair of memory streams and logs in to it. Throws the refusal. */
+export async function openUserSession(options: SessionOptions = {}): Promise<UserSession> {
+  const { login = ownLogin, logins = [login] } = options;
+  const [near, far] = duplexPair();
+  const events: AuditFacts[] = [];
+  const abort = new AbortController();
+  const request: StreamRequest = {
+    kind: "ssh",
+    target: "box",
+    login,
+    clientAddress: "192.0.2.7:40000",
+    sessionId: "s-1",
+    accessRevision: "1",
+    ...options.request,
+  };
+  const record = options.record ?? (async (facts: AuditFacts) => void events.push(facts));
+  const served = serveSsh(far, request, sshDeps(options, logins, record), abort.signal);
+  served.catch(() => {});
+  try {
+    const reply = await Promise.race([readReply(near), served.then(() => Promise.reject(new Error("served without a reply")))]);
+    if (!reply.ok) throw reply.error;
+    return { ...(await logIn(near, { login, logins, options, abort })), events, served };
+  } catch (thrown) {
+    abort.abort();
+    throw Object.assign(thrown as Error, { events });
+  }
+}
+
+async function readReply(stream: Duplex) {
+  return decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: 10_000, what: "reply" }));
+}
+
+async function logIn(
+  stream: Duplex,
+  { login, logins, options, abort }: { login: string; logins: readonly string[]; options: SessionOptions; abort: AbortController },
+) {
+  const user = generateSshKey();
+  const identity: UserIdentity = {
+    kind: "user",
+    name: "alice",
+    roles: ["access"],
+    traits: {},
+    logins,
+    cluster,
+    validBefore: options.validBefore ?? new Date(Date.now() + hour),
+  };
+  const fields = toSshCertificate(identity);
+  const authority = (options.authority ?? userCa).privateKey;
+  const certificate = signCertificate({ fields, key: user.privateKey, authority, validAfter: new Date(Date.now() - 2 * hour) });
+  const client = await connectSsh({
+    stream,
+    username: login,
+    privateKey: user.privateKey,
+    certificate,
+    hostAuthorities: [hostCa.publicLine],
+    principal: "box",
+    timeoutMs: 10_000,
+    signal: abort.signal,
+  });
+  return {
+    client,
+    [Symbol.asyncDispose]: async () => {
+      client.end();
+      abort.abort();
+    },
+  };
+}
+
+function sshDeps(options: SessionOptions, logins: readonly string[], record: (facts: AuditFacts) => Promise<void>): SshDeps {
+  const access: Access = {
+    revision: "1",
+    roles: options.roles ?? [accessRole(logins)],
+    unreadable: [],
+    userCaSsh: [userCa.publicLine],
+    hostCaSsh: [hostCa.publicLine],
+  };
+  return {
+    credentials: hostCredentials,
+    access: { at: options.fetchAccess ?? (async () => access), announce: () => {} },
+    audit: { record },
+    node: { name: "box", labels: { env: "test" } },
+    log: silentLog,
+    launch: sourceLaunch,
+  };
+}
+
+function hostCredentials(): HostCredentials {
+  const validBefore = new Date(Date.now() + hour);
+  const fields = toSshCertificate({ kind: "host", id: hostId, role: "node", cluster, names: ["box"], validBefore });
+  const certificate = signCertificate({ fields, key: host.privateKey, authority: hostCa.privateKey, validAfter: new Date(Date.now() - hour) });
+  return {
+    hostId,
+    role: "node",
+    cluster,
+    sshPrivateKey: toOpensshPrivate(host.privateKey),
+    sshCertificate: certificateLine(certificate),
+    tlsPrivateKey: "",
+    tlsCertificate: "",
+    hostCaPem: [],
+    userCaPem: [],
+    hostCaSsh: [hostCa.publicLine],
+    userCaSsh: [userCa.publicLine],
+  };
+}
+
+export interface Ran {
+  readonly code: number | null;
+  readonly signal: string | undefined;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+/** Runs one command to its end; `feed` may write to and end its standard input, which is ended at once otherwise. */
+export function runCommand(
+  client: SshConnection,
+  command: string,
+  options: { pty?: boolean; env?: Record<string, string>; feed?: (channel: Duplex) => void } = {},
+) {
+  return new Promise<Ran>((resolve, reject) => {
+    const settings = { ...(options.pty && { pty: { rows: 33, cols: 101, term: "xterm-256color" } }), ...(options.env && { env: options.env }) };
+    client.exec(command, settings, (error, channel) => {
+      if (error) return void reject(error);
+      const out: Buffer[] = [];
+      const err: Buffer[] = [];
+      let exit: { code: number | null; signal: string | undefined } = { code: null, signal: undefined };
+      channel.on("data", (chunk: Buffer) => out.push(chunk));
+      channel.stderr.on("data", (chunk: Buffer) => err.push(chunk));
+      channel.on("exit", (code: number | null, signal?: string) => {
+        exit = { code, signal };
+      });
+      channel.on("close", () => resolve({ ...exit, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString() }));
+      channel.on("error", () => {});
+      if (options.feed) options.feed(channel);
+      else channel.end();
+    });
+  });
+}

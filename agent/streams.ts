@@ -1,0 +1,59 @@
+import type { Duplex } from "node:stream";
+import { errorText, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
+import type { Log } from "../core/log/log.ts";
+import { readFrame } from "../core/transport/read-frame.ts";
+import { decodeStreamRequest, encodeStreamReply, maxStreamMessage } from "../core/transport/stream-request.ts";
+import type { Services } from "./services.ts";
+
+/** Streams at a time over all tunnels. */
+const maxStreams = 1000;
+/** For the request of a stream, ms. */
+const requestMs = 10_000;
+
+export interface Streams {
+  readonly open: number;
+  /** Serves one stream from its request to its end. Never throws. */
+  serve(channel: Duplex): Promise<void>;
+  /** Refuses new streams from now on. */
+  stop(): void;
+}
+
+/** Serves what control opens. Aborting `signal` ends all of it. */
+export function openStreams({ services, log }: { services: Services; log: Log }, signal: AbortSignal): Streams {
+  let open = 0;
+  let stopping = false;
+  const serveRequest = async (channel: Duplex): Promise<void> => {
+    const body = await readFrame(channel, { maxLength: maxStreamMessage, timeoutMs: requestMs, what: "stream request", signal });
+    const request = decodeStreamRequest(body);
+    if (stopping) throw new PlatformError("unavailable", "the agent on this host is stopping", { hint: "try again in a moment" });
+    if (open > maxStreams) throw new PlatformError("limit", `the agent on this host serves ${maxStreams} streams already`);
+    const serve = services[request.kind];
+    if (serve === undefined) throw new PlatformError("unsupported", `this host does not serve ${request.kind}`);
+    await serve(channel, request, signal);
+  };
+  const serve = async (channel: Duplex): Promise<void> => {
+    channel.on("error", (error: Error) => log.debug("a stream broke", { error: errorText(error) }));
+    open += 1;
+    try {
+      await serveRequest(channel);
+      channel.end();
+    } catch (thrown) {
+      const error = toPlatformError(thrown);
+      if (error.code === "internal") log.error("a stream failed", { error: error.cause ?? error });
+      else log.info("stream refused", { code: error.code, error: error.message });
+      if (channel.writable) channel.end(encodeStreamReply({ ok: false, error }));
+      channel.resume();
+    } finally {
+      open -= 1;
+    }
+  };
+  return {
+    get open() {
+      return open;
+    },
+    serve,
+    stop: () => {
+      stopping = true;
+    },
+  };
+}

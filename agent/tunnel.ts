@@ -1,0 +1,106 @@
+import type { Duplex } from "node:stream";
+import { errorText } from "../core/errors/platform-error.ts";
+import type { Log } from "../core/log/log.ts";
+import { encodeTunnelMessage, type ProxyMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
+import { firstHeartbeat, heartbeat, lookMs } from "./heartbeat.ts";
+import { type OpenedTunnel, openChannel } from "./open-tunnel.ts";
+import { readProxyMessages } from "./read-proxy-messages.ts";
+
+/** Both clocks, ms. */
+export interface Clock {
+  readonly wall: () => number;
+  /** Monotonic. */
+  readonly steady: () => number;
+}
+
+export interface TunnelEvents {
+  /** The proxy is stopping. */
+  readonly onDrain: () => void;
+  /** Another revision of roles and authorities, each time it is heard. */
+  readonly onAccess: (revision: string) => void;
+  readonly onEnd: () => void;
+}
+
+/** One tunnel that is up: heartbeats, the proxy's messages, its end. */
+export class Tunnel {
+  readonly openedAt: number;
+  readonly #opened: OpenedTunnel;
+  readonly #log: Log;
+  readonly #events: TunnelEvents;
+  readonly #timer: NodeJS.Timeout;
+  #ended = false;
+
+  constructor(opened: OpenedTunnel, deps: { log: Log; clock: Clock; events: TunnelEvents }) {
+    const { clock, log, events } = deps;
+    this.#opened = opened;
+    this.#log = log;
+    this.#events = events;
+    this.openedAt = clock.steady();
+    this.#timer = this.#watch(clock);
+    opened.connection.once("close", () => this.end("the connection closed"));
+    opened.transport.once("close", () => this.end("the connection closed"));
+    readProxyMessages(
+      opened.control,
+      (message) => this.#receive(message),
+      (error) => this.end(error === undefined ? "the proxy closed the tunnel" : errorText(error)),
+    );
+    events.onAccess(opened.welcome.accessRevision);
+    if (opened.transport.destroyed) this.end("the connection closed");
+  }
+
+  /** A byte stream to the auth service's TLS listener. */
+  openAuth(): Promise<Duplex> {
+    return openChannel(this.#opened.connection, tunnelChannels.auth);
+  }
+
+  /** Tells the proxy to open no more streams here. */
+  announceDraining(): void {
+    this.#send({ type: "draining" });
+  }
+
+  end(reason: string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearInterval(this.#timer);
+    this.#log.info("tunnel ended", { reason });
+    this.#opened.connection.end();
+    // What is still being written gets a moment; a dead peer takes nothing any more.
+    setTimeout(() => this.#opened.transport.destroy(), 1_000).unref();
+    this.#events.onEnd();
+  }
+
+  #receive(message: ProxyMessage): void {
+    switch (message.type) {
+      case "pong":
+      case "access":
+        this.#events.onAccess(message.accessRevision);
+        return;
+      case "drain":
+        this.#events.onDrain();
+        return;
+      default:
+        this.end(message.type === "refused" ? `the proxy refused the tunnel: ${message.message}` : "the proxy broke the protocol");
+    }
+  }
+
+  #send(message: Parameters<typeof encodeTunnelMessage>[0]): void {
+    if (this.#ended || !this.#opened.control.writable) return;
+    this.#opened.control.write(encodeTunnelMessage(message));
+  }
+
+  /** Any byte from the proxy shows that it lives: a busy tunnel may delay its answer. */
+  #watch(clock: Clock): NodeJS.Timeout {
+    const { transport } = this.#opened;
+    let state = firstHeartbeat({ wall: clock.wall(), steady: clock.steady() });
+    let bytes = transport.bytesRead;
+    return setInterval(() => {
+      const now = { wall: clock.wall(), steady: clock.steady() };
+      const heard = transport.bytesRead === bytes ? state.heard : now.steady;
+      bytes = transport.bytesRead;
+      const next = heartbeat(state, { ...now, heard });
+      state = next.state;
+      if (next.act === "ping") this.#send({ type: "ping", time: now.wall });
+      if (next.act === "dead") this.end("the proxy does not answer any more");
+    }, lookMs);
+  }
+}
