@@ -51,9 +51,8 @@ const onlyAddresses = /^import \{ (isIP|isIPv4|isIPv6|BlockList|, )+ \} from "no
 export function impurities(files: readonly SourceFile[]): string[] {
   return files.flatMap((file) => {
     if (file.path.endsWith(".test.ts") || !pure.some((place) => within(file.path, place))) return [];
-    const imports = file.packages
-      .filter((name) => effects.has(name) || impurePackages.has(name))
-      .map((name) => `${file.path} is pure and imports ${name}`);
+    const acts = (name: string): boolean => effects.has(name) && !(name === "node:net" && onlyAddresses.test(file.text));
+    const imports = file.packages.filter((name) => acts(name) || impurePackages.has(name)).map((name) => `${file.path} is pure and imports ${name}`);
     const word = impureWords.exec(withoutComments(file.text))?.[1];
     return word === undefined ? imports : [...imports, `${file.path} is pure and uses ${word.replace("(", "")}`];
   });

@@ -1,0 +1,48 @@
+# What each target needs is installed first (scripts/prepare.sh). Node is the one of node_modules, never the system's.
+SHELL := /bin/bash
+machine := $(if $(filter aarch64,$(shell uname -m)),arm64,x64)
+export PATH := $(CURDIR)/node_modules/node-linux-$(machine)/bin:$(CURDIR)/node_modules/.bin:$(PATH)
+reports := .cache/reports
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check build bench fuzz clean
+
+help:
+	@echo "make demo    show the main job with real programs (CHECK=1: end after the last step)"
+	@echo "make test    check, build, then the stories with the built executable"
+	@echo "make check   types, formatting, lint, unused code, layers, unit tests; under a minute"
+	@echo "make build   dist/platform, with links tsh and tctl"
+	@echo "make bench   measurements beside their peers, into bench/RESULTS.md"
+	@echo "make fuzz    every decoder, at least 100,000 runs each"
+
+demo: build
+	@scripts/prepare.sh demo
+	@scripts/demo.sh
+
+# The closing line counts check's unit tests and the stories; its own status is that of the whole.
+test:
+	@scripts/prepare.sh test
+	@mkdir -p $(reports); rm -f $(reports)/*.json
+	@checked=0; node scripts/check.ts || checked=1; \
+	built=0; node scripts/build.ts || built=1; \
+	if [ $$built = 0 ]; then vitest run --project stories --reporter=verbose --reporter=json --outputFile.json=$(reports)/stories.json || true; fi; \
+	node scripts/test-summary.ts $(reports)/unit.json $(reports)/stories.json && [ $$checked = 0 ]
+
+check:
+	@scripts/prepare.sh build
+	@node scripts/check.ts
+
+build:
+	@scripts/prepare.sh build
+	@node scripts/build.ts
+
+bench: build
+	@scripts/prepare.sh test
+	@node bench/bench.ts
+
+fuzz:
+	@scripts/prepare.sh build
+	@FUZZ_RUNS=100000 vitest run --project unit --testTimeout=600000 -t "fuzz|property|bytes"
+
+clean:
+	@rm -rf dist .cache

@@ -1,0 +1,20 @@
+/** One rule keeper of `make check`: a program of node_modules/.bin with its arguments, run at the root. */
+export interface Step {
+  readonly name: string;
+  readonly program: string;
+  readonly args: readonly string[];
+}
+
+/** What `make check` runs. test/architecture/rules-fire.test.ts runs the same steps on planted violations. */
+export const steps = {
+  types: { name: "types", program: "tsc", args: ["-p", "."] },
+  format: { name: "format and lint", program: "biome", args: ["ci", "--error-on-warnings", "."] },
+  lint: { name: "lint with types", program: "oxlint", args: ["--type-aware", "--deny-warnings"] },
+  unused: { name: "nothing unused", program: "knip", args: ["--no-progress", "--treat-config-hints-as-errors"] },
+  generated: { name: "generated code", program: "node", args: ["scripts/check/generated.ts"] },
+  tests: {
+    name: "unit tests",
+    program: "vitest",
+    args: ["run", "--project", "unit", "--reporter=dot", "--reporter=json", "--outputFile.json=.cache/reports/unit.json"],
+  },
+} as const satisfies Readonly<Record<string, Step>>;

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Makes sure that what a target needs is there: prepare.sh build|test|demo. Installs Debian packages only when some are
+# missing (root; else names them), and npm packages when node_modules is older than the lock file.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl [ip]=iproute2 [nft]=nftables [ssh]=openssh-client
+  [sshd]=openssh-server [squid]=squid-openssl [tinyproxy]=tinyproxy [unshare]=util-linux)
+tools=(g++ strip objdump)
+case ${1:?what for} in
+  build) ;;
+  demo) tools+=(curl ip nft squid) ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare) ;;
+  *) echo "prepare.sh: build, test or demo" >&2; exit 2 ;;
+esac
+
+missing=()
+for tool in "${tools[@]}"; do
+  PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || missing+=("${package_of[$tool]}")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installing ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    # policy-rc.d: the servers are wanted as programs, not as running services.
+    if [ ! -e /usr/sbin/policy-rc.d ]; then
+      printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+      chmod 755 /usr/sbin/policy-rc.d
+      trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+    fi
+    apt-get -qq update
+    apt-get -qq install --no-install-recommends "${missing[@]}" >/dev/null
+  elif [ "$1" = build ]; then
+    echo "missing; install as root: apt-get install ${missing[*]}" >&2
+    exit 1
+  else
+    # Tests that need them are skipped, the demo does without and says so; what cannot be done without fails by itself.
+    echo "missing; for the whole of it install as root: apt-get install ${missing[*]}" >&2
+  fi
+fi
+
+if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+  echo "npm ci"
+  npm ci --no-fund --no-audit --loglevel=error
+  touch node_modules/.package-lock.json
+fi
