@@ -1,0 +1,66 @@
+import { Writable } from "node:stream";
+import { describe, expect, test } from "vitest";
+import { PlatformError } from "../core/errors/platform-error.ts";
+import { memoryIo } from "./memory-io.ts";
+import { writeError, writeResult } from "./output.ts";
+
+const result = { data: { name: "a", list: [1] }, text: "for people", notes: ["a note"] };
+
+test.for([
+  ["text", "for people\n"],
+  ["json", '{\n  "name": "a",\n  "list": [\n    1\n  ]\n}\n'],
+  ["yaml", "name: a\nlist:\n  - 1\n"],
+] as const)("a result as %s goes to standard output, notes to standard error", async ([format, expected]) => {
+  const io = memoryIo();
+  await writeResult(io, result, format);
+  expect(io.out()).toBe(expected);
+  expect(io.err()).toBe("a note\n");
+});
+
+test("many results are one line of JSON each, and one YAML document each", async () => {
+  const [json, yaml] = [memoryIo(), memoryIo()];
+  await writeResult(json, { data: [{ a: 1 }, { a: 2 }], text: "", many: true }, "json");
+  await writeResult(yaml, { data: [{ a: 1 }, { a: 2 }], text: "", many: true }, "yaml");
+  expect(json.out()).toBe('{"a":1}\n{"a":2}\n');
+  expect(yaml.out()).toBe("a: 1\n---\na: 2\n");
+});
+
+test("a reader that went away ends the output without an error", async () => {
+  const stdout = new Writable({ write: (_chunk, _encoding, done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })) });
+  await expect(writeResult({ ...memoryIo(), stdout }, result)).resolves.toBeUndefined();
+});
+
+describe("an error", () => {
+  test("is a sentence and what to do, with the exit status of its code", () => {
+    const io = memoryIo();
+    expect(writeError(io, new PlatformError("denied", "no role allows it", { hint: "ask your admin" }))).toBe(4);
+    expect(io.err()).toBe("ERROR: no role allows it\nask your admin\n");
+    expect(io.out()).toBe("");
+  });
+
+  test("of a peer cannot paint the terminal", () => {
+    const io = memoryIo();
+    writeError(io, new PlatformError("denied", "a\u001b]0;title\u0007b"));
+    expect(io.err()).toBe("ERROR: a\\x1b]0;title\\x07b\n");
+  });
+
+  test("that is a bug says so, and where only when asked", () => {
+    const [plain, debug] = [memoryIo(), memoryIo({ PLATFORM_DEBUG: "1" })];
+    expect(writeError(plain, new TypeError("x is not a function"))).toBe(1);
+    writeError(debug, new TypeError("x is not a function"));
+    expect(plain.err()).not.toContain("output.test.ts");
+    expect(debug.err()).toContain("output.test.ts");
+  });
+
+  test.for([
+    [{}, true, "\u001b[1;31mERROR:\u001b[0m"],
+    [{ NO_COLOR: "1" }, true, "ERROR:"],
+    [{ TERM: "dumb" }, true, "ERROR:"],
+    [{}, false, "ERROR:"],
+  ] as const)("has colour only on a terminal that wants it: %o, terminal %s", ([env, isTTY, start]) => {
+    const io = memoryIo(env);
+    Object.assign(io.stderr, { isTTY });
+    writeError(io, new PlatformError("denied", "no"));
+    expect(io.err().startsWith(`${start} no`)).toBe(true);
+  });
+});

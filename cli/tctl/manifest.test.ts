@@ -1,0 +1,89 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { readManifest } from "./manifest.ts";
+
+const role = `kind: role
+version: v7
+metadata:
+  name: ops
+spec:
+  allow:
+    logins: [root]
+    node_labels: {env: prod}
+`;
+const user = "kind: user\nversion: v2\nmetadata: {name: bob}\nspec: {roles: [ops]}\nstatus: {state: active}\n";
+
+test("several documents are read, each with its place; read-only parts are let go of", () => {
+  const read = readManifest(`${role}---\n${user}`, "f.yaml");
+  expect(read.map(({ kind, name, place }) => [kind, name, place])).toEqual([
+    ["role", "ops", "f.yaml, line 1"],
+    ["user", "bob", "f.yaml, line 10"],
+  ]);
+  expect(read[1]?.document).toEqual({ kind: "user", version: "v2", metadata: { name: "bob" }, spec: { roles: ["ops"] } });
+});
+
+test("JSON is YAML too", () => {
+  expect(readManifest(JSON.stringify({ kind: "user", version: "v2", metadata: { name: "b" }, spec: { roles: ["r"] } }), "f")[0]?.name).toBe("b");
+});
+
+test("all problems of all documents are told at once, with their lines", () => {
+  const bad = `kind: role
+version: v6
+metadata:
+  name: a b
+spec:
+  allow:
+    login: [root]
+---
+kind: widget
+---
+kind: user
+version: v2
+metadata: {name: bob}
+spec:
+  roles: []
+`;
+  let message = "";
+  try {
+    readManifest(bad, "f.yaml");
+  } catch (thrown) {
+    message = (thrown as PlatformError).message;
+  }
+  expect(message).toMatch(/^f\.yaml has 5 problems; nothing was sent:\n/);
+  expect(message).toContain("line 2: version: ");
+  expect(message).toContain("line 4: metadata.name: a name has");
+  expect(message).toContain("line 7: spec.allow.login: ");
+  expect(message).toContain("line 9: no kind that is known here");
+  expect(message).toContain("line 15: spec.roles: ");
+});
+
+test.for([
+  ["", /holds no resource/],
+  ["# only a comment\n", /holds no resource/],
+  ["kind: role\nkind: role\n", /line 2: Map keys must be unique/],
+  ["a: [1, 2\n", /line \d: /],
+  ["just text", /no kind/],
+  ["- kind: role", /no kind/],
+] as const)("%j is refused", ([text, says]) => {
+  expect(() => readManifest(text, "f.yaml")).toThrow(says);
+});
+
+test("hostile text only ever throws PlatformError", () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.string().map((text) => `kind: role\n${text}`),
+        fc.json(),
+      ),
+      (text) => {
+        try {
+          readManifest(text, "f");
+        } catch (thrown) {
+          expect(thrown).toBeInstanceOf(PlatformError);
+        }
+      },
+    ),
+  );
+});

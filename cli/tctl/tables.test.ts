@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { matchesWords, nodesTable as reachableTable } from "../tsh/ls.ts";
+import { auditTable, timeOption } from "./audit.ts";
+import { nodesTable } from "./nodes.ts";
+import { configSnippet, tokensTable } from "./tokens.ts";
+import { usersTable } from "./users.ts";
+
+const id = "0b8a1e0e-8a35-4b06-9a9c-0a4f6a1f2a77";
+const node = {
+  kind: "node",
+  version: "v2",
+  metadata: { name: id, labels: { env: "prod" } },
+  spec: { hostname: "web-1", services: ["ssh"], version: "1.0.0" },
+  status: { connected: true },
+} as const;
+
+test("tables look as documented", () => {
+  expect(reachableTable([{ ...node, spec: { ...node.spec, services: ["ssh"] } }], false)).toBe(
+    "Node Name Address  Labels\n--------- -------- --------\nweb-1     ⟵ Tunnel env=prod",
+  );
+  expect(nodesTable([{ ...node, spec: { ...node.spec, services: ["ssh"] } }]).split("\n")[2]).toBe(`web-1 ${id} connected env=prod 1.0.0`);
+  expect(
+    usersTable([
+      {
+        kind: "user",
+        version: "v2",
+        metadata: { name: "bob" },
+        spec: { roles: ["access"], traits: { logins: ["root"] } },
+        status: { state: "invited" },
+      },
+    ]),
+  ).toBe("User Roles  Logins State\n---- ------ ------ -------\nbob  access root   invited");
+  const token = {
+    kind: "token",
+    version: "v2",
+    metadata: { name: "t", expires: "2030-01-01T01:00:00Z" },
+    spec: { roles: ["node" as const], join_method: "token" },
+  } as const;
+  const tokens = [{ ...token, spec: { ...token.spec, roles: ["node" as const] } }];
+  expect(tokensTable(tokens, new Date("2030-01-01T00:00:00Z")).split("\n")[2]).toBe("t     node any number 2030-01-01T01:00:00Z (in 1h0m0s)");
+  expect(tokensTable(tokens, new Date("2031-01-01T00:00:00Z"))).toContain("(expired)");
+});
+
+test("audit events show what differs, and refusals as such", () => {
+  const event = {
+    time: "T",
+    event: "user.login",
+    code: "T1000W",
+    uid: "x",
+    cluster_name: "c",
+    user: "bob",
+    success: false,
+    error: "bad code",
+    "addr.remote": "1.2.3.4:5",
+  };
+  expect(auditTable([event]).split("\n")[2]).toBe('T    user.login bob  REFUSED error="bad code" addr.remote=1.2.3.4:5');
+});
+
+test("search words must all be found, in any case", () => {
+  const one = { ...node, spec: { ...node.spec, services: ["ssh"] } };
+  expect(["web", "env=prod", "WEB-1", id].every((word) => matchesWords(one, [word]))).toBe(true);
+  expect(matchesWords(one, ["web", "staging"])).toBe(false);
+});
+
+test.for([
+  ["2h", "2030-01-01T10:00:00.000Z"],
+  ["2029-12-31", "2029-12-31T00:00:00.000Z"],
+  ["2029-12-31T10:00:00+02:00", "2029-12-31T08:00:00.000Z"],
+] as const)("the time %s", ([text, expected]) => {
+  expect(timeOption(text, "--from", new Date("2030-01-01T12:00:00Z"))).toBe(expected);
+});
+
+test("the snippet of a join token is a whole configuration", () => {
+  expect(configSnippet({ secret: "abc", caPins: ["sha256:1"], proxyAddress: "p:443", roles: ["node"] })).toContain(
+    "  auth_token: abc\n  ca_pin: sha256:1\n  proxy_server: p:443\n",
+  );
+  expect(configSnippet({ secret: "1e5", caPins: ["a", "b"], proxyAddress: "p:443", roles: ["node"] })).toContain(
+    '  auth_token: "1e5"\n  ca_pin:\n    - a\n    - b\n',
+  );
+});
