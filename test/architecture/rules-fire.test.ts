@@ -1,0 +1,139 @@
+import { describe, expect, test } from "vitest";
+import { steps } from "../../scripts/check/steps.ts";
+import { badExports, badNames, environmentReaders, impurities, missingPurePlaces } from "./conventions.ts";
+import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
+import { plant } from "./planted.ts";
+import { readSources, type SourceFile } from "./source-tree.ts";
+
+/** A check that cannot fail is a defect: here each one is seen to fail on a violation planted for it. */
+
+describe("a tool of make check refuses", () => {
+  const program = 'export function start(value: string): string {\n  return value;\n}\n\nstart(await Promise.resolve("a"));\n';
+  const long = `${Array.from({ length: 401 }, (_, line) => `start(${line});`).join("\n")}\nfunction start(_: number): void {}\n`;
+  const longFunction = `export function start(): number {\n  let sum = 0;\n${"  sum += 1;\n".repeat(60)}  return sum;\n}\n\nstart();\n`;
+  const planted: [what: string, step: keyof typeof steps, text: string, said: RegExp][] = [
+    ["a wrong type", "types", 'const count: number = "one";\nexport { count };\n', /TS2322/],
+    ["an index that may be missing", "types", "const list: string[] = [];\nconst one: string = list[0];\nexport { one };\n", /TS2322/],
+    ["an enum", "types", "export enum Kind {\n  One,\n}\n", /TS1294/],
+    ["an untidy format", "format", "export const  one = 1\n", /format/],
+    ["any", "format", "export const one: any = 1;\n", /noExplicitAny/],
+    ["a barrel", "format", 'export * from "node:fs";\n', /noBarrelFile|noReExportAll/],
+    ["an import without node:", "format", 'import { join } from "path";\n\njoin("a");\n', /useNodejsImportProtocol/],
+    ["a floating promise", "lint", program.replace("start(await", "void 0;\nPromise.resolve(1);\nstart(await"), /no-floating-promises/],
+    ["a promise as a condition", "lint", "if (Promise.resolve(true)) start();\nfunction start(): void {}\n", /no-misused-promises/],
+    [
+      "a switch that forgets a case",
+      "lint",
+      'export function start(kind: "a" | "b"): number {\n  switch (kind) {\n    case "a":\n      return 1;\n  }\n  return 2;\n}\nstart("a");\n',
+      /switch-exhaustiveness/,
+    ],
+    ["fork()", "lint", 'import { fork } from "node:child_process";\nfork("x");\n', /no-restricted-imports/],
+    ["cluster", "lint", 'import cluster from "node:cluster";\ncluster.setupPrimary();\n', /no-restricted-imports/],
+    ["a file of more than 400 lines", "lint", long, /max-lines/],
+    ["a function of more than 60 lines", "lint", longFunction, /max-lines-per-function/],
+    ["five parameters", "lint", "export function start(a: 1, b: 1, c: 1, d: 1, e: 1): number {\n  return a + b + c + d + e;\n}\n", /max-params/],
+    ["printing past the printer", "lint", "console.log(1);\n", /no-console/],
+    ["a default export", "lint", "export default 1;\n", /no-default-export/],
+    ["throwing what is no error", "lint", 'throw "no";\n', /only-throw-error/],
+  ];
+  test.concurrent.for(planted)("%s", { timeout: 60_000 }, async ([, step, text, said]) => {
+    using tree = plant({ "main.ts": text });
+    const { status, stdout, stderr } = await tree.run(steps[step]);
+    expect(stdout + stderr).toMatch(said);
+    expect(status).not.toBe(0);
+  });
+
+  test("an import cycle", { timeout: 60_000 }, async () => {
+    using tree = plant({
+      "main.ts": 'import { b } from "./core/b.ts";\n\nexport const a = 1;\nb();\n',
+      "core/b.ts": 'import { a } from "../main.ts";\n\nexport function b(): number {\n  return a;\n}\n',
+    });
+    const { status, stdout } = await tree.run(steps.lint);
+    expect(stdout).toMatch(/no-cycle/);
+    expect(status).not.toBe(0);
+  });
+
+  test("a file, an export and a dependency that nobody uses", { timeout: 60_000 }, async () => {
+    using tree = plant({
+      "main.ts": 'import { used } from "./core/used.ts";\n\nused();\n',
+      "core/used.ts": "export function used(): void {}\n\nexport function unused(): void {}\n",
+      "core/forgotten.ts": "export const forgotten = 1;\n",
+    });
+    const { status, stdout } = await tree.run(steps.unused);
+    expect(stdout).toMatch(/core\/forgotten\.ts/);
+    expect(stdout).toMatch(/unused\s+function/);
+    expect(stdout).toMatch(/Unused dependencies[^\n]*\n(.*\n)*ssh2/);
+    expect(status).not.toBe(0);
+  });
+
+  test("generated code that was changed by hand, and takes what is right", { timeout: 60_000 }, async () => {
+    using tree = plant({}, ["core/api", "scripts/check"]);
+    expect((await tree.run(steps.generated)).status).toBe(0);
+    using edited = plant({ "core/api/generated/platform/auth/v1/auth_pb.ts": "export {};\n" }, ["core/api/proto", "scripts/check"]);
+    const { status, stderr } = await edited.run(steps.generated);
+    expect(stderr).toMatch(/npm run generate/);
+    expect(status).not.toBe(0);
+  });
+
+  test("a unit test that fails", { timeout: 60_000 }, async () => {
+    using tree = plant({ "core/one.test.ts": 'import { expect, test } from "vitest";\n\ntest("fails", () => {\n  expect(1).toBe(2);\n});\n' });
+    const { status, stdout, stderr } = await tree.run(steps.tests);
+    expect(stdout + stderr).toMatch(/1 failed/);
+    expect(status).not.toBe(0);
+  });
+
+  test("nothing of this in a sound tree", { timeout: 60_000 }, async () => {
+    using tree = plant({});
+    for (const step of [steps.types, steps.format, steps.lint]) {
+      const { status, stdout, stderr } = await tree.run(step);
+      expect(`${step.name}: ${status} ${status === 0 ? "" : stdout + stderr}`).toBe(`${step.name}: 0 `);
+    }
+  });
+});
+
+describe("the architecture test sees", () => {
+  const tree = (files: Readonly<Record<string, string>>): readonly SourceFile[] => {
+    using planted = plant(files);
+    return readSources(planted.root);
+  };
+  const cases: [what: string, files: Record<string, string>, find: (files: readonly SourceFile[]) => string[], found: RegExp][] = [
+    [
+      "core that imports a program",
+      { "core/log/a.ts": 'import "../../agent/b.ts";' },
+      layerViolations,
+      /core\/log\/a\.ts must not import agent\/b\.ts/,
+    ],
+    ["a lower row that imports a higher one", { "core/identity/a.ts": 'import("../access/b.ts");' }, layerViolations, /must not import core\/access/],
+    [
+      "a program that imports another",
+      { "cli/a.ts": 'import type { B } from "../control/b.ts";' },
+      layerViolations,
+      /cli\/a\.ts must not import control/,
+    ],
+    ["a service that imports another", { "agent/db/a.ts": 'import "../ssh/b.ts";' }, layerViolations, /agent\/db\/a\.ts must not import/],
+    ["a program that imports a test", { "agent/a.ts": 'import "../test/world/b.ts";' }, layerViolations, /must not import test/],
+    ["a folder without a layer", { "extra/a.ts": "" }, layerViolations, /extra\/a\.ts is in no layer/],
+    [
+      "an import of what is not there",
+      { "core/log/a.ts": 'import "./b.ts";' },
+      (files) => missingImports(files, () => false),
+      /b\.ts, which is not there/,
+    ],
+    ["a circle", { "cli/a.ts": 'import "./b.ts";', "cli/b.ts": 'import "./a.ts";' }, cycles, /cli\/a\.ts -> cli\/b\.ts -> cli\/a\.ts/],
+    ["a folder of core with one user", { "core/log/a.ts": "", "cli/a.ts": 'import "../core/log/a.ts";' }, lonelyFolders, /core\/log/],
+    ["input in a pure file", { "core/access/a.ts": 'import "node:fs";' }, impurities, /pure and imports node:fs/],
+    ["a socket in a pure file", { "core/transport/alpn.ts": 'import { connect } from "node:net";' }, impurities, /imports node:net/],
+    ["the clock in a pure file", { "core/access/a.ts": "export const now = Date.now();" }, impurities, /uses Date\.now/],
+    ["chance in a pure file", { "core/identity/a.ts": "export const id = randomUUID();" }, impurities, /uses randomUUID/],
+    ["a pure place that is gone", {}, missingPurePlaces, /core\/access/],
+    ["a name that says nothing", { "core/log/utils.ts": "" }, badNames, /utils\.ts/],
+    ["a folder that says nothing", { "cli/helpers/a.ts": "" }, badNames, /helpers/],
+    ["a name in camel case", { "cli/fooBar.ts": "" }, badNames, /fooBar/],
+    ["a re-export", { "cli/a.ts": 'export { b } from "./b.ts";' }, badExports, /re-exports/],
+    ["a default export", { "cli/a.ts": "export default 1;" }, badExports, /default export/],
+    ["a reader of the environment", { "agent/a.ts": "export const home = process.env.HOME;" }, environmentReaders, /process\.env/],
+  ];
+  test.for(cases)("%s", ([, files, find, found]) => {
+    expect(find(tree(files)).join("\n")).toMatch(found);
+  });
+});
