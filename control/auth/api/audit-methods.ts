@@ -53,6 +53,7 @@ function checkOrigin(event: AuditEvent, host: HostIdentity): void {
 function time(text: string, what: string): Date | undefined {
   if (text === "") return undefined;
   const parsed = new Date(text);
-  if (Number.isNaN(parsed.getTime())) throw new PlatformError("invalid", `${what}: ${JSON.stringify(text.slice(0, 64))} is not a time like 2026-01-31T12:00:00Z`);
+  if (Number.isNaN(parsed.getTime()))
+    throw new PlatformError("invalid", `${what}: ${JSON.stringify(text.slice(0, 64))} is not a time like 2026-01-31T12:00:00Z`);
   return parsed;
 }

@@ -1,7 +1,7 @@
-import { X509Certificate } from "node:crypto";
+import type { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { fromX509Subject, type HostIdentity, type Identity, type UserIdentity } from "../../../core/identity/identity.ts";
 import type { X509Subject } from "../../../core/identity/identity.ts";
+import { fromX509Subject, type HostIdentity, type Identity, type UserIdentity } from "../../../core/identity/identity.ts";
 import type { Authorities, Authority } from "../authority/open-authorities.ts";
 
 /** Who calls, and from which address. */

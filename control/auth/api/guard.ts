@@ -50,7 +50,8 @@ async function permitted(api: Api, method: MethodName, handler: HandlerContext):
 
 function refusal({ context, callerOf }: Api, method: MethodName, handler: HandlerContext, thrown: unknown): Error {
   const error = toPlatformError(thrown);
-  if (error.code === "internal") context.log.error("a call failed", { method, error: thrown, stack: thrown instanceof Error ? thrown.stack : undefined });
+  if (error.code === "internal")
+    context.log.error("a call failed", { method, error: thrown, stack: thrown instanceof Error ? thrown.stack : undefined });
   if (thrown instanceof PlatformError && (error.code === "denied" || error.code === "unauthenticated") && !audited.has(method)) {
     const caller = callerOrUndefined(callerOf, handler);
     if (caller !== undefined && caller.kind !== "anonymous") {

@@ -47,10 +47,13 @@ export async function requirePermission(context: AuthContext, caller: Caller, me
   }
   const { identity } = caller;
   if (context.now() >= identity.validBefore) {
-    throw new PlatformError("unauthenticated", `the certificate expired at ${identity.validBefore.toISOString()}`, { hint: "log in again with: tsh login" });
+    throw new PlatformError("unauthenticated", `the certificate expired at ${identity.validBefore.toISOString()}`, {
+      hint: "log in again with: tsh login",
+    });
   }
   if (identity.kind === "host") {
-    if (!permission.hosts.includes(identity.role)) throw new PlatformError("denied", `access denied: a host of role ${identity.role} may not call ${method}`);
+    if (!permission.hosts.includes(identity.role))
+      throw new PlatformError("denied", `access denied: a host of role ${identity.role} may not call ${method}`);
     await requireHost(context.storage, identity.role, identity.id);
     return;
   }

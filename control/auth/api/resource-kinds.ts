@@ -19,7 +19,10 @@ export interface ResourceKind {
   delete(context: AuthContext, name: string, actor: Actor): Promise<void>;
 }
 
-function checked<T extends Document>(schema: z.ZodType<T>, put: (context: AuthContext, document: T, how: PutMode & { actor: Actor }) => Promise<T>): ResourceKind["put"] {
+function checked<T extends Document>(
+  schema: z.ZodType<T>,
+  put: (context: AuthContext, document: T, how: PutMode & { actor: Actor }) => Promise<T>,
+): ResourceKind["put"] {
   return async (context, document, how) => await put(context, checkDocument(schema, document), how);
 }
 
@@ -42,7 +45,9 @@ const kinds: ReadonlyMap<string, ResourceKind> = new Map([
 export function resourceKind(kind: string): ResourceKind {
   const found = kinds.get(kind);
   if (found === undefined) {
-    throw new PlatformError("invalid", `no such kind of resource: ${JSON.stringify(kind.slice(0, 64))}`, { hint: `kinds are ${[...kinds.keys()].join(", ")}` });
+    throw new PlatformError("invalid", `no such kind of resource: ${JSON.stringify(kind.slice(0, 64))}`, {
+      hint: `kinds are ${[...kinds.keys()].join(", ")}`,
+    });
   }
   return found;
 }

@@ -1,8 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { z } from "zod";
-import type { AuthService, ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { authorize } from "../../../core/access/authorize.ts";
+import type { AuthService, ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import type { Actor } from "../auth-context.ts";

@@ -86,7 +86,7 @@ function select(database: DatabaseSync, query: AuditQuery): AuditPage {
   const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
   const rows = database.prepare(`SELECT seq, json FROM events ${where} ORDER BY seq LIMIT ?`).all(...values, query.limit);
   const last = rows.length === query.limit ? rows.at(-1) : undefined;
-  return { lines: rows.map((row) => String(row["json"])), cursor: last === undefined ? "" : String(last["seq"]) };
+  return { lines: rows.map((row) => String(row.json)), cursor: last === undefined ? "" : String(last.seq) };
 }
 
 function parseCursor(text: string): number {

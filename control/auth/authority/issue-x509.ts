@@ -12,7 +12,7 @@ import {
   KeyUsagesExtension,
   SubjectAlternativeNameExtension,
   SubjectKeyIdentifierExtension,
-  X509Certificate,
+  type X509Certificate,
   X509CertificateGenerator,
 } from "@peculiar/x509";
 import type { Identity } from "../../../core/identity/identity.ts";

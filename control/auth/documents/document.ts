@@ -56,7 +56,8 @@ export async function named<T>(what: string, work: Promise<T>): Promise<T> {
   } catch (thrown) {
     if (!(thrown instanceof PlatformError)) throw thrown;
     const options = { cause: thrown };
-    if (thrown.code === "already_exists") throw new PlatformError("already_exists", `${what} exists already`, { ...options, hint: "overwrite it with -f" });
+    if (thrown.code === "already_exists")
+      throw new PlatformError("already_exists", `${what} exists already`, { ...options, hint: "overwrite it with -f" });
     if (thrown.code === "not_found") throw new PlatformError("not_found", `${what} does not exist`, options);
     if (thrown.code === "conflict") {
       throw new PlatformError("conflict", `${what} was changed meanwhile`, { ...options, hint: "read it again and repeat the change" });

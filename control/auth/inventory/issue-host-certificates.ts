@@ -12,7 +12,10 @@ export interface HostCertificateAsk {
 }
 
 /** Certificates of a host for two weeks from now. */
-export async function issueHostCertificates(context: Pick<AuthContext, "authorities" | "clusterName" | "now">, ask: HostCertificateAsk): Promise<IssuedCertificates> {
+export async function issueHostCertificates(
+  context: Pick<AuthContext, "authorities" | "clusterName" | "now">,
+  ask: HostCertificateAsk,
+): Promise<IssuedCertificates> {
   const now = context.now();
   const validBefore = new Date(Math.floor((now.getTime() + hostValidityMs) / 1000) * 1000);
   const identity = { kind: "host", id: ask.hostId, role: ask.role, names: ask.names, cluster: context.clusterName, validBefore } as const;

@@ -1,5 +1,5 @@
-import type { Role } from "../../../core/resources/role.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Role } from "../../../core/resources/role.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { toPut } from "../documents/document.ts";
 

@@ -89,7 +89,8 @@ async function usable(context: AuthContext, { ask, role, seen }: { ask: JoinAsk;
 
 function joinRole(text: string): JoinRole {
   const role = joinRoles.find((one) => one === text);
-  if (role === undefined) throw new PlatformError("invalid", `nobody joins as ${JSON.stringify(text.slice(0, 64))}`, { hint: "hosts join as node or proxy" });
+  if (role === undefined)
+    throw new PlatformError("invalid", `nobody joins as ${JSON.stringify(text.slice(0, 64))}`, { hint: "hosts join as node or proxy" });
   return role;
 }
 

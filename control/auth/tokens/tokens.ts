@@ -38,7 +38,9 @@ export interface TokenAsk {
 /** A new join token. Its secret is in the answer and nowhere else. */
 export async function createToken(context: AuthContext, ask: TokenAsk): Promise<{ secret: string; token: Token }> {
   if (ask.secret !== "" && (ask.secret.length < minSecret || ask.secret.length > maxSecret)) {
-    throw new PlatformError("invalid", `a join token's secret needs ${minSecret} to ${maxSecret} characters`, { hint: "leave it out to have one made" });
+    throw new PlatformError("invalid", `a join token's secret needs ${minSecret} to ${maxSecret} characters`, {
+      hint: "leave it out to have one made",
+    });
   }
   if (ask.ttlSeconds > maxTtlSeconds) throw new PlatformError("invalid", "a join token is valid for ten years at most");
   const secret = ask.secret === "" ? randomBytes(32).toString("hex") : ask.secret;
@@ -95,7 +97,9 @@ export async function putToken(context: AuthContext, token: Token, how: PutMode 
   const { name } = token.metadata;
   const stored = await readToken(context.storage, name);
   if (stored === undefined) {
-    throw new PlatformError("not_found", `token ${name} does not exist; a document holds no secret to make it from`, { hint: "use: tctl tokens add" });
+    throw new PlatformError("not_found", `token ${name} does not exist; a document holds no secret to make it from`, {
+      hint: "use: tctl tokens add",
+    });
   }
   if (!how.overwrite && !how.mustExist) throw new PlatformError("already_exists", `token ${name} exists already`, { hint: "overwrite it with -f" });
   const revision = token.metadata.revision ?? stored.entry.revision;

@@ -24,7 +24,10 @@ const inviteSchema = z.strictObject({
 type Invite = z.infer<typeof inviteSchema>;
 
 /** A one-time link for a user. Whatever the user logged in with before stops working at once, and so do earlier invites. */
-export async function createInvite(context: AuthContext, ask: { user: string; ttlSeconds: number; actor: Actor }): Promise<{ token: string; expires: Date }> {
+export async function createInvite(
+  context: AuthContext,
+  ask: { user: string; ttlSeconds: number; actor: Actor },
+): Promise<{ token: string; expires: Date }> {
   const { user, actor } = ask;
   const ttl = ask.ttlSeconds === 0 ? defaultTtlSeconds : ask.ttlSeconds;
   if (ttl > maxTtlSeconds) throw new PlatformError("invalid", `an invite of ${ttl} s; 48 hours are the most`);
@@ -60,7 +63,9 @@ export async function acceptInvite(context: AuthContext, ask: { token: string; p
     checkPassword(ask.password);
     const step = acceptedStep({ secret, code: ask.code, now: context.now(), lastStep: undefined });
     if (step === undefined) {
-      throw new PlatformError("invalid", "the one-time code is wrong", { hint: "check the clock of the device that shows the code, and use the newest code" });
+      throw new PlatformError("invalid", "the one-time code is wrong", {
+        hint: "check the clock of the device that shows the code, and use the newest code",
+      });
     }
     const password = await context.hasher.make(ask.password);
     const before = await readCredential(context.storage, user);

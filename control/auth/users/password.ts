@@ -36,7 +36,12 @@ const hashLength = 32;
 
 export function createPasswordHasher(cost: HashCost = defaultHashCost): PasswordHasher {
   const turn = createGate();
-  const decoy: PasswordHash = { algorithm: "argon2id", ...cost, salt: randomBytes(16).toString("base64"), hash: randomBytes(hashLength).toString("base64") };
+  const decoy: PasswordHash = {
+    algorithm: "argon2id",
+    ...cost,
+    salt: randomBytes(16).toString("base64"),
+    hash: randomBytes(hashLength).toString("base64"),
+  };
   const matches = async (password: string, stored: PasswordHash | undefined): Promise<boolean> => {
     const against = stored ?? decoy;
     const found = await turn(() => derive(password, Buffer.from(against.salt, "base64"), against));
@@ -68,7 +73,8 @@ function createGate(): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   return async (work) => {
     if (running >= maxRunning) {
-      if (waiting.length >= maxWaiting) throw new PlatformError("limit", "too many people log in at this moment", { hint: "try again in a few seconds" });
+      if (waiting.length >= maxWaiting)
+        throw new PlatformError("limit", "too many people log in at this moment", { hint: "try again in a few seconds" });
       await new Promise<void>((resolve) => waiting.push(resolve));
     } else running += 1;
     try {

@@ -1,0 +1,25 @@
+import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import type { AuthContext } from "../auth-context.ts";
+import type { RateLimit } from "../login/rate-limit.ts";
+import { auditMethods } from "./audit-methods.ts";
+import type { Caller } from "./caller.ts";
+import { clusterMethods } from "./cluster-methods.ts";
+import { hostMethods } from "./host-methods.ts";
+import { resourceMethods } from "./resource-methods.ts";
+import { userMethods } from "./user-methods.ts";
+
+/** Longest request taken, bytes. */
+export const maxRequest = 1_000_000;
+
+/** The whole API, for callers that `callerOf` names. */
+export function authRoutes(deps: {
+  context: AuthContext;
+  rateLimit: RateLimit;
+  callerOf: (handler: HandlerContext) => Caller;
+}): (router: ConnectRouter) => void {
+  const methods = { ...clusterMethods(deps), ...hostMethods(deps), ...userMethods(deps), ...resourceMethods(deps), ...auditMethods(deps) };
+  return (router) => {
+    router.service(AuthService, methods);
+  };
+}

@@ -1,0 +1,155 @@
+import { constants } from "node:crypto";
+import { createServer as createHttp2Server, type Http2Session, type ServerHttp2Session } from "node:http2";
+import type { Duplex } from "node:stream";
+import { createSecureContext, type SecureContext, TLSSocket } from "node:tls";
+import { createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { AuthContext } from "../auth-context.ts";
+import type { RateLimit } from "../login/rate-limit.ts";
+import { authRoutes, maxRequest } from "./auth-routes.ts";
+import type { Caller } from "./caller.ts";
+import { keepSession } from "./keep-session.ts";
+import { peerOf } from "./peer.ts";
+
+/** TLS handshake, ms. */
+const handshakeMs = 10_000;
+const maxConnections = 10_000;
+/** What open calls get to finish at the end, ms. */
+const drainMs = 3_000;
+
+export interface AuthServerDeps {
+  readonly context: AuthContext;
+  readonly rateLimit: RateLimit;
+  /** Leaf and authority, PEM, and the key: asked for at every connection, so that a renewed one is used at once. */
+  readonly identity: () => { readonly certificate: string; readonly privateKey: string };
+  /** Aborted when the service stops: ends streams. */
+  readonly shutdown: AbortSignal;
+}
+
+export interface AuthServer {
+  /** Takes a byte stream on which a client will speak TLS. */
+  accept(stream: Duplex, remoteAddress: string): void;
+  /** Refuses new connections, lets open calls finish, then cuts. */
+  close(): Promise<void>;
+}
+
+type Peer = Caller | PlatformError;
+
+/** gRPC over HTTP/2 over TLS 1.3 on any byte stream. A client certificate is asked for, checked here, and not required. */
+export function createAuthServer(deps: AuthServerDeps): AuthServer {
+  const { context } = deps;
+  const open = new Set<Duplex>();
+  const sessions = new Map<Http2Session, Peer>();
+  const http2 = http2Server(deps, sessions);
+  const contexts = secureContexts(deps.identity);
+  let arriving: Peer | undefined;
+  let closing = false;
+  http2.on("session", (session: ServerHttp2Session) => {
+    if (arriving === undefined) return session.destroy();
+    sessions.set(session, arriving);
+    session.once("close", () => sessions.delete(session));
+    keepSession(session);
+  });
+  const accept = (stream: Duplex, remoteAddress: string): void => {
+    stream.on("error", () => {});
+    if (closing || open.size >= maxConnections) {
+      stream.destroy();
+      return;
+    }
+    open.add(stream);
+    stream.once("close", () => open.delete(stream));
+    handshake(stream, contexts(), (tls) => {
+      arriving = peerOf(tls, { context, rateLimit: deps.rateLimit, remoteAddress });
+      // Makes the session, and tells it by "session", before it returns.
+      http2.emit("connection", tls);
+      arriving = undefined;
+    });
+  };
+  const close = async (): Promise<void> => {
+    closing = true;
+    const ended = [...sessions.keys()].map((session) => new Promise<void>((resolve) => session.once("close", resolve)));
+    for (const session of sessions.keys()) session.close();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, drainMs);
+    });
+    await Promise.race([Promise.all(ended), late]);
+    clearTimeout(timer);
+    for (const session of sessions.keys()) session.destroy();
+    for (const stream of open) stream.destroy();
+  };
+  return { accept, close };
+}
+
+const peerKey = createContextKey<Peer | undefined>(undefined);
+
+function http2Server(deps: AuthServerDeps, sessions: ReadonlyMap<Http2Session, Peer>): ReturnType<typeof createHttp2Server> {
+  const callerOf = (handler: HandlerContext): Caller => {
+    const peer = handler.values.get(peerKey) ?? new PlatformError("unauthenticated", "the connection is closed");
+    if (peer instanceof PlatformError) throw peer;
+    return peer;
+  };
+  const handle = connectNodeAdapter({
+    routes: authRoutes({ context: deps.context, rateLimit: deps.rateLimit, callerOf }),
+    contextValues: (request) => {
+      const session = "stream" in request ? request.stream.session : undefined;
+      return createContextValues().set(peerKey, session === undefined ? undefined : sessions.get(session));
+    },
+    readMaxBytes: maxRequest,
+    shutdownSignal: deps.shutdown,
+    connect: false,
+    grpcWeb: false,
+  });
+  const server = createHttp2Server({
+    settings: { maxConcurrentStreams: 1_000, maxHeaderListSize: 16_384, enablePush: false },
+    maxHeaderListPairs: 64,
+    maxSessionInvalidFrames: 100,
+    maxSessionMemory: 16,
+  });
+  server.on("request", handle);
+  server.on("sessionError", (error) => deps.context.log.debug("an API connection broke", { error: errorText(error) }));
+  server.on("error", (error) => deps.context.log.warn("API server", { error: errorText(error) }));
+  return server;
+}
+
+/** One context for as long as the identity stays the same. */
+function secureContexts(identity: AuthServerDeps["identity"]): () => SecureContext {
+  let made: { certificate: string; context: SecureContext } | undefined;
+  return () => {
+    const { certificate, privateKey } = identity();
+    if (made?.certificate !== certificate) {
+      // No tickets: every connection shows its certificate anew.
+      const context = createSecureContext({ cert: certificate, key: privateKey, minVersion: "TLSv1.3", secureOptions: constants.SSL_OP_NO_TICKET });
+      made = { certificate, context };
+    }
+    return made.context;
+  };
+}
+
+function handshake(stream: Duplex, secureContext: SecureContext, done: (tls: TLSSocket) => void): void {
+  // The types name net.Socket; any Duplex will do (Node wraps it).
+  const tls = new TLSSocket(stream as ConstructorParameters<typeof TLSSocket>[0], {
+    isServer: true,
+    secureContext,
+    requestCert: true,
+    rejectUnauthorized: false,
+    ALPNProtocols: ["h2"],
+  });
+  const stop = (): void => {
+    clearTimeout(timer);
+    tls.destroy();
+    stream.destroy();
+  };
+  const timer = setTimeout(stop, handshakeMs);
+  tls.on("error", stop);
+  tls.once("close", stop);
+  tls.once("secure", () => {
+    clearTimeout(timer);
+    // Node's own TLS server clears this flag, without which an HTTP/2 session waits for ever; a bare TLSSocket keeps it
+    // (Node 24.21, lib/internal/tls/wrap.js). The tests of open-auth fail if that changes.
+    Object.assign(tls, { secureConnecting: false });
+    if (tls.alpnProtocol === "h2") done(tls);
+    else stop();
+  });
+}

@@ -1,0 +1,32 @@
+import type { ServerHttp2Session } from "node:http2";
+
+/** Silence after which a connection is looked at, and the time for a PING's answer, ms. */
+const idleMs = 60_000;
+const pingMs = 15_000;
+
+/** Ends idle connections and those whose peer is gone. A watch may be silent for long: its peer answers pings. */
+export function keepSession(session: ServerHttp2Session): void {
+  let streams = 0;
+  session.on("error", () => {});
+  session.on("stream", (stream) => {
+    streams += 1;
+    stream.once("close", () => {
+      streams -= 1;
+    });
+  });
+  session.setTimeout(idleMs, () => {
+    if (streams === 0) {
+      session.close();
+      return;
+    }
+    const timer = setTimeout(() => session.destroy(), pingMs);
+    const sent = session.ping((error) => {
+      clearTimeout(timer);
+      if (error !== null) session.destroy();
+    });
+    if (!sent) {
+      clearTimeout(timer);
+      session.destroy();
+    }
+  });
+}

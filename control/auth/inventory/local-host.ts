@@ -1,0 +1,31 @@
+import { generateKeyPairSync } from "node:crypto";
+import type { HostCredentials } from "../../../core/api/host-credentials.ts";
+import type { HostRole } from "../../../core/resources/token.ts";
+import { generateSshKey, toOpensshPrivate } from "../../../core/ssh/keys.ts";
+import type { AuthContext } from "../auth-context.ts";
+import { issueHostCertificates } from "./issue-host-certificates.ts";
+
+/** New keys and certificates for a program in this process, which needs no token: the auth service itself, or its proxy. */
+export async function issueLocalHost(
+  context: Pick<AuthContext, "authorities" | "clusterName" | "now">,
+  ask: { hostId: string; role: HostRole; names: readonly string[] },
+): Promise<HostCredentials> {
+  const ssh = generateSshKey();
+  const tls = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const tlsPublicKey = tls.publicKey.export({ type: "spki", format: "pem" }).toString();
+  const issued = await issueHostCertificates(context, { ...ask, sshPublicKey: ssh.publicLine, tlsPublicKey });
+  const { user, host } = context.authorities;
+  return {
+    hostId: ask.hostId,
+    role: ask.role,
+    cluster: context.clusterName,
+    sshPrivateKey: toOpensshPrivate(ssh.privateKey),
+    sshCertificate: issued.sshCertificate,
+    tlsPrivateKey: tls.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    tlsCertificate: issued.tlsCertificate,
+    hostCaPem: [host.pem],
+    userCaPem: [user.pem],
+    hostCaSsh: [host.sshPublicLine],
+    userCaSsh: [user.sshPublicLine],
+  };
+}

@@ -1,0 +1,163 @@
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import type { AuthClient } from "../../core/api/auth-client.ts";
+import type { HostCredentials } from "../../core/api/host-credentials.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { Node } from "../../core/resources/node.ts";
+import type { HostPort } from "../../core/transport/host-port.ts";
+import { version } from "../../core/versions/version.ts";
+import type { AuthConfig } from "../config.ts";
+import { openSqlite } from "../storage/sqlite.ts";
+import type { Storage } from "../storage/storage.ts";
+import { writeAdminFile } from "./admin-file.ts";
+import { createAuthServer } from "./api/auth-server.ts";
+import type { Caller } from "./api/caller.ts";
+import { listenTcp, type TcpListener } from "./api/listen-tcp.ts";
+import { localClient } from "./api/local-client.ts";
+import { createAuditLog } from "./audit/audit-log.ts";
+import { type AuditStore, openAuditStore } from "./audit/audit-store.ts";
+import type { AuthContext } from "./auth-context.ts";
+import { openAuthorities } from "./authority/open-authorities.ts";
+import { hostWrite, removedKey } from "./inventory/host-records.ts";
+import { LiveNodes } from "./inventory/live-nodes.ts";
+import { issueLocalHost } from "./inventory/local-host.ts";
+import { anonymousLimit, createRateLimit, type RateLimitOptions } from "./login/rate-limit.ts";
+import { createTurns } from "./login/turns.ts";
+import { type Cluster, openCluster } from "./open-cluster.ts";
+import { createPresets } from "./roles/presets.ts";
+import { createPasswordHasher, type HashCost } from "./users/password.ts";
+
+export interface AuthDeps {
+  readonly log: Log;
+  readonly now?: () => Date;
+  /** For tests: the default is what production needs. */
+  readonly hashCost?: HashCost;
+  readonly anonymousLimit?: RateLimitOptions;
+}
+
+export interface Auth {
+  readonly clusterName: string;
+  /** `sha256:…` of the host authority. */
+  readonly caPin: string;
+  /** PEM of the host authority. */
+  readonly hostCaPem: string;
+  /** Opens the TCP listener (port 0: any) and writes `admin.json` with its address. */
+  listen(address: HostPort): Promise<HostPort>;
+  /** Takes a byte stream on which a client at `remoteAddress` will speak TLS. */
+  inject(stream: Duplex, remoteAddress: string): void;
+  /** A client within this process, with the rights of this role. */
+  localClient(role: "proxy" | "auth"): AuthClient;
+  /** A fresh identity for the proxy in this process: `names` go into its certificates. Ask again before it expires. */
+  issueProxy(names: readonly string[]): Promise<HostCredentials>;
+  close(): Promise<void>;
+}
+
+/** How often the service looks whether its own certificate needs renewal, ms, and how old one gets, ms. */
+const renewCheckMs = 3_600_000;
+const renewAfterMs = 7 * 24 * 3_600_000;
+
+/** Opens storage and audit log, makes authorities and presets at first start. Throws PlatformError; opens no port. */
+export async function openAuth(config: AuthConfig, deps: AuthDeps): Promise<Auth> {
+  const now = deps.now ?? (() => new Date());
+  const folder = join(config.dataDir, "auth");
+  const storage = openSqlite({ path: join(folder, "state.sqlite"), now });
+  let auditStore: AuditStore | undefined;
+  try {
+    auditStore = openAuditStore(join(folder, "audit.sqlite"));
+    const { context, cluster } = await openContext(config, { ...deps, now }, { storage, auditStore });
+    return await createAuth(context, { config, deps, cluster, adminFile: join(folder, "admin.json") });
+  } catch (thrown) {
+    auditStore?.close();
+    await storage.close();
+    throw thrown;
+  }
+}
+
+async function openContext(
+  config: AuthConfig,
+  deps: AuthDeps & { now: () => Date },
+  stores: { storage: Storage; auditStore: AuditStore },
+): Promise<{ context: AuthContext; cluster: Cluster }> {
+  const { log, now } = deps;
+  const { clusterName, listenerMode, defaultSessionTtlSeconds } = config;
+  const cluster = await openCluster(stores.storage, clusterName);
+  const authorities = await openAuthorities(stores.storage, { cluster: clusterName, now: now() });
+  await createPresets(stores.storage);
+  await keepProxyRecord(stores.storage, cluster.proxyId, config.nodename);
+  const audit = createAuditLog(stores.auditStore, { clusterName, now, log });
+  const hasher = createPasswordHasher(deps.hashCost);
+  const own = { clusterName, listenerMode, defaultSessionTtlSeconds, authorities, audit, hasher, log, now };
+  return { context: { ...own, ...stores, live: new LiveNodes(), turns: createTurns() }, cluster };
+}
+
+interface Parts {
+  readonly config: AuthConfig;
+  readonly deps: AuthDeps;
+  readonly cluster: Cluster;
+  readonly adminFile: string;
+}
+
+async function createAuth(context: AuthContext, { config, deps, cluster, adminFile }: Parts): Promise<Auth> {
+  const { clusterName, storage, now } = context;
+  const stop = new AbortController();
+  const rateLimit = createRateLimit(deps.anonymousLimit ?? anonymousLimit);
+  const names = [...new Set([config.nodename, ...config.names, "localhost", "127.0.0.1", "::1"])];
+  const issueOwn = (): Promise<HostCredentials> => issueLocalHost(context, { hostId: cluster.authId, role: "auth", names });
+  let own = { credentials: await issueOwn(), issued: now().getTime() };
+  const chain = (): { certificate: string; privateKey: string } => ({
+    certificate: own.credentials.tlsCertificate + own.credentials.hostCaPem.join(""),
+    privateKey: own.credentials.tlsPrivateKey,
+  });
+  const server = createAuthServer({ context, rateLimit, identity: chain, shutdown: stop.signal });
+  const listeners: TcpListener[] = [];
+  const writeAdmin = (): void => {
+    if (listeners[0] !== undefined) writeAdminFile(adminFile, own.credentials, listeners[0].address);
+  };
+  const renew = async (): Promise<void> => {
+    if (now().getTime() - own.issued < renewAfterMs) return;
+    own = { credentials: await issueOwn(), issued: now().getTime() };
+    writeAdmin();
+  };
+  const timer = setInterval(() => {
+    renew().catch((error: unknown) => context.log.error("the auth service's own certificate was not renewed", { error }));
+  }, renewCheckMs).unref();
+  return {
+    clusterName,
+    caPin: context.authorities.host.pin,
+    hostCaPem: context.authorities.host.pem,
+    listen: async (address) => {
+      const listener = await listenTcp(address, (socket, remoteAddress) => server.accept(socket, remoteAddress), context.log);
+      listeners.push(listener);
+      writeAdmin();
+      return listener.address;
+    },
+    inject: (stream, remoteAddress) => server.accept(stream, remoteAddress),
+    localClient: (role) => {
+      const caller = (): Caller => localCaller(role, cluster, now());
+      return localClient({ context, rateLimit, caller, shutdown: stop.signal });
+    },
+    issueProxy: async (proxyNames) => {
+      return await issueLocalHost(context, { hostId: cluster.proxyId, role: "proxy", names: [...new Set([config.nodename, ...proxyNames])] });
+    },
+    close: async () => {
+      clearInterval(timer);
+      stop.abort();
+      await Promise.all(listeners.map((listener) => listener.close()));
+      await server.close();
+      context.auditStore.close();
+      await storage.close();
+    },
+  };
+}
+
+function localCaller(role: "proxy" | "auth", { name, authId, proxyId }: Cluster, now: Date): Caller {
+  const validBefore = new Date(now.getTime() + 60_000);
+  const id = role === "auth" ? authId : proxyId;
+  return { kind: "host", identity: { kind: "host", id, role, cluster: name, names: [], validBefore }, address: "" };
+}
+
+/** The proxy in this process needs no token, and is there again after each start. */
+async function keepProxyRecord(storage: Storage, id: string, hostname: string): Promise<void> {
+  const proxy: Node = { kind: "node", version: "v2", metadata: { name: id }, spec: { hostname, services: [], version } };
+  await storage.batch([hostWrite("proxy", proxy), { key: removedKey(id) }]);
+}

@@ -1,0 +1,30 @@
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Storage } from "../storage/storage.ts";
+
+const clusterSchema = z.strictObject({ name: z.string(), auth_id: z.uuid(), proxy_id: z.uuid() });
+
+export interface Cluster {
+  readonly name: string;
+  /** Id of the auth service, and of a proxy in its process. */
+  readonly authId: string;
+  readonly proxyId: string;
+}
+
+/** The cluster's name and ids: written at first start, never changed. Throws `invalid` for another name. */
+export async function openCluster(storage: Storage, name: string): Promise<Cluster> {
+  const key = "/cluster/facts";
+  try {
+    await storage.put({ key, value: JSON.stringify({ name, auth_id: randomUUID(), proxy_id: randomUUID() }), expect: "absent" });
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError) || thrown.code !== "already_exists") throw thrown;
+  }
+  const stored = clusterSchema.parse(JSON.parse((await storage.get(key))?.value ?? "null"));
+  if (stored.name !== name) {
+    throw new PlatformError("invalid", `this data_dir belongs to cluster ${stored.name}; the configuration names it ${name}`, {
+      hint: `set auth_service.cluster_name to ${stored.name}: every certificate holds the name, so that it cannot change`,
+    });
+  }
+  return { name, authId: stored.auth_id, proxyId: stored.proxy_id };
+}

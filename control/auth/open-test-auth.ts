@@ -1,0 +1,132 @@
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { duplexPair } from "node:stream";
+import { Secret, TOTP } from "otpauth";
+import { type AuthClient, type AuthConnection, openAuthClient } from "../../core/api/auth-client.ts";
+import { createLog } from "../../core/log/log.ts";
+import { generateSshKey } from "../../core/ssh/keys.ts";
+import { type Auth, type AuthDeps, openAuth } from "./open-auth.ts";
+
+/** For the tests of this folder: an auth service on a temporary folder, with a clock that only the test moves. */
+export interface TestAuth extends AsyncDisposable {
+  auth: Auth;
+  readonly admin: AuthClient;
+  readonly dataDir: string;
+  readonly logLines: string[];
+  /** Moves the clock, ms. */
+  forward(ms: number): void;
+  now(): Date;
+  /** Over TLS, as a stranger or with a certificate. */
+  connect(credentials?: { certificate: string; privateKey: string }, address?: string): AuthClient;
+  /** Closes and opens again on the same folder. */
+  restart(): Promise<void>;
+  events(...names: string[]): Promise<Record<string, unknown>[]>;
+}
+
+export interface TestKeys {
+  readonly sshPublicKey: string;
+  readonly tlsPublicKey: string;
+  readonly privateKey: string;
+}
+
+export async function openTestAuth(deps: Partial<AuthDeps> = {}): Promise<TestAuth> {
+  const dataDir = mkdtempSync(join(tmpdir(), "platform-auth-"));
+  // TLS clients go by the real clock, so that the test begins there; whole seconds, as certificates have them.
+  let time = Math.floor(Date.now() / 1000) * 1000;
+  const logLines: string[] = [];
+  const log = createLog({ level: "debug", format: "json", write: (line) => logLines.push(line) });
+  const now = (): Date => new Date(time);
+  const config = { dataDir, nodename: "auth1", clusterName: "test", listen: { host: "127.0.0.1", port: 0 }, names: [] };
+  const open = (): Promise<Auth> =>
+    openAuth(
+      { ...config, listenerMode: "multiplex", defaultSessionTtlSeconds: 43_200 },
+      { log, now, hashCost: { memory: 64, passes: 1, parallelism: 1 }, anonymousLimit: { perMinute: 1000, burst: 1000 }, ...deps },
+    );
+  const connections: AuthConnection[] = [];
+  const test: TestAuth = {
+    auth: await open(),
+    get admin() {
+      return test.auth.localClient("auth");
+    },
+    dataDir,
+    logLines,
+    forward: (ms) => {
+      time += ms;
+    },
+    now,
+    connect: (credentials, address = "203.0.113.7") => {
+      const dial = async () => {
+        const [near, far] = duplexPair();
+        test.auth.inject(far, address);
+        return near;
+      };
+      const connection = openAuthClient({ open: dial, ca: [test.auth.hostCaPem], ...(credentials && { credentials }) });
+      connections.push(connection);
+      return connection.client;
+    },
+    restart: async () => {
+      await test.auth.close();
+      test.auth = await open();
+    },
+    events: async (...names) => {
+      const { eventsJson } = await test.admin.listEvents({ events: names });
+      return eventsJson.map((line) => JSON.parse(line) as Record<string, unknown>);
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const connection of connections) connection.close();
+      await test.auth.close();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+  return test;
+}
+
+export function testKeys(): TestKeys {
+  const tls = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return {
+    sshPublicKey: generateSshKey().publicLine,
+    tlsPublicKey: tls.publicKey.export({ type: "spki", format: "pem" }).toString(),
+    privateKey: tls.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  };
+}
+
+/** The code that an authenticator shows at `time`. */
+export function codeOf(otpauthUri: string, time: Date): string {
+  const secret = new URL(otpauthUri).searchParams.get("secret") ?? "";
+  return new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: time.getTime() });
+}
+
+export interface TestUser {
+  readonly name: string;
+  readonly password: string;
+  readonly otpauthUri: string;
+  readonly inviteToken: string;
+}
+
+/** A user who has accepted the invite; the clock moves a step, so that the next code is a fresh one. */
+export async function addUser(test: TestAuth, name: string, spec: { roles: string[]; logins?: string[] }): Promise<TestUser> {
+  const { roles, logins = ["root"] } = spec;
+  const user = { kind: "user", version: "v2", metadata: { name }, spec: { roles, traits: { logins } } };
+  await test.admin.putResource({ json: JSON.stringify(user) });
+  const { token } = await test.admin.createInvite({ user: name });
+  const { otpauthUri } = await test.connect().getInvite({ token });
+  const password = `correct horse ${name}`;
+  await test.connect().acceptInvite({ token, password, code: codeOf(otpauthUri, test.now()) });
+  test.forward(60_000);
+  return { name, password, otpauthUri, inviteToken: token };
+}
+
+/** Logs in and gives a client with the user's certificate. */
+export async function loggedIn(test: TestAuth, user: TestUser): Promise<AuthClient> {
+  const keys = testKeys();
+  const code = codeOf(user.otpauthUri, test.now());
+  const answer = await test.connect().login({ user: user.name, password: user.password, code, ...request(keys) });
+  test.forward(60_000);
+  return test.connect({ certificate: answer.tlsCertificate, privateKey: keys.privateKey });
+}
+
+export function request({ sshPublicKey, tlsPublicKey }: TestKeys): { sshPublicKey: string; tlsPublicKey: string } {
+  return { sshPublicKey, tlsPublicKey };
+}
