@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { constants } from "node:os";
 import type { ServerChannel } from "ssh2";
 import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { clipCommand } from "../../core/resources/audit-event.ts";
@@ -100,9 +101,13 @@ async function settled(work: Promise<unknown>, limitMs: number | undefined): Pro
   clearTimeout(timer);
 }
 
+/** Signals that ssh2 can name; any other one is told as a shell would, as 128 and its number. */
+const namedSignals = /^SIG(ABRT|ALRM|FPE|HUP|ILL|INT|KILL|PIPE|QUIT|SEGV|TERM|USR1|USR2)$/;
+
 function tellExit(stream: ServerChannel, { code, signal }: ProgramExit): void {
   if (signal === null) stream.exit(code ?? faultStatus);
-  else stream.exit(signal.replace(/^SIG/, ""), false, "");
+  else if (namedSignals.test(signal)) stream.exit(signal.slice(3), false, "");
+  else stream.exit(128 + constants.signals[signal]);
 }
 
 function sessionFacts(channel: SessionChannel) {

@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { silentLog } from "../../core/log/log.ts";
+import { type AccessAnswer, openAccessSource } from "./access-source.ts";
+
+const role = (name: string, extra: object = {}): string => JSON.stringify({ kind: "role", version: "v7", metadata: { name }, spec: {}, ...extra });
+const answer = (revision: string, rolesJson: string[] = [role("access")]): AccessAnswer => ({
+  revision,
+  rolesJson,
+  userCaSsh: ["u"],
+  hostCaSsh: ["h"],
+});
+
+function source(answers: readonly (AccessAnswer | Error)[]) {
+  let count = 0;
+  const fetch = async (): Promise<AccessAnswer> => {
+    const next = answers[Math.min(count, answers.length - 1)];
+    count += 1;
+    if (next === undefined || next instanceof Error) throw next ?? new Error("no answer");
+    return next;
+  };
+  return { access: openAccessSource({ fetch, log: silentLog }), fetched: () => count };
+}
+
+test("one revision is fetched once, whoever asks and however many at a time", async () => {
+  const { access, fetched } = source([answer("1")]);
+  const all = await Promise.all([access.at("1"), access.at("1"), access.at("")]);
+  expect(all.map(({ revision }) => revision)).toEqual(["1", "1", "1"]);
+  await access.at("1");
+  expect(fetched()).toBe(1);
+});
+
+test("another revision is fetched before anything is decided", async () => {
+  const { access, fetched } = source([answer("1"), answer("2")]);
+  await access.at("1");
+  expect((await access.at("2")).revision).toBe("2");
+  expect(fetched()).toBe(2);
+});
+
+test("an announced revision makes the next question fetch", async () => {
+  const { access } = source([answer("1"), answer("2")]);
+  await access.at("");
+  access.announce("2");
+  expect((await access.at("")).revision).toBe("2");
+});
+
+test("a fetch that fails denies, even when an older answer is at hand", async () => {
+  const { access } = source([answer("1"), new PlatformError("unavailable", "no tunnel")]);
+  await access.at("1");
+  await expect(access.at("2")).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("access denied") });
+});
+
+test("a role that cannot be read is known by its name", async () => {
+  const { access } = source([answer("1", [role("access"), role("newer", { spec: { allow: { moon_phase: "full" } } })])]);
+  expect(await access.at("1")).toMatchObject({ roles: [{ metadata: { name: "access" } }], unreadable: ["newer"] });
+});
+
+test("an answer that is no role at all denies", async () => {
+  const { access } = source([answer("1", ["{}"])]);
+  await expect(access.at("1")).rejects.toMatchObject({ code: "unavailable" });
+});

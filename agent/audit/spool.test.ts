@@ -1,0 +1,97 @@
+import { appendFile, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { silentLog } from "../../core/log/log.ts";
+import { openSpool, type Spool } from "./spool.ts";
+import { uploadNext } from "./upload.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "platform-spool-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const open = (maxBytes?: number): Promise<Spool> => openSpool({ folder, clusterName: "example", log: silentLog, ...(maxBytes && { maxBytes }) });
+const refusal = (error: string) => ({ event: "auth", error }) as const;
+const errors = (events: readonly string[]): string[] => events.map((line) => (JSON.parse(line) as { error: string }).error);
+
+async function uploadAll(spool: Spool): Promise<string[]> {
+  const sent: string[] = [];
+  const send = async (events: readonly string[]): Promise<void> => void sent.push(...events);
+  while (await uploadNext({ spool, send, log: silentLog }));
+  return sent;
+}
+
+test("events are sent in order, once, and then forgotten", async () => {
+  const spool = await open();
+  await Promise.all(Array.from({ length: 600 }, (_, index) => spool.record(refusal(String(index)))));
+  expect(errors(await uploadAll(spool))).toEqual(Array.from({ length: 600 }, (_, index) => String(index)));
+  expect(await uploadAll(spool)).toEqual([]);
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("recording goes on while batches are taken", async () => {
+  const spool = await open();
+  const recorded = Promise.all(Array.from({ length: 200 }, (_, index) => spool.record(refusal(String(index)))));
+  const sent = [...(await uploadAll(spool))];
+  await recorded;
+  sent.push(...(await uploadAll(spool)));
+  expect(errors(sent)).toEqual(Array.from({ length: 200 }, (_, index) => String(index)));
+});
+
+test("after a crash everything is sent again but the torn last line", async () => {
+  const before = await open();
+  await before.record(refusal("one"));
+  await before.record(refusal("two"));
+  const [name] = await readdir(folder);
+  await appendFile(join(folder, name as string), '{"event":"auth","err');
+  const after = await open();
+  await after.record(refusal("three"));
+  expect(errors(await uploadAll(after))).toEqual(["one", "two", "three"]);
+});
+
+test("an event keeps its uid when it is sent again", async () => {
+  const spool = await open();
+  await spool.record(refusal("one"));
+  const first = await spool.next();
+  expect((await (await open()).next())?.events).toEqual(first?.events);
+});
+
+test("a full spool refuses, says so, and takes events again once it is emptied", async () => {
+  const spool = await open(600);
+  await spool.record(refusal("a"));
+  await spool.record(refusal("b"));
+  await expect(spool.record(refusal("x".repeat(400)))).rejects.toMatchObject({ code: "limit" });
+  await uploadAll(spool);
+  await spool.record(refusal("c"));
+  expect(errors(await uploadAll(spool))).toEqual(["c"]);
+});
+
+test("a file that is no segment is left alone", async () => {
+  await writeFile(join(folder, "notes.txt"), "mine");
+  expect(await uploadAll(await open())).toEqual([]);
+  expect(await readdir(folder)).toEqual(["notes.txt"]);
+});
+
+test("a batch that could not be sent stays", async () => {
+  const spool = await open();
+  await spool.record(refusal("one"));
+  const send = () => Promise.reject(new PlatformError("unavailable", "no tunnel"));
+  await expect(uploadNext({ spool, send, log: silentLog })).rejects.toMatchObject({ code: "unavailable" });
+  expect(errors(await uploadAll(spool))).toEqual(["one"]);
+});
+
+test("one event that is refused for good does not hold up the others", async () => {
+  const spool = await open();
+  await Promise.all(["one", "bad", "two"].map((text) => spool.record(refusal(text))));
+  const sent: string[] = [];
+  const send = async (events: readonly string[]): Promise<void> => {
+    if (events.some((event) => event.includes('"bad"'))) throw new PlatformError("invalid", "not understood");
+    sent.push(...events);
+  };
+  expect(await uploadNext({ spool, send, log: silentLog })).toBe(true);
+  expect(errors(sent)).toEqual(["one", "two"]);
+  expect(await readdir(folder)).toEqual([]);
+});

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { type FindAnswer, tunnelAddress } from "./discover.ts";
+
+const proxy = { host: "proxy.example.com", port: 3080 };
+const find = (tls: boolean, ssh?: FindAnswer["proxy"]["ssh"]): FindAnswer => ({ proxy: { tls_routing_enabled: tls, ...(ssh && { ssh }) } });
+
+test.for([
+  ["TLS routing: the web address", find(true), undefined, { address: proxy, tls: true }],
+  [
+    "the public tunnel address",
+    find(false, { ssh_tunnel_public_addr: "t.example.com:4024" }),
+    undefined,
+    { address: { host: "t.example.com", port: 4024 }, tls: false },
+  ],
+  [
+    "the proxy's host and the listener's port",
+    find(false, { tunnel_listen_addr: "0.0.0.0:3124" }),
+    undefined,
+    { address: { host: proxy.host, port: 3124 }, tls: false },
+  ],
+  ["the default port", find(false), undefined, { address: { host: proxy.host, port: 3024 }, tls: false }],
+  ["the environment wins", find(false, { ssh_tunnel_public_addr: "t:1" }), "[::1]:5", { address: { host: "::1", port: 5 }, tls: false }],
+  ["the environment without a port, TLS routing", find(true), "other", { address: { host: "other", port: 3080 }, tls: true }],
+] as const)("%s", ([, answer, override, expected]) => {
+  expect(tunnelAddress(answer, proxy, override)).toEqual(expected);
+});

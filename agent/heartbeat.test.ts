@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { firstHeartbeat, type HeartbeatAct, type HeartbeatState, heartbeat, lookMs } from "./heartbeat.ts";
+
+interface Step {
+  /** Passed on both clocks since the step before, ms. */
+  readonly after: number;
+  /** Passed on the wall clock alone. */
+  readonly jump?: number;
+  readonly heard?: boolean;
+}
+
+function play(steps: readonly Step[]): HeartbeatAct[] {
+  let [wall, steady] = [1_000_000, 500];
+  let state: HeartbeatState = firstHeartbeat({ wall, steady });
+  return steps.map(({ after, jump = 0, heard = false }) => {
+    steady += after;
+    wall += after + jump;
+    const next = heartbeat(state, { wall, steady, heard: heard ? steady : state.heard });
+    state = next.state;
+    return next.act;
+  });
+}
+
+const look: Step = { after: lookMs };
+const answered: Step = { after: lookMs, heard: true };
+
+test("a ping goes out every 15 s", () => {
+  expect(play([look, look, answered, look, look, answered])).toEqual(["nothing", "nothing", "ping", "nothing", "nothing", "ping"]);
+});
+
+test("a peer that says nothing for 45 s is dead", () => {
+  const acts = play(Array.from({ length: 9 }, () => look));
+  expect(acts.slice(0, 8)).not.toContain("dead");
+  expect(acts[8]).toBe("dead");
+});
+
+test.for([
+  ["forward", 3_600_000],
+  ["back", -60_000],
+])("a clock that jumps %s asks the peer at once, which must answer within 10 s", ([, jump]) => {
+  expect(play([answered, { after: lookMs, jump: jump as number }, look, look])).toEqual(["nothing", "ping", "nothing", "dead"]);
+  expect(play([answered, { after: lookMs, jump: jump as number }, answered, look, look])).toEqual(["nothing", "ping", "nothing", "nothing", "ping"]);
+});
+
+test("a process that stood still does not take its own silence for the peer's", () => {
+  expect(play([answered, { after: 300_000 }, look, look])).toEqual(["nothing", "ping", "nothing", "dead"]);
+  expect(play([answered, { after: 300_000 }, answered])).toEqual(["nothing", "ping", "nothing"]);
+});
