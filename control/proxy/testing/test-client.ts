@@ -1,0 +1,33 @@
+import { once } from "node:events";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { alpn, roleServerName } from "../../../core/transport/alpn.ts";
+import { readFrame } from "../../../core/transport/read-frame.ts";
+import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamReply } from "../../../core/transport/stream-request.ts";
+import type { TestCluster } from "./test-cluster.ts";
+import type { UserKeys } from "./user-keys.ts";
+
+/** What `tsh` does: a stream to `target`, and the first answer on it. */
+export async function askForStream(
+  cluster: TestCluster,
+  keys: Pick<UserKeys, "tlsCertificate" | "tlsPrivateKey"> | undefined,
+  ask: { target: string; login?: string },
+): Promise<{ tls: TLSSocket; reply: StreamReply }> {
+  const tls = await connectStream(cluster, keys);
+  const { target, login = "root" } = ask;
+  tls.write(encodeStreamRequest({ kind: "ssh", target, login, clientAddress: "", sessionId: "", accessRevision: "" }));
+  const reply = decodeStreamReply(await readFrame(tls, { maxLength: maxStreamMessage, timeoutMs: 10_000, what: "reply" }));
+  return { tls, reply };
+}
+
+export async function connectStream(cluster: TestCluster, keys: Pick<UserKeys, "tlsCertificate" | "tlsPrivateKey"> | undefined): Promise<TLSSocket> {
+  const tls = connectTls({
+    socket: await cluster.open(),
+    ALPNProtocols: [alpn.stream],
+    servername: roleServerName("proxy"),
+    ca: [...cluster.hostCaPem],
+    ...(keys && { cert: keys.tlsCertificate, key: keys.tlsPrivateKey }),
+  });
+  tls.on("error", () => {});
+  await once(tls, "secureConnect");
+  return tls;
+}

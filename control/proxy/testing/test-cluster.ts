@@ -1,0 +1,130 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { type AuthClient, openAuthClient } from "../../../core/api/auth-client.ts";
+import { createLog, type Log } from "../../../core/log/log.ts";
+import { oneTimeCode } from "../../../test/world/one-time-code.ts";
+import { type Auth, openAuth } from "../../auth/open-auth.ts";
+import type { AuthConfig, ProxyConfig } from "../../config.ts";
+import { RenewingCredentials } from "../identity/renewing-credentials.ts";
+import { openProxy, type ProxyService } from "../open-proxy.ts";
+import { generateUserKeys, type UserKeys } from "./user-keys.ts";
+
+/** A real auth service and a real proxy in this process, on ports of their own. */
+export interface TestCluster extends AsyncDisposable {
+  readonly auth: Auth;
+  readonly proxy: ProxyService;
+  readonly admin: AuthClient;
+  /** All log lines so far. */
+  readonly lines: string[];
+  readonly folder: string;
+  readonly hostCaPem: readonly string[];
+  readonly hostCaSsh: readonly string[];
+  /** A TCP connection to the web port. */
+  open(): Promise<Duplex>;
+  /** A user with the role `access` and a role of its own name if `role` is given, logged in. */
+  login(name: string, options?: { roles?: readonly string[]; logins?: readonly string[] }): Promise<UserKeys>;
+  putRole(name: string, spec: object): Promise<void>;
+  events(event: string): Promise<readonly Record<string, unknown>[]>;
+}
+
+export interface TestClusterOptions {
+  readonly proxy?: Partial<ProxyConfig>;
+  readonly mode?: "multiplex" | "separate";
+  readonly now?: () => Date;
+  readonly clock?: () => number;
+}
+
+export const clusterName = "main";
+const localhost = { host: "127.0.0.1", port: 0 };
+
+export async function startTestCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
+  const folder = await mkdtemp(join(tmpdir(), "platform-proxy-"));
+  const lines: string[] = [];
+  const log = createLog({ level: "debug", format: "text", write: (line) => void lines.push(line) });
+  const stop = new AbortController();
+  const auth = await openAuth(authConfig(folder, options), { log, ...quick, ...(options.now && { now: options.now }) });
+  const proxy = await startProxy({ auth, folder, log, options, signal: stop.signal });
+  const admin = auth.localClient("auth");
+  const { hostCaPem, hostCaSsh } = await admin.getCluster({});
+  const open = (): Promise<Duplex> => openSocket(proxy.addresses.web.port);
+  return {
+    auth,
+    proxy,
+    admin,
+    lines,
+    folder,
+    hostCaPem,
+    hostCaSsh,
+    open,
+    login: (name, { roles = ["access"], logins = ["root"] } = {}) => loginUser({ admin, open, hostCaPem }, { name, roles, logins }),
+    putRole: async (name, spec) => {
+      await admin.putResource({ json: JSON.stringify({ kind: "role", version: "v7", metadata: { name }, spec }), overwrite: true, mustExist: false });
+    },
+    events: async (event) => {
+      const { eventsJson } = await admin.listEvents({ events: [event], limit: 1000 });
+      return eventsJson.map((json) => JSON.parse(json) as Record<string, unknown>);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await proxy.close();
+      stop.abort();
+      await auth.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const quick = { hashCost: { memory: 64, passes: 1, parallelism: 1 }, anonymousLimit: { perMinute: 100_000, burst: 100_000 } };
+
+function authConfig(dataDir: string, { mode = "multiplex" }: TestClusterOptions): AuthConfig {
+  return { dataDir, nodename: "box", clusterName, listen: localhost, names: [], listenerMode: mode, defaultSessionTtlSeconds: 3600 };
+}
+
+interface Starting {
+  readonly auth: Auth;
+  readonly folder: string;
+  readonly log: Log;
+  readonly options: TestClusterOptions;
+  readonly signal: AbortSignal;
+}
+
+async function startProxy({ auth, folder, log, options, signal }: Starting): Promise<ProxyService> {
+  const own = options.mode === "separate" ? { sshListen: localhost, tunnelListen: localhost } : {};
+  const config: ProxyConfig = { dataDir: folder, nodename: "box", webListen: localhost, keypairs: [], caPins: [], ...own, ...options.proxy };
+  const issue = () => auth.issueProxy(["localhost", "127.0.0.1"]);
+  const now = options.now ?? (() => new Date());
+  const credentials = new RenewingCredentials({ first: await issue(), renew: issue, log, now });
+  const relayAuth = (stream: Duplex, remoteAddress: string): void => auth.inject(stream, remoteAddress);
+  const deps = { log, auth: auth.localClient("proxy"), credentials, relayAuth, listenerMode: options.mode ?? "multiplex", now } as const;
+  return await openProxy(config, { ...deps, ...(options.clock && { clock: options.clock }) }, signal);
+}
+
+export function openSocket(port: number): Promise<Duplex> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: "127.0.0.1", port, noDelay: true }, () => resolve(socket.off("error", reject)));
+    socket.once("error", reject);
+  });
+}
+
+type Reach = Pick<TestCluster, "admin" | "open" | "hostCaPem">;
+
+async function loginUser(
+  { admin, open, hostCaPem }: Reach,
+  user: { name: string; roles: readonly string[]; logins: readonly string[] },
+): Promise<UserKeys> {
+  const spec = { roles: user.roles, traits: { logins: user.logins } };
+  await admin.putResource({ json: JSON.stringify({ kind: "user", version: "v2", metadata: { name: user.name }, spec }) });
+  const { token } = await admin.createInvite({ user: user.name });
+  const { otpauthUri } = await admin.getInvite({ token });
+  const password = "correct horse battery";
+  const step = Math.floor(Date.now() / 30_000);
+  await admin.acceptInvite({ token, password, code: oneTimeCode(otpauthUri, step) });
+  using anonymous = openAuthClient({ open, ca: hostCaPem });
+  const keys = generateUserKeys();
+  const public_ = { sshPublicKey: keys.sshPublicKey, tlsPublicKey: keys.tlsPublicKey };
+  const code = oneTimeCode(otpauthUri, step + 1);
+  const answer = await anonymous.client.login({ user: user.name, password, code, ...public_ });
+  return { ...keys, sshCertificate: answer.sshCertificate, tlsCertificate: answer.tlsCertificate };
+}
