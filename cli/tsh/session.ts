@@ -16,12 +16,13 @@ export interface SessionAsk {
 
 /** Runs a command or a shell on an open connection, wired to our own streams. Its exit status, 128 + n for signal n. */
 export async function runSession(client: Client, ask: SessionAsk, io: CliIo): Promise<number> {
-  const channel = await openChannel(client, ask, io);
+  const opened = await openChannel(client, ask, io);
+  const { channel } = opened;
   const leave = ask.pty ? enterRawMode(io.stdin) : () => {};
   const onResize = (): void => void channel.setWindow(io.stdout.rows ?? 24, io.stdout.columns ?? 80, 0, 0);
   if (ask.pty) io.stdout.on("resize", onResize);
   try {
-    return await copyUntilExit(channel, ask, io);
+    return await copyUntilExit(opened, ask, io);
   } finally {
     io.stdout.off("resize", onResize);
     leave();
@@ -43,7 +44,14 @@ export function exitStatus(code: number | null | undefined, signal: string | und
   return number === undefined ? 255 : 128 + number;
 }
 
-function openChannel(client: Client, { command, pty, host }: SessionAsk, io: CliIo): Promise<ClientChannel> {
+interface Opened {
+  readonly channel: ClientChannel;
+  /** Status of the remote command, once it was told. */
+  readonly ended: () => number | undefined;
+  readonly closed: Promise<void>;
+}
+
+function openChannel(client: Client, { command, pty, host }: SessionAsk, io: CliIo): Promise<Opened> {
   const terminal: PseudoTtyOptions = { term: io.env.TERM ?? "xterm", rows: io.stdout.rows ?? 24, cols: io.stdout.columns ?? 80, width: 0, height: 0 };
   const env = sentEnv(io.env);
   return new Promise((resolve, reject) => {
@@ -51,7 +59,7 @@ function openChannel(client: Client, { command, pty, host }: SessionAsk, io: Cli
     client.once("close", lost);
     const opened = (cause: Error | undefined, channel: ClientChannel): void => {
       client.off("close", lost);
-      if (cause === undefined) resolve(channel);
+      if (cause === undefined) resolve(watched(channel));
       else reject(new PlatformError("denied", `${host} refused the session: ${cause.message}`, { cause }));
     };
     if (command === undefined) client.shell(pty ? terminal : false, { env }, opened);
@@ -59,9 +67,18 @@ function openChannel(client: Client, { command, pty, host }: SessionAsk, io: Cli
   });
 }
 
-function copyUntilExit(channel: ClientChannel, ask: SessionAsk, io: CliIo): Promise<number> {
+/** Listens in the same turn in which the channel opened: the status of a quick command follows in the same packet. */
+function watched(channel: ClientChannel): Opened {
+  let status: number | undefined;
+  channel.on("exit", (code: number | null, signal?: string) => {
+    status = exitStatus(code, signal);
+  });
+  channel.on("error", ignored);
+  return { channel, ended: () => status, closed: new Promise((resolve) => channel.once("close", resolve)) };
+}
+
+function copyUntilExit({ channel, ended, closed }: Opened, ask: SessionAsk, io: CliIo): Promise<number> {
   return new Promise((resolve, reject) => {
-    let ended: number | undefined;
     let left = false;
     const stopInput = forwardInput(channel, ask, io, () => {
       left = true;
@@ -71,17 +88,12 @@ function copyUntilExit(channel: ClientChannel, ask: SessionAsk, io: CliIo): Prom
     const stopOutputs = [forwardOutput(channel, io.stdout, () => channel.close()), forwardOutput(channel.stderr, io.stderr, () => {})];
     const finish = (): void => {
       stopInput();
-      channel.off("close", finish);
       for (const stop of stopOutputs) stop();
-      if (left && ended === undefined) ended = 255;
-      if (ended !== undefined) resolve(ended);
+      const status = ended() ?? (left ? 255 : undefined);
+      if (status !== undefined) resolve(status);
       else reject(new PlatformError("unavailable", `the connection to ${ask.host} was lost`));
     };
-    channel.on("exit", (code: number | null, signal?: string) => {
-      ended = exitStatus(code, signal);
-    });
-    channel.on("error", ignored);
-    channel.on("close", finish);
+    void closed.then(finish);
   });
 }
 
