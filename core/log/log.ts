@@ -51,7 +51,7 @@ function plain(value: unknown): unknown {
 }
 
 function jsonLine(time: string, level: LogLevel, event: string, fields: LogFields): string {
-  return `${JSON.stringify({ time, level, event, ...fields }, (_key, value) => plain(value))}\n`;
+  return `${JSON.stringify({ time, level, event, ...fields }, (_key, value) => plain(value)).replace(controls, escaped)}\n`;
 }
 
 function textLine(time: string, level: LogLevel, event: string, fields: LogFields): string {
@@ -66,5 +66,12 @@ function textLine(time: string, level: LogLevel, event: string, fields: LogField
 /** Control characters and spaces are quoted, so that a peer's text cannot forge a line. */
 function textValue(value: unknown): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "undefined");
-  return /^[\x21-\x7e]+$/.test(text) && !text.includes('"') ? text : JSON.stringify(text);
+  return /^[\x21-\x7e]+$/.test(text) && !text.includes('"') ? text : JSON.stringify(text).replace(controls, escaped);
+}
+
+/** What JSON leaves as it is and a terminal may obey: DEL, the C1 controls (U+009B begins escape sequences), line separators. */
+const controls = /[\u007f-\u009f\u2028\u2029]/g;
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

@@ -52,7 +52,7 @@ export function readFrame(stream: Duplex, options: ReadFrameOptions): Promise<Bu
     stream.on("readable", onReadable).on("end", onEnd).on("close", onEnd).on("error", onError);
     options.signal?.addEventListener("abort", onAbort);
     if (options.signal?.aborted) onAbort();
-    else if (stream.destroyed) onEnd();
+    else if (stream.destroyed || stream.readableEnded) onEnd();
     else onReadable();
   });
 }

@@ -1,0 +1,103 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { string, u8, u32 } from "../bytes/writer.ts";
+import { errorCodes, PlatformError } from "../errors/platform-error.ts";
+import {
+  decodeStreamReply,
+  decodeStreamRequest,
+  encodeStreamReply,
+  encodeStreamRequest,
+  maxStreamMessage,
+  type StreamRequest,
+} from "./stream-request.ts";
+
+const text = fc.string({ unit: "grapheme", maxLength: 200 }).filter((value) => value.isWellFormed());
+const requests: fc.Arbitrary<StreamRequest> = fc.record({
+  kind: fc.constantFrom("ssh" as const, "api" as const),
+  target: text,
+  login: text,
+  clientAddress: text,
+  sessionId: text,
+  accessRevision: text,
+});
+const example: StreamRequest = { kind: "ssh", target: "db-1", login: "root", clientAddress: "10.0.0.1:5", sessionId: "s", accessRevision: "7" };
+
+function code(act: () => unknown): string {
+  try {
+    act();
+    return "none";
+  } catch (thrown) {
+    if (thrown instanceof PlatformError) return thrown.code;
+    throw thrown;
+  }
+}
+
+describe("StreamRequest", () => {
+  test("is these bytes", () => {
+    const parts = [u8(1), u8(1), ...["db-1", "root", "10.0.0.1:5", "s", "7"].map(string)];
+    const body = Buffer.concat(parts);
+    expect(encodeStreamRequest(example)).toEqual(Buffer.concat([u32(body.length), body]));
+  });
+
+  test("every request is decoded as it was encoded", () => {
+    fc.assert(
+      fc.property(requests, (request) => {
+        expect(decodeStreamRequest(encodeStreamRequest(request).subarray(4))).toEqual(request);
+      }),
+    );
+  });
+
+  test.for<readonly [name: string, body: () => Buffer, expected: string]>([
+    ["nothing", () => Buffer.alloc(0), "invalid"],
+    ["another version", () => Buffer.concat([u8(2), encodeStreamRequest(example).subarray(5)]), "unsupported"],
+    ["an unknown kind", () => Buffer.concat([u8(1), u8(9), encodeStreamRequest(example).subarray(6)]), "unsupported"],
+    ["a byte too many", () => Buffer.concat([encodeStreamRequest(example).subarray(4), u8(0)]), "invalid"],
+    ["a byte too few", () => encodeStreamRequest(example).subarray(4, -1), "invalid"],
+    ["text that is no UTF-8", () => Buffer.concat([u8(1), u8(1), string(Buffer.of(0xff)), ...Array(4).fill(string(""))]), "invalid"],
+    ["a length that lies", () => Buffer.concat([u8(1), u8(1), u32(0xffff_ffff)]), "invalid"],
+  ])("%s is refused", ([, body, expected]) => {
+    expect(code(() => decodeStreamRequest(body()))).toBe(expected);
+  });
+
+  test("a request that is too long is refused by its sender", () => {
+    expect(code(() => encodeStreamRequest({ ...example, target: "x".repeat(maxStreamMessage) }))).toBe("invalid");
+  });
+
+  test("any bytes are decoded or refused with a PlatformError", () => {
+    const damaged = fc.tuple(requests, fc.nat(400), fc.nat(255)).map(([request, at, byte]) => {
+      const body = Buffer.from(encodeStreamRequest(request).subarray(4));
+      body[at % body.length] = byte;
+      return body;
+    });
+    fc.assert(
+      fc.property(fc.oneof(fc.uint8Array({ maxLength: 300 }).map(Buffer.from), damaged), (body) => {
+        code(() => decodeStreamRequest(Buffer.from(body)));
+        code(() => decodeStreamReply(Buffer.from(body)));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe("StreamReply", () => {
+  test("ok and every error come through", () => {
+    expect(decodeStreamReply(encodeStreamReply({ ok: true }).subarray(4))).toEqual({ ok: true });
+    fc.assert(
+      fc.property(fc.constantFrom(...errorCodes), text, text, (errorCode, message, hint) => {
+        const reply = decodeStreamReply(encodeStreamReply({ ok: false, error: new PlatformError(errorCode, message, { hint }) }).subarray(4));
+        expect(reply).toMatchObject({ ok: false, error: { code: errorCode, message, hint: hint === "" ? undefined : hint } });
+      }),
+    );
+  });
+
+  test("a code of a newer peer becomes internal", () => {
+    const reply = decodeStreamReply(Buffer.concat([u8(1), string("brand_new"), string("m"), string("")]));
+    expect(reply).toMatchObject({ ok: false, error: { code: "internal", message: "m" } });
+  });
+
+  test("an endless message is clipped, so that it always fits", () => {
+    const bytes = encodeStreamReply({ ok: false, error: new PlatformError("denied", "€".repeat(50_000), { hint: "€".repeat(50_000) }) });
+    expect(bytes.length).toBeLessThanOrEqual(maxStreamMessage + 4);
+    expect(decodeStreamReply(bytes.subarray(4))).toMatchObject({ ok: false, error: { code: "denied" } });
+  });
+});
