@@ -17,6 +17,8 @@ const handshakeMs = 10_000;
 const maxConnections = 10_000;
 /** What open calls get to finish at the end, ms. */
 const drainMs = 3_000;
+/** For the last bytes of closed connections, ms. */
+const flushMs = 250;
 
 export interface AuthServerDeps {
   readonly context: AuthContext;
@@ -40,16 +42,15 @@ type Peer = Caller | PlatformError;
 export function createAuthServer(deps: AuthServerDeps): AuthServer {
   const { context } = deps;
   const open = new Set<Duplex>();
-  const sessions = new Map<Http2Session, Peer>();
+  const sessions = new Map<Http2Session, { peer: Peer; quiet: () => Promise<void> }>();
   const http2 = http2Server(deps, sessions);
   const contexts = secureContexts(deps.identity);
   let arriving: Peer | undefined;
   let closing = false;
   http2.on("session", (session: ServerHttp2Session) => {
     if (arriving === undefined) return session.destroy();
-    sessions.set(session, arriving);
+    sessions.set(session, { peer: arriving, ...keepSession(session) });
     session.once("close", () => sessions.delete(session));
-    keepSession(session);
   });
   const accept = (stream: Duplex, remoteAddress: string): void => {
     stream.on("error", () => {});
@@ -68,15 +69,12 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
   };
   const close = async (): Promise<void> => {
     closing = true;
-    const ended = [...sessions.keys()].map((session) => new Promise<void>((resolve) => session.once("close", resolve)));
+    const quiet = [...sessions.values()].map((session) => session.quiet());
     for (const session of sessions.keys()) session.close();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, drainMs);
-    });
-    await Promise.race([Promise.all(ended), late]);
-    clearTimeout(timer);
+    await within(drainMs, Promise.all(quiet));
+    const closed = [...open].map((stream) => new Promise((resolve) => stream.once("close", resolve)));
     for (const session of sessions.keys()) session.destroy();
+    await within(flushMs, Promise.all(closed));
     for (const stream of open) stream.destroy();
   };
   return { accept, close };
@@ -84,7 +82,7 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
 
 const peerKey = createContextKey<Peer | undefined>(undefined);
 
-function http2Server(deps: AuthServerDeps, sessions: ReadonlyMap<Http2Session, Peer>): ReturnType<typeof createHttp2Server> {
+function http2Server(deps: AuthServerDeps, sessions: ReadonlyMap<Http2Session, { readonly peer: Peer }>): ReturnType<typeof createHttp2Server> {
   const callerOf = (handler: HandlerContext): Caller => {
     const peer = handler.values.get(peerKey) ?? new PlatformError("unauthenticated", "the connection is closed");
     if (peer instanceof PlatformError) throw peer;
@@ -94,7 +92,7 @@ function http2Server(deps: AuthServerDeps, sessions: ReadonlyMap<Http2Session, P
     routes: authRoutes({ context: deps.context, rateLimit: deps.rateLimit, callerOf }),
     contextValues: (request) => {
       const session = "stream" in request ? request.stream.session : undefined;
-      return createContextValues().set(peerKey, session === undefined ? undefined : sessions.get(session));
+      return createContextValues().set(peerKey, session === undefined ? undefined : sessions.get(session)?.peer);
     },
     readMaxBytes: maxRequest,
     shutdownSignal: deps.shutdown,
@@ -111,6 +109,15 @@ function http2Server(deps: AuthServerDeps, sessions: ReadonlyMap<Http2Session, P
   server.on("sessionError", (error) => deps.context.log.debug("an API connection broke", { error: errorText(error) }));
   server.on("error", (error) => deps.context.log.warn("API server", { error: errorText(error) }));
   return server;
+}
+
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
 }
 
 /** One context for as long as the identity stays the same. */

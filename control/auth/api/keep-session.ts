@@ -4,16 +4,25 @@ import type { ServerHttp2Session } from "node:http2";
 const idleMs = 60_000;
 const pingMs = 15_000;
 
-/** Ends idle connections and those whose peer is gone. A watch may be silent for long: its peer answers pings. */
-export function keepSession(session: ServerHttp2Session): void {
+/**
+ * Ends idle connections and those whose peer is gone. A watch may be silent for long: its peer answers pings.
+ * `quiet` resolves once no call is open.
+ */
+export function keepSession(session: ServerHttp2Session): { quiet(): Promise<void> } {
   let streams = 0;
+  const waiting: (() => void)[] = [];
+  const tell = (): void => {
+    for (const resolve of waiting.splice(0)) resolve();
+  };
   session.on("error", () => {});
   session.on("stream", (stream) => {
     streams += 1;
     stream.once("close", () => {
       streams -= 1;
+      if (streams === 0) tell();
     });
   });
+  session.once("close", tell);
   session.setTimeout(idleMs, () => {
     if (streams === 0) {
       session.close();
@@ -29,4 +38,10 @@ export function keepSession(session: ServerHttp2Session): void {
       session.destroy();
     }
   });
+  return {
+    quiet: () => new Promise((resolve) => {
+        if (streams === 0 || session.destroyed) resolve();
+        else waiting.push(resolve);
+      }),
+  };
 }

@@ -1,0 +1,209 @@
+import { describe, expect, test } from "vitest";
+import { addUser, codeOf, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "./open-test-auth.ts";
+
+const minute = 60_000;
+const host = (role: string, token: string, more: object = {}) => ({
+  token,
+  role,
+  hostname: "web1",
+  version: "1.0.0",
+  services: ["ssh"],
+  labels: { env: "test" },
+  ...request(testKeys()),
+  ...more,
+});
+
+describe("join tokens", () => {
+  test("a host joins once with a token for one use", async () => {
+    await using t = await openTestAuth();
+    const { secret } = await t.admin.createToken({ roles: ["node"], uses: 1 });
+    const joined = await t.connect().join(host("node", secret));
+    expect(joined.hostId).toMatch(/^[0-9a-f-]{36}$/);
+    await expect(t.connect().join(host("node", secret))).rejects.toMatchObject({ code: "denied", message: "the join token is used up" });
+    const { resources } = await t.admin.listResources({ kind: "node" });
+    expect(resources.map(({ name }) => name)).toEqual([joined.hostId]);
+  });
+
+  const refused: readonly [name: string, ask: (t: TestAuth) => Promise<object>, reason: RegExp][] = [
+    ["an unknown token", async () => host("node", "0".repeat(64)), /not known/],
+    ["an expired token", async (t) => expired(t), /expired at/],
+    ["a token of another role", async (t) => host("proxy", (await t.admin.createToken({ roles: ["node"] })).secret), /is for node, not for proxy/],
+    ["joining as auth", async (t) => host("auth", (await t.admin.createToken({ roles: ["node"] })).secret), /nobody joins as "auth"/],
+    ["the auth service's name", async (t) => host("node", (await t.admin.createToken({ roles: ["node"] })).secret, { names: ["auth.platform.internal"] }), /gives itself/],
+    ["another host's id as a name", async (t) => host("node", (await t.admin.createToken({ roles: ["node"] })).secret, { names: [crypto.randomUUID()] }), /gives itself/],
+    ["a key that is none", async (t) => host("node", (await t.admin.createToken({ roles: ["node"] })).secret, { tlsPublicKey: "nonsense" }), /TLS public key/],
+  ];
+  test.for(refused)("%s is refused and audited", async ([, ask, reason]) => {
+    await using t = await openTestAuth();
+    const wanted = await ask(t);
+    await expect(t.connect().join(wanted)).rejects.toThrow(reason);
+    const [event] = await t.events("instance.join");
+    expect(event).toMatchObject({ success: false, code: "TJ002W", error: expect.stringMatching(reason), "addr.remote": "203.0.113.7" });
+    expect((await t.admin.listResources({ kind: "node" })).resources).toEqual([]);
+  });
+
+  test("of many hosts that race for three uses, three join", async () => {
+    await using t = await openTestAuth();
+    const { secret } = await t.admin.createToken({ roles: ["node"], uses: 3 });
+    const results = await Promise.allSettled(Array.from({ length: 10 }, () => t.auth.localClient("proxy").join(host("node", secret))));
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
+    expect((await t.admin.listResources({ kind: "node" })).resources).toHaveLength(3);
+  });
+
+  async function expired(t: TestAuth): Promise<object> {
+    const { secret } = await t.admin.createToken({ roles: ["node"], ttlSeconds: 60 });
+    t.forward(minute);
+    return host("node", secret);
+  }
+});
+
+describe("invites", () => {
+  test("a replayed, an unknown and an expired invite are refused and audited", async () => {
+    await using t = await openTestAuth();
+    const alice = await addUser(t, "alice", { roles: ["access"] });
+    const again = { token: alice.inviteToken, password: "another password", code: codeOf(alice.otpauthUri, t.now()) };
+    await expect(t.connect().acceptInvite(again)).rejects.toThrow(/used already/);
+    await expect(t.connect().getInvite({ token: alice.inviteToken })).rejects.toThrow(/used already/);
+    await expect(t.connect().getInvite({ token: "f".repeat(64) })).rejects.toThrow(/not known/);
+    const { token } = await t.admin.createInvite({ user: "alice" });
+    t.forward(61 * minute);
+    await expect(t.connect().getInvite({ token })).rejects.toThrow(/expired at/);
+    expect(await t.events("invite.refused")).toHaveLength(4);
+  });
+
+  test("of two who accept one invite at once, one succeeds", async () => {
+    await using t = await openTestAuth();
+    const alice = await addUser(t, "alice", { roles: ["access"] });
+    const { token } = await t.admin.createInvite({ user: alice.name });
+    const { otpauthUri } = await t.connect().getInvite({ token });
+    const code = codeOf(otpauthUri, t.now());
+    const tries = ["first password", "second password"].map((password) => t.connect().acceptInvite({ token, password, code }));
+    const results = await Promise.allSettled(tries);
+    expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  test("a reset ends the old password at once", async () => {
+    await using t = await openTestAuth();
+    const alice = await addUser(t, "alice", { roles: ["access"] });
+    await t.admin.createInvite({ user: "alice" });
+    await expect(loggedIn(t, alice)).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+});
+
+describe("logins", () => {
+  test.for(["alice", "nobody"])("guessed codes lock %s for 30 minutes, over a restart, with the same words", async (user) => {
+    await using t = await openTestAuth();
+    const alice = await addUser(t, "alice", { roles: ["access"] });
+    const guess = (code: string) => t.connect().login({ user, password: alice.password, code, ...request(testKeys()) });
+    const right = codeOf(alice.otpauthUri, t.now());
+    const wrong = right === "000000" ? "000001" : "000000";
+    for (let tries = 0; tries < 4; tries += 1) {
+      await expect(guess(wrong)).rejects.toMatchObject({ code: "unauthenticated", message: "wrong user name, password or one-time code" });
+    }
+    const until = new Date(t.now().getTime() + 30 * minute).toISOString();
+    const locked = { code: "limit", message: `too many failed tries: this user name is locked until ${until}` };
+    await expect(guess(wrong)).rejects.toMatchObject(locked);
+    await t.restart();
+    await expect(guess(right)).rejects.toMatchObject(locked);
+    expect(await t.events("user.locked")).toMatchObject([{ user, locked_until: until }]);
+    expect((await t.events("user.login")).map(({ code }) => code)).toEqual(Array.from({ length: 6 }, () => "T1000W"));
+    t.forward(30 * minute);
+    if (user === "alice") await loggedIn(t, alice);
+  });
+
+  test("a code counts once", async () => {
+    await using t = await openTestAuth();
+    const alice = await addUser(t, "alice", { roles: ["access"] });
+    const ask = { user: "alice", password: alice.password, code: codeOf(alice.otpauthUri, t.now()), ...request(testKeys()) };
+    const results = await Promise.allSettled([t.connect().login(ask), t.connect().login(ask)]);
+    expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  test("many calls from one address are refused", async () => {
+    await using t = await openTestAuth({ anonymousLimit: { perMinute: 20, burst: 3 } });
+    const ask = { token: "f".repeat(64) };
+    for (let calls = 0; calls < 3; calls += 1) await expect(t.connect().getInvite(ask)).rejects.toMatchObject({ code: "not_found" });
+    await expect(t.connect().getInvite(ask)).rejects.toMatchObject({ code: "limit" });
+    await expect(t.connect(undefined, "203.0.113.8").getInvite(ask)).rejects.toMatchObject({ code: "not_found" });
+    t.forward(minute);
+    await expect(t.connect().getInvite(ask)).rejects.toMatchObject({ code: "not_found" });
+  });
+});
+
+describe("certificates", () => {
+  test("an expired one is refused in words and audited", async () => {
+    await using t = await openTestAuth();
+    const client = await loggedIn(t, await addUser(t, "alice", { roles: ["access"] }));
+    t.forward(13 * 3_600_000);
+    await expect(client.listResources({ kind: "node" })).rejects.toMatchObject({ code: "unauthenticated", message: expect.stringMatching(/expired at/) });
+    expect(await t.events("cert.refused")).toMatchObject([{ code: "TC001W", error: expect.stringMatching(/expired at/) }]);
+  });
+
+  test("one of another cluster is refused and audited", async () => {
+    await using t = await openTestAuth();
+    await using other = await openTestAuth();
+    const keys = testKeys();
+    const alice = await addUser(other, "alice", { roles: ["editor"] });
+    const ask = { user: "alice", password: alice.password, code: codeOf(alice.otpauthUri, other.now()), ...request(keys) };
+    const { tlsCertificate } = await other.connect().login(ask);
+    const client = t.connect({ certificate: tlsCertificate, privateKey: keys.privateKey });
+    await expect(client.listResources({ kind: "role" })).rejects.toMatchObject({ code: "unauthenticated", message: expect.stringMatching(/not issued by this cluster/) });
+    expect(await t.events("cert.refused")).toHaveLength(1);
+  });
+
+  test("a removed host's one opens nothing, and proxies are told", async () => {
+    await using t = await openTestAuth();
+    const { secret } = await t.admin.createToken({ roles: ["node"] });
+    const keys = testKeys();
+    const joined = await t.connect().join(host("node", secret, request(keys)));
+    const client = t.connect({ certificate: joined.tlsCertificate, privateKey: keys.privateKey });
+    const { revision } = await client.getAccess({});
+    const proxy = t.auth.localClient("proxy");
+    const stop = new AbortController();
+    const watch = proxy.watchAccess({}, { signal: stop.signal, timeoutMs: 0 })[Symbol.asyncIterator]();
+    expect((await watch.next()).value).toMatchObject({ revision, removedHosts: [] });
+    await t.admin.deleteResource({ kind: "node", name: joined.hostId });
+    expect((await watch.next()).value).toMatchObject({ removedHosts: [joined.hostId] });
+    stop.abort();
+    await expect(client.getAccess({})).rejects.toMatchObject({ code: "denied" });
+    await expect(client.renewHost({ hostname: "web1", ...request(testKeys()) })).rejects.toMatchObject({ code: "denied" });
+    await expect(proxy.reportNode({ hostId: joined.hostId, hostname: "web1", connected: true })).rejects.toMatchObject({ code: "denied" });
+  });
+});
+
+describe("rules", () => {
+  const calls: readonly [name: string, call: (client: ReturnType<TestAuth["connect"]>) => Promise<unknown>][] = [
+    ["list users", (client) => client.listResources({ kind: "user" })],
+    ["make tokens", (client) => client.createToken({ roles: ["node"] })],
+    ["invite", (client) => client.createInvite({ user: "alice" })],
+    ["read the audit log", (client) => client.listEvents({})],
+    ["delete a role", (client) => client.deleteResource({ kind: "role", name: "access" })],
+    ["make a role", (client) => client.putResource({ json: JSON.stringify({ kind: "role", version: "v7", metadata: { name: "x" }, spec: {} }) })],
+    ["fetch access as a host", (client) => client.getAccess({})],
+    ["report events as a host", (client) => client.emitEvents({ eventsJson: [] })],
+  ];
+  test("a user without a rule may not change anything, and each refusal is audited", async () => {
+    await using t = await openTestAuth();
+    const client = await loggedIn(t, await addUser(t, "alice", { roles: ["access"] }));
+    for (const [name, call] of calls) await expect(call(client), name).rejects.toMatchObject({ code: "denied" });
+    expect(await t.events("access.denied")).toHaveLength(calls.length);
+  });
+
+  test("a removed user's certificate opens nothing", async () => {
+    await using t = await openTestAuth();
+    const client = await loggedIn(t, await addUser(t, "alice", { roles: ["editor"] }));
+    await t.admin.deleteResource({ kind: "user", name: "alice" });
+    await expect(client.listResources({ kind: "role" })).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+
+  test("a user sees the nodes that node_labels allow, and those only", async () => {
+    await using t = await openTestAuth();
+    const role = { kind: "role", version: "v7", metadata: { name: "dev" }, spec: { allow: { logins: ["root"], node_labels: { env: "dev" } } } };
+    await t.admin.putResource({ json: JSON.stringify(role) });
+    const { secret } = await t.admin.createToken({ roles: ["node"] });
+    const dev = await t.connect().join(host("node", secret, { labels: { env: "dev" } }));
+    await t.connect().join(host("node", secret, { labels: { env: "production" } }));
+    const client = await loggedIn(t, await addUser(t, "alice", { roles: ["dev"] }));
+    expect((await client.listResources({ kind: "node" })).resources.map(({ name }) => name)).toEqual([dev.hostId]);
+  });
+});
