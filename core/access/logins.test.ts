@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+import type { Role } from "../resources/role.ts";
+import { allowedLogins, expandLogins } from "./logins.ts";
+
+const traits = { logins: ["alice", "root"], team: ["ops"], empty: [] };
+
+test.for([
+  [undefined, []],
+  [[], []],
+  [["root"], ["root"]],
+  [["{{internal.logins}}"], ["alice", "root"]],
+  [["{{ internal.logins }}"], ["alice", "root"]],
+  [["{{external.team}}"], ["ops"]],
+  [["{{internal.empty}}"], []],
+  [["{{internal.absent}}"], []],
+  [["{{internal.constructor}}"], []],
+  [["{{internal.logins}}x"], []],
+  [["{{other.logins}}"], []],
+  [
+    ["a", "{{internal.logins}}", "b"],
+    ["a", "alice", "root", "b"],
+  ],
+] as const)("logins %j become %j", ([logins, expected]) => {
+  expect(expandLogins(logins, traits)).toEqual(expected);
+});
+
+function role(allow: string[] | undefined, deny?: string[]): Role {
+  return {
+    kind: "role",
+    version: "v7",
+    metadata: { name: "r" },
+    spec: { ...(allow && { allow: { logins: allow } }), ...(deny && { deny: { logins: deny } }) },
+  };
+}
+
+test.for([
+  ["no roles", [], []],
+  ["one role", [role(["root"])], ["root"]],
+  ["two roles, each login once", [role(["root", "a"]), role(["a", "b"])], ["root", "a", "b"]],
+  ["a template", [role(["{{internal.logins}}"])], ["alice", "root"]],
+  ["a deny of the same role", [role(["root", "a"], ["root"])], ["a"]],
+  ["a deny of another role", [role(["root", "a"]), role(undefined, ["a"])], ["root"]],
+  ["a deny by template", [role(["root", "b"]), role(undefined, ["{{internal.logins}}"])], ["b"]],
+  ["a deny of all", [role(["root"]), role(undefined, ["*"])], []],
+  ["an allow of all is no login", [role(["*", "root"])], ["root"]],
+  ["a role without logins", [role(undefined)], []],
+] as const)("the principals of a certificate: %s", ([, roles, expected]) => {
+  expect(allowedLogins(roles, traits)).toEqual(expected);
+});

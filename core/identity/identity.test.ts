@@ -1,0 +1,160 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { PlatformError } from "../errors/platform-error.ts";
+import {
+  fromSshCertificate,
+  fromX509Subject,
+  type HostIdentity,
+  type Identity,
+  toSshCertificate,
+  toX509Subject,
+  type UserIdentity,
+  type X509Subject,
+} from "./identity.ts";
+
+const validBefore = new Date("2026-11-20T12:00:00Z");
+const user: UserIdentity = {
+  kind: "user",
+  name: "alice@example.com",
+  roles: ["access", "editor"],
+  traits: { logins: ["root"], team: ["ops", "dev"] },
+  logins: ["root", "ubuntu"],
+  cluster: "example.com",
+  validBefore,
+};
+const host: HostIdentity = {
+  kind: "host",
+  id: "2b0f3a5e-5d3c-4d1c-9f5e-0f6d2f1b7a11",
+  role: "node",
+  cluster: "example.com",
+  names: ["web-1", "10.0.0.1"],
+  validBefore,
+};
+
+/** As Node shows a subject: one value as text, several as a list. */
+function asSubject(identity: Identity): X509Subject {
+  const subject: Record<string, string | string[]> = {};
+  for (const [attribute, value] of toX509Subject(identity)) {
+    const before = subject[attribute];
+    subject[attribute] = before === undefined ? value : [...(typeof before === "string" ? [before] : before), value];
+  }
+  return subject;
+}
+
+test.for<readonly [string, Identity]>([
+  ["a user", user],
+  ["a user without logins", { ...user, logins: [] }],
+  ["a user without roles", { ...user, roles: [] }],
+  ["a user with one role and one login", { ...user, roles: ["access"], logins: ["root"] }],
+  ["a user without traits", { ...user, traits: {} }],
+  ["a node", host],
+  ["a proxy without names", { ...host, role: "proxy", names: [] }],
+  ["the auth service", { ...host, role: "auth" }],
+])("%s survives both kinds of certificate", ([, identity]) => {
+  expect(fromSshCertificate(toSshCertificate(identity))).toEqual(identity);
+  expect(fromX509Subject(asSubject(identity), validBefore)).toEqual(identity);
+});
+
+const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._@+-]{0,20}$/);
+const users = fc.record({
+  kind: fc.constant("user" as const),
+  name,
+  roles: fc.array(name, { maxLength: 4 }),
+  traits: fc.dictionary(fc.stringMatching(/^[a-z]{1,10}$/), fc.array(fc.string({ unit: "grapheme", maxLength: 10 }), { maxLength: 3 }), {
+    maxKeys: 3,
+    noNullPrototype: true,
+  }),
+  logins: fc.array(fc.stringMatching(/^[a-z_][a-z0-9_-]{0,10}$/), { maxLength: 4 }),
+  cluster: name,
+  validBefore: fc.constant(validBefore),
+});
+
+test("any user survives both kinds of certificate", () => {
+  fc.assert(
+    fc.property(users, (identity) => {
+      expect(fromSshCertificate(toSshCertificate(identity))).toEqual(identity);
+      expect(fromX509Subject(asSubject(identity), validBefore)).toEqual(identity);
+    }),
+  );
+});
+
+test("a user without logins gets a principal that is no login: an empty list would mean all of them to OpenSSH", () => {
+  expect(toSshCertificate({ ...user, logins: [] }).principals).toEqual(["-no-login-"]);
+});
+
+test("a host answers to its id and names, plain and under its cluster, each once", () => {
+  expect(toSshCertificate({ ...host, names: ["web-1", "web-1"] }).principals).toEqual([
+    host.id,
+    `${host.id}.example.com`,
+    "web-1",
+    "web-1.example.com",
+  ]);
+});
+
+const good = toSshCertificate(user);
+const changed = (extension: string, value: string | undefined): typeof good => {
+  const extensions = new Map(good.extensions);
+  if (value === undefined) extensions.delete(extension);
+  else extensions.set(extension, value);
+  return { ...good, extensions };
+};
+
+test.for([
+  ["no roles", changed("roles@platform.dev", undefined)],
+  ["roles that are no JSON", changed("roles@platform.dev", "[")],
+  ["roles that are no list", changed("roles@platform.dev", '"access"')],
+  ["a role that is no name", changed("roles@platform.dev", '["a b"]')],
+  ["a role that is a number", changed("roles@platform.dev", "[1]")],
+  ["no traits", changed("traits@platform.dev", undefined)],
+  ["traits that are no lists", changed("traits@platform.dev", '{"logins":"root"}')],
+  ["traits that are far too long", changed("traits@platform.dev", `{"a":["${"x".repeat(70_000)}"]}`)],
+  ["no cluster", changed("cluster@platform.dev", undefined)],
+  ["an empty name", { ...good, keyId: "" }],
+  ["a name with a new line", { ...good, keyId: "alice\nroot" }],
+  ["a login that reads as an option", { ...good, principals: ["-oProxyCommand=x"] }],
+  ["a login with a space", { ...good, principals: ["ro ot"] }],
+  ["a user's fields as a host", { ...good, type: "host" as const }],
+  ["a host without a role", { ...toSshCertificate(host), extensions: new Map([["cluster@platform.dev", "example.com"]]) }],
+  ["a host whose id is no UUID", { ...toSshCertificate(host), keyId: "web-1" }],
+  ["a host's fields as a user", { ...toSshCertificate(host), type: "user" as const }],
+] as const)("an SSH certificate with %s is no identity", ([, fields]) => {
+  expect(() => fromSshCertificate(fields)).toThrow(expect.objectContaining({ code: "unauthenticated" }));
+});
+
+const subject = asSubject(user);
+test.for<readonly [string, X509Subject]>([
+  ["nothing", {}],
+  ["an unknown kind", { ...subject, OU: "admin" }],
+  ["two kinds", { ...subject, OU: ["user", "host"] }],
+  ["two names", { ...subject, CN: ["alice", "bob"] }],
+  ["two clusters", { ...subject, ST: ["a", "b"] }],
+  ["no cluster", { ...subject, ST: undefined }],
+  ["no traits", { ...subject, description: undefined }],
+  ["two traits", { ...subject, description: [String(subject["description"]), "e30"] }],
+  ["traits that are no base64url", { ...subject, description: "%%%" }],
+  ["a user as host", { ...subject, OU: "host" }],
+  ["an unknown host role", { ...asSubject(host), O: "king" }],
+])("an X.509 subject with %s is no identity", ([, fields]) => {
+  expect(() => fromX509Subject(fields, validBefore)).toThrow(expect.objectContaining({ code: "unauthenticated" }));
+});
+
+test("hostile fields only ever throw PlatformError", () => {
+  const text = fc.string({ unit: "binary", maxLength: 50 });
+  const names = fc.constantFrom("roles@platform.dev", "traits@platform.dev", "cluster@platform.dev", "host-role@platform.dev");
+  const fields = fc.record({
+    type: fc.constantFrom("user" as const, "host" as const),
+    keyId: text,
+    principals: fc.array(text, { maxLength: 3 }),
+    extensions: fc.array(fc.tuple(names, fc.oneof(text, fc.json()))).map((entries) => new Map(entries)),
+    validBefore: fc.constant(validBefore),
+  });
+  fc.assert(
+    fc.property(fields, (hostile) => {
+      try {
+        fromSshCertificate(hostile);
+      } catch (thrown) {
+        expect(thrown).toBeInstanceOf(PlatformError);
+      }
+    }),
+  );
+});
