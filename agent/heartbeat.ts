@@ -34,7 +34,7 @@ export function heartbeat(
   const answered = last.probing !== undefined && now.heard > last.probing;
   const probing = jumped ? now.steady : answered ? undefined : last.probing;
   const isLate = probing !== undefined && !jumped && now.steady - probing >= probeMs;
-  const isSilent = !jumped && now.steady - now.heard >= heartbeatMs * missedHeartbeats;
+  const isSilent = probing === undefined && now.steady - now.heard >= heartbeatMs * missedHeartbeats;
   const state = { ...now, asked: last.asked, probing };
   if (isLate || isSilent) return { act: "dead", state };
   if (jumped || now.steady - last.asked >= heartbeatMs) return { act: "ping", state: { ...state, asked: now.steady } };
