@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { encodeStreamReply } from "../../../core/transport/stream-request.ts";
@@ -29,6 +30,10 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([cluster[Symbol.asyncDispose](), foreign[Symbol.asyncDispose]()]);
 });
+
+function closed(tls: TLSSocket): Promise<unknown> {
+  return new Promise((resolve) => tls.once("close", resolve));
+}
 
 /** Until an event that matches was written. */
 async function audited(match: Record<string, unknown>): Promise<void> {
@@ -126,11 +131,11 @@ describe("a stream from a client to an agent", () => {
   test("a request that is too long or garbage ends that connection only", async () => {
     const long = await connectStream(cluster, users.alice);
     long.write(Buffer.of(0x7f, 0xff, 0xff, 0xff));
-    await once(long, "close");
+    await closed(long);
     const garbage = await connectStream(cluster, users.alice);
     garbage.write(Buffer.from([0, 0, 0, 3, 9, 9, 9]));
     garbage.resume();
-    await once(garbage, "close");
+    await closed(garbage);
     const { reply } = await askForStream(cluster, users.alice, { target: "web-1" });
     expect(reply).toEqual({ ok: true });
   });

@@ -49,6 +49,8 @@ export async function acceptTunnel(arrival: TunnelArrival, services: TunnelServi
     hostKey: sshKey,
     hostCertificate: sshCertificate,
     handshakeTimeoutMs: handshakeMs,
+    // The agent's heartbeat tells of a dead peer, and one timer sweeps all tunnels.
+    keepalive: { intervalMs: 0, missed: 0 },
     signal: services.signal,
     authenticate: async ({ username, certificate }) => {
       const { hostCaSsh } = await services.access.current();

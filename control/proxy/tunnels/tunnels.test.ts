@@ -5,7 +5,6 @@ import { connectHost, joinTestHost, openControl, readInbox, startTestAgent } fro
 import { startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
 
 let cluster: TestCluster;
-const clockMs = 0;
 beforeAll(async () => {
   cluster = await startTestCluster();
 });

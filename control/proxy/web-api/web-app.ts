@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:http";
-import Fastify, { type FastifyInstance } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
@@ -41,6 +41,9 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
     return503OnClosing: true,
     forceCloseConnections: true,
     routerOptions: { maxParamLength: 128 },
+    frameworkErrors: (_error, _request, reply) => {
+      void (reply as FastifyReply).code(400).send(errorBody(new PlatformError("invalid", "the path cannot be read")));
+    },
   });
   addSafeHeaders(app);
   addErrors(app, services.log);

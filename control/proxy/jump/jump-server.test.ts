@@ -1,0 +1,107 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { chmod, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Duplex } from "node:stream";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
+import { toOpensshPrivate } from "../../../core/ssh/keys.ts";
+import { connectSsh, type SshConnection } from "../../../core/ssh/ssh-client.ts";
+import { startTestAgent, type TestAgent } from "../testing/test-agent.ts";
+import { openSocket, startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
+import type { UserKeys } from "../testing/user-keys.ts";
+
+let cluster: TestCluster;
+let agent: TestAgent;
+let alice: UserKeys;
+beforeAll(async () => {
+  cluster = await startTestCluster({ mode: "separate" });
+  agent = await startTestAgent(cluster, { hostname: "web-1" });
+  alice = await cluster.login("alice");
+});
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]();
+});
+
+async function jump(keys: UserKeys): Promise<SshConnection> {
+  return await connectSsh({
+    stream: await openSocket(cluster.proxy.addresses.ssh?.port ?? 0),
+    username: "whoever",
+    privateKey: keys.sshPrivateKey,
+    certificate: parseCertificateLine(keys.sshCertificate).blob,
+    hostAuthorities: cluster.hostCaSsh,
+    timeoutMs: 10_000,
+    signal: new AbortController().signal,
+  });
+}
+
+function forward(ssh: SshConnection, target: string, port = 22): Promise<Duplex> {
+  return new Promise((resolve, reject) =>
+    ssh.forwardOut("127.0.0.1", 0, target, port, (error, channel) => (error ? reject(error) : resolve(channel))),
+  );
+}
+
+describe("the jump host", () => {
+  test.for([0, 22, 3022])("forwards to a host at port %i", async (port) => {
+    const ssh = await jump(alice);
+    const channel = await forward(ssh, "web-1.main", port);
+    channel.write("hello");
+    const [echoed] = (await once(channel, "data")) as [Buffer];
+    expect(echoed.toString()).toBe("hello");
+    expect(agent.requests.at(-1)?.login).toBe("");
+    ssh.end();
+  });
+
+  test.for([
+    { target: "web-1", port: 80, says: /port 80 of web-1 is not reachable/ },
+    { target: "nowhere", port: 22, says: /no host "nowhere" is connected/ },
+  ])("refuses $target:$port in words", async ({ target, port, says }) => {
+    const ssh = await jump(alice);
+    await expect(forward(ssh, target, port)).rejects.toThrow(says);
+    ssh.end();
+  });
+
+  test("refuses a certificate of another cluster and writes it down", async () => {
+    await using foreign = await startTestCluster();
+    const mallory = await foreign.login("mallory");
+    await expect(jump(mallory)).rejects.toMatchObject({ code: "unauthenticated" });
+    await expect.poll(() => cluster.events("auth")).toContainEqual(expect.objectContaining({ user: "mallory" }));
+  });
+
+  test("tells the stock client that there is no shell, and forwards for it", async () => {
+    const options = await stockOptions();
+    const run = (args: readonly string[]) =>
+      new Promise<{ code: unknown; stderr: string; stdout: string }>((resolve) => {
+        const child = execFile("ssh", [...options, ...args], { timeout: 15_000 }, (error, stdout, stderr) =>
+          resolve({ code: error?.code ?? 0, stdout, stderr }),
+        );
+        child.stdin?.end("ping\n");
+      });
+    const shell = await run(["box.main", "id"]);
+    expect(shell.stderr).toContain("This is a jump host");
+    expect(shell.code).toBe(1);
+    const through = await run(["-W", "web-1:22", "box.main"]);
+    expect(through.stdout).toBe("ping\n");
+    const refused = await run(["-W", "nowhere:22", "box.main"]);
+    expect(refused.stderr).toContain('no host "nowhere" is connected');
+  });
+});
+
+/** Options for the real `ssh` to log in at the jump port as alice, checking the proxy's host certificate. */
+async function stockOptions(): Promise<readonly string[]> {
+  const [key, known] = [join(cluster.folder, "alice"), join(cluster.folder, "known_hosts")];
+  await writeFile(key, toOpensshPrivate(alice.sshPrivateKey));
+  await chmod(key, 0o600);
+  await writeFile(`${key}-cert.pub`, alice.sshCertificate);
+  await writeFile(known, cluster.hostCaSsh.map((line) => `@cert-authority *.main ${line}\n`).join(""));
+  const port = String(cluster.proxy.addresses.ssh?.port);
+  const settings = [
+    `UserKnownHostsFile=${known}`,
+    "StrictHostKeyChecking=yes",
+    "BatchMode=yes",
+    "HostName=127.0.0.1",
+    "HostKeyAlias=box.main",
+    "IdentitiesOnly=yes",
+  ];
+  return ["-F", "none", "-p", port, "-i", key, ...settings.flatMap((setting) => ["-o", setting])];
+}

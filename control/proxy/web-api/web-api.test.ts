@@ -1,0 +1,166 @@
+import { once } from "node:events";
+import { request } from "node:https";
+import type { Socket } from "node:net";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { oneTimeCode } from "../../../test/world/one-time-code.ts";
+import { startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
+
+let cluster: TestCluster;
+beforeAll(async () => {
+  cluster = await startTestCluster({ proxy: { publicAddr: { host: "proxy.example.com", port: 443 } } });
+});
+afterAll(async () => {
+  await cluster[Symbol.asyncDispose]();
+});
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string | string[] | undefined>;
+  readonly text: string;
+  json(): unknown;
+}
+
+async function call(path: string, options: { method?: string; body?: string; type?: string } = {}): Promise<Answer> {
+  const { method = "GET", body, type = "application/json" } = options;
+  const headers = body === undefined ? {} : { "content-type": type, "content-length": Buffer.byteLength(body) };
+  const { port } = cluster.proxy.addresses.web;
+  const sent = request({ host: "127.0.0.1", port, path, method, headers, ca: [...cluster.hostCaPem], servername: "localhost", agent: false });
+  sent.end(body);
+  const [response] = (await once(sent, "response")) as [import("node:http").IncomingMessage];
+  let text = "";
+  for await (const chunk of response) text += String(chunk);
+  return { status: response.statusCode ?? 0, headers: response.headers, text, json: () => JSON.parse(text) };
+}
+
+const form = (fields: Record<string, string>) => ({
+  method: "POST",
+  body: new URLSearchParams(fields).toString(),
+  type: "application/x-www-form-urlencoded",
+});
+
+async function invite(user: string): Promise<{ token: string; uri: string }> {
+  const spec = { roles: ["access"] };
+  await cluster.admin.putResource({ json: JSON.stringify({ kind: "user", version: "v2", metadata: { name: user }, spec }) });
+  const { token } = await cluster.admin.createInvite({ user });
+  return { token, uri: (await cluster.admin.getInvite({ token })).otpauthUri };
+}
+
+describe("the web API", () => {
+  test.for(["/webapi/ping", "/v1/webapi/ping"])("%s says where everything is, with the port that was bound", async (path) => {
+    const answer = await call(path);
+    const web = `127.0.0.1:${cluster.proxy.addresses.web.port}`;
+    expect(answer.status).toBe(200);
+    expect(answer.json()).toMatchObject({
+      cluster_name: "main",
+      auth: { type: "local", second_factor: "otp" },
+      proxy: { tls_routing_enabled: true, ssh: { listen_addr: web, public_addr: "proxy.example.com:443" } },
+    });
+  });
+
+  test("find answers the same without how people sign in", async () => {
+    expect((await call("/webapi/find")).json()).not.toHaveProperty("auth");
+  });
+
+  test.for([
+    ["tls-host", /^-----BEGIN CERTIFICATE-----/],
+    ["tls-user", /^-----BEGIN CERTIFICATE-----/],
+    ["host", /^@cert-authority \*\.main ssh-ed25519 AAAA/],
+    ["user", /^ssh-ed25519 AAAA\S+ main\n$/],
+  ] as const)("exports the %s authority", async ([type, shape]) => {
+    const answer = await call(`/webapi/auth/export?type=${type}`);
+    expect(answer.status).toBe(200);
+    expect(answer.text).toMatch(shape);
+  });
+
+  test.for(["/webapi/auth/export", "/webapi/auth/export?type=jwt", "/webapi/auth/export?type=host&type=user"])("refuses %s in JSON", async (path) => {
+    const answer = await call(path);
+    expect(answer.status).toBe(400);
+    expect(answer.json()).toMatchObject({ error: { message: expect.any(String), code: "invalid" } });
+  });
+
+  test.for(["/", "/webapi/nothing", "/webapi/ping/github", "/%ff"])("answers %s with an error in JSON", async (path) => {
+    const answer = await call(path);
+    expect([400, 404]).toContain(answer.status);
+    expect(answer.json()).toMatchObject({ error: { message: expect.any(String) } });
+  });
+
+  test("refuses a body that is too long", async () => {
+    const answer = await call("/v1/webapi/users/invite/x", { method: "POST", body: JSON.stringify({ password: "x".repeat(20_000) }) });
+    expect(answer.status).toBe(429);
+    expect(answer.json()).toMatchObject({ error: { code: "limit" } });
+  });
+
+  test("ends a connection whose request headers are too long", async () => {
+    const tls = await openTls();
+    tls.write(`GET / HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(40_000)}\r\n\r\n`);
+    tls.resume();
+    await new Promise((resolve) => tls.once("close", resolve));
+    expect((await call("/webapi/ping")).status).toBe(200);
+  });
+});
+
+async function openTls(): Promise<TLSSocket> {
+  const tls = connectTls({
+    socket: (await cluster.open()) as Socket,
+    ca: [...cluster.hostCaPem],
+    servername: "localhost",
+    ALPNProtocols: ["http/1.1"],
+  });
+  tls.on("error", () => {});
+  await once(tls, "secureConnect");
+  return tls;
+}
+
+describe("an invite", () => {
+  test("is a page that needs nothing from elsewhere", async () => {
+    const { token, uri } = await invite("ivy");
+    const { status, text, headers } = await call(`/web/invite/${token}`);
+    expect(status).toBe(200);
+    expect(text).toContain("ivy");
+    expect(text).toContain("<svg");
+    const secret = new URL(uri).searchParams.get("secret") ?? "none";
+    expect(text.replaceAll(" ", "")).toContain(secret);
+    expect(text).not.toMatch(/<script|(src|href)=|url\(|style="/i);
+    expect(headers["content-security-policy"]).toMatch(/^default-src 'none'; style-src 'sha256-/);
+    expect(headers["referrer-policy"]).toBe("no-referrer");
+    expect(headers["cache-control"]).toBe("no-store");
+  });
+
+  test("sets password and code once, and then says how to log in", async () => {
+    const { token, uri } = await invite("eve");
+    const path = `/web/invite/${token}`;
+    const good = { password: "correct horse battery", repeat: "correct horse battery", code: oneTimeCode(uri) };
+    const differing = await call(path, form({ ...good, repeat: "something else" }));
+    expect(differing.status).toBe(400);
+    expect(differing.text).toContain("The two passwords differ.");
+    expect(differing.text).toContain("<form");
+    const wrong = await call(path, form({ ...good, code: "000000" }));
+    expect(wrong.status).toBeGreaterThanOrEqual(400);
+    expect(wrong.text).toContain('role="alert"');
+    const done = await call(path, form(good));
+    expect(done.status).toBe(200);
+    expect(done.text).toContain(`tsh login --proxy=proxy.example.com:443 --user=eve --ca-pin=${cluster.auth.caPin}`);
+    const again = await call(path, form(good));
+    expect(again.status).toBeGreaterThanOrEqual(400);
+    expect(again.text).toContain("This link does not work");
+    expect(cluster.lines.join("")).not.toContain(token);
+  });
+
+  test("has a twin in JSON", async () => {
+    const { token, uri } = await invite("jay");
+    const path = `/v1/webapi/users/invite/${token}`;
+    expect((await call(path)).json()).toEqual({ user: "jay", otpauth_uri: uri });
+    const body = JSON.stringify({ password: "correct horse battery", code: oneTimeCode(uri) });
+    expect((await call(path, { method: "POST", body })).json()).toEqual({ user: "jay" });
+    const again = await call(path, { method: "POST", body });
+    expect(again.status).toBeGreaterThanOrEqual(400);
+    expect(again.json()).toMatchObject({ error: { message: expect.any(String) } });
+  });
+
+  test("that nobody made is refused in words", async () => {
+    const { status, text } = await call("/web/invite/nobody-made-this");
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect(text).toContain("This link does not work");
+  });
+});
