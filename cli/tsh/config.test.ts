@@ -14,7 +14,7 @@ test("the stanza is what ssh_config takes", () => {
   expect(stanza("/home/a/.tsh/p_443").split("\n")).toEqual([
     "# test.cluster through p:443",
     "Host *.test.cluster",
-    "    ProxyCommand exec /usr/bin/tsh proxy ssh --proxy=p:443 --cluster=test.cluster %r@%h:%p",
+    "    ProxyCommand /usr/bin/tsh proxy ssh --proxy=p:443 --cluster=test.cluster %r@%h:%p",
     "    IdentityFile /home/a/.tsh/p_443/id",
     "    CertificateFile /home/a/.tsh/p_443/id-cert.pub",
     "    UserKnownHostsFile /home/a/.tsh/p_443/known_hosts",
@@ -40,7 +40,7 @@ test.for(["/home/a/.tsh", "/home/with space/.tsh", "/home/100%h/.tsh", `/home/it
       expect(value("userknownhostsfile")).toBe(`${folder}/known_hosts`);
       const shown = spawnSync(
         "sh",
-        ["-c", (value("proxycommand") ?? "").replace("exec env", "exec env -i").replace("/usr/bin/tsh", "sh -c 'printf %s \"$TSH_HOME\"'")],
+        ["-c", `exec ${value("proxycommand")}`.replace("/usr/bin/tsh", "sh -c 'printf %s \"$TSH_HOME\"'")],
         { encoding: "utf8" },
       );
       expect(shown.stdout).toBe(home);

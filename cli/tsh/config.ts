@@ -30,8 +30,9 @@ export interface StanzaFacts {
 /** Sources: ssh_config(5), TOKENS and the quoting of arguments; ProxyCommand is run by the user's shell after expansion of %. */
 export function sshConfigStanza({ facts, paths, command, tshHome: home }: StanzaFacts): string {
   const words = [...command, "proxy", "ssh", `--proxy=${formatHostPort(facts.proxy)}`, `--cluster=${facts.cluster}`];
-  const prefix = home === undefined ? "exec" : `exec env TSH_HOME=${shellWord(home)}`;
-  const proxyCommand = [prefix, ...words.map(shellWord)].join(" ").replaceAll("%", "%%");
+  const env = home === undefined ? [] : [`env TSH_HOME=${shellWord(home)}`];
+  // Without exec: ssh puts that before the command itself.
+  const proxyCommand = [...env, ...words.map(shellWord)].join(" ").replaceAll("%", "%%");
   return [
     `# ${facts.cluster} through ${formatHostPort(facts.proxy)}`,
     `Host *.${facts.cluster}`,
