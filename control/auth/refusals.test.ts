@@ -29,9 +29,21 @@ describe("join tokens", () => {
     ["an expired token", async (t) => expired(t), /expired at/],
     ["a token of another role", async (t) => host("proxy", (await t.admin.createToken({ roles: ["node"] })).secret), /is for node, not for proxy/],
     ["joining as auth", async (t) => host("auth", (await t.admin.createToken({ roles: ["node"] })).secret), /nobody joins as "auth"/],
-    ["the auth service's name", async (t) => host("node", (await t.admin.createToken({ roles: ["node"] })).secret, { names: ["auth.platform.internal"] }), /gives itself/],
-    ["another host's id as a name", async (t) => host("node", (await t.admin.createToken({ roles: ["node"] })).secret, { names: [crypto.randomUUID()] }), /gives itself/],
-    ["a key that is none", async (t) => host("node", (await t.admin.createToken({ roles: ["node"] })).secret, { tlsPublicKey: "nonsense" }), /TLS public key/],
+    [
+      "the auth service's name",
+      async (t) => host("node", (await t.admin.createToken({ roles: ["node"] })).secret, { names: ["auth.platform.internal"] }),
+      /gives itself/,
+    ],
+    [
+      "another host's id as a name",
+      async (t) => host("node", (await t.admin.createToken({ roles: ["node"] })).secret, { names: [crypto.randomUUID()] }),
+      /gives itself/,
+    ],
+    [
+      "a key that is none",
+      async (t) => host("node", (await t.admin.createToken({ roles: ["node"] })).secret, { tlsPublicKey: "nonsense" }),
+      /TLS public key/,
+    ],
   ];
   test.for(refused)("%s is refused and audited", async ([, ask, reason]) => {
     await using t = await openTestAuth();
@@ -135,7 +147,10 @@ describe("certificates", () => {
     await using t = await openTestAuth();
     const client = await loggedIn(t, await addUser(t, "alice", { roles: ["access"] }));
     t.forward(13 * 3_600_000);
-    await expect(client.listResources({ kind: "node" })).rejects.toMatchObject({ code: "unauthenticated", message: expect.stringMatching(/expired at/) });
+    await expect(client.listResources({ kind: "node" })).rejects.toMatchObject({
+      code: "unauthenticated",
+      message: expect.stringMatching(/expired at/),
+    });
     expect(await t.events("cert.refused")).toMatchObject([{ code: "TC001W", error: expect.stringMatching(/expired at/) }]);
   });
 
@@ -147,7 +162,10 @@ describe("certificates", () => {
     const ask = { user: "alice", password: alice.password, code: codeOf(alice.otpauthUri, other.now()), ...request(keys) };
     const { tlsCertificate } = await other.connect().login(ask);
     const client = t.connect({ certificate: tlsCertificate, privateKey: keys.privateKey });
-    await expect(client.listResources({ kind: "role" })).rejects.toMatchObject({ code: "unauthenticated", message: expect.stringMatching(/not issued by this cluster/) });
+    await expect(client.listResources({ kind: "role" })).rejects.toMatchObject({
+      code: "unauthenticated",
+      message: expect.stringMatching(/not issued by this cluster/),
+    });
     expect(await t.events("cert.refused")).toHaveLength(1);
   });
 

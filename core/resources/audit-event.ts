@@ -2,8 +2,10 @@ import { z } from "zod";
 import { PlatformError } from "../errors/platform-error.ts";
 
 /** Audit events: one JSON object each. Unknown fields are refused, so that nothing secret rides along unseen. */
-const short = z.string().max(256);
-const text = z.string().max(2000);
+const maxShort = 256;
+const maxText = 2_000;
+const short = z.string().max(maxShort);
+const text = z.string().max(maxText);
 
 /** Longest command kept in an event, characters; the source cuts with `clipCommand`. */
 export const maxAuditCommand = 16_384;
@@ -127,8 +129,9 @@ export interface AuditOrigin {
   readonly uid: string;
 }
 
-/** Throws PlatformError `invalid` when a fact does not fit its field. */
-export function makeAuditEvent(facts: AuditFacts, origin: AuditOrigin): AuditEvent {
+/** Too long texts are cut, so that no peer can keep itself out of the log by a long name. */
+export function makeAuditEvent(whole: AuditFacts, origin: AuditOrigin): AuditEvent {
+  const facts = Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, fit(name, value)])) as AuditFacts;
   const bad = ("success" in facts && !facts.success) || (facts.event === "exec" && facts.error !== undefined);
   const code = codes[facts.event][bad ? 1 : 0];
   return checkAuditEvent({ ...facts, code, time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName });
@@ -147,10 +150,21 @@ export function parseAuditEvent(json: string): AuditEvent {
   return checkAuditEvent(value);
 }
 
-/** Cuts a command for an event and marks the cut. */
+/** Cuts a command for an event and marks the cut: by its characters, and by the bytes that control characters grow to in JSON. */
 export function clipCommand(command: string): string {
+  const text = clip(command, maxAuditCommand);
+  return Buffer.byteLength(JSON.stringify(text)) <= maxAuditEvent / 2 ? text : clip(command, maxAuditCommand / 4);
+}
+
+function fit(name: string, value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  if (name === "command") return clipCommand(value);
+  return clip(value, name === "error" || name === "reason" ? maxText : maxShort);
+}
+
+function clip(value: string, length: number): string {
   const mark = "… (cut)";
-  return command.length <= maxAuditCommand ? command : command.slice(0, maxAuditCommand - mark.length) + mark;
+  return value.length <= length ? value : value.slice(0, length - mark.length) + mark;
 }
 
 function checkAuditEvent(value: unknown): AuditEvent {

@@ -39,7 +39,8 @@ export function keepSession(session: ServerHttp2Session): { quiet(): Promise<voi
     }
   });
   return {
-    quiet: () => new Promise((resolve) => {
+    quiet: () =>
+      new Promise((resolve) => {
         if (streams === 0 || session.destroyed) resolve();
         else waiting.push(resolve);
       }),
