@@ -130,7 +130,7 @@ test.for<readonly [string, X509Subject]>([
   ["two clusters", { ...subject, ST: ["a", "b"] }],
   ["no cluster", { ...subject, ST: undefined }],
   ["no traits", { ...subject, description: undefined }],
-  ["two traits", { ...subject, description: [String(subject["description"]), "e30"] }],
+  ["two traits", { ...subject, description: [String(subject.description), "e30"] }],
   ["traits that are no base64url", { ...subject, description: "%%%" }],
   ["a user as host", { ...subject, OU: "host" }],
   ["an unknown host role", { ...asSubject(host), O: "king" }],

@@ -44,8 +44,8 @@ test("what is unread on one stream of a channel is not granted again through the
   near.stderr.resume();
   far.on("error", () => {});
   const window = (): number => channelOf(near)?.incoming.window ?? Number.NaN;
-  far.write(Buffer.alloc(channelWindow));
-  while (near.readableLength < channelWindow - 1_000_000) await new Promise(setImmediate);
+  far.write(Buffer.alloc(channelWindow - 1000));
+  while (near.readableLength < channelWindow - 1000) await new Promise(setImmediate);
   for (let i = 0; i < 50; i += 1) {
     far.stderr.write("x");
     await new Promise(setImmediate);
@@ -103,6 +103,17 @@ test("a write that waits for the window fails when the connection is lost", asyn
   while (channelOf(near)?.outgoing.window !== 0) await new Promise(setImmediate);
   rawConnection(client)._sock.destroy();
   expect(await failed).toMatchObject({ code: "unavailable" });
+});
+
+test("a channel that is destroyed with bytes unread closes on both ends", async () => {
+  const { client, near, far } = await openChannel({ authority });
+  far.write(Buffer.alloc(100_000));
+  far.resume();
+  while (near.readableLength < 100_000) await new Promise(setImmediate);
+  const closed = Promise.all([once(near, "close"), once(far, "close")]);
+  near.destroy();
+  await closed;
+  client.end();
 });
 
 test("a write to a closed channel calls back", async () => {

@@ -64,11 +64,12 @@ export function sendPayload(protocol: RawProtocol, payload: Buffer): void {
 /** With a certificate, the request names the certificate's algorithm and the signature the plain one; ssh2 knows one name only. */
 function signWithCertificatesToo(): void {
   const { authPK } = Protocol.prototype;
-  Protocol.prototype.authPK = function authWithCertificate(this: RawProtocol, user, key, algorithm, sign) {
+  Protocol.prototype.authPK = function authWithCertificate(this: RawProtocol, ...values: Parameters<typeof authPK>) {
+    const [user, key, algorithm, sign] = values;
     const step: SignStep | undefined = typeof algorithm === "function" ? algorithm : sign;
     const name = typeof algorithm === "string" ? algorithm : key.type;
     if (step === undefined || !name.endsWith(certificateSuffix)) {
-      authPK.call(this, user, key, algorithm, sign);
+      authPK.apply(this, values);
       return;
     }
     authPK.call(this, user, key, name, (data) =>
