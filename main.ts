@@ -2,15 +2,16 @@ import { basename } from "node:path";
 import { version } from "./core/versions/version.ts";
 
 /*
- * One executable, three programs by the name it is called by. Each is imported only when it is wanted, so that `tsh` never
- * loads the server and `version` loads nothing.
+ * One executable, three programs by the name it is called by. Each is loaded only when it is wanted, so that `tsh` never
+ * loads the server and `version` loads nothing. The build makes a part of its own of every dynamic import in this file.
  */
 
 const name = programName(process.argv0);
 const args = process.argv.slice(2);
 
-process.on("uncaughtException", (error) => {
-  process.stderr.write(`ERROR: ${name}: internal error: ${error.message}\n${error.stack ?? ""}\n`);
+process.on("uncaughtException", (error: unknown) => {
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  process.stderr.write(`ERROR: ${name}: internal error: ${message}\n${stack ?? ""}\n`);
   process.exit(1);
 });
 
@@ -30,42 +31,23 @@ function programName(argv0: string): "platform" | "tsh" | "tctl" {
   return called === "tsh" || called === "tctl" ? called : "platform";
 }
 
-/** Variables of the runtime that would weaken TLS are without effect: trust comes from the configuration and the CA pin alone. */
+/** Variables of the runtime that would weaken TLS are without effect: trust comes from the system, the configuration and the CA pin. */
 function ignoreEnvironmentTricks(): void {
   delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
   if (process.env.NODE_EXTRA_CA_CERTS === undefined) return;
   delete process.env.NODE_EXTRA_CA_CERTS;
-  const tls = process.getBuiltinModule("node:tls");
-  tls.setDefaultCACertificates([...tls.getCACertificates("bundled"), ...tls.getCACertificates("system")]);
+  // The runtime has read it already. All our connections name their authorities; what would not, trusts nobody.
+  process.getBuiltinModule("node:tls").setDefaultCACertificates([]);
 }
 
 async function run(): Promise<number> {
-  if (args[0] === "__session") {
-    const { runSession } = await import("./agent/ssh/session-entry.ts");
-    return runSession();
-  }
-  const { runProgram } = await import("./cli/run-program.ts");
-  return await runProgram(await programSpec(), args, { env: process.env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr });
-}
-
-async function programSpec() {
+  if (args[0] === "__session") return (await import("./agent/ssh/session-entry.ts")).runSession();
   switch (name) {
     case "tsh":
-      return (await import("./cli/tsh/tsh.ts")).tsh;
+      return await (await import("./programs/tsh.ts")).run(args);
     case "tctl":
-      return (await import("./cli/tctl/tctl.ts")).tctl;
+      return await (await import("./programs/tctl.ts")).run(args);
     case "platform":
-      return (await import("./cli/platform/platform.ts")).platformProgram(services);
+      return await (await import("./programs/platform.ts")).run(args);
   }
 }
-
-const services: import("./cli/platform/services.ts").Services = {
-  control: async (config, deps, signal) => {
-    const [{ runControl }, { controlConfig }] = await Promise.all([import("./control/control.ts"), import("./control/config.ts")]);
-    await runControl(controlConfig(config), deps, signal);
-  },
-  agent: async (config, { local, ...deps }, signal) => {
-    const [{ runAgent }, { agentConfig }] = await Promise.all([import("./agent/agent.ts"), import("./agent/config.ts")]);
-    await runAgent(agentConfig(config, local), deps, signal);
-  },
-};

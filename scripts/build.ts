@@ -23,10 +23,10 @@ async function build(dist: string): Promise<void> {
   const work = join(cache, `work-${process.pid}`);
   await mkdir(work);
   try {
-    const main = await bundle(root, join(work, "main.cjs"));
+    const { main, parts } = await bundle(root, work);
     const sshcrypto = await compileAddon(root, join(work, "sshcrypto.node"));
     const pty = join(root, `node_modules/@lydell/node-pty-linux-${process.arch}/pty.node`);
-    const made = await makeExecutable({ root, work, cache, main, assets: { "pty.node": pty, "sshcrypto.node": sshcrypto } });
+    const made = await makeExecutable({ root, work, cache, main, parts, assets: { "pty.node": pty, "sshcrypto.node": sshcrypto } });
     for (const file of [made, pty, sshcrypto]) await checkGlibc(file);
     const { size } = await stat(made);
     if (size > maxSize) throw new Error(`${made} has ${size} bytes; at most ${maxSize} are allowed`);

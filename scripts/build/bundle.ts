@@ -1,14 +1,18 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { build, type Plugin } from "esbuild";
+import { readFile, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { type BuildOptions, build, type Plugin } from "esbuild";
 
-/** Bundles main.ts and all that it imports into one CommonJS file. */
-export async function bundle(root: string, output: string): Promise<string> {
+export interface Bundles {
+  readonly main: string;
+  /** The parts that main.ts imports dynamically, by name: each a script whose value is a CommonJS module function. */
+  readonly parts: Readonly<Record<string, string>>;
+}
+
+/** Bundles main.ts into one script, and each module that it imports dynamically into one of its own. */
+export async function bundle(root: string, work: string): Promise<Bundles> {
   const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
-  const { warnings } = await build({
+  const options: BuildOptions = {
     absWorkingDir: root,
-    entryPoints: ["main.ts"],
-    outfile: output,
     bundle: true,
     platform: "node",
     target: "node24",
@@ -18,11 +22,45 @@ export async function bundle(root: string, output: string): Promise<string> {
     keepNames: true,
     legalComments: "none",
     define: { __PLATFORM_VERSION__: JSON.stringify(version), "process.env.NODE_ENV": '"production"' },
-    plugins: [nativeAddons(join(root, "scripts/build/load-native.ts"))],
     logLevel: "error",
-  });
-  if (warnings.length > 0) throw new Error(`esbuild warns: ${warnings.map((warning) => warning.text).join("; ")}`);
-  return output;
+  };
+  const entries: string[] = [];
+  const main = join(work, "main.cjs");
+  await build({ ...options, entryPoints: ["main.ts"], outfile: main, plugins: [dynamicParts(root, entries)] });
+  const parts: Record<string, string> = {};
+  for (const entry of entries.sort()) {
+    const name = basename(entry, ".ts");
+    const file = join(work, `${name}.cjs`);
+    await build({
+      ...options,
+      entryPoints: [entry],
+      outfile: file,
+      plugins: [nativeAddons(join(root, "scripts/build/load-native.ts")), onlyEnglish],
+    });
+    await writeFile(file, `(function(exports,require,module,__filename,__dirname){${await readFile(file, "utf8")}\n})`);
+    parts[name] = file;
+  }
+  return { main, parts };
+}
+
+/** Turns the dynamic imports of main.ts into loads of parts, and tells which they are. */
+function dynamicParts(root: string, entries: string[]): Plugin {
+  const loader = JSON.stringify(join(root, "scripts/build/load-part.ts"));
+  return {
+    name: "dynamic-parts",
+    setup: (hooks) => {
+      hooks.onResolve({ filter: /\.ts$/ }, ({ kind, path, resolveDir }) => {
+        if (kind !== "dynamic-import") return undefined;
+        const entry = join(resolveDir, path);
+        entries.push(entry);
+        return { path: entry, namespace: "part" };
+      });
+      hooks.onLoad({ filter: /.*/, namespace: "part" }, ({ path }) => ({
+        contents: `module.exports = require(${loader}).loadPart(${JSON.stringify(basename(path, ".ts"))});`,
+        resolveDir: root,
+      }));
+    },
+  };
 }
 
 /** Sends what wants a `.node` file to our loader, which takes it from the executable. */
@@ -42,3 +80,9 @@ function nativeAddons(loader: string): Plugin {
     },
   };
 }
+
+/** zod carries its messages in forty languages, 268 KB; ours are in English. */
+const onlyEnglish: Plugin = {
+  name: "only-english",
+  setup: (hooks) => hooks.onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({ contents: `export { default as en } from "./en.js";` })),
+};

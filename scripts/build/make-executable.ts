@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { chmod, copyFile, readFile, rename, stat, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
+import { constants, zstdCompressSync } from "node:zlib";
 import { inject } from "postject";
 import { run } from "./run.ts";
 
@@ -10,6 +11,8 @@ export interface ExecutableParts {
   readonly work: string;
   readonly cache: string;
   readonly main: string;
+  /** Scripts that main loads, by name. */
+  readonly parts: Readonly<Record<string, string>>;
   readonly assets: Readonly<Record<string, string>>;
 }
 
@@ -17,13 +20,13 @@ export interface ExecutableParts {
 const fuse = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 
 /**
- * Options of the runtime. SIGUSR1 must not open the inspector; trust in the system's authorities is what "the system's roots"
- * means; a small young generation keeps an idle agent small. V8 options that change the flag hash would reject the code cache.
+ * Options of the runtime. SIGUSR1 must not open the inspector; a small young generation keeps an idle agent small.
+ * V8 options that change the flag hash would reject the code cache. --use-system-ca would read 150 files at every start.
  */
-const execArgv = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1", "--use-system-ca", "--max-semi-space-size=1"];
+const execArgv = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1", "--max-semi-space-size=1"];
 
 /** Puts the bundle, its code cache and the assets into a stripped copy of the runtime. The path of the result. */
-export async function makeExecutable({ root, work, cache, main, assets }: ExecutableParts): Promise<string> {
+export async function makeExecutable({ root, work, cache, main, parts, assets }: ExecutableParts): Promise<string> {
   const node = join(root, `node_modules/node-linux-${process.arch}/bin/node`);
   const blob = join(work, "program.blob");
   // Relative paths: the blob holds the main file's path as it is given.
@@ -35,8 +38,9 @@ export async function makeExecutable({ root, work, cache, main, assets }: Execut
     useSnapshot: false,
     useCodeCache: true,
   };
+  const all = { ...assets, ...(await partAssets(node, work, parts)) };
   // "none": NODE_OPTIONS is not read.
-  await writeFile(join(work, "program.json"), JSON.stringify({ ...settings, execArgv, execArgvExtension: "none", assets }));
+  await writeFile(join(work, "program.json"), JSON.stringify({ ...settings, execArgv, execArgvExtension: "none", assets: all }));
   // A fixed seed makes the code cache the same each time; V8 still accepts it.
   await run(node, ["--random-seed=42", "--experimental-sea-config", "program.json"], work);
   const made = join(work, "platform");
@@ -44,6 +48,31 @@ export async function makeExecutable({ root, work, cache, main, assets }: Execut
   await inject(made, "NODE_SEA_BLOB", await readFile(blob), { sentinelFuse: fuse });
   await chmod(made, 0o755);
   return made;
+}
+
+/**
+ * A garbage collection would leave bytes of the past in the padding of a code cache: with a young generation that never
+ * fills up it is the same each time. The fixed seed is for the same end. V8 accepts it (checked).
+ */
+const reproducible = ["--random-seed=42", "--min-semi-space-size=256", "--max-semi-space-size=256"];
+/** Parts longer than this are kept compressed: it costs their start 10 ms, which only the server can spare. Bytes. */
+const compressedFrom = 2_000_000;
+
+/** Each part's script and code cache, as assets. */
+async function partAssets(node: string, work: string, parts: ExecutableParts["parts"]): Promise<Record<string, string>> {
+  const assets: Record<string, string> = {};
+  const maker = join(import.meta.dirname, "make-code-cache.ts");
+  for (const name of Object.keys(parts)) {
+    const [script, cache] = [`${name}.cjs`, `${name}.cache`];
+    await run(node, [...execArgv, ...reproducible, maker, "make", script, cache], work);
+    await run(node, [...execArgv, maker, "check", script, cache], work);
+    const compress = (await stat(join(work, script))).size > compressedFrom;
+    for (const file of [script, cache].map((asset) => join(work, asset))) {
+      if (compress) await writeFile(`${file}.zst`, zstdCompressSync(await readFile(file), { params: { [constants.ZSTD_c_compressionLevel]: 19 } }));
+      assets[`${basename(file)}${compress ? ".zst" : ""}`] = compress ? `${file}.zst` : file;
+    }
+  }
+  return assets;
 }
 
 /** The runtime without its symbols. Stripping after the injection would break it. Kept by its content. */

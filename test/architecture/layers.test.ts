@@ -10,7 +10,7 @@ const files = readSources(root);
 
 test("the sources are found, with their imports", () => {
   expect(files.length).toBeGreaterThan(50);
-  expect(files.find((file) => file.path === "main.ts")?.imports).toContain("agent/agent.ts");
+  expect(files.find((file) => file.path === "main.ts")?.imports).toContain("programs/tsh.ts");
   expect(missingImports(files, (path) => existsSync(join(root, path)))).toEqual([]);
 });
 
@@ -39,6 +39,6 @@ test("nothing is re-exported or exported as default", () => {
   expect(badExports(files)).toEqual([]);
 });
 
-test("only main.ts reads the environment", () => {
+test("only main.ts and programs/ read the environment", () => {
   expect(environmentReaders(files)).toEqual([]);
 });

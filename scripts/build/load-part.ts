@@ -1,0 +1,28 @@
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
+import { getAssetKeys, getRawAsset } from "node:sea";
+import { constants, Script } from "node:vm";
+import { zstdDecompressSync } from "node:zlib";
+
+/*
+ * Part of the executable, not of the build: loads one of the parts that main.ts imports dynamically. Each is a script with a
+ * code cache of its own, made after it ran once (make-code-cache.ts), so that starting compiles next to nothing.
+ */
+
+type PartFunction = (exports: object, require: NodeJS.Require, module: { exports: object }, filename: string, dirname: string) => void;
+
+export function loadPart(name: string): object {
+  const script = new Script(asset(`${name}.cjs`).toString("latin1"), {
+    filename: `${name}.cjs`,
+    cachedData: asset(`${name}.cache`),
+    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  });
+  const module = { exports: {} };
+  (script.runInThisContext() as PartFunction)(module.exports, createRequire(process.execPath), module, process.execPath, dirname(process.execPath));
+  return module.exports;
+}
+
+function asset(name: string): Buffer {
+  if (getAssetKeys().includes(name)) return Buffer.from(getRawAsset(name));
+  return zstdDecompressSync(Buffer.from(getRawAsset(`${name}.zst`)));
+}
