@@ -131,7 +131,7 @@ export interface AuditOrigin {
 
 /** Too long texts are cut, so that no peer can keep itself out of the log by a long name. */
 export function makeAuditEvent(whole: AuditFacts, origin: AuditOrigin): AuditEvent {
-  const facts = Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, fit(name, value)])) as AuditFacts;
+  const facts = Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, clipped(name, value)])) as AuditFacts;
   const bad = ("success" in facts && !facts.success) || (facts.event === "exec" && facts.error !== undefined);
   const code = codes[facts.event][bad ? 1 : 0];
   return checkAuditEvent({ ...facts, code, time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName });
@@ -156,7 +156,7 @@ export function clipCommand(command: string): string {
   return Buffer.byteLength(JSON.stringify(text)) <= maxAuditEvent / 2 ? text : clip(command, maxAuditCommand / 4);
 }
 
-function fit(name: string, value: unknown): unknown {
+function clipped(name: string, value: unknown): unknown {
   if (typeof value !== "string") return value;
   if (name === "command") return clipCommand(value);
   return clip(value, name === "error" || name === "reason" ? maxText : maxShort);
