@@ -47,7 +47,7 @@ describe("parseHostPort", () => {
     );
   });
 
-  test("any text is parsed or refused with a PlatformError", () => {
+  test("any bytes as text are parsed or refused with a PlatformError", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.option(fc.nat(65_535), { nil: undefined }), (text, port) => {
         try {

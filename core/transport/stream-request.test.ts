@@ -74,7 +74,6 @@ describe("StreamRequest", () => {
         code(() => decodeStreamRequest(Buffer.from(body)));
         code(() => decodeStreamReply(Buffer.from(body)));
       }),
-      { numRuns: 1000 },
     );
   });
 });

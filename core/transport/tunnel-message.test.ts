@@ -84,7 +84,6 @@ describe("tunnel messages", () => {
         code(() => decodeAgentMessage(body));
         code(() => decodeProxyMessage(body));
       }),
-      { numRuns: 500 },
     );
   });
 });

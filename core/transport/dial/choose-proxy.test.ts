@@ -147,7 +147,7 @@ describe("chooseProxy", () => {
     expect(chooseProxy(target, env).why).toBe(why);
   });
 
-  test("any values give a route or a PlatformError", () => {
+  test("any bytes as values give a route or a PlatformError", () => {
     const text = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.webUrl(), fc.domain(), fc.ipV6());
     fc.assert(
       fc.property(text, fc.option(text, { nil: undefined }), text, (proxy, exceptions, host) => {

@@ -129,7 +129,7 @@ describe("NO_PROXY", () => {
     expect(matchNoProxy({ host: "b.com", port: 1 }, "a.com:https,b.com")).toEqual({ entry: "b.com", notUnderstood: ["a.com:https"] });
   });
 
-  test("no text and no target makes it throw", () => {
+  test("no bytes as text or target make it throw", () => {
     const hosts = fc.oneof(fc.string(), fc.domain(), fc.ipV4(), fc.ipV6());
     fc.assert(
       fc.property(hosts, fc.nat(65_535), fc.oneof(fc.string(), fc.array(hosts).map(String)), (host, port, list) => {
