@@ -4,7 +4,7 @@ import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from "node:
 import { basename, join } from "node:path";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
-import { type AuditFacts, makeAuditEvent } from "../../core/resources/audit-event.ts";
+import type { AuditFacts } from "../../core/resources/audit-event.ts";
 
 /** Audit events on this host until the auth service has them. */
 export interface Spool {
@@ -75,6 +75,8 @@ class FileSpool implements Spool {
 
   async record(facts: AuditFacts): Promise<void> {
     const { clusterName, now = () => new Date(), maxBytes = 64 * 1024 * 1024, log } = this.#options;
+    // Loaded at the first event: its schemas are megabytes that an idle agent does without.
+    const { makeAuditEvent } = await import("../../core/resources/audit-event.ts");
     const line = `${JSON.stringify(makeAuditEvent(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
     const full = this.#bytes + line.length > maxBytes;
     if (full !== this.#isFull) {
