@@ -21,7 +21,10 @@ describe("refusals", () => {
   const audited = (event: string, wanted: (event: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> =>
     until(`audit event ${event}`, async () => {
       const lines = (await cluster.admin("audit", "ls", "--format=json", `--event=${event}`)).trim().split("\n");
-      return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Record<string, unknown>).find(wanted);
+      return lines
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+        .find(wanted);
     });
 
   const refusedAgent = async (name: string, options: { token?: string; pin?: string }): Promise<string> => {
@@ -56,7 +59,10 @@ describe("refusals", () => {
 
   test("an expired token is refused", async () => {
     const token = await cluster.token("--ttl=1s");
-    await until("the token has expired", async () => !(await cluster.admin("tokens", "ls", "--format=json")).includes("1s") && expiredAt + 1500 < Date.now());
+    await until(
+      "the token has expired",
+      async () => !(await cluster.admin("tokens", "ls", "--format=json")).includes("1s") && expiredAt + 1500 < Date.now(),
+    );
     expect(await refusedAgent("too-late", { token })).toMatch(/token/);
   });
   const expiredAt = Date.now();

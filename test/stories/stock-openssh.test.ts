@@ -59,7 +59,7 @@ describe("stock OpenSSH", () => {
   BatchMode yes
 Host jump
   HostName 127.0.0.1
-  HostKeyAlias control
+  HostKeyAlias control.test.cluster
   Port ${cluster.ports.ssh}
   User alice
 Host web-1.test.cluster
@@ -67,7 +67,7 @@ Host web-1.test.cluster
 `,
     );
     const done = await run("ssh", ["-F", jump, `${login}@web-1.test.cluster`, "echo through"], { limitMs: 30_000 });
-    expect(done).toMatchObject({ stdout: "through\n", status: 0 });
+    expect(done, done.stderr).toMatchObject({ stdout: "through\n", status: 0 });
     const shell = await run("ssh", ["-F", jump, "jump", "id"], { limitMs: 30_000 });
     expect(shell.status).not.toBe(0);
   });
