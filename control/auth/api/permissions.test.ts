@@ -1,0 +1,89 @@
+import { X509Certificate } from "node:crypto";
+import { duplexPair } from "node:stream";
+import { expect, test } from "vitest";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { fromSshCertificate } from "../../../core/identity/identity.ts";
+import { checkCertificate, parseCertificateLine } from "../../../core/ssh/certificate.ts";
+import { openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+
+async function joined(t: TestAuth, role: "node" | "proxy") {
+  const { secret } = await t.admin.createToken({ roles: [role] });
+  const keys = testKeys();
+  const ask = { token: secret, role, hostname: "web1", names: ["web1.example.com", "192.0.2.1"], version: "1", ...request(keys) };
+  const answer = await t.connect().join(ask);
+  return { ...answer, client: t.connect({ certificate: answer.tlsCertificate, privateKey: keys.privateKey }) };
+}
+
+const nodeCalls: readonly [name: string, call: (client: AuthClient) => Promise<unknown>][] = [
+  ["listResources", (client) => client.listResources({ kind: "node" })],
+  ["getResource", (client) => client.getResource({ kind: "role", name: "access" })],
+  ["putResource", (client) => client.putResource({ json: "{}" })],
+  ["deleteResource", (client) => client.deleteResource({ kind: "role", name: "access" })],
+  ["createToken", (client) => client.createToken({ roles: ["node"] })],
+  ["createInvite", (client) => client.createInvite({ user: "alice" })],
+  ["reportNode", (client) => client.reportNode({})],
+  ["listEvents", (client) => client.listEvents({})],
+  ["watchAccess", async (client) => await client.watchAccess({})[Symbol.asyncIterator]().next()],
+];
+test.for(nodeCalls)("a node may not call %s", async ([, call]) => {
+  await using t = await openTestAuth();
+  const { client } = await joined(t, "node");
+  const thrown = await call(client).catch((error: unknown) => error);
+  expect(String((thrown as { rawMessage?: string; message?: string }).message)).toMatch(/access denied: a host of role node may not call/);
+});
+
+test("a proxy looks at nodes and roles, and changes nothing", async () => {
+  await using t = await openTestAuth();
+  const { client } = await joined(t, "proxy");
+  await client.listResources({ kind: "node" });
+  await client.listResources({ kind: "role" });
+  await expect(client.listResources({ kind: "user" })).rejects.toMatchObject({ code: "denied" });
+  await expect(client.putResource({ json: "{}" })).rejects.toMatchObject({ code: "denied" });
+});
+
+test("a host's certificates name it, its role and its names, and are renewed with the same id", async () => {
+  await using t = await openTestAuth();
+  const { client, hostId, sshCertificate, tlsCertificate, cluster } = await joined(t, "node");
+  const ssh = parseCertificateLine(sshCertificate);
+  checkCertificate(ssh, { type: "host", authorities: cluster?.hostCaSsh ?? [], principal: `${hostId}.test`, now: t.now() });
+  expect(fromSshCertificate(ssh)).toMatchObject({ kind: "host", id: hostId, role: "node", names: ["web1", "web1.example.com", "192.0.2.1"] });
+  const tls = new X509Certificate(tlsCertificate);
+  for (const name of [hostId, `${hostId}.test`, "web1", "web1.test", "web1.example.com", "node.platform.internal"])
+    expect(tls.checkHost(name), name).toBeDefined();
+  expect(tls.checkIP("192.0.2.1")).toBeDefined();
+  for (const name of ["auth.platform.internal", "proxy.platform.internal", "web2"]) expect(tls.checkHost(name), name).toBeUndefined();
+  expect(tls.validToDate.getTime() - t.now().getTime()).toBe(14 * 24 * 3_600_000);
+  const renewed = await client.renewHost({ hostname: "web2", ...request(testKeys()) });
+  expect(renewed.hostId).toBe(hostId);
+  expect(new X509Certificate(renewed.tlsCertificate).checkHost("web2")).toBeDefined();
+  expect(await t.events("instance.renew")).toMatchObject([{ success: true, server_id: hostId, code: "TJ003I" }]);
+});
+
+test("a request of more than a megabyte is refused", async () => {
+  await using t = await openTestAuth();
+  await expect(t.connect().getInvite({ token: "x".repeat(1_000_001) })).rejects.toMatchObject({ code: "limit" });
+});
+
+test("a peer that speaks no TLS is cut off, and the service goes on", async () => {
+  await using t = await openTestAuth();
+  for (const bytes of ["GET / HTTP/1.1\r\n\r\n", "SSH-2.0-x\r\n", Buffer.alloc(20_000, 0x16)]) {
+    const [near, far] = duplexPair();
+    const closed = new Promise<void>((resolve) => far.once("close", resolve));
+    near.on("error", () => {}).resume();
+    t.auth.inject(far, "203.0.113.9");
+    near.write(bytes);
+    await closed;
+  }
+  await t.connect().getCluster({});
+});
+
+test("the proxy in the same process gets its identity without a token, and keeps its id", async () => {
+  await using t = await openTestAuth();
+  const first = await t.auth.issueProxy(["proxy.example.com"]);
+  await t.restart();
+  const second = await t.auth.issueProxy(["proxy.example.com"]);
+  expect(second.hostId).toBe(first.hostId);
+  const client = t.connect({ certificate: second.tlsCertificate, privateKey: second.tlsPrivateKey });
+  await client.getAccess({});
+  expect(new X509Certificate(second.tlsCertificate).checkHost("proxy.platform.internal")).toBeDefined();
+});

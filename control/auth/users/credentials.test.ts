@@ -1,0 +1,71 @@
+import { Secret } from "otpauth";
+import { expect, test } from "vitest";
+import { checkPassword, createPasswordHasher, defaultHashCost } from "./password.ts";
+import { acceptedStep, newTotpSecret, totpUri } from "./totp.ts";
+
+test("a password matches its hash only; the hash names argon2id and OWASP's parameters", async () => {
+  const hasher = createPasswordHasher();
+  const hash = await hasher.make("correct horse battery");
+  expect(hash).toMatchObject({ algorithm: "argon2id", memory: 19_456, passes: 2, parallelism: 1 });
+  expect(await hasher.matches("correct horse battery", hash)).toBe(true);
+  expect(await hasher.matches("correct horse batterz", hash)).toBe(false);
+  expect(await hasher.matches("correct horse battery", undefined)).toBe(false);
+  expect(await hasher.make("correct horse battery")).not.toEqual(hash);
+});
+
+test("hashes made with other parameters still match", async () => {
+  const hash = await createPasswordHasher({ memory: 64, passes: 1, parallelism: 1 }).make("correct horse battery");
+  expect(await createPasswordHasher(defaultHashCost).matches("correct horse battery", hash)).toBe(true);
+});
+
+test("too many logins at once are refused, not queued without end", async () => {
+  const hasher = createPasswordHasher({ memory: 64, passes: 1, parallelism: 1 });
+  const results = await Promise.allSettled(Array.from({ length: 100 }, () => hasher.matches("x", undefined)));
+  const refused = results.filter((result) => result.status === "rejected");
+  expect(refused).toHaveLength(34);
+  expect(refused[0]?.reason).toMatchObject({ code: "limit" });
+  expect(await hasher.matches("x", undefined)).toBe(false);
+});
+
+test.for([
+  ["x".repeat(11), false],
+  ["x".repeat(12), true],
+  ["💂".repeat(11), false],
+  ["x".repeat(128), true],
+  ["x".repeat(129), false],
+] as const)("the password %j is long enough and not too long: %s", ([password, accepted]) => {
+  if (accepted) checkPassword(password);
+  else expect(() => checkPassword(password)).toThrow(expect.objectContaining({ code: "invalid" }));
+});
+
+/** RFC 6238 appendix B, SHA-1, the last six of its eight digits. */
+const rfcSecret = new Secret({ buffer: new TextEncoder().encode("12345678901234567890").buffer }).base32;
+test.for([
+  [59, "287082"],
+  [1_111_111_109, "081804"],
+  [1_111_111_111, "050471"],
+  [1_234_567_890, "005924"],
+  [2_000_000_000, "279037"],
+] as const)("at second %i the code is %s, and it is taken one step early or late, once", ([second, code]) => {
+  const step = Math.floor(second / 30);
+  const ask = (at: number, lastStep?: number) => acceptedStep({ secret: rfcSecret, code, now: new Date(at * 1000), lastStep });
+  expect(ask(second)).toBe(step);
+  expect(ask(second + 30)).toBe(step);
+  expect(ask(second - 30)).toBe(step);
+  expect(ask(second + 90)).toBeUndefined();
+  expect(ask(second, step)).toBeUndefined();
+  expect(ask(second, step - 1)).toBe(step);
+});
+
+test.for(["", "12345", "1234567", "abcdef", "１２３４５６", "287082 "])("%j is no code", (code) => {
+  expect(acceptedStep({ secret: rfcSecret, code, now: new Date(59_000), lastStep: undefined })).toBeUndefined();
+});
+
+test("the address for an authenticator names cluster, user and secret", () => {
+  const secret = newTotpSecret();
+  const uri = new URL(totpUri({ secret, user: "alice@example.com", cluster: "test" }));
+  expect(uri.protocol).toBe("otpauth:");
+  expect(decodeURIComponent(uri.pathname)).toContain("test:alice@example.com");
+  expect(Object.fromEntries(uri.searchParams)).toEqual({ issuer: "test", secret, algorithm: "SHA1", digits: "6", period: "30" });
+  expect(newTotpSecret()).not.toBe(secret);
+});
