@@ -1,4 +1,4 @@
-import type { KeyObject } from "node:crypto";
+import { constants, type KeyObject } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
@@ -43,6 +43,9 @@ export class CurrentIdentity {
   }
 }
 
+/** Our own clients keep their connections: a ticket would cost memory, and let a client show its certificate once for many. */
+const noTickets = { secureOptions: constants.SSL_OP_NO_TICKET } as const;
+
 function prepare(credentials: HostCredentials): ProxyIdentity {
   const chain = [credentials.tlsCertificate, ...credentials.hostCaPem].map((pem) => pem.trim()).join("\n");
   return {
@@ -50,7 +53,7 @@ function prepare(credentials: HostCredentials): ProxyIdentity {
     cluster: credentials.cluster,
     sshKey: fromOpensshPrivate(credentials.sshPrivateKey),
     sshCertificate: parseCertificateLine(credentials.sshCertificate).blob,
-    tls: createSecureContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, minVersion: "TLSv1.3" }),
+    tls: createSecureContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, minVersion: "TLSv1.3", ...noTickets }),
     web: createSecureContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, minVersion: "TLSv1.2" }),
     credentials,
   };

@@ -140,3 +140,17 @@ describe("a stream from a client to an agent", () => {
     expect(reply).toEqual({ ok: true });
   });
 });
+
+describe("without the auth service", () => {
+  test("what was known serves for half a minute, and then everybody is refused", async () => {
+    let skewMs = 0;
+    await using own = await startTestCluster({ clock: () => performance.now() + skewMs });
+    await startTestAgent(own, { hostname: "web-1" });
+    const carol = await own.login("carol");
+    expect((await askForStream(own, carol, { target: "web-1" })).reply).toEqual({ ok: true });
+    await own.auth.close();
+    expect((await askForStream(own, carol, { target: "web-1" })).reply).toEqual({ ok: true });
+    skewMs = 31_000;
+    expect((await askForStream(own, carol, { target: "web-1" })).reply).toMatchObject({ ok: false });
+  });
+});
