@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
+import type { HostPort } from "../../core/transport/host-port.ts";
 import type { ControlFacts, LocalControl, Services } from "./services.ts";
 
 export interface RunOptions {
@@ -58,7 +59,15 @@ async function localControl(config: PlatformConfig, facts: Promise<ControlFacts>
   const stopped = signal.aborted ? Promise.resolve() : once(signal, "abort").then(() => undefined);
   const ready = await Promise.race([facts, stopped]);
   if (ready === undefined || config.platform.proxy_server !== undefined || ready.webAddress === undefined) return undefined;
-  return { webAddress: ready.webAddress, caPins: ready.caPins, token: await ready.createJoinToken() };
+  // Without the auth service here nobody can make a token; the configured one is for the agent too.
+  const token = config.auth_service.enabled ? await ready.createJoinToken() : config.platform.token;
+  return { webAddress: reachable(ready.webAddress), caPins: ready.caPins, token };
+}
+
+/** An address that listens on everything, as one to connect to. */
+function reachable({ host, port }: HostPort): HostPort {
+  if (host === "0.0.0.0") return { host: "127.0.0.1", port };
+  return { host: host === "::" ? "::1" : host, port };
 }
 
 /** Waits for all parts; after the signal not longer than the drain time. Throws the first fault. */

@@ -26,5 +26,5 @@ export interface Services {
 export interface LocalControl {
   readonly webAddress: HostPort;
   readonly caPins: readonly string[];
-  readonly token: string;
+  readonly token?: string | undefined;
 }
