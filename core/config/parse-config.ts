@@ -51,7 +51,10 @@ function issueProblems(issue: z.core.$ZodIssue, file: unknown, lineOf: ParsedCon
   }
   if (issue.path[0] === "version" && valueAt(file, ["version"]) === undefined)
     return [{ line: 1, text: "version is missing; add the line version: v3" }];
-  return [problem(lineOf(issue.path), valueText(issue, valueAt(file, issue.path)))];
+  // A single value that may also be a list is checked as a list of one; the person wrote no index.
+  const alone = typeof issue.path.at(-1) === "number" && !Array.isArray(valueAt(file, issue.path.slice(0, -1)));
+  const path = alone ? issue.path.slice(0, -1) : issue.path;
+  return [problem(lineOf(path), valueText({ ...issue, path }, valueAt(file, path)))];
 }
 
 function problem(line: number | undefined, text: string): Problem {

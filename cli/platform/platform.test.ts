@@ -1,0 +1,82 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseConfig } from "../../core/config/parse-config.ts";
+import { configText, type Role } from "./config-text.ts";
+import { serveDiagnostics } from "./diagnostics.ts";
+import { takePidFile } from "./pid-file.ts";
+
+let dir = "";
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), "platform-cli-"));
+});
+afterAll(async () => {
+  await rm(dir, { recursive: true });
+});
+
+test.for<[roles: Role[]]>([[["auth"]], [["auth", "proxy"]], [["auth", "proxy", "node"]]])(
+  "configure writes a file for %s that start accepts",
+  ([roles]) => {
+    expect(parseConfig(configText({ roles, caPins: [], labels: {} })).problems).toEqual([]);
+  },
+);
+
+test("configure writes what it was given so that it reads the same", () => {
+  const odd = 'a: "b" #c';
+  const text = configText({
+    roles: ["node"],
+    nodename: "n1",
+    token: odd,
+    proxy: "p.test:443",
+    caPins: ["sha256:1", "2"],
+    labels: { on: "yes", n: "1" },
+  });
+  const { sections, problems } = parseConfig(text);
+  expect(problems).toEqual([]);
+  expect(sections?.platform).toMatchObject({
+    nodename: "n1",
+    auth_token: odd,
+    proxy_server: { host: "p.test", port: 443 },
+    ca_pin: ["sha256:1", "2"],
+  });
+  expect(sections?.ssh_service).toMatchObject({ enabled: true, labels: { on: "yes", n: "1" } });
+  expect(sections?.auth_service.enabled).toBe(false);
+});
+
+test("a pid file is taken once, a stale one is replaced, and it is gone afterwards", async () => {
+  const file = join(dir, "a.pid");
+  await writeFile(file, "999999999\n");
+  {
+    await using _taken = await takePidFile(file);
+    expect(await readFile(file, "utf8")).toBe(`${process.pid}\n`);
+  }
+  await expect(stat(file)).rejects.toThrow("ENOENT");
+  // The test's parent runs the same program, as another platform would.
+  await writeFile(file, "not a number");
+  await (await takePidFile(file))[Symbol.asyncDispose]();
+});
+
+test("the pid file of a running process of ours is respected", async () => {
+  const file = join(dir, "b.pid");
+  const { spawn } = await import("node:child_process");
+  const child = spawn(process.execPath, ["-e", "process.stdin.resume(); process.stdout.write('up')"], { stdio: ["pipe", "pipe", "ignore"] });
+  await new Promise((resolve) => child.stdout.once("data", resolve));
+  await writeFile(file, `${child.pid}\n`);
+  await expect(takePidFile(file)).rejects.toMatchObject({ code: "conflict" });
+  child.stdin.end();
+  await new Promise((resolve) => child.once("close", resolve));
+});
+
+test("diagnostics answer healthz at once and readyz when it is true, and nothing else", async () => {
+  const state = { ready: false };
+  await using served = await serveDiagnostics({ host: "127.0.0.1", port: 0 }, () => state.ready);
+  const status = async (path: string, method = "GET"): Promise<number> =>
+    (await fetch(`http://127.0.0.1:${served.address.port}${path}`, { method })).status;
+  expect(await status("/healthz")).toBe(200);
+  expect(await status("/readyz")).toBe(503);
+  state.ready = true;
+  expect(await status("/readyz")).toBe(200);
+  expect(await status("/")).toBe(404);
+  expect(await status("/healthz", "POST")).toBe(405);
+});

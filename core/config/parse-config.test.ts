@@ -1,0 +1,192 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { agentConfig } from "../../agent/config.ts";
+import { controlConfig } from "../../control/config.ts";
+import { nearestName } from "./nearest-name.ts";
+import { parseConfig } from "./parse-config.ts";
+import type { PlatformConfig } from "./platform-config.ts";
+
+const head = "version: v3\nplatform:\n  nodename: one\n";
+
+function problems(text: string): string[] {
+  return parseConfig(text).problems.map(({ line, text: what }) => `${line ?? "-"}: ${what}`);
+}
+
+describe("a file is taken", () => {
+  const good: [what: string, text: string][] = [
+    ["with auth and proxy", `${head}auth_service:\n  enabled: yes\nproxy_service:\n  enabled: "yes"\n`],
+    ["with a section that says nothing but its presence", `${head}auth_service: {}\n`],
+    [
+      "of an agent",
+      `${head}  proxy_server: proxy.test:443\n  auth_token: /etc/token\n  ca_pin: [a, b]\nssh_service:\n  enabled: true\n  labels: { env: dev }\n`,
+    ],
+    [
+      "of a proxy on its own host",
+      `${head}  auth_server: auth.test\n  join_params: { method: token, token_name: t }\nproxy_service:\n  public_addr: [a.test]\n`,
+    ],
+    ["with byte order mark and Windows line ends", `\ufeff${head}auth_service: {}\n`.replaceAll("\n", "\r\n")],
+  ];
+  test.for(good)("%s", ([, text]) => {
+    expect(problems(text)).toEqual([]);
+  });
+});
+
+describe("a file is refused for", () => {
+  const bad: [what: string, text: string, said: string][] = [
+    ["no version", "platform: {}\nauth_service: {}\n", "1: version is missing; add the line version: v3"],
+    ["another version", "version: v1\nauth_service: {}\n", "1: version must be v3"],
+    [
+      "an unknown key, with a suggestion",
+      `${head}  nodenam: x\nauth_service: {}\n`,
+      "4: platform.nodenam is not a known key; did you mean nodename?",
+    ],
+    ["an unknown section", `${head}sshservice: {}\nauth_service: {}\n`, "4: sshservice is not a known key; did you mean ssh_service?"],
+    [
+      "a key of the reference that does nothing yet",
+      `${head}  storage: {}\nauth_service: {}\n`,
+      "4: platform.storage is not supported yet; remove it",
+    ],
+    ["a service that does not exist yet", `${head}db_service: {}\nauth_service: {}\n`, "4: db_service is not supported yet; remove it"],
+    ["a number as text", `${head}  auth_token: 12\nauth_service: {}\n`, "4: platform.auth_token must be text, not a number; put it in quotes"],
+    ["a list as a section", `${head}auth_service: []\n`, "4: auth_service must be a section of keys, not a list"],
+    ["an empty section", `${head}auth_service:\n`, "4: auth_service is empty; give it a value or remove the line"],
+    ["a switch that is neither yes nor no", `${head}auth_service:\n  enabled: maybe\n`, '5: auth_service.enabled must be yes or no, not "maybe"'],
+    ["a key that is there twice", `${head}  nodename: two\nauth_service: {}\n`, "4: this key is there twice; remove one of them"],
+    ["a tab", "version: v3\nplatform:\n\tnodename: x\n", "3: indented with a tab; use spaces"],
+    ["a relative folder", `${head}  data_dir: here\nauth_service: {}\n`, "4: platform.data_dir must be an absolute path"],
+    [
+      "two public addresses",
+      `${head}auth_service: {}\nproxy_service:\n  public_addr:\n  - a.test\n  - b.test\n`,
+      "6: proxy_service.public_addr must be one address: clients would be sent to the first of several, which they may be unable to reach",
+    ],
+    [
+      "an address with a scheme",
+      `${head}auth_service: {}\nproxy_service:\n  public_addr: https://a.test\n`,
+      '6: proxy_service.public_addr must be host:port; "https://a.test" has a scheme',
+    ],
+    [
+      "proxy_server beside auth_server",
+      `${head}  proxy_server: a.test\n  auth_server: b.test\nproxy_service: {}\n`,
+      "5: proxy_server and auth_server cannot both be set; keep proxy_server on an agent, auth_server on a proxy",
+    ],
+    [
+      "auth_token beside join_params",
+      `${head}  auth_token: a\n  join_params: { method: token, token_name: b }\nauth_service: {}\n`,
+      "5: auth_token and join_params cannot both be set; keep one of them",
+    ],
+    [
+      "an agent without a proxy",
+      `${head}ssh_service: {}\n`,
+      "4: the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port",
+    ],
+    [
+      "a proxy without an auth service",
+      `${head}proxy_service: {}\n`,
+      "4: without auth_service here the proxy needs platform.auth_server; set it to the auth service's host:port",
+    ],
+    ["nothing to run", head, "-: nothing to run: enable auth_service, proxy_service or ssh_service"],
+    ["aliases", `${head}auth_service: &a {}\nproxy_service: *a\n`, "-: anchors and aliases are not supported; write the value out"],
+    ["no YAML map", "- a\n- b\n", "-: must hold the sections platform, auth_service, proxy_service or ssh_service"],
+    [
+      "a keypair without its key",
+      `${head}auth_service: {}\nproxy_service:\n  https_keypairs:\n  - cert_file: /a\n`,
+      "7: proxy_service.https_keypairs.0.key_file is missing; add it",
+    ],
+  ];
+  test.for(bad)("%s", ([, text, said]) => {
+    expect(problems(text)).toContain(said);
+  });
+});
+
+test("all problems are found at once", () => {
+  expect(problems(`${head}  nodenam: x\n  data_dir: here\nauth_service:\n  enabled: maybe\nssh_service: {}\n`)).toHaveLength(4);
+});
+
+test("any text is taken or refused, never thrown at: fuzz", () => {
+  const runs = { numRuns: Number(process.env.FUZZ_RUNS ?? 500) };
+  const words = fc.constantFrom(
+    "version: v3\n",
+    "platform:\n",
+    "  ca_pin: ",
+    "[",
+    "]",
+    "{",
+    "}",
+    "&a ",
+    "*a",
+    "- ",
+    ": ",
+    "? ",
+    "|\n",
+    "!!js/function ",
+    "__proto__",
+    "constructor",
+    "ssh_service",
+    "\n",
+    "  ",
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string({ unit: "binary" }),
+        fc.array(fc.oneof(words, fc.string())).map((parts) => parts.join("")),
+      ),
+      (text) => {
+        const { sections, problems: found } = parseConfig(text);
+        expect(sections === undefined).toBe(found.length > 0);
+      },
+    ),
+    runs,
+  );
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      parseConfig(`version: v3\nplatform: ${JSON.stringify(value)}\nauth_service: ${JSON.stringify(value)}\nssh_service: ${JSON.stringify(value)}\n`);
+    }),
+    runs,
+  );
+});
+
+test("nesting without end is refused", () => {
+  expect(problems(`version: v3\nplatform: ${"[".repeat(100_000)}\n`)).not.toEqual([]);
+});
+
+test("the nearest name is suggested, and none for what is far", () => {
+  const known = ["nodename", "data_dir", "proxy_server"];
+  expect(nearestName("node-name", known)).toBe("nodename");
+  expect(nearestName("Data_Dir", known)).toBe("data_dir");
+  expect(nearestName("proxyserver", known)).toBe("proxy_server");
+  expect(nearestName("entirely_else", known)).toBeUndefined();
+});
+
+describe("the programs' parts", () => {
+  const config = (text: string): PlatformConfig => {
+    const { sections, problems: found } = parseConfig(text);
+    if (sections === undefined) throw new Error(JSON.stringify(found));
+    const { nodename = "host", auth_token, join_params, ca_pin, ...platform } = sections.platform;
+    return { ...sections, platform: { ...platform, nodename, token: auth_token ?? join_params?.token_name, caPins: ca_pin ?? [] } };
+  };
+
+  test("separate listeners are opened where the mode asks for them", () => {
+    const text = `${head}auth_service:\n  proxy_listener_mode: MODE\nproxy_service:\n  web_listen_addr: 127.0.0.1:443\n`;
+    expect(controlConfig(config(text.replace("MODE", "separate"))).proxy).toMatchObject({
+      webListen: { host: "127.0.0.1", port: 443 },
+      sshListen: { host: "127.0.0.1", port: 3023 },
+      tunnelListen: { host: "127.0.0.1", port: 3024 },
+    });
+    expect(controlConfig(config(text.replace("MODE", "multiplex"))).proxy?.tunnelListen).toBeUndefined();
+  });
+
+  test("the cluster is named for the node unless it has a name", () => {
+    expect(controlConfig(config(`${head}auth_service: {}\n`)).auth?.clusterName).toBe("one");
+    expect(controlConfig(config(`${head}auth_service:\n  cluster_name: c.test\n`)).auth?.clusterName).toBe("c.test");
+  });
+
+  test("an agent joins the proxy of the file, else the control beside it", () => {
+    const local = { webAddress: { host: "127.0.0.1", port: 1 }, caPins: ["pin"], token: "secret" };
+    const alone = config(`${head}  proxy_server: p.test\n  auth_token: t\nssh_service: {}\n`);
+    expect(agentConfig(alone)).toMatchObject({ proxyServer: { host: "p.test", port: 3080 }, token: "t" });
+    const beside = config(`${head}auth_service: {}\nproxy_service: {}\nssh_service: {}\n`);
+    expect(agentConfig(beside, local)).toMatchObject({ proxyServer: local.webAddress, token: "secret", caPins: ["pin"] });
+    expect(() => agentConfig(beside)).toThrow("proxy_server");
+  });
+});
