@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { errorText, PlatformError } from "../errors/platform-error.ts";
+import { errorText, PlatformError, toPlatformError } from "../errors/platform-error.ts";
 import { checkCertificate, parseCertificate, type SshCertificate } from "./certificate.ts";
 import { certificateKey } from "./certificate-key.ts";
 import { guardConnection } from "./guard-connection.ts";
@@ -92,7 +92,7 @@ function verifyHost(client: Client, blob: Buffer, options: ConnectSshOptions, fa
     else if (!facts.hostCertificate.equals(blob)) throw new PlatformError("unauthenticated", "the server changed its host certificate");
     facts.hostCertificate = Buffer.from(blob);
   } catch (thrown) {
-    facts.refusal = thrown instanceof PlatformError ? thrown : new PlatformError("internal", "internal error; the log says more", { cause: thrown });
+    facts.refusal = toPlatformError(thrown);
     return false;
   }
   // The exchange's signature names the plain algorithm.
@@ -118,11 +118,7 @@ function waitUntilReady(client: Client, options: ConnectSshOptions, facts: Hands
     stream.destroy();
   };
   const timer = setTimeout(() => fail(new PlatformError("timeout", `no SSH login within ${timeoutMs / 1000} s`)), timeoutMs);
-  const abort = (): void => {
-    fail(new PlatformError("unavailable", "the SSH connection was given up"));
-    client.end();
-    stream.destroy();
-  };
+  const abort = (): void => fail(new PlatformError("unavailable", "the SSH connection was given up"));
   signal.addEventListener("abort", abort, { once: true });
   client.on("ready", () => {
     clearTimeout(timer);

@@ -60,7 +60,6 @@ function handshake(options: AcceptSshOptions): Promise<AcceptedSsh> {
   const { stream, signal } = options;
   const { promise, resolve, reject } = Promise.withResolvers<AcceptedSsh>();
   let refusal: PlatformError | undefined;
-  let accepted: Connection | undefined;
   const fail = (error: PlatformError): void => {
     clearTimeout(timer);
     reject(refusal ?? error);
@@ -72,7 +71,6 @@ function handshake(options: AcceptSshOptions): Promise<AcceptedSsh> {
   }, limit);
   const abort = (): void => {
     fail(new PlatformError("unavailable", "the SSH connection was given up"));
-    accepted?.end();
     stream.destroy();
   };
   signal.addEventListener("abort", abort, { once: true });
@@ -81,7 +79,6 @@ function handshake(options: AcceptSshOptions): Promise<AcceptedSsh> {
     fail(new PlatformError("unavailable", "the SSH client closed the connection before it logged in"));
   });
   serve(options, (connection) => {
-    accepted = connection;
     connection.on("error", (error: Error) => fail(connectionError(error)));
     answerLogins(connection, {
       authenticate: options.authenticate,

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Duplex } from "node:stream";
 
 /** A peer that asks without reading the answers is cut off here: data waits in its channels far below. Bytes. */
@@ -12,6 +13,8 @@ const lingerMs = 3000;
  */
 export function tuneStream(stream: Duplex, onBytes: (count: number) => void): void {
   if ("setNoDelay" in stream && typeof stream.setNoDelay === "function") stream.setNoDelay(true);
+  // Each connection in it listens for its end in several places.
+  setMaxListeners(0, stream);
   closeInTime(stream);
   const write = stream.write.bind(stream) as (chunk: Buffer) => boolean;
   let corked = false;
