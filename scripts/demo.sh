@@ -92,7 +92,7 @@ table inet firewall {
     oif lo accept
     ct state established,related accept
     ip daddr 198.19.$net.1 tcp dport 3128 accept
-    counter name dropped drop
+    meta l4proto tcp counter name dropped drop
   }
   chain input {
     type filter hook input priority 0; policy drop;

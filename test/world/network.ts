@@ -15,7 +15,7 @@ export interface Network extends AsyncDisposable {
   readonly controlAddress: string;
   /** The proxy host as the agent sees it. */
   readonly proxyAddress: string;
-  /** Packets that the agent's firewall has dropped so far. */
+  /** TCP packets that the agent's firewall has dropped so far. */
   dropped(): Promise<number>;
   /** Takes the link between proxy host and control down or up. */
   link(state: "up" | "down"): Promise<void>;
@@ -82,7 +82,7 @@ function firewall(proxyAddress: string): string {
     oif lo accept
     ct state established,related accept
     ip daddr ${proxyAddress} tcp dport { ${proxyPorts.join(", ")} } accept
-    counter name dropped drop
+    meta l4proto tcp counter name dropped drop
   }
   chain in {
     type filter hook input priority 0; policy drop;
