@@ -4,6 +4,8 @@ import { heartbeatMs, missedHeartbeats } from "../core/transport/tunnel-message.
 export const lookMs = 5_000;
 /** After a jump of the clock the peer has this long to show that it is still there, ms. */
 const probeMs = 10_000;
+/** Silence that ends a tunnel, ms: one look less than three heartbeats, so that the end comes within them. */
+const silenceMs = heartbeatMs * missedHeartbeats - lookMs;
 /** Wall clock and monotonic clock differ by more than this only when the machine slept or the clock was set, ms. */
 const jumpMs = 5_000;
 
@@ -34,7 +36,7 @@ export function heartbeat(
   const answered = last.probing !== undefined && now.heard > last.probing;
   const probing = jumped ? now.steady : answered ? undefined : last.probing;
   const isLate = probing !== undefined && !jumped && now.steady - probing >= probeMs;
-  const isSilent = probing === undefined && now.steady - now.heard >= heartbeatMs * missedHeartbeats;
+  const isSilent = probing === undefined && now.steady - now.heard >= silenceMs;
   const state = { ...now, asked: last.asked, probing };
   if (isLate || isSilent) return { act: "dead", state };
   if (jumped || now.steady - last.asked >= heartbeatMs) return { act: "ping", state: { ...state, asked: now.steady } };

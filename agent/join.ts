@@ -22,9 +22,15 @@ export async function joinThroughProxy(
 ): Promise<HostCredentials> {
   const { log, dial: dialOptions } = deps;
   const signal = dialOptions.signal;
+  const { token } = config;
+  if (!token) {
+    throw new PlatformError("invalid", "this host has not joined a cluster yet, and there is no join token", {
+      hint: "make a token with `tctl tokens add --type=node` and set it as platform.auth_token",
+    });
+  }
   for (let failures = 1; ; failures += 1) {
     try {
-      return await joinOnce(config, deps);
+      return await joinOnce(config, token, deps);
     } catch (thrown) {
       const error = toPlatformError(thrown);
       if (signal?.aborted || !isPassing(error)) throw refused(error, config);
@@ -44,13 +50,8 @@ export async function joinThroughProxy(
   }
 }
 
-async function joinOnce(config: AgentConfig, deps: { dial: DialOptions; services: readonly string[] }): Promise<HostCredentials> {
-  const { proxyServer, caPins, token, nodename, ssh } = config;
-  if (!token) {
-    throw new PlatformError("invalid", "this host has not joined a cluster yet, and there is no join token", {
-      hint: "make a token with `tctl tokens add --type=node` and set it as platform.auth_token",
-    });
-  }
+async function joinOnce(config: AgentConfig, token: string, deps: { dial: DialOptions; services: readonly string[] }): Promise<HostCredentials> {
+  const { proxyServer, caPins, nodename, ssh } = config;
   const { fetchTrust } = await import("../core/api/fetch-trust.ts");
   const trust = caPins.length > 0 ? { pins: caPins } : { ca: await fetchTrust(proxyServer, deps.dial) };
   return await joinHost({

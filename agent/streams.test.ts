@@ -1,0 +1,85 @@
+import { type Duplex, duplexPair } from "node:stream";
+import { expect, test } from "vitest";
+import { PlatformError } from "../core/errors/platform-error.ts";
+import { silentLog } from "../core/log/log.ts";
+import { readFrame } from "../core/transport/read-frame.ts";
+import { decodeStreamReply, encodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRequest } from "../core/transport/stream-request.ts";
+import type { Services } from "./services.ts";
+import { openStreams } from "./streams.ts";
+
+const request: StreamRequest = { kind: "ssh", target: "box", login: "ann", clientAddress: "192.0.2.1:1", sessionId: "s", accessRevision: "1" };
+/** A service of this test: says yes and the login, then ends. */
+const greet: Services = {
+  ssh: async (stream, { login }) => {
+    stream.write(encodeStreamReply({ ok: true }));
+    stream.write(login);
+  },
+};
+
+async function answerTo(bytes: Buffer, options: { services?: Services; stop?: boolean } = {}) {
+  const [near, far] = duplexPair();
+  const streams = openStreams({ services: options.services ?? greet, log: silentLog }, new AbortController().signal);
+  if (options.stop) streams.stop();
+  const served = streams.serve(far);
+  near.end(bytes);
+  const reply = decodeStreamReply(await readFrame(near, { maxLength: maxStreamMessage, timeoutMs: 5_000, what: "reply" }));
+  const rest = await readAll(near);
+  await served;
+  expect(streams.open).toBe(0);
+  return { reply, rest };
+}
+
+async function readAll(stream: Duplex): Promise<string> {
+  let text = "";
+  for await (const chunk of stream) text += String(chunk);
+  return text;
+}
+
+test("a request is served by its kind", async () => {
+  expect(await answerTo(encodeStreamRequest(request))).toEqual({ reply: { ok: true }, rest: "ann" });
+});
+
+test.for([
+  ["a kind that this host does not serve", encodeStreamRequest({ ...request, kind: "api" }), {}, "unsupported"],
+  ["an agent that stops", encodeStreamRequest(request), { stop: true }, "unavailable"],
+  ["a request that is too long", Buffer.from([0xff, 0xff, 0xff, 0xff]), {}, "invalid"],
+  ["a request that is none", Buffer.from([0, 0, 0, 2, 9, 9]), {}, "unsupported"],
+  ["a request that ends early", encodeStreamRequest(request).subarray(0, 20), {}, "unavailable"],
+  [
+    "a refusal of the service",
+    encodeStreamRequest(request),
+    { services: { ssh: () => Promise.reject(new PlatformError("denied", "no")) } },
+    "denied",
+  ],
+  ["a fault of the service", encodeStreamRequest(request), { services: { ssh: () => Promise.reject(new Error("secret detail")) } }, "internal"],
+] as const)("%s is answered as such, and nothing inner is told", async ([, bytes, options, code]) => {
+  const { reply, rest } = await answerTo(bytes, options);
+  expect(reply).toMatchObject({ ok: false, error: { code } });
+  expect(JSON.stringify(reply) + rest).not.toContain("secret");
+});
+
+test("the stream after the last allowed one is refused", async () => {
+  const open = Promise.withResolvers<void>();
+  const full = Promise.withResolvers<void>();
+  let served = 0;
+  const ssh = (): Promise<void> => {
+    served += 1;
+    if (served === 1000) full.resolve();
+    return open.promise;
+  };
+  const services: Services = { ssh };
+  const streams = openStreams({ services, log: silentLog }, new AbortController().signal);
+  const all = Array.from({ length: 1000 }, () => {
+    const [near, far] = duplexPair();
+    near.write(encodeStreamRequest(request));
+    return streams.serve(far);
+  });
+  await full.promise;
+  const [near, far] = duplexPair();
+  const last = streams.serve(far);
+  near.write(encodeStreamRequest(request));
+  const reply = decodeStreamReply(await readFrame(near, { maxLength: maxStreamMessage, timeoutMs: 5_000, what: "reply" }));
+  expect(reply).toMatchObject({ ok: false, error: { code: "limit" } });
+  open.resolve();
+  await Promise.all([...all, last]);
+});
