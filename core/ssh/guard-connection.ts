@@ -74,7 +74,9 @@ function heldBack(raw: RawConnection, fail: (message: string) => void): boolean 
 function closeInTime(connection: Client | Connection, raw: RawConnection): void {
   const stream = raw._sock;
   let timer: NodeJS.Timeout | undefined;
-  connection.on("error", () => {
+  connection.on("error", (error: Error & { level?: string }) => {
+    // A silent peer reads no farewell.
+    if (error.level === "client-timeout") stream.destroy();
     timer ??= setTimeout(() => stream.destroy(), lingerMs);
   });
   connection.on("handshake", () => wakeTransport(raw));

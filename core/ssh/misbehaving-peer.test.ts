@@ -165,6 +165,15 @@ test("a client that fails to log in again and again is cut off at the sixth atte
   expect(tried).toBeLessThanOrEqual(7);
 });
 
+test.for(["client", "server"] as const)("a silent peer is noticed by the %s and its connection closed", async (side) => {
+  const both = await openChannel({ authority, [side]: { keepalive: { intervalMs: 15, missed: 2 } } });
+  const [watcher, silent] = side === "client" ? [both.client, both.server] : [both.server, both.client];
+  const closed = new Promise<void>((resolve) => watcher.once("close", () => resolve()));
+  rawConnection(silent)._sock.pause();
+  expect((await errorOf(watcher)).message).toMatch(/Keepalive timeout/);
+  await closed;
+});
+
 test("an open connection ends when the peer just goes away", async () => {
   const streams = duplexPair();
   const { server } = meet({ authority, streams });
