@@ -42,7 +42,7 @@ bench: build
 
 fuzz:
 	@scripts/prepare.sh build
-	@FUZZ_RUNS=100000 vitest run --project unit --testTimeout=600000 -t "fuzz|property|bytes"
+	@FUZZ_RUNS=100000 vitest run --project unit --testTimeout=3600000 $$(grep -rl fast-check --include=*.test.ts agent cli control core)
 
 clean:
 	@rm -rf dist .cache

@@ -8,7 +8,10 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 60_000,
     projects: [
-      { extends: true, test: { name: "unit", include: ["**/*.test.ts"], exclude: [...exclude, "test/stories/**"] } },
+      {
+        extends: true,
+        test: { name: "unit", setupFiles: ["test/fuzz/fuzz-runs.ts"], include: ["**/*.test.ts"], exclude: [...exclude, "test/stories/**"] },
+      },
       {
         extends: true,
         test: {
