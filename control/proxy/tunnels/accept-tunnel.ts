@@ -39,6 +39,12 @@ export interface TunnelArrival {
 /** For the SSH handshake, and then for hello, ms. */
 const handshakeMs = 10_000;
 
+/**
+ * The agent's heartbeat tells of a dead peer, and one timer sweeps all tunnels. ssh2 (1.17.0) takes an interval of 0 for "use
+ * 15 s", so never is the longest interval that a timer has.
+ */
+const noKeepalive = { intervalMs: 2 ** 31 - 1, missed: 3 } as const;
+
 /** Takes an agent's SSH connection up to its place in the registry. Resolves then; throws what the agent did wrong. */
 export async function acceptTunnel(arrival: TunnelArrival, services: TunnelServices): Promise<void> {
   const { transport, peer } = arrival;
@@ -49,8 +55,7 @@ export async function acceptTunnel(arrival: TunnelArrival, services: TunnelServi
     hostKey: sshKey,
     hostCertificate: sshCertificate,
     handshakeTimeoutMs: handshakeMs,
-    // The agent's heartbeat tells of a dead peer, and one timer sweeps all tunnels.
-    keepalive: { intervalMs: 0, missed: 0 },
+    keepalive: noKeepalive,
     signal: services.signal,
     authenticate: async ({ username, certificate }) => {
       const { hostCaSsh } = await services.access.current();
