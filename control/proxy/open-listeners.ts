@@ -58,7 +58,9 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
     if (ssh !== undefined) own.ssh ??= await open(ssh, plainSsh(services, acceptJump));
     if (tunnel !== undefined) own.tunnel ??= await open(tunnel, plainSsh(services, acceptTunnel));
   };
-  const closeAll = async (): Promise<void> => void (await Promise.all([web, own.ssh, own.tunnel].map((listener) => listener?.close())));
+  const closeAll = async (): Promise<void> => {
+    for (const listener of [web, own.ssh, own.tunnel]) await listener?.close();
+  };
   await openOwn().catch(async (error: unknown) => {
     await closeAll();
     throw error;

@@ -93,14 +93,18 @@ export class AccessCache {
       let first = true;
       for await (const event of this.#options.auth.watchAccess({}, { signal: either, timeoutMs: 0 })) {
         if (event.revision !== this.revision) await this.#fetch();
-        if (event.removedHosts.length > 0) for (const listener of this.#onRemoved) listener(event.removedHosts);
-        if (first) for (const listener of this.#onConnected) listener();
+        this.#tell(event.removedHosts, first);
         first = false;
       }
     } finally {
       clearInterval(confirming);
       ended.abort();
     }
+  }
+
+  #tell(removedHosts: readonly string[], connected: boolean): void {
+    if (removedHosts.length > 0) for (const listener of this.#onRemoved) listener(removedHosts);
+    if (connected) for (const listener of this.#onConnected) listener();
   }
 
   #fetch(): Promise<Access> {
