@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { silentLog } from "../../core/log/log.ts";
 import { openSpool, type Spool } from "./spool.ts";
-import { uploadNext } from "./upload.ts";
+import { inCalls, uploadNext } from "./upload.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -94,4 +94,12 @@ test("one event that is refused for good does not hold up the others", async () 
   expect(await uploadNext({ spool, send, log: silentLog })).toBe(true);
   expect(errors(sent)).toEqual(["one", "two"]);
   expect(await readdir(folder)).toEqual([]);
+});
+
+test("calls stay below what the auth service takes, and no event is lost between them", () => {
+  const events = Array.from({ length: 40 }, (_, index) => String(index % 10).repeat(60_000));
+  const calls = inCalls(events);
+  expect(calls.flat()).toEqual(events);
+  expect(Math.max(...calls.map((call) => call.join("").length))).toBeLessThanOrEqual(500_000);
+  expect(inCalls([])).toEqual([]);
 });

@@ -39,7 +39,7 @@ export async function uploadNext(options: UploadOptions): Promise<boolean> {
   const batch = await options.spool.next();
   if (batch === undefined) return false;
   try {
-    if (batch.events.length > 0) await options.send(batch.events);
+    for (const events of inCalls(batch.events)) await options.send(events);
   } catch (thrown) {
     const error = toPlatformError(thrown);
     if (error.code !== "invalid") throw error;
@@ -47,6 +47,25 @@ export async function uploadNext(options: UploadOptions): Promise<boolean> {
   }
   await options.spool.remove(batch);
   return true;
+}
+
+/** Bytes of events in one call: the auth service takes requests of 1,000,000. One event has at most 65,536. */
+const callBytes = 500_000;
+
+/** Pure: splits events so that each call fits. */
+export function inCalls(events: readonly string[]): string[][] {
+  const calls: string[][] = [];
+  let bytes = callBytes;
+  for (const event of events) {
+    const length = Buffer.byteLength(event);
+    if (bytes + length > callBytes) {
+      calls.push([]);
+      bytes = 0;
+    }
+    calls.at(-1)?.push(event);
+    bytes += length;
+  }
+  return calls;
 }
 
 /** One event that the auth service does not understand must not hold up the others for ever. */
