@@ -38,11 +38,9 @@ test.for(["/home/a/.tsh", "/home/with space/.tsh", "/home/100%h/.tsh", `/home/it
       expect(value("identityfile")).toBe(`${folder}/id`);
       expect(value("certificatefile")).toBe(`${folder}/id-cert.pub`);
       expect(value("userknownhostsfile")).toBe(`${folder}/known_hosts`);
-      const shown = spawnSync(
-        "sh",
-        ["-c", `exec ${value("proxycommand")}`.replace("/usr/bin/tsh", "sh -c 'printf %s \"$TSH_HOME\"'")],
-        { encoding: "utf8" },
-      );
+      const shown = spawnSync("sh", ["-c", `exec ${value("proxycommand")}`.replace("/usr/bin/tsh", "sh -c 'printf %s \"$TSH_HOME\"'")], {
+        encoding: "utf8",
+      });
       expect(shown.stdout).toBe(home);
     } finally {
       rmSync(dir, { recursive: true });

@@ -79,17 +79,22 @@ function watched(channel: ClientChannel): Opened {
 
 function copyUntilExit({ channel, ended, closed }: Opened, ask: SessionAsk, io: CliIo): Promise<number> {
   return new Promise((resolve, reject) => {
-    let left = false;
+    let left: number | undefined;
     const stopInput = forwardInput(channel, ask, io, () => {
-      left = true;
+      left = 255;
       channel.close();
       finish();
     });
-    const stopOutputs = [forwardOutput(channel, io.stdout, () => channel.close()), forwardOutput(channel.stderr, io.stderr, () => {})];
+    // As a program that SIGPIPE ended: without a word.
+    const readerGone = (): void => {
+      left ??= 128 + constants.signals.SIGPIPE;
+      channel.close();
+    };
+    const stopOutputs = [forwardOutput(channel, io.stdout, readerGone), forwardOutput(channel.stderr, io.stderr, () => {})];
     const finish = (): void => {
       stopInput();
       for (const stop of stopOutputs) stop();
-      const status = ended() ?? (left ? 255 : undefined);
+      const status = ended() ?? left;
       if (status !== undefined) resolve(status);
       else reject(new PlatformError("unavailable", `the connection to ${ask.host} was lost`));
     };

@@ -1,13 +1,9 @@
 import { userInfo } from "node:os";
-import { parseCertificateLine } from "../../core/ssh/certificate.ts";
-import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
-import { connectSsh } from "../../core/ssh/ssh-client.ts";
 import type { Call } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { type Result, textResult, writeNote } from "../output.ts";
 import type { ProfileFacts } from "../profile/profile.ts";
 import { openSshStream } from "./open-stream.ts";
-import { runSession } from "./session.ts";
 import { joinCommand, parseSshTarget } from "./ssh-target.ts";
 import { chosenProfile } from "./with-profile.ts";
 
@@ -20,23 +16,11 @@ export async function ssh(call: Call): Promise<Result> {
   const login = target.login ?? defaultLogin(profile.facts);
   const command = joinCommand(words[0] === "--" ? words.slice(1) : words);
   const pty = wantsPty({ io, command, forced: options.count("tty"), never: options.flag("disableTty") });
-  const stream = await openSshStream(io, { profile, target: target.host, login });
-  const connection = await connectSsh({
-    stream,
-    username: login,
-    privateKey: fromOpensshPrivate(profile.secrets.sshPrivateKey),
-    certificate: parseCertificateLine(profile.secrets.sshCertificate).blob,
-    hostAuthorities: profile.facts.hostCaSsh,
-    principal: target.host,
-    timeoutMs: 20_000,
-    signal: new AbortController().signal,
-  });
-  try {
-    return { ...textResult(""), status: await runSession(connection, { command, pty, host: target.host }, io) };
-  } finally {
-    connection.end();
-    stream.destroySoon();
-  }
+  // The stream opens while the SSH library loads.
+  const opening = openSshStream(io, { profile, target: target.host, login });
+  const [stream, { sshOver }] = await Promise.all([opening, import("./ssh-over.ts")]);
+  const status = await sshOver(stream, { profile, login, session: { command, pty, host: target.host } }, io);
+  return { ...textResult(""), status };
 }
 
 /** The only login of the certificate, or the local user's name when the certificate lists it, or the first listed one. */
