@@ -45,7 +45,7 @@ function allowed(path: string, layer: string, target: string): boolean {
   if (service !== undefined && services.some((other) => other !== service && within(target, other))) return false;
   if (within(target, layer)) return true;
   // A test may take what it needs from test/ and scripts/ but never widens what its folder may import.
-  if (path.endsWith(".test.ts") && within(target, "test")) return true;
+  if (/\.test\.ts$|\/testing\//.test(path) && within(target, "test")) return true;
   return (layers[layer] ?? []).some((folder) => within(target, folder));
 }
 

@@ -31,8 +31,8 @@ export function listFiles(root: string, folder = ""): string[] {
   });
 }
 
-/** `from "x"`, `import "x"`, `import("x")`; comments count too, which does no harm. */
-const importPattern = /\b(?:from|import)\s*\(?\s*"([^"]+)"/g;
+/** Imports at the start of a line, over several lines too, and `import("x")` that stands in no text. */
+const importPattern = /(?:^(?:import|export)\b[^"';]*?|(?<!["'`])\bimport\()"([^"]+)"/gm;
 const typeImportPattern = /^import type [^;"]*\bfrom "([^"]+)"/gm;
 
 function readSource(root: string, path: string): SourceFile {

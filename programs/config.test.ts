@@ -1,0 +1,40 @@
+import { describe, expect, test } from "vitest";
+import { agentConfig } from "../agent/config.ts";
+import { controlConfig } from "../control/config.ts";
+import { parseConfig } from "../core/config/parse-config.ts";
+import type { PlatformConfig } from "../core/config/platform-config.ts";
+
+const head = "version: v3\nplatform:\n  nodename: one\n";
+
+describe("the programs' parts", () => {
+  const config = (text: string): PlatformConfig => {
+    const { sections, problems: found } = parseConfig(text);
+    if (sections === undefined) throw new Error(JSON.stringify(found));
+    const { nodename = "host", auth_token, join_params, ca_pin, ...platform } = sections.platform;
+    return { ...sections, platform: { ...platform, nodename, token: auth_token ?? join_params?.token_name, caPins: ca_pin ?? [] } };
+  };
+
+  test("separate listeners are opened where the mode asks for them", () => {
+    const text = `${head}auth_service:\n  proxy_listener_mode: MODE\nproxy_service:\n  web_listen_addr: 127.0.0.1:443\n`;
+    expect(controlConfig(config(text.replace("MODE", "separate"))).proxy).toMatchObject({
+      webListen: { host: "127.0.0.1", port: 443 },
+      sshListen: { host: "127.0.0.1", port: 3023 },
+      tunnelListen: { host: "127.0.0.1", port: 3024 },
+    });
+    expect(controlConfig(config(text.replace("MODE", "multiplex"))).proxy?.tunnelListen).toBeUndefined();
+  });
+
+  test("the cluster is named for the node unless it has a name", () => {
+    expect(controlConfig(config(`${head}auth_service: {}\n`)).auth?.clusterName).toBe("one");
+    expect(controlConfig(config(`${head}auth_service:\n  cluster_name: c.test\n`)).auth?.clusterName).toBe("c.test");
+  });
+
+  test("an agent joins the proxy of the file, else the control beside it", () => {
+    const local = { webAddress: { host: "127.0.0.1", port: 1 }, caPins: ["pin"], token: "secret" };
+    const alone = config(`${head}  proxy_server: p.test\n  auth_token: t\nssh_service: {}\n`);
+    expect(agentConfig(alone)).toMatchObject({ proxyServer: { host: "p.test", port: 3080 }, token: "t" });
+    const beside = config(`${head}auth_service: {}\nproxy_service: {}\nssh_service: {}\n`);
+    expect(agentConfig(beside, local)).toMatchObject({ proxyServer: local.webAddress, token: "secret", caPins: ["pin"] });
+    expect(() => agentConfig(beside)).toThrow("proxy_server");
+  });
+});
