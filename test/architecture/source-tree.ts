@@ -32,7 +32,7 @@ export function listFiles(root: string, folder = ""): string[] {
 }
 
 /** Imports at the start of a line, over several lines too, and `import("x")` that stands in no text. */
-const importPattern = /(?:^(?:import|export)\b[^"';]*?|(?<!["'`])\bimport\()"([^"]+)"/gm;
+const importPattern = /(?:^import\s+|^(?:import|export)\b[^"';(=]*?\bfrom\s+|(?<!["'`])\bimport\()"([^"]+)"/gm;
 const typeImportPattern = /^import type [^;"]*\bfrom "([^"]+)"/gm;
 
 function readSource(root: string, path: string): SourceFile {
