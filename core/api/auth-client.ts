@@ -6,6 +6,7 @@ import { PlatformError } from "../errors/platform-error.ts";
 import { alpn, roleServerName } from "../transport/alpn.ts";
 import { fromConnectError } from "./auth-error.ts";
 import { AuthService } from "./generated/platform/auth/v1/auth_pb.ts";
+import { readAhead } from "./read-ahead.ts";
 
 /** Calls throw PlatformError. */
 export type AuthClient = Client<typeof AuthService>;
@@ -44,7 +45,11 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
     const manager = new Http2SessionManager("https://auth", { idleConnectionTimeoutMs: idleMs }, { createConnection: () => socket });
     const transport = createGrpcTransport({
       baseUrl: "https://auth",
-      sessionManager: manager,
+      sessionManager: {
+        authority: manager.authority,
+        request: async (...call) => readAhead(await manager.request(...call)),
+        notifyResponseByteRead: (stream) => manager.notifyResponseByteRead(stream),
+      },
       defaultTimeoutMs: options.timeoutMs ?? 15_000,
       acceptCompression: [],
       readMaxBytes: maxMessage,
