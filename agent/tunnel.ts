@@ -78,8 +78,11 @@ export class Tunnel {
       case "drain":
         this.#events.onDrain();
         return;
-      default:
-        this.end(message.type === "refused" ? `the proxy refused the tunnel: ${message.message}` : "the proxy broke the protocol");
+      case "refused":
+        this.end(`the proxy refused the tunnel: ${message.message}`);
+        return;
+      case "welcome":
+        this.end("the proxy broke the protocol");
     }
   }
 

@@ -54,7 +54,9 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
       acceptCompression: [],
       readMaxBytes: maxMessage,
     });
-    if ((await manager.connect()) === "error") throw manager.error() ?? new PlatformError("unavailable", "the auth service closed the connection");
+    if ((await manager.connect()) === "error") {
+      throw new PlatformError("unavailable", "the auth service closed the connection", { cause: manager.error() });
+    }
     session = { manager, transport };
     return transport;
   };

@@ -9,7 +9,8 @@ import { zstdDecompressSync } from "node:zlib";
  * code cache of its own, made after it ran once (make-code-cache.ts), so that starting compiles next to nothing.
  */
 
-type PartFunction = (exports: object, require: NodeJS.Require, module: { exports: object }, filename: string, dirname: string) => void;
+/** CommonJS: exports, require, module, file name, folder. */
+type PartFunction = (...scope: readonly [object, NodeJS.Require, { exports: object }, string, string]) => void;
 
 export function loadPart(name: string): object {
   const script = new Script(asset(`${name}.cjs`).toString("latin1"), {

@@ -1,5 +1,4 @@
 import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { type RunOptions, start } from "./program.ts";
 
 /** A long-running process of ours under test, with what it has printed. */
@@ -42,9 +41,4 @@ export function startService(command: string, args: readonly string[], options: 
 
 function isOver(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
-}
-
-/** Waits until a service has exited by itself. */
-export async function exited(child: ChildProcess): Promise<void> {
-  if (!isOver(child)) await once(child, "close");
 }
