@@ -5,12 +5,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl [ip]=iproute2 [nft]=nftables [ssh]=openssh-client
-  [sshd]=openssh-server [squid]=squid-openssl [tinyproxy]=tinyproxy [unshare]=util-linux)
+  [sshd]=openssh-server [squid]=squid-openssl [tinyproxy]=tinyproxy [unshare]=util-linux
+  [sysctl]=procps [openssl]=openssl [tmux]=tmux)
 tools=(g++ strip objdump)
 case ${1:?what for} in
   build) ;;
-  demo) tools+=(curl ip nft squid) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare) ;;
+  demo) tools+=(curl ip nft squid openssl sysctl unshare) ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux) ;;
   *) echo "prepare.sh: build, test or demo" >&2; exit 2 ;;
 esac
 
