@@ -1,0 +1,34 @@
+import { writeFile } from "node:fs/promises";
+import { cpus, release } from "node:os";
+import { resolve } from "node:path";
+import { agentMemory } from "./agent-memory.ts";
+import { relayThroughput } from "./relay.ts";
+import { sshLoginTime } from "./ssh-login.ts";
+import { startup } from "./startup.ts";
+
+/** `make bench [only]`: measures everything, or the named section, and writes bench/RESULTS.md when it measured everything. */
+const sections: Readonly<Record<string, () => Promise<string>>> = {
+  relay: () => relayThroughput(7),
+  login: () => sshLoginTime(21),
+  startup: () => startup(21),
+  memory: () => agentMemory(5),
+};
+
+const only = process.argv[2];
+const texts: string[] = [];
+for (const [name, measure] of Object.entries(sections)) {
+  if (only !== undefined && only !== name) continue;
+  process.stderr.write(`${name} …\n`);
+  const text = await measure();
+  process.stdout.write(`${text}\n`);
+  texts.push(text);
+}
+if (only === undefined) {
+  const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown"}, Linux ${release()}, Node ${process.versions.node}`;
+  const head = `# Measurements
+
+Written by \`make bench\` on ${new Date().toISOString().slice(0, 10)}: ${machine}. Each figure stands beside its peer of the same run; on a
+shared machine the ratios hold, the absolute figures do not.
+`;
+  await writeFile(resolve(import.meta.dirname, "RESULTS.md"), [head, ...texts].join("\n"));
+}
