@@ -121,12 +121,12 @@ export function toX509Subject(identity: Identity): readonly (readonly [attribute
 export function fromX509Subject(subject: X509Subject, validBefore: Date): Identity {
   const list = (value: string | readonly string[] | undefined): readonly string[] =>
     value === undefined ? [] : typeof value === "string" ? [value] : value;
-  const common = { cluster: subject["ST"], validBefore };
-  if (subject["OU"] === "host") {
-    return check({ kind: "host", id: subject["CN"], role: list(subject["O"])[0], names: list(subject["L"]), ...common });
+  const common = { cluster: subject.ST, validBefore };
+  if (subject.OU === "host") {
+    return check({ kind: "host", id: subject.CN, role: list(subject.O)[0], names: list(subject.L), ...common });
   }
-  const traits = typeof subject["description"] === "string" ? Buffer.from(subject["description"], "base64url").toString() : undefined;
-  return check({ kind: subject["OU"], name: subject["CN"], roles: list(subject["O"]), logins: list(subject["L"]), traits: json(traits), ...common });
+  const traits = typeof subject.description === "string" ? Buffer.from(subject.description, "base64url").toString() : undefined;
+  return check({ kind: subject.OU, name: subject.CN, roles: list(subject.O), logins: list(subject.L), traits: json(traits), ...common });
 }
 
 const identitySchema = z.discriminatedUnion("kind", [

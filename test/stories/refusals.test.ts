@@ -47,7 +47,7 @@ describe("refusals", () => {
     const printed = await refusedAgent("foreign-token", { token });
     expect(printed).toMatch(/token/);
     expect(printed).not.toContain(token);
-    await audited("instance.join", (event) => event["success"] === false);
+    await audited("instance.join", (event) => event.success === false);
   });
 
   test("a token for one host is used up by the first", async () => {
@@ -112,7 +112,7 @@ describe("refusals", () => {
     const locked = await guess(await user.code());
     expect(locked.status).not.toBe(0);
     expect(locked.stderr).toMatch(/locked/);
-    await audited("user.login", (event) => event["user"] === "eve" && event["success"] === false);
+    await audited("user.login", (event) => event.user === "eve" && event.success === false);
   }, 120_000);
 
   test("no secret of any of this is in the audit log or in control's log", async () => {

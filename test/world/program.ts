@@ -31,7 +31,7 @@ export interface Finished {
 
 /** A clean environment: nothing of the tester's own proxies or profile. */
 export function cleanEnv(env: Readonly<Record<string, string>> = {}): Record<string, string> {
-  return { PATH: process.env["PATH"] ?? "/usr/bin:/bin", LANG: "C.UTF-8", HOME: process.env["HOME"] ?? "/", ...env };
+  return { PATH: process.env.PATH ?? "/usr/bin:/bin", LANG: "C.UTF-8", HOME: process.env.HOME ?? "/", ...env };
 }
 
 /** Runs a command to its end; never throws for its exit status. */
