@@ -24,7 +24,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "main.ts": ["programs", "agent", "core/versions"],
   scripts: [],
   test: ["agent", "control", "cli", "core", "main.ts", "scripts"],
-  bench: ["agent", "control", "cli", "core", "test"],
+  bench: ["agent", "control", "cli", "core", "scripts", "test"],
   "vitest.config.ts": [],
 };
 
