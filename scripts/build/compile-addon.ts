@@ -29,7 +29,8 @@ export async function compileAddon(root: string, output: string): Promise<string
   const includes = [`-I${modules}/node-linux-${process.arch}/include/node`, `-I${modules}/nan`];
   // glibc 2.34 moved dlsym: without this the addon would ask for a newer library than anything else in it.
   const oldGlibc = ["-include", join(root, "scripts/build/old-glibc.h")];
+  const objectWrap = ["-include", join(root, "scripts/build/object-wrap.h")];
   const source = join(modules, "ssh2/lib/protocol/crypto/src/binding.cc");
-  await run("g++", [...code, ...language, ...oldGlibc, ...defines, ...includes, source, "-o", output]);
+  await run("g++", [...code, ...language, ...oldGlibc, ...includes, ...objectWrap, ...defines, source, "-o", output]);
   return output;
 }
