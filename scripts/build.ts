@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, stat, symlink } from "node:fs/promises";
+import { copyFile, mkdir, rename, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { bundle } from "./build/bundle.ts";
 import { compileAddon } from "./build/compile-addon.ts";
@@ -30,7 +30,9 @@ async function build(dist: string): Promise<void> {
     for (const file of [made, pty, sshcrypto]) await checkGlibc(file);
     const { size } = await stat(made);
     if (size > maxSize) throw new Error(`${made} has ${size} bytes; at most ${maxSize} are allowed`);
-    await rename(made, join(dist, "platform"));
+    // Two steps: dist may be on another file system, and a running program's file is replaced, not written over.
+    await copyFile(made, join(dist, ".platform.new"));
+    await rename(join(dist, ".platform.new"), join(dist, "platform"));
     for (const name of ["tsh", "tctl"]) await link(dist, name);
     process.stdout.write(`built ${join(dist, "platform")}: ${(size / 1e6).toFixed(1)} MB\n`);
   } finally {
