@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 /**
@@ -43,8 +44,9 @@ function endHalf(stream: Duplex & { server?: unknown }): void {
 
 /** One direction. `ended` once `to` has taken all of it; `broken` when a stream fails or closes before. Returns what undoes it. */
 function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; broken: () => void }): () => void {
+  const write = writeInOnePiece(to);
   const onData = (chunk: Buffer): void => {
-    if (!to.write(chunk)) from.pause();
+    if (!write(chunk)) from.pause();
   };
   const onDrain = (): void => {
     from.resume();
@@ -65,5 +67,23 @@ function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; 
   return () => {
     from.off("data", onData).off("end", onEnd).off("error", broken).off("close", onFromClose);
     to.off("drain", onDrain).off("finish", ended).off("error", broken).off("close", onToClose);
+  };
+}
+
+/** What one tick brings leaves a socket in one system call: a tunnel's read holds several packets of a channel. */
+function writeInOnePiece(to: Duplex): (chunk: Buffer) => boolean {
+  if (!(to instanceof Socket)) return (chunk) => to.write(chunk);
+  let corked = false;
+  const uncork = (): void => {
+    corked = false;
+    to.uncork();
+  };
+  return (chunk) => {
+    if (!corked) {
+      corked = true;
+      to.cork();
+      process.nextTick(uncork);
+    }
+    return to.write(chunk);
   };
 }
