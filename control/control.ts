@@ -97,7 +97,7 @@ async function startProxy(proxy: ProxyConfig, { opened, deps, config, signal, st
     opened.caPins = remote.credentials.current().hostCaPem.map(caPin);
     parts = { auth: remote.connection.client, credentials: remote.credentials, relayAuth: remote.relayAuth };
   } else {
-    const issue = (): Promise<HostCredentials> => auth.issueProxy(proxyHostNames(proxy, auth.clusterName));
+    const issue = (): Promise<HostCredentials> => auth.issueProxy(proxyHostNames(proxy));
     const credentials = new RenewingCredentials({ first: await issue(), renew: issue, log, now });
     opened.ends.push(credentials.run(stop));
     const relayAuth: ProxyDeps["relayAuth"] = (stream, remoteAddress) => auth.inject(stream, remoteAddress);

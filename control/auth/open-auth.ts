@@ -21,6 +21,7 @@ import { openAuthorities } from "./authority/open-authorities.ts";
 import { hostWrite, removedKey } from "./inventory/host-records.ts";
 import { LiveNodes } from "./inventory/live-nodes.ts";
 import { issueLocalHost } from "./inventory/local-host.ts";
+import { proxyNamesWrite } from "./inventory/names-in-use.ts";
 import { anonymousLimit, createRateLimit, type RateLimitOptions } from "./login/rate-limit.ts";
 import { createTurns } from "./login/turns.ts";
 import { type Cluster, openCluster } from "./open-cluster.ts";
@@ -137,6 +138,7 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
       return localClient({ context, rateLimit, caller, shutdown: stop.signal });
     },
     issueProxy: async (proxyNames) => {
+      await storage.put(proxyNamesWrite(cluster.proxyId, { hostname: config.nodename, names: proxyNames }));
       return await issueLocalHost(context, { hostId: cluster.proxyId, role: "proxy", names: [...new Set([config.nodename, ...proxyNames])] });
     },
     close: async () => {

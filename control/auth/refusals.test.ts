@@ -54,6 +54,29 @@ describe("join tokens", () => {
     expect((await t.admin.listResources({ kind: "node" })).resources).toEqual([]);
   });
 
+  test("a node gets no name that a proxy announced, before and after the proxy's renewal", async () => {
+    await using t = await openTestAuth();
+    const { secret } = await t.admin.createToken({ roles: ["node", "proxy"] });
+    const keys = testKeys();
+    const proxy = await t.connect().join(host("proxy", secret, { hostname: "vm1", names: ["proxy.test", "localhost"], ...request(keys) }));
+    await expect(t.connect().join(host("node", secret, { hostname: "proxy.test" }))).rejects.toMatchObject({ code: "denied" });
+    const client = t.connect({ certificate: proxy.tlsCertificate, privateKey: keys.privateKey });
+    await client.renewHost({ hostname: "vm1", names: ["www.test"], ...request(testKeys()) });
+    await expect(t.connect().join(host("node", secret, { hostname: "www.test" }))).rejects.toThrow(/is the name of a proxy/);
+    await t.connect().join(host("node", secret, { hostname: "vm1" }));
+    await t.admin.deleteResource({ kind: "node", name: proxy.hostId });
+    await t.connect().join(host("node", secret, { hostname: "www.test" }));
+  });
+
+  test("a second node of one name joins, and the log says so", async () => {
+    await using t = await openTestAuth();
+    const { secret } = await t.admin.createToken({ roles: ["node"] });
+    await t.connect().join(host("node", secret));
+    expect(t.logLines.join("")).not.toContain("another node has the same name");
+    await t.connect().join(host("node", secret));
+    expect(t.logLines.join("")).toContain("another node has the same name");
+  });
+
   test("of many hosts that race for three uses, three join", async () => {
     await using t = await openTestAuth();
     const { secret } = await t.admin.createToken({ roles: ["node"], uses: 3 });
@@ -109,7 +132,7 @@ describe("logins", () => {
     const guess = (code: string) => t.connect().login({ user, password: alice.password, code, ...request(testKeys()) });
     const right = codeOf(alice.otpauthUri, t.now());
     const wrong = right === "000000" ? "000001" : "000000";
-    for (let tries = 0; tries < 4; tries += 1) {
+    for (let tries = 0; tries < 5; tries += 1) {
       await expect(guess(wrong)).rejects.toMatchObject({ code: "unauthenticated", message: "wrong user name, password or one-time code" });
     }
     const until = new Date(t.now().getTime() + 30 * minute).toISOString();
@@ -118,7 +141,7 @@ describe("logins", () => {
     await t.restart();
     await expect(guess(right)).rejects.toMatchObject(locked);
     expect(await t.events("user.locked")).toMatchObject([{ user, locked_until: until }]);
-    expect((await t.events("user.login")).map(({ code }) => code)).toEqual(Array.from({ length: 6 }, () => "T1000W"));
+    expect((await t.events("user.login")).map(({ code }) => code)).toEqual(Array.from({ length: 7 }, () => "T1000W"));
     t.forward(30 * minute);
     if (user === "alice") await loggedIn(t, alice);
   });

@@ -5,6 +5,7 @@ import type { Write } from "../../storage/storage.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
 import { checkDocument, documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 import { findHost, hostWrite, removal, removedError, removedKey } from "./host-records.ts";
+import { proxyNamesKey } from "./names-in-use.ts";
 
 /** Hosts that joined as nodes, with their live state. */
 export async function listNodes(context: AuthContext): Promise<readonly Node[]> {
@@ -34,6 +35,7 @@ export async function deleteNode(context: AuthContext, id: string, actor: Actor)
   const isProxy = (await findHost(context.storage, "node", id)) === undefined && (await findHost(context.storage, "proxy", id)) !== undefined;
   const key = documentKey(isProxy ? "proxy" : "node", id);
   const writes: Write[] = [{ key, expect: "present" }, removal(context, id)];
+  if (isProxy) writes.push({ key: proxyNamesKey(id) });
   await named(`node ${id}`, context.storage.batch(writes));
   context.live.forget(id);
   context.audit.emit({ event: "node.deleted", user: actor.name, name: id, "addr.remote": actor.address });

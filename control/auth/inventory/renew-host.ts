@@ -5,6 +5,7 @@ import type { IssuedCertificates } from "../authority/issue-user.ts";
 import { checkHostNames } from "../tokens/host-names.ts";
 import { requireHost } from "./host-records.ts";
 import { issueHostCertificates } from "./issue-host-certificates.ts";
+import { otherNames, proxyNamesWrite } from "./names-in-use.ts";
 
 export interface RenewAsk {
   readonly hostname: string;
@@ -25,8 +26,11 @@ export async function renewHost(context: AuthContext, host: HostIdentity, ask: R
   } as const;
   try {
     await requireHost(context.storage, host.role, host.id);
-    const names = checkHostNames({ ...ask, cluster: context.clusterName });
+    const own = { role: host.role, id: host.id, cluster: context.clusterName };
+    const others = await otherNames(context.storage, own);
+    const names = checkHostNames({ ...own, hostname: ask.hostname, names: ask.names, others });
     const issued = await issueHostCertificates(context, { ...ask, names, hostId: host.id, role: host.role });
+    if (host.role === "proxy") await context.storage.put(proxyNamesWrite(host.id, ask));
     context.audit.emit({ ...facts, success: true });
     return issued;
   } catch (thrown) {

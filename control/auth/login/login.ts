@@ -59,17 +59,22 @@ async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise
     const until = await countFailure(storage, ask.user, now);
     if (until !== undefined) {
       context.audit.emitRefusal({ event: "user.locked", user: name, locked_until: until.toISOString(), "addr.remote": ask.address });
-      throw lockedError(until);
     }
-    throw new PlatformError("unauthenticated", "wrong user name, password or one-time code", {
-      hint: "a code counts once: wait for the next one",
-    });
+    throw wrongError(until);
   }
   const identity = await identityOf(context, user, ask.ttlSeconds);
   const issued = await context.authorities.issueUser(identity, { ...ask, now });
   await spendCode(context, ask.user, { ...stored, credential: { ...stored.credential, totp: { secret: totp.secret, last_step: step } } });
   context.audit.emit({ event: "user.login", success: true, user: name, "addr.remote": ask.address });
   return issued;
+}
+
+function wrongError(locked: Date | undefined): PlatformError {
+  const hint =
+    locked === undefined
+      ? "a code counts once: wait for the next one"
+      : `that was one try too many: this user name is locked until ${locked.toISOString()}; wait, or ask an admin for: tctl users reset`;
+  return new PlatformError("unauthenticated", "wrong user name, password or one-time code", { hint });
 }
 
 async function spendCode(context: AuthContext, user: string, next: NonNullable<Awaited<ReturnType<typeof readCredential>>>): Promise<void> {

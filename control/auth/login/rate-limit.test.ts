@@ -20,6 +20,9 @@ test.for([
   ["2001:db8:1:2::1", "2001:db8:1:3::1", false],
   ["2001:db8::1", "2001:db8:0:0:1::", true],
   ["::ffff:203.0.113.7", "::ffff:203.0.113.8", false],
+  ["203.0.113.7:1024", "203.0.113.7:1025", true],
+  ["203.0.113.7:1024", "203.0.113.8:1024", false],
+  ["[2001:db8:1:2::1]:1024", "2001:db8:1:2:ffff::9", true],
 ] as const)("%s and %s share a bucket: %s", ([one, other, shared]) => {
   const limit = createRateLimit({ perMinute: 1, burst: 1 });
   limit.take(one, start);

@@ -1,4 +1,4 @@
-import { isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 
 export interface RateLimitOptions {
@@ -21,7 +21,7 @@ export interface RateLimit {
 export function createRateLimit(options: RateLimitOptions): RateLimit {
   const buckets = new Map<string, { left: number; at: number }>();
   const spend = (address: string, now: Date, amount: number): void => {
-    const key = network(address);
+    const key = clientNetwork(address);
     const known = buckets.get(key);
     const time = now.getTime();
     const gained = known === undefined ? 0 : (Math.max(0, time - known.at) / 60_000) * options.perMinute;
@@ -37,8 +37,9 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
   return { take: (address, now) => spend(address, now, 1), check: (address, now) => spend(address, now, 0) };
 }
 
-/** One bucket for an IPv6 /64, which one person usually has whole. */
-function network(address: string): string {
+/** Of an address with or without a port: one bucket for an IPv6 /64, which one person usually has whole. */
+export function clientNetwork(peer: string): string {
+  const address = isIP(peer) === 0 ? peer.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1") : peer;
   if (!isIPv6(address) || address.startsWith("::ffff:")) return address;
   const [head = "", tail] = address.split("::");
   const front = head.split(":").filter((part) => part !== "");

@@ -8,6 +8,7 @@ import type { IssuedCertificates } from "../authority/issue-user.ts";
 import { checkDocument } from "../documents/document.ts";
 import { hostWrite } from "../inventory/host-records.ts";
 import { issueHostCertificates } from "../inventory/issue-host-certificates.ts";
+import { otherNames, proxyNamesWrite } from "../inventory/names-in-use.ts";
 import { checkHostNames } from "./host-names.ts";
 import { findTokenBySecret, isExpired, type JoinRole, type StoredToken, tokenWrite } from "./tokens.ts";
 
@@ -37,7 +38,12 @@ export async function join(context: AuthContext, ask: JoinAsk): Promise<{ id: st
   try {
     const role = joinRole(ask.role);
     const node = newNode(ask);
-    const names = checkHostNames({ hostname: ask.hostname, names: ask.names, cluster: context.clusterName });
+    const own = { role, id: node.metadata.name, cluster: context.clusterName };
+    // First, so that names of other hosts are told to nobody without a token.
+    await usable(context, { ask, role, seen });
+    const others = await otherNames(context.storage, own);
+    const names = checkHostNames({ ...own, hostname: ask.hostname, names: ask.names, others });
+    warnOfDouble(context, { role, hostname: ask.hostname, nodes: others.nodes });
     const certificates = { ...ask, hostId: node.metadata.name, role, names };
     // Issued first: keys that cannot be certified cost no use, and what was issued is not handed out before the write.
     const issued = await issueHostCertificates(context, certificates);
@@ -51,10 +57,16 @@ export async function join(context: AuthContext, ask: JoinAsk): Promise<{ id: st
   }
 }
 
+/** Legal, and worth knowing: whoever names the host by this name is told that it is ambiguous. */
+function warnOfDouble({ log }: AuthContext, { role, hostname, nodes }: { role: JoinRole; hostname: string; nodes: ReadonlySet<string> }): void {
+  if (role === "node" && nodes.has(hostname.toLowerCase())) log.warn("another node has the same name", { name: hostname });
+}
+
 async function spend(context: AuthContext, facts: { ask: JoinAsk; role: JoinRole; node: Node; seen: { token?: string } }): Promise<void> {
   for (let tries = 0; tries < maxTries; tries += 1) {
     const stored = await usable(context, facts);
     const writes: Write[] = [hostWrite(facts.role, facts.node, "absent")];
+    if (facts.role === "proxy") writes.push(proxyNamesWrite(facts.node.metadata.name, facts.ask));
     const { revision } = stored.entry;
     const left = stored.token.spec.uses_left;
     if (left !== undefined) {

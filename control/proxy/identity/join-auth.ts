@@ -55,7 +55,7 @@ export async function joinAuth(config: ProxyConfig, deps: JoinAuthDeps, signal: 
     },
   });
   const renew = async (credentials: HostCredentials): Promise<HostCredentials> => {
-    const names = proxyHostNames(config, credentials.cluster);
+    const names = proxyHostNames(config);
     const renewed = await renewHost(connection.client, { credentials, hostname: config.nodename, names });
     await saveCredentials(file, renewed);
     held = renewed;
@@ -82,7 +82,7 @@ async function joinUntilDone({ config, server, open, file }: Joining, { log }: J
   }
   for (let failures = 1; ; failures += 1) {
     try {
-      const about = { hostname: config.nodename, names: proxyHostNames(config, undefined), labels: {}, services: ["proxy"], version };
+      const about = { hostname: config.nodename, names: proxyHostNames(config), labels: {}, services: ["proxy"], version };
       const credentials = await joinHost({ open, trust: { pins }, token, role: "proxy", ...about });
       await saveCredentials(file, credentials);
       log.info("proxy joined the cluster", { cluster: credentials.cluster, id: credentials.hostId });
