@@ -44,7 +44,7 @@ test("whatever a peer names itself, its event fits and is taken", () => {
       const event = makeAuditEvent({ event: "exec", ...session, user, command: command.repeat(3), error: error.repeat(3) }, origin);
       expect(parseAuditEvent(JSON.stringify(event))).toMatchObject({ event: "exec", code: "T3002E" });
     }),
-    { examples: [["\0".repeat(300), "\0".repeat(20_000), "\0".repeat(3_000)]], numRuns: 50 },
+    { examples: [["\0".repeat(300), "\0".repeat(20_000), "\0".repeat(3_000)]] },
   );
 });
 
