@@ -20,6 +20,8 @@ interface Deps {
 export interface Services {
   control(config: PlatformConfig, deps: Deps & { ready: (facts: ControlFacts) => void }, signal: AbortSignal): Promise<void>;
   agent(config: PlatformConfig, deps: Deps & { local?: LocalControl | undefined }, signal: AbortSignal): Promise<void>;
+  /** What does the ciphers of SSH in the services that this configuration enables. */
+  sshCrypto(config: PlatformConfig): Promise<"native" | "javascript">;
 }
 
 /** The control of the same process, for its agent to join. */

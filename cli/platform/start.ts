@@ -41,7 +41,7 @@ async function start(services: Services, io: CliIo, options: Options): Promise<R
   await using stack = new AsyncDisposableStack();
   if (pidFile !== undefined) stack.use(await takePidFile(resolve(pidFile)));
   const stopping = stack.use(stopSignals(log));
-  log.info("platform starts", await startFacts(config, file));
+  log.info("platform starts", await startFacts(services, config, file));
   for (const warning of warnings) log.warn(warning);
   const state = { ready: false };
   if (diagAddress !== undefined) {
@@ -61,9 +61,8 @@ async function start(services: Services, io: CliIo, options: Options): Promise<R
   return textResult("");
 }
 
-async function startFacts(config: PlatformConfig, file: string): Promise<Readonly<Record<string, unknown>>> {
-  const { sshCryptoKind } = await import("../../core/ssh/native-crypto.ts");
+async function startFacts(services: Services, config: PlatformConfig, file: string): Promise<Readonly<Record<string, unknown>>> {
   const sections = { auth: config.auth_service, proxy: config.proxy_service, ssh: config.ssh_service };
   const enabled = Object.entries(sections).flatMap(([name, section]) => (section.enabled ? [name] : []));
-  return { version, node: process.versions.node, ssh_crypto: sshCryptoKind(), services: enabled.join(","), config: file };
+  return { version, node: process.versions.node, ssh_crypto: await services.sshCrypto(config), services: enabled.join(","), config: file };
 }

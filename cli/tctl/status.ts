@@ -15,6 +15,7 @@ export async function status(call: Call): Promise<Result> {
       ["Host CA", authority(cluster.hostCaPem)],
       ["User CA", authority(cluster.userCaPem)],
       ...cluster.caPins.map((pin) => ["CA pin", pin] as const),
+      ["Proxies", cluster.proxyPublicAddrs.join(", ") || "(none has connected)"],
       ["Connected", via],
     ]);
     const { clusterName, version, caPins, proxyListenerMode, hostCaSsh, userCaSsh } = cluster;
@@ -22,6 +23,7 @@ export async function status(call: Call): Promise<Result> {
       cluster: clusterName,
       version,
       ca_pins: caPins,
+      proxy_public_addrs: cluster.proxyPublicAddrs,
       proxy_listener_mode: proxyListenerMode,
       host_ca: hostCaSsh,
       user_ca: userCaSsh,

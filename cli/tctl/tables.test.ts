@@ -77,4 +77,5 @@ test("the snippet of a join token is a whole configuration", () => {
   expect(configSnippet({ secret: "1e5", caPins: ["a", "b"], proxyAddress: "p:443", roles: ["node"] })).toContain(
     '  auth_token: "1e5"\n  ca_pin:\n    - a\n    - b\n',
   );
+  expect(configSnippet({ secret: "abc", caPins: ["a"], proxyAddress: "p:443", roles: ["proxy"] })).toContain("  auth_server: <auth host>:3025\n");
 });

@@ -19,9 +19,9 @@ export async function addToken(call: Call): Promise<Result> {
   const secret = given === undefined ? "" : await readSecretOption(call.io, given, "--value");
   return await withAdmin(call, async ({ client, proxyAddress }) => {
     const made = await client.createToken({ roles, ttlSeconds, uses, secret });
-    const { caPins } = await client.getCluster({});
+    const { caPins, proxyPublicAddrs } = await client.getCluster({});
     const token = JSON.parse(made.token?.json ?? "{}") as Token;
-    const snippet = configSnippet({ secret: made.secret, caPins, proxyAddress: proxyAddress ?? "<proxy host:port>", roles });
+    const snippet = configSnippet({ secret: made.secret, caPins, proxyAddress: proxyAddress ?? proxyPublicAddrs[0] ?? "<proxy host:port>", roles });
     const expires = token.metadata.expires;
     const until = expires === undefined ? "" : ` It expires at ${expires}.`;
     const text = `Join token: ${made.secret}\nThis is the only time that it is shown.${until}\n\nIn /etc/platform.yaml of the host that joins:\n\n${snippet}`;
@@ -44,7 +44,8 @@ export function configSnippet({ secret, caPins, proxyAddress, roles }: SnippetFa
     "platform:",
     `  auth_token: ${/^[A-Za-z0-9]+$/.test(secret) && !/^[0-9]/.test(secret) ? secret : JSON.stringify(secret)}`,
     `  ca_pin:${pins}`,
-    `  proxy_server: ${proxyAddress}`,
+    // A proxy speaks to the auth service itself; whoever makes its token sits beside that.
+    roles.includes("proxy") ? "  auth_server: <auth host>:3025" : `  proxy_server: ${proxyAddress}`,
     "auth_service:",
     "  enabled: no",
     "proxy_service:",

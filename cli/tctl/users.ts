@@ -90,12 +90,13 @@ function ttlOf({ options }: Call): number {
 async function invite(admin: Admin, ask: { name: string; ttlSeconds: number; done: string }): Promise<Result> {
   const { name, ttlSeconds, done } = ask;
   const { token, expires } = await admin.client.createInvite({ user: name, ttlSeconds });
-  const address = admin.proxyAddress ?? "<proxy>";
+  const known = admin.proxyAddress ?? (await admin.client.getCluster({})).proxyPublicAddrs[0];
+  const address = known ?? "<proxy>";
   const url = `https://${address}/web/invite/${token}`;
   const left = formatDuration((new Date(expires).getTime() - Date.now()) / 1000 + 1);
   const notes =
-    admin.proxyAddress === undefined
-      ? ["The proxy's address is not known here: put it in place of <proxy>, or give it with --proxy=<host:port>."]
+    known === undefined
+      ? ["No proxy has connected to the auth service yet: put its address in place of <proxy>, or give it with --proxy=<host:port>."]
       : [];
   return { data: { user: name, invite_url: url, token, expires }, text: `${done} This link works once, for ${left}:\n${url}`, notes };
 }

@@ -4,6 +4,7 @@ import type { AuditLog } from "./audit/audit-log.ts";
 import type { AuditStore } from "./audit/audit-store.ts";
 import type { Authorities } from "./authority/open-authorities.ts";
 import type { LiveNodes } from "./inventory/live-nodes.ts";
+import type { LiveProxies } from "./inventory/live-proxies.ts";
 import type { Turns } from "./login/turns.ts";
 import type { PasswordHasher } from "./users/password.ts";
 
@@ -18,6 +19,7 @@ export interface AuthContext {
   readonly auditStore: AuditStore;
   readonly hasher: PasswordHasher;
   readonly live: LiveNodes;
+  readonly proxies: LiveProxies;
   /** One login at a time for each user name. */
   readonly turns: Turns;
   readonly log: Log;

@@ -20,6 +20,7 @@ import type { AuthContext } from "./auth-context.ts";
 import { openAuthorities } from "./authority/open-authorities.ts";
 import { hostWrite, removedKey } from "./inventory/host-records.ts";
 import { LiveNodes } from "./inventory/live-nodes.ts";
+import { LiveProxies } from "./inventory/live-proxies.ts";
 import { issueLocalHost } from "./inventory/local-host.ts";
 import { proxyNamesWrite } from "./inventory/names-in-use.ts";
 import { anonymousLimit, createRateLimit, type RateLimitOptions } from "./login/rate-limit.ts";
@@ -88,7 +89,7 @@ async function openContext(
   const audit = createAuditLog(stores.auditStore, { clusterName, now, log });
   const hasher = createPasswordHasher(deps.hashCost);
   const own = { clusterName, listenerMode, defaultSessionTtlSeconds, authorities, audit, hasher, log, now };
-  return { context: { ...own, ...stores, live: new LiveNodes(), turns: createTurns() }, cluster };
+  return { context: { ...own, ...stores, live: new LiveNodes(), proxies: new LiveProxies(now), turns: createTurns() }, cluster };
 }
 
 interface Parts {

@@ -72,8 +72,9 @@ test("a node shows what its proxy reports, and is gone when the proxy is", async
   const { hostId } = await t.connect().join({ token: secret, role: "node", hostname: "web1", version: "1", ...request(testKeys()) });
   const proxy = t.auth.localClient("proxy");
   const stop = new AbortController();
-  const watch = proxy.watchAccess({}, { signal: stop.signal, timeoutMs: 0 })[Symbol.asyncIterator]();
+  const watch = proxy.watchAccess({ publicAddr: "proxy.example.com:443" }, { signal: stop.signal, timeoutMs: 0 })[Symbol.asyncIterator]();
   await watch.next();
+  expect((await t.admin.getCluster({})).proxyPublicAddrs).toEqual(["proxy.example.com:443"]);
   const node = async () => JSON.parse((await t.admin.getResource({ kind: "node", name: hostId })).json) as object;
   const before = (await node()) as { metadata: { revision: string } };
   await proxy.reportNode({ hostId, hostname: "web1", version: "1", connected: true, address: "203.0.113.9:1" });

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import type { Log } from "../../core/log/log.ts";
-import type { HostPort } from "../../core/transport/host-port.ts";
+import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import { version } from "../../core/versions/version.ts";
 import type { ProxyConfig } from "../config.ts";
 import { HalfOpen } from "./front-door/half-open.ts";
@@ -13,6 +13,7 @@ import { AuditQueue } from "./routing/audit-queue.ts";
 import { wait } from "./routing/wait.ts";
 import { TunnelRegistry } from "./tunnels/registry.ts";
 import { reportAll } from "./tunnels/report-node.ts";
+import { publicAddress } from "./web-api/ping.ts";
 import { createWebApp, type WebApp } from "./web-api/web-app.ts";
 
 export type ListenerMode = "multiplex" | "separate";
@@ -132,7 +133,7 @@ function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: Pr
     for (const dead of registry.sweep(clock())) log.warn("agent is silent: its tunnel ends", { host: dead.identity.id, name: dead.facts.hostname });
   }, sweepMs);
   signal.addEventListener("abort", () => clearInterval(sweeping), { once: true });
-  return access.run(signal);
+  return access.run(signal, formatHostPort(publicAddress(listeners.ping())));
 }
 
 interface RunningParts {

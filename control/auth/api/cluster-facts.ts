@@ -15,5 +15,6 @@ export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetC
     userCaSsh: [user.sshPublicLine],
     caPins: [host.pin],
     proxyListenerMode: context.listenerMode,
+    proxyPublicAddrs: [...context.proxies.addresses()],
   };
 }

@@ -26,9 +26,10 @@ export function clusterMethods(api: Api): Methods {
         hostCaPem: [host.pem],
       };
     }),
-    watchAccess: serverStream(api, "watchAccess", async function* (_request, caller, signal) {
+    watchAccess: serverStream(api, "watchAccess", async function* ({ publicAddr }, caller, signal) {
       const { id } = hostOf(caller);
       using _watching = context.live.watching(id, context.now);
+      using _proxy = context.proxies.watching(id, publicAddr);
       for await (const state of watchAccess(context, signal)) {
         if (state.removedHosts.includes(id)) throw removedError(id);
         yield { revision: state.revision, removedHosts: [...state.removedHosts] };

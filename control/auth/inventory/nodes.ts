@@ -38,6 +38,7 @@ export async function deleteNode(context: AuthContext, id: string, actor: Actor)
   if (isProxy) writes.push({ key: proxyNamesKey(id) });
   await named(`node ${id}`, context.storage.batch(writes));
   context.live.forget(id);
+  context.proxies.forget(id);
   context.audit.emit({ event: "node.deleted", user: actor.name, name: id, "addr.remote": actor.address });
 }
 

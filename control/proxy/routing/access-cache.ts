@@ -70,13 +70,13 @@ export class AccessCache {
     return await this.#fetch();
   }
 
-  /** Follows the auth service until the signal; reconnects with back-off. Never rejects. */
-  async run(signal: AbortSignal): Promise<void> {
+  /** Follows the auth service until the signal; reconnects with back-off. Tells it where people reach this proxy. Never rejects. */
+  async run(signal: AbortSignal, publicAddr = ""): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
       const began = this.#clock();
       try {
-        await this.#watch(signal);
+        await this.#watch(signal, publicAddr);
       } catch (error) {
         if (!signal.aborted) this.#options.log.warn("lost the auth service's watch", { error: errorText(error) });
       }
@@ -85,13 +85,13 @@ export class AccessCache {
     }
   }
 
-  async #watch(signal: AbortSignal): Promise<void> {
+  async #watch(signal: AbortSignal, publicAddr: string): Promise<void> {
     const ended = new AbortController();
     const either = AbortSignal.any([signal, ended.signal]);
     const confirming = setInterval(() => void this.#fetch().catch(() => ended.abort()), freshMs / 2);
     try {
       let first = true;
-      for await (const event of this.#options.auth.watchAccess({}, { signal: either, timeoutMs: 0 })) {
+      for await (const event of this.#options.auth.watchAccess({ publicAddr }, { signal: either, timeoutMs: 0 })) {
         if (event.revision !== this.revision) await this.#fetch();
         this.#tell(event.removedHosts, first);
         first = false;
