@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Cluster, startCluster, type User } from "../world/cluster.ts";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { User } from "../world/cluster-user.ts";
 import { program, run } from "../world/program.ts";
 
 /** `tctl` away from the auth host: with the credentials of `tsh login`, and what that user's roles allow. */

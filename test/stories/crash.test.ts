@@ -1,6 +1,8 @@
 import { userInfo } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Agent, type Cluster, startCluster, type User } from "../world/cluster.ts";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { Agent } from "../world/cluster-agent.ts";
+import type { User } from "../world/cluster-user.ts";
 import { until } from "../world/until.ts";
 
 /**

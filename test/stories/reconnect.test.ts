@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { describe, expect, test } from "vitest";
-import { type Cluster, startCluster, type User } from "../world/cluster.ts";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { User } from "../world/cluster-user.ts";
 import { openNetwork } from "../world/network.ts";
 import { output } from "../world/program.ts";
 import { until } from "../world/until.ts";

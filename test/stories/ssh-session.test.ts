@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Cluster, startCluster, type User } from "../world/cluster.ts";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { User } from "../world/cluster-user.ts";
 import { output, program, run } from "../world/program.ts";
 
 const root = userInfo().uid === 0;

@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Cluster, startCluster, type User } from "../world/cluster.ts";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { User } from "../world/cluster-user.ts";
 import { program, run } from "../world/program.ts";
 
 /** A stock OpenSSH client gets in, and checks our host certificates through the authority that `tctl auth export` prints. */

@@ -1,10 +1,11 @@
-import { randomBytes } from "node:crypto";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Agent, type AgentOptions, makeAgent } from "./cluster-agent.ts";
+import { authConfig, controlConfig, type Ports, proxyConfig } from "./cluster-config.ts";
+import { makeUser, type User, type UserOptions } from "./cluster-user.ts";
 import { freePorts } from "./free-port.ts";
-import { currentStep, oneTimeCode } from "./one-time-code.ts";
-import { type Finished, output, program, type RunOptions, run } from "./program.ts";
+import { type Finished, program, type RunOptions, run } from "./program.ts";
 import { type Service, startService } from "./service.ts";
 import { until } from "./until.ts";
 
@@ -17,13 +18,6 @@ export interface ClusterOptions {
   readonly netns?: string | undefined;
   /** Auth and proxy service as two processes with a data folder each. */
   readonly split?: boolean;
-}
-
-export interface Ports {
-  readonly web: number;
-  readonly auth: number;
-  readonly ssh: number;
-  readonly tunnel: number;
 }
 
 /** A control server of its own folder and ports, run from the executable. */
@@ -43,44 +37,6 @@ export interface Cluster extends AsyncDisposable {
   token(...args: string[]): Promise<string>;
   agent(options: AgentOptions): Promise<Agent>;
   user(name: string, options?: UserOptions): Promise<User>;
-}
-
-export interface AgentOptions {
-  readonly name: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly netns?: string | undefined;
-  readonly token?: string;
-  readonly pin?: string;
-  /** Other than the cluster's own. */
-  readonly proxy?: string;
-  /** Do not wait until it is connected. */
-  readonly noWait?: boolean;
-}
-
-export interface Agent extends AsyncDisposable {
-  readonly name: string;
-  readonly dir: string;
-  service: Service;
-  start(): void;
-  connected(): Promise<void>;
-}
-
-export interface UserOptions {
-  readonly roles?: string;
-  readonly logins?: string;
-  /** Invite and accept, but do not log in. */
-  readonly noLogin?: boolean;
-}
-
-export interface User {
-  readonly name: string;
-  readonly home: string;
-  readonly password: string;
-  /** A code that has not been used yet: waits for the next one when it must. */
-  code(): Promise<string>;
-  login(...args: string[]): Promise<Finished>;
-  tsh(args: readonly string[], options?: RunOptions): Promise<Finished>;
 }
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
@@ -148,155 +104,4 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   if (options.split === true) cluster.proxyService = await beginProxy();
   await ready();
   return cluster;
-}
-
-interface ControlFacts {
-  readonly dir: string;
-  readonly address: string;
-  readonly name: string;
-  readonly ports: Ports;
-  readonly mode: string;
-}
-
-function controlConfig({ dir, address, name, ports, mode }: ControlFacts): string {
-  const separate = mode === "separate" ? `  listen_addr: ${address}:${ports.ssh}\n  tunnel_listen_addr: ${address}:${ports.tunnel}\n` : "";
-  return `version: v3
-platform:
-  nodename: control
-  data_dir: ${join(dir, "control")}
-auth_service:
-  enabled: yes
-  cluster_name: test.cluster
-  listen_addr: ${address}:${ports.auth}
-  proxy_listener_mode: ${mode}
-proxy_service:
-  enabled: yes
-  web_listen_addr: ${address}:${ports.web}
-  public_addr: ${name}:${ports.web}
-${separate}ssh_service:
-  enabled: no
-`;
-}
-
-function authConfig({ dir, address, ports, mode }: ControlFacts): string {
-  return `version: v3
-platform:
-  nodename: auth
-  data_dir: ${join(dir, "control")}
-auth_service:
-  enabled: yes
-  cluster_name: test.cluster
-  listen_addr: ${address}:${ports.auth}
-  proxy_listener_mode: ${mode}
-proxy_service:
-  enabled: no
-ssh_service:
-  enabled: no
-`;
-}
-
-function proxyConfig({ dir, address, name, ports }: ControlFacts, trust: { token: string; pin: string }): string {
-  return `version: v3
-platform:
-  nodename: proxy
-  data_dir: ${join(dir, "proxy")}
-  auth_server: ${name}:${ports.auth}
-  auth_token: ${trust.token}
-  ca_pin: ${trust.pin}
-auth_service:
-  enabled: no
-proxy_service:
-  enabled: yes
-  web_listen_addr: ${address}:${ports.web}
-  public_addr: ${name}:${ports.web}
-ssh_service:
-  enabled: no
-`;
-}
-
-async function makeAgent(cluster: Cluster, options: AgentOptions): Promise<Agent> {
-  const dir = join(cluster.dir, `agent-${options.name}`);
-  await mkdir(dir, { recursive: true });
-  const config = join(dir, "platform.yaml");
-  const labels = Object.entries(options.labels ?? {}).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}\n`);
-  const text = `version: v3
-platform:
-  nodename: ${options.name}
-  data_dir: ${join(dir, "data")}
-  proxy_server: ${options.proxy ?? cluster.proxy}
-  auth_token: ${options.token ?? (await cluster.token())}
-  ca_pin: ${options.pin ?? (await cluster.pin())}
-auth_service:
-  enabled: no
-proxy_service:
-  enabled: no
-ssh_service:
-  enabled: yes
-${labels.length > 0 ? `  labels:\n${labels.join("")}` : ""}`;
-  await writeFile(config, text, { mode: 0o600 });
-  const begin = (): Service =>
-    startService(program("platform"), ["start", "--config", config, "--pid-file", join(dir, "agent.pid")], {
-      netns: options.netns,
-      ...(options.env && { env: options.env }),
-    });
-  const agent: Agent = {
-    name: options.name,
-    dir,
-    service: begin(),
-    start: () => {
-      agent.service = begin();
-    },
-    connected: () =>
-      until(`agent ${options.name} is connected`, async () => {
-        if (agent.service.exited) throw new Error(agent.service.printed());
-        const nodes = JSON.parse(await cluster.admin("get", "node", "--format=json")) as {
-          spec: { hostname: string };
-          status?: { connected: boolean };
-        }[];
-        return nodes.some((node) => node.spec.hostname === options.name && node.status?.connected === true) || undefined;
-      }).then(() => {}),
-    [Symbol.asyncDispose]: () => agent.service.stop(),
-  };
-  return agent;
-}
-
-async function makeUser(cluster: Cluster, options: UserOptions & { name: string; netns?: string | undefined }): Promise<User> {
-  const { name, netns } = options;
-  const password = randomBytes(12).toString("base64url");
-  const home = join(cluster.dir, `home-${name}`);
-  const invited = await cluster.admin("users", "add", name, `--roles=${options.roles ?? "access"}`, `--logins=${options.logins ?? "root"}`);
-  const token = /\/web\/invite\/([0-9a-f]+)/.exec(invited)?.[1];
-  if (token === undefined) throw new Error(`no invite link in: ${invited}`);
-  const url = `https://${cluster.proxy}/v1/webapi/users/invite/${token}`;
-  const { otpauth_uri: uri } = JSON.parse(await output("curl", ["-ksf", url], { netns })) as { otpauth_uri: string };
-  let used = currentStep();
-  const answer = JSON.stringify({ password, code: oneTimeCode(uri, used) });
-  await output("curl", ["-ksf", "-H", "content-type: application/json", "--data-binary", "@-", url], { netns, input: answer });
-  const pin = await cluster.pin();
-  const user: User = {
-    name,
-    home,
-    password,
-    code: async () => {
-      // The service takes the code of the next step too, and each step once.
-      used = await until(
-        "a fresh one-time code",
-        () => {
-          const now = currentStep();
-          if (now > used) return now;
-          return used === now ? now + 1 : undefined;
-        },
-        65_000,
-      );
-      return oneTimeCode(uri, used);
-    },
-    login: async (...args) =>
-      user.tsh(["login", `--proxy=${cluster.proxy}`, `--user=${name}`, `--ca-pin=${pin}`, ...args], { input: `${password}\n${await user.code()}\n` }),
-    tsh: (args, more = {}) => run(program("tsh"), args, { netns, ...more, env: { TSH_HOME: home, ...more.env } }),
-  };
-  if (options.noLogin !== true) {
-    const done = await user.login();
-    if (done.status !== 0) throw new Error(`tsh login: exit ${done.status}\n${done.stdout}${done.stderr}`);
-  }
-  return user;
 }

@@ -1,0 +1,68 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Cluster } from "./cluster.ts";
+import { agentConfig } from "./cluster-config.ts";
+import { program } from "./program.ts";
+import { type Service, startService } from "./service.ts";
+import { until } from "./until.ts";
+
+export interface AgentOptions {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly netns?: string | undefined;
+  readonly token?: string;
+  readonly pin?: string;
+  /** Other than the cluster's own. */
+  readonly proxy?: string;
+  /** Do not wait until it is connected. */
+  readonly noWait?: boolean;
+}
+
+export interface Agent extends AsyncDisposable {
+  readonly name: string;
+  readonly dir: string;
+  service: Service;
+  start(): void;
+  connected(): Promise<void>;
+}
+
+/** Writes an agent's configuration and starts it. */
+export async function makeAgent(cluster: Cluster, options: AgentOptions): Promise<Agent> {
+  const dir = join(cluster.dir, `agent-${options.name}`);
+  await mkdir(dir, { recursive: true });
+  const config = join(dir, "platform.yaml");
+  const text = agentConfig({
+    name: options.name,
+    dataDir: join(dir, "data"),
+    proxy: options.proxy ?? cluster.proxy,
+    token: options.token ?? (await cluster.token()),
+    pin: options.pin ?? (await cluster.pin()),
+    labels: options.labels ?? {},
+  });
+  await writeFile(config, text, { mode: 0o600 });
+  const begin = (): Service =>
+    startService(program("platform"), ["start", "--config", config, "--pid-file", join(dir, "agent.pid")], {
+      netns: options.netns,
+      ...(options.env && { env: options.env }),
+    });
+  const agent: Agent = {
+    name: options.name,
+    dir,
+    service: begin(),
+    start: () => {
+      agent.service = begin();
+    },
+    connected: () =>
+      until(`agent ${options.name} is connected`, async () => {
+        if (agent.service.exited) throw new Error(agent.service.printed());
+        const nodes = JSON.parse(await cluster.admin("get", "node", "--format=json")) as {
+          spec: { hostname: string };
+          status?: { connected: boolean };
+        }[];
+        return nodes.some((node) => node.spec.hostname === options.name && node.status?.connected === true) || undefined;
+      }).then(() => {}),
+    [Symbol.asyncDispose]: () => agent.service.stop(),
+  };
+  return agent;
+}

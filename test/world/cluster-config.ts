@@ -1,0 +1,102 @@
+import { join } from "node:path";
+
+export interface Ports {
+  readonly web: number;
+  readonly auth: number;
+  readonly ssh: number;
+  readonly tunnel: number;
+}
+
+export interface ControlFacts {
+  readonly dir: string;
+  readonly address: string;
+  readonly name: string;
+  readonly ports: Ports;
+  readonly mode: string;
+}
+
+/** Auth and proxy service in one process. */
+export function controlConfig({ dir, address, name, ports, mode }: ControlFacts): string {
+  const separate = mode === "separate" ? `  listen_addr: ${address}:${ports.ssh}\n  tunnel_listen_addr: ${address}:${ports.tunnel}\n` : "";
+  return `version: v3
+platform:
+  nodename: control
+  data_dir: ${join(dir, "control")}
+auth_service:
+  enabled: yes
+  cluster_name: test.cluster
+  listen_addr: ${address}:${ports.auth}
+  proxy_listener_mode: ${mode}
+proxy_service:
+  enabled: yes
+  web_listen_addr: ${address}:${ports.web}
+  public_addr: ${name}:${ports.web}
+${separate}ssh_service:
+  enabled: no
+`;
+}
+
+/** The auth service alone. */
+export function authConfig({ dir, address, ports, mode }: ControlFacts): string {
+  return `version: v3
+platform:
+  nodename: auth
+  data_dir: ${join(dir, "control")}
+auth_service:
+  enabled: yes
+  cluster_name: test.cluster
+  listen_addr: ${address}:${ports.auth}
+  proxy_listener_mode: ${mode}
+proxy_service:
+  enabled: no
+ssh_service:
+  enabled: no
+`;
+}
+
+/** The proxy service alone: it joins the auth service. */
+export function proxyConfig({ dir, address, name, ports }: ControlFacts, trust: { token: string; pin: string }): string {
+  return `version: v3
+platform:
+  nodename: proxy
+  data_dir: ${join(dir, "proxy")}
+  auth_server: ${name}:${ports.auth}
+  auth_token: ${trust.token}
+  ca_pin: ${trust.pin}
+auth_service:
+  enabled: no
+proxy_service:
+  enabled: yes
+  web_listen_addr: ${address}:${ports.web}
+  public_addr: ${name}:${ports.web}
+ssh_service:
+  enabled: no
+`;
+}
+
+export interface AgentFacts {
+  readonly name: string;
+  readonly dataDir: string;
+  readonly proxy: string;
+  readonly token: string;
+  readonly pin: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export function agentConfig({ name, dataDir, proxy, token, pin, labels }: AgentFacts): string {
+  const lines = Object.entries(labels).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}\n`);
+  return `version: v3
+platform:
+  nodename: ${name}
+  data_dir: ${dataDir}
+  proxy_server: ${proxy}
+  auth_token: ${token}
+  ca_pin: ${pin}
+auth_service:
+  enabled: no
+proxy_service:
+  enabled: no
+ssh_service:
+  enabled: yes
+${lines.length > 0 ? `  labels:\n${lines.join("")}` : ""}`;
+}
