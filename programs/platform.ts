@@ -7,21 +7,12 @@ export function run(args: readonly string[]): Promise<number> {
   return runProgram(platformProgram(services), args, { env: process.env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr });
 }
 
-/** Everything that `start` may load, for the build: what was loaded once starts faster (code cache). */
-export async function load(): Promise<void> {
-  await Promise.all([loadControl(), loadAgent(), import("../core/ssh/native-crypto.ts")]);
-}
-
-const loadControl = () => Promise.all([import("../control/control.ts"), import("../control/config.ts")]);
-const loadAgent = () => Promise.all([import("../agent/agent.ts"), import("../agent/config.ts")]);
+// Parts of the executable of their own: an agent's memory holds no control.
+const loadControl = () => import("./control-service.ts");
+const loadAgent = () => import("./agent-service.ts");
 
 const services: Services = {
-  control: async (config, deps, signal) => {
-    const [{ runControl }, { controlConfig }] = await loadControl();
-    await runControl(controlConfig(config), deps, signal);
-  },
-  agent: async (config, { local, ...deps }, signal) => {
-    const [{ runAgent }, { agentConfig }] = await loadAgent();
-    await runAgent(agentConfig(config, local), deps, signal);
-  },
+  control: async (config, deps, signal) => await (await loadControl()).controlService(config, deps, signal),
+  agent: async (config, deps, signal) => await (await loadAgent()).agentService(config, deps, signal),
+  sshCrypto: async (config) => (await (config.ssh_service.enabled ? loadAgent() : loadControl())).sshCrypto(),
 };

@@ -25,8 +25,19 @@ export interface ErrorOptions {
   readonly cause?: unknown;
 }
 
+/** Each part of the executable has a copy of the class below: they know each other's errors by this mark. */
+const mark = Symbol.for("platform.PlatformError");
+
 /** `message` is safe to show to the person who caused it: it never holds a secret. */
 export class PlatformError extends Error {
+  static {
+    Object.defineProperty(PlatformError.prototype, mark, { value: true });
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === "object" && value !== null && mark in value;
+  }
+
   readonly code: ErrorCode;
   readonly hint: string | undefined;
 

@@ -4,11 +4,11 @@ import { type BuildOptions, build, type Plugin } from "esbuild";
 
 export interface Bundles {
   readonly main: string;
-  /** The parts that main.ts imports dynamically, by name: each a script whose value is a CommonJS module function. */
+  /** The parts that main.ts and programs/ import dynamically, by name: each a script whose value is a CommonJS module function. */
   readonly parts: Readonly<Record<string, string>>;
 }
 
-/** Bundles main.ts into one script, and each module that it imports dynamically into one of its own. */
+/** Bundles main.ts into one script, and each module that it or programs/ import dynamically into one of its own. */
 export async function bundle(root: string, work: string): Promise<Bundles> {
   const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
   const options: BuildOptions = {
@@ -24,18 +24,19 @@ export async function bundle(root: string, work: string): Promise<Bundles> {
     define: { __PLATFORM_VERSION__: JSON.stringify(version), "process.env.NODE_ENV": '"production"' },
     logLevel: "error",
   };
-  const entries: string[] = [];
+  // Grows while the parts are bundled: a part may load another.
+  const entries = new Set<string>();
   const main = join(work, "main.cjs");
   await build({ ...options, entryPoints: ["main.ts"], outfile: main, plugins: [dynamicParts(root, entries)] });
   const parts: Record<string, string> = {};
-  for (const entry of entries.sort()) {
+  for (const entry of entries) {
     const name = basename(entry, ".ts");
     const file = join(work, `${name}.cjs`);
     await build({
       ...options,
       entryPoints: [entry],
       outfile: file,
-      plugins: [nativeAddons(join(root, "scripts/build/load-native.ts")), onlyEnglish],
+      plugins: [dynamicParts(root, entries), nativeAddons(join(root, "scripts/build/load-native.ts")), onlyEnglish],
     });
     await writeFile(file, `(function(exports,require,module,__filename,__dirname){${await readFile(file, "utf8")}\n})`);
     parts[name] = file;
@@ -43,16 +44,16 @@ export async function bundle(root: string, work: string): Promise<Bundles> {
   return { main, parts };
 }
 
-/** Turns the dynamic imports of main.ts into loads of parts, and tells which they are. */
-function dynamicParts(root: string, entries: string[]): Plugin {
+/** Turns the dynamic imports of main.ts and programs/ into loads of parts, and tells which they are. */
+function dynamicParts(root: string, entries: Set<string>): Plugin {
   const loader = JSON.stringify(join(root, "scripts/build/load-part.ts"));
   return {
     name: "dynamic-parts",
     setup: (hooks) => {
       hooks.onResolve({ filter: /\.ts$/ }, ({ kind, path, resolveDir }) => {
-        if (kind !== "dynamic-import") return undefined;
+        if (kind !== "dynamic-import" || (resolveDir !== root && resolveDir !== join(root, "programs"))) return undefined;
         const entry = join(resolveDir, path);
-        entries.push(entry);
+        entries.add(entry);
         return { path: entry, namespace: "part" };
       });
       hooks.onLoad({ filter: /.*/, namespace: "part" }, ({ path }) => ({

@@ -55,18 +55,18 @@ export async function makeExecutable({ root, work, cache, main, parts, assets }:
  * fills up it is the same each time. The fixed seed is for the same end. V8 accepts it (checked).
  */
 const reproducible = ["--random-seed=42", "--min-semi-space-size=256", "--max-semi-space-size=256"];
-/** Parts longer than this are kept compressed: it costs their start 10 ms, which only the server can spare. Bytes. */
-const compressedFrom = 2_000_000;
+/** Parts that are kept compressed: it costs their start some 5 ms, which only a service can spare. */
+const isCompressed = (name: string): boolean => name.endsWith("-service");
 
 /** Each part's script and code cache, as assets. */
 async function partAssets(node: string, work: string, parts: ExecutableParts["parts"]): Promise<Record<string, string>> {
   const assets: Record<string, string> = {};
   const maker = join(import.meta.dirname, "make-code-cache.ts");
-  for (const name of Object.keys(parts)) {
+  for (const name of Object.keys(parts).sort()) {
     const [script, cache] = [`${name}.cjs`, `${name}.cache`];
     await run(node, [...execArgv, ...reproducible, maker, "make", script, cache], work);
     await run(node, [...execArgv, maker, "check", script, cache], work);
-    const compress = (await stat(join(work, script))).size > compressedFrom;
+    const compress = isCompressed(name);
     for (const file of [script, cache].map((asset) => join(work, asset))) {
       if (compress) await writeFile(`${file}.zst`, zstdCompressSync(await readFile(file), { params: { [constants.ZSTD_c_compressionLevel]: 19 } }));
       assets[`${basename(file)}${compress ? ".zst" : ""}`] = compress ? `${file}.zst` : file;

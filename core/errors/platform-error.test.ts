@@ -1,0 +1,16 @@
+import { expect, test, vi } from "vitest";
+import { PlatformError, toPlatformError } from "./platform-error.ts";
+
+test("the error of another part's copy of the class is one too", async () => {
+  vi.resetModules();
+  const other = await import("./platform-error.ts");
+  expect(other.PlatformError).not.toBe(PlatformError);
+  const thrown = new other.PlatformError("denied", "no");
+  expect(thrown instanceof PlatformError).toBe(true);
+  expect(toPlatformError(thrown)).toBe(thrown);
+});
+
+test.for([undefined, null, "text", new Error("bug"), { code: "denied", message: "no" }])("%o is none", (thrown) => {
+  expect(thrown instanceof PlatformError).toBe(false);
+  expect(toPlatformError(thrown)).toMatchObject({ code: "internal", cause: thrown });
+});
