@@ -48,21 +48,41 @@ async function newestEvents(client: AuthClient, ask: AuditAsk): Promise<readonly
   return newest.map((json) => JSON.parse(json) as Event);
 }
 
-/** Fields that have a column, or that say the same on every line. */
-const ownColumn = new Set(["time", "event", "code", "user", "uid", "cluster_name", "success"]);
+/** Fields that have a column, say the same on every line, or are told by another one. JSON has them all. */
+const leftOut = new Set(["time", "event", "code", "user", "uid", "cluster_name", "success", "session_start"]);
+/** What a reader looks for comes first. */
+const first = ["error", "name", "login", "server_name", "command", "exit_code", "addr.remote"];
+/** Longest value shown, characters. */
+const maxValue = 60;
 
 export function auditTable(events: readonly Event[]): string {
   const rows = events.map((event) => {
     const details = Object.entries(event)
-      .filter(([name, value]) => !ownColumn.has(name) && value !== undefined)
+      .filter(([name, value]) => !leftOut.has(name) && value !== undefined && value !== "" && !(name === "server_id" && "server_name" in event))
+      .sort(([a], [b]) => rank(a) - rank(b))
       .map(([name, value]) => `${name}=${detail(value)}`);
     const outcome = event.success === false ? ["REFUSED"] : [];
-    return [String(event.time ?? ""), String(event.event ?? ""), String(event.user ?? ""), [...outcome, ...details].join(" ")];
+    return [
+      String(event.time ?? "").replace(/\.\d+Z$/, "Z"),
+      String(event.event ?? ""),
+      String(event.user ?? ""),
+      [...outcome, ...details].join(" "),
+    ];
   });
   return renderTable(["Time", "Event", "User", "Details"], rows);
 }
 
+function rank(name: string): number {
+  const index = first.indexOf(name);
+  return index < 0 ? first.length : index;
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** One value: ids by their first eight digits, long texts cut. */
 function detail(value: unknown): string {
+  if (typeof value === "string" && uuid.test(value)) return value.slice(0, 8);
+  if (typeof value === "string" && value.length > maxValue) return JSON.stringify(`${value.slice(0, maxValue - 1)}…`);
   if (typeof value === "string") return /^[\x21-\x7e]+$/.test(value) && !value.includes('"') ? value : JSON.stringify(value);
   return JSON.stringify(value);
 }

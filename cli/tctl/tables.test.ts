@@ -54,6 +54,19 @@ test("audit events show what differs, and refusals as such", () => {
     "addr.remote": "1.2.3.4:5",
   };
   expect(auditTable([event]).split("\n")[2]).toBe('T    user.login bob  REFUSED error="bad code" addr.remote=1.2.3.4:5');
+  const session = {
+    time: "2030-01-01T00:00:00.123Z",
+    event: "exec",
+    user: "bob",
+    server_id: id,
+    server_name: "web-1",
+    sid: id,
+    "addr.remote": "",
+    command: "x".repeat(100),
+  };
+  expect(auditTable([session]).split("\n")[2]).toBe(
+    `2030-01-01T00:00:00Z exec  bob  server_name=web-1 command="${"x".repeat(59)}…" sid=${id.slice(0, 8)}`,
+  );
 });
 
 test("search words must all be found, in any case", () => {

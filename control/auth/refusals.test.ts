@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { onBehalfOf } from "../../core/api/client-address.ts";
 import { addUser, codeOf, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "./open-test-auth.ts";
 
 const minute = 60_000;
@@ -115,6 +116,20 @@ describe("invites", () => {
     const tries = ["first password", "second password"].map((password) => t.connect().acceptInvite({ token, password, code }));
     const results = await Promise.allSettled(tries);
     expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  test("a proxy's client is counted and audited by its own address, anybody else by the connection's", async () => {
+    await using t = await openTestAuth({ anonymousLimit: { perMinute: 1, burst: 1 } });
+    const ask = { token: "f".repeat(64) };
+    const proxy = t.auth.localClient("proxy");
+    await expect(proxy.getInvite(ask, onBehalfOf("203.0.113.50"))).rejects.toMatchObject({ code: "not_found" });
+    await expect(proxy.getInvite(ask, onBehalfOf("203.0.113.50"))).rejects.toMatchObject({ code: "limit" });
+    await expect(proxy.getInvite(ask, onBehalfOf("203.0.113.51"))).rejects.toMatchObject({ code: "not_found" });
+    const stranger = t.connect(undefined, "203.0.113.60");
+    await expect(stranger.getInvite(ask, onBehalfOf("203.0.113.61"))).rejects.toMatchObject({ code: "not_found" });
+    await expect(stranger.getInvite(ask, onBehalfOf("203.0.113.62"))).rejects.toMatchObject({ code: "limit" });
+    const seen = (await t.events("invite.refused")).map((event) => event["addr.remote"]);
+    expect(seen).toEqual(["203.0.113.50", "203.0.113.51", "203.0.113.60"]);
   });
 
   test("a reset ends the old password at once", async () => {

@@ -1,5 +1,6 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../../core/api/auth-error.ts";
+import { clientAddressHeader } from "../../../core/api/client-address.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { RateLimit } from "../login/rate-limit.ts";
@@ -45,7 +46,8 @@ export function serverStream<I, O>(
 async function permitted(api: Api, method: MethodName, handler: HandlerContext): Promise<Caller> {
   const caller = api.callerOf(handler);
   await requirePermission(api.context, caller, method);
-  return caller;
+  const address = onBehalf.has(method) ? clientAddress(caller, handler.requestHeader.get(clientAddressHeader)) : undefined;
+  return address === undefined ? caller : { ...caller, address };
 }
 
 function refusal({ context, callerOf }: Api, method: MethodName, handler: HandlerContext, thrown: unknown): Error {
@@ -59,6 +61,14 @@ function refusal({ context, callerOf }: Api, method: MethodName, handler: Handle
     }
   }
   return toConnectError(error);
+}
+
+/** What a proxy's web API calls for people. */
+const onBehalf: ReadonlySet<MethodName> = new Set<MethodName>(["getInvite", "acceptInvite"]);
+
+function clientAddress(caller: Caller, told: string | null): string | undefined {
+  const trusted = caller.kind === "host" && caller.identity.role === "proxy";
+  return trusted && told !== null && /^[0-9A-Za-z.:%[\]]{2,80}$/.test(told) ? told : undefined;
 }
 
 /** These record their own refusals, with more facts. */

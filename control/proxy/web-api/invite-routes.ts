@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { onBehalfOf } from "../../../core/api/client-address.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { httpStatus } from "./http-status.ts";
@@ -31,20 +32,20 @@ function addPage(app: FastifyInstance, services: WebServices): void {
   };
   app.get<WithToken>("/web/invite/:token", async (request, reply) => {
     try {
-      await send(reply, 200, await form(services, request.params.token));
+      await send(reply, 200, await form(services, asked(request)));
     } catch (thrown) {
       await refuse(reply, thrown);
     }
   });
   app.post<WithToken>("/web/invite/:token", async (request, reply) => {
-    const { token } = request.params;
+    const ask = asked(request);
     try {
-      const user = await acceptForm(services, token, request.body);
+      const user = await acceptForm(services, ask, request.body);
       await send(reply, 200, acceptedPage(await loginFacts(services, user)));
     } catch (thrown) {
       const error = toPlatformError(thrown);
       // The same form again with what was wrong, as long as the invite still stands.
-      const again = await form(services, token, error).catch(() => undefined);
+      const again = await form(services, ask, error).catch(() => undefined);
       if (again === undefined) await refuse(reply, thrown);
       else await send(reply, httpStatus[error.code], again);
     }
@@ -52,26 +53,38 @@ function addPage(app: FastifyInstance, services: WebServices): void {
 }
 
 function addJson(app: FastifyInstance, { auth }: WebServices): void {
-  app.get<WithToken>("/v1/webapi/users/invite/:token", async ({ params }) => {
-    const invite = await auth.getInvite({ token: params.token });
+  app.get<WithToken>("/v1/webapi/users/invite/:token", async (request) => {
+    const { token, call } = asked(request);
+    const invite = await auth.getInvite({ token }, call);
     return { user: invite.user, otpauth_uri: invite.otpauthUri };
   });
-  app.post<WithToken>("/v1/webapi/users/invite/:token", async ({ params, body }) => {
-    const { password, code } = read(acceptSchema, body);
-    const { user } = await auth.acceptInvite({ token: params.token, password, code });
+  app.post<WithToken>("/v1/webapi/users/invite/:token", async (request) => {
+    const { token, call } = asked(request);
+    const { password, code } = read(acceptSchema, request.body);
+    const { user } = await auth.acceptInvite({ token, password, code }, call);
     return { user };
   });
 }
 
-async function form({ auth }: WebServices, token: string, error?: PlatformError): Promise<string> {
-  const { user, otpauthUri, clusterName } = await auth.getInvite({ token });
+interface Asked {
+  readonly token: string;
+  /** Calls are made for the client at its own address: limits and audit count that, not this proxy. */
+  readonly call: ReturnType<typeof onBehalfOf>;
+}
+
+function asked({ params, ip }: FastifyRequest<WithToken>): Asked {
+  return { token: params.token, call: onBehalfOf(ip.replace(/^::ffff:(?=\d+\.)/, "")) };
+}
+
+async function form({ auth }: WebServices, { token, call }: Asked, error?: PlatformError): Promise<string> {
+  const { user, otpauthUri, clusterName } = await auth.getInvite({ token }, call);
   return invitePage({ user, clusterName, picture: await qrSvg(otpauthUri), secret: secretOf(otpauthUri), error });
 }
 
-async function acceptForm({ auth }: WebServices, token: string, body: unknown): Promise<string> {
+async function acceptForm({ auth }: WebServices, { token, call }: Asked, body: unknown): Promise<string> {
   const { password, repeat, code } = read(formSchema, body);
   if (password !== repeat) throw new PlatformError("invalid", "the two passwords differ");
-  return (await auth.acceptInvite({ token, password, code })).user;
+  return (await auth.acceptInvite({ token, password, code }, call)).user;
 }
 
 function read<T>(schema: z.ZodType<T>, body: unknown): T {

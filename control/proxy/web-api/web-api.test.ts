@@ -156,6 +156,8 @@ describe("an invite", () => {
     const again = await call(path, { method: "POST", body });
     expect(again.status).toBeGreaterThanOrEqual(400);
     expect(again.json()).toMatchObject({ error: { message: expect.any(String) } });
+    const accepted = (await cluster.events("invite.accepted")).filter(({ user }) => user === "jay");
+    expect(accepted).toMatchObject([{ "addr.remote": "127.0.0.1" }]);
   });
 
   test("that nobody made is refused in words", async () => {
