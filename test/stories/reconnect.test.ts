@@ -22,6 +22,15 @@ async function shellComesBack(user: User): Promise<void> {
   expect(done.stdout).toBe("back\n");
 }
 
+test("an idle tunnel and a silent session outlive three heartbeats", { timeout: 120_000 }, async () => {
+  await using cluster = await startCluster();
+  const agent = await cluster.agent({ name: "web-1" });
+  const user = await cluster.user("alice", { logins: login });
+  const done = await user.tsh(["ssh", `${login}@web-1`, "sleep 50; echo still here"], { limitMs: 90_000 });
+  expect(done).toMatchObject({ stdout: "still here\n", status: 0 });
+  expect(agent.service.printed().match(/tunnel is up/g)).toHaveLength(1);
+});
+
 describe("the tunnel comes back by itself", () => {
   test.for(["multiplex", "separate"] as const)("after control was restarted, and after the agent was (%s)", { timeout: 180_000 }, async (mode) => {
     await using cluster: Cluster = await startCluster({ mode });
