@@ -39,8 +39,15 @@ test("a request is served by its kind", async () => {
   expect(await answerTo(encodeStreamRequest(request))).toEqual({ reply: { ok: true }, rest: "ann" });
 });
 
+/** The kind is the sixth byte of a request. */
+function unknownKind(request: Buffer): Buffer {
+  const changed = Buffer.from(request);
+  changed.writeUInt8(9, 5);
+  return changed;
+}
+
 test.for([
-  ["a kind that this host does not serve", encodeStreamRequest({ ...request, kind: "api" }), {}, "unsupported"],
+  ["a kind that this host does not serve", unknownKind(encodeStreamRequest(request)), {}, "unsupported"],
   ["an agent that stops", encodeStreamRequest(request), { stop: true }, "unavailable"],
   ["a request that is too long", Buffer.from([0xff, 0xff, 0xff, 0xff]), {}, "invalid"],
   ["a request that is none", Buffer.from([0, 0, 0, 2, 9, 9]), {}, "unsupported"],

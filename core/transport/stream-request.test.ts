@@ -13,7 +13,7 @@ import {
 
 const text = fc.string({ unit: "grapheme", maxLength: 200 }).filter((value) => value.isWellFormed());
 const requests: fc.Arbitrary<StreamRequest> = fc.record({
-  kind: fc.constantFrom("ssh" as const, "api" as const),
+  kind: fc.constant("ssh" as const),
   target: text,
   login: text,
   clientAddress: text,
