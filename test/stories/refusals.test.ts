@@ -1,9 +1,11 @@
 import { createHash, randomBytes } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
-import { run } from "../world/program.ts";
+import { proxyConfig } from "../world/cluster-config.ts";
+import { oneTimeCode } from "../world/one-time-code.ts";
+import { program, run } from "../world/program.ts";
 import { until } from "../world/until.ts";
 
 /** What must be refused, by the real programs: each with a clear message for who asked, and in the audit log. */
@@ -57,20 +59,23 @@ describe("refusals", () => {
     expect(await refusedAgent("one-too-many", { token })).toMatch(/token/);
   });
 
-  test("an expired token is refused", async () => {
+  test("an expired token is refused, with when that was", async () => {
     const token = await cluster.token("--ttl=1s");
-    await until(
-      "the token has expired",
-      async () => !(await cluster.admin("tokens", "ls", "--format=json")).includes("1s") && expiredAt + 1500 < Date.now(),
-    );
-    expect(await refusedAgent("too-late", { token })).toMatch(/token/);
+    const expired = Date.now() + 1000;
+    await until("the token has expired", () => Date.now() > expired);
+    expect(await refusedAgent("too-late", { token })).toMatch(/the join token expired at 20/);
+    await audited("instance.join", (event) => event.server_name === "too-late" && event.success === false);
   });
-  const expiredAt = Date.now();
 
   test("a token for nodes makes no proxy", async () => {
-    const token = await cluster.token();
-    const listed = JSON.parse(await cluster.admin("tokens", "ls", "--format=json")) as unknown[];
-    expect(JSON.stringify(listed)).not.toContain(token);
+    const file = join(cluster.dir, "wrong-proxy.yaml");
+    const facts = { dir: join(cluster.dir, "wrong-proxy"), address: "127.0.0.1", name: "127.0.0.1", ports: cluster.ports, mode: "multiplex" };
+    await writeFile(file, proxyConfig(facts, { token: await cluster.token(), pin: await cluster.pin() }), { mode: 0o600 });
+    const done = await run(program("platform"), ["start", "--config", file, "--pid-file", join(cluster.dir, "wrong-proxy.pid")]);
+    expect(done.status).toBe(4);
+    expect(done.stderr).toMatch(/the join token is for node, not for proxy/);
+    expect(done.stderr).toMatch(/tctl tokens add --type=proxy/);
+    await audited("instance.join", (event) => event.role === "proxy" && event.success === false);
   });
 
   test("a login that no role lists is refused at the door, with the reason, and audited", async () => {
@@ -92,13 +97,21 @@ describe("refusals", () => {
     expect(done.stderr).toMatch(/no-prod|denies|not found/);
   });
 
-  test("an invite works once", async () => {
-    const invited = await cluster.admin("users", "add", "dave", "--roles=access", "--logins=root");
-    const token = /\/web\/invite\/([0-9a-f]+)/.exec(invited)?.[1] as string;
+  test("an invite works once, and not after a reset", async () => {
+    const linkOf = (text: string) => /\/web\/invite\/([0-9a-f]+)/.exec(text)?.[1] as string;
+    const curl = async (token: string, ...args: string[]) =>
+      (await run("curl", ["-ks", `https://${cluster.proxy}/v1/webapi/users/invite/${token}`, ...args])).stdout;
+    const token = linkOf(await cluster.admin("users", "add", "dave", "--roles=access", "--logins=root"));
+    const { otpauth_uri: uri } = JSON.parse(await curl(token)) as { otpauth_uri: string };
+    const accept = () =>
+      curl(token, "-H", "content-type: application/json", "-d", JSON.stringify({ password: "a long password", code: oneTimeCode(uri) }));
+    expect(JSON.parse(await accept())).toEqual({ user: "dave" });
+    expect(JSON.parse(await accept())).toMatchObject({ error: { code: "denied", message: expect.stringMatching(/used already/) } });
+    await audited("invite.accepted", (event) => event.user === "dave" && event["addr.remote"] === "127.0.0.1");
+    await audited("invite.refused", (event) => /used already/.test(String(event.error)));
+    const second = linkOf(await cluster.admin("users", "reset", "dave"));
     await cluster.admin("users", "reset", "dave");
-    const replayed = await run("curl", ["-ks", `https://${cluster.proxy}/v1/webapi/users/invite/${token}`]);
-    expect(replayed.stdout).toMatch(/invite/);
-    expect(replayed.stdout).toMatch(/error/);
+    expect(JSON.parse(await curl(second))).toMatchObject({ error: { message: expect.stringMatching(/not known/) } });
   });
 
   test("five wrong codes lock the user for half an hour, the right code does not help then", async () => {
@@ -108,11 +121,17 @@ describe("refusals", () => {
       user.tsh(["login", `--proxy=${cluster.proxy}`, "--user=eve", `--ca-pin=${pin}`], { input: `${user.password}\n${code}\n` });
     const right = await user.code();
     const wrong = String((Number(right) + 1) % 1_000_000).padStart(6, "0");
-    for (let round = 0; round < 5; round += 1) expect((await guess(wrong)).status).toBe(3);
-    const locked = await guess(await user.code());
-    expect(locked.status).not.toBe(0);
-    expect(locked.stderr).toMatch(/locked/);
+    for (let round = 0; round < 5; round += 1) {
+      const refused = await guess(wrong);
+      expect(refused.status).toBe(3);
+      expect(refused.stderr).toMatch(/wrong user name, password or one-time code/);
+    }
+    const locked = await guess(right);
+    expect(locked.status).toBe(8);
+    expect(locked.stderr).toMatch(/locked until 20\d\d-/);
+    expect(await cluster.admin("users", "ls")).toMatch(/eve .*locked until/);
     await audited("user.login", (event) => event.user === "eve" && event.success === false);
+    await audited("user.locked", (event) => event.user === "eve");
   }, 120_000);
 
   test("no secret of any of this is in the audit log or in control's log", async () => {

@@ -1,0 +1,97 @@
+import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { User } from "../world/cluster-user.ts";
+import { type Finished, program, run } from "../world/program.ts";
+import { until } from "../world/until.ts";
+
+/** Certificates that prove nothing: expired ones, and those of another cluster. Refused at every door, in words, and audited. */
+describe("refused certificates", () => {
+  let cluster: Cluster;
+  let other: Cluster;
+  beforeAll(async () => {
+    cluster = await startCluster({ mode: "separate" });
+    await cluster.agent({ name: "web-1" });
+    other = await startCluster();
+  });
+  afterAll(async () => {
+    await cluster?.[Symbol.asyncDispose]();
+    await other?.[Symbol.asyncDispose]();
+  });
+
+  const refusals = async (event: string): Promise<readonly string[]> => {
+    const lines = (await cluster.admin("audit", "ls", "--format=json", `--event=${event}`)).trim().split("\n");
+    return lines.filter((line) => line !== "").map((line) => String((JSON.parse(line) as { error?: string }).error));
+  };
+  const audited = (event: string, reason: RegExp) =>
+    until(`${event} ${reason}`, async () => (await refusals(event)).some((error) => reason.test(error)));
+
+  const profileOf = async (home: string): Promise<string> => join(home, (await readdir(home)).find((name) => /_\d+$/.test(name)) as string);
+
+  /** tctl as a user's, away from the auth host. */
+  const tctl = (user: User): Promise<Finished> =>
+    run(program("tctl"), ["get", "role"], { env: { TSH_HOME: user.home, PLATFORM_DATA_DIR: "/nonexistent" } });
+
+  /** A stock client at the jump host's own port, which trusts it whoever it is. */
+  const stockSsh = async (user: User): Promise<Finished> => {
+    const folder = await profileOf(user.home);
+    const options = ["IdentitiesOnly=yes", "BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null"];
+    const files = ["-i", join(folder, "id"), "-o", `CertificateFile=${join(folder, "id-cert.pub")}`];
+    const port = String(cluster.ports.ssh);
+    return await run("ssh", ["-F", "none", ...options.flatMap((option) => ["-o", option]), ...files, "-p", port, "-W", "web-1:22", "x@127.0.0.1"], {
+      limitMs: 30_000,
+    });
+  };
+
+  test("an expired one is refused by tsh itself, and by the platform when the client's clock is wrong", async () => {
+    const role = { kind: "role", version: "v7", metadata: { name: "brief" }, spec: { options: { max_session_ttl: "1s" } } };
+    const made = await cluster.tctl(["create", "-"], { input: JSON.stringify(role) });
+    expect(made.status, made.stderr).toBe(0);
+    const user = await cluster.user("gina", { roles: "access,brief" });
+    const file = join(await profileOf(user.home), "profile.json");
+    const facts = JSON.parse(await readFile(file, "utf8")) as { validUntil: string };
+    await until("the certificate has expired", () => Date.now() > Date.parse(facts.validUntil));
+    const own = await user.tsh(["ssh", "root@web-1", "id"]);
+    expect(own.status).toBe(3);
+    expect(own.stderr).toMatch(/expired at/);
+    await writeFile(file, JSON.stringify({ ...facts, validUntil: "2099-01-01T00:00:00.000Z" }));
+    const refused = await user.tsh(["ssh", "root@web-1", "id"]);
+    expect(refused.status, refused.stderr).toBe(3);
+    expect(refused.stderr).toMatch(/the certificate of gina expired at/);
+    expect(refused.stderr).toMatch(/tsh login/);
+    await audited("auth", /the certificate of gina expired/);
+    const admin = await tctl(user);
+    expect(admin.status, admin.stderr).toBe(3);
+    expect(admin.stderr).toMatch(/expired at/);
+    await audited("cert.refused", /expired at/);
+    const before = (await refusals("auth")).length;
+    const jump = await stockSsh(user);
+    expect(jump.status).toBe(255);
+    expect(jump.stderr).toMatch(/Permission denied/);
+    await until("the jump host's refusal is audited", async () => (await refusals("auth")).length > before);
+  });
+
+  test("one of another cluster's authority opens nothing", async () => {
+    const user = await cluster.user("hugo", { roles: "access,editor" });
+    const stranger = await other.user("hugo", { roles: "access,editor" });
+    const [mine, theirs] = [await profileOf(user.home), await profileOf(stranger.home)];
+    for (const name of ["id", "id.pub", "id-cert.pub", "tls.key", "tls.crt"]) {
+      await rm(join(mine, name));
+      await cp(join(theirs, name), join(mine, name));
+    }
+    const refused = await user.tsh(["ssh", "root@web-1", "id"]);
+    expect(refused.status, refused.stderr).toBe(3);
+    expect(refused.stderr).toMatch(/not issued by this cluster/);
+    await audited("auth", /not issued by this cluster/);
+    const admin = await tctl(user);
+    expect(admin.status, admin.stderr).toBe(3);
+    expect(admin.stderr).toMatch(/not issued by this cluster/);
+    await audited("cert.refused", /not issued by this cluster/);
+    const before = (await refusals("auth")).length;
+    const jump = await stockSsh(user);
+    expect(jump.status).toBe(255);
+    expect(jump.stderr).toMatch(/Permission denied/);
+    await until("the jump host's refusal is audited", async () => (await refusals("auth")).length > before);
+  });
+});
