@@ -15,6 +15,8 @@ import type { AgentConfig } from "./config.ts";
 import { discoverTunnel } from "./discover.ts";
 import { IdentityKeeper } from "./identity-keeper.ts";
 import { joinThroughProxy } from "./join.ts";
+import { releaseMemory } from "./memory/release-memory.ts";
+import { whenQuiet } from "./memory/when-quiet.ts";
 import { type OpenedTunnel, openTunnel } from "./open-tunnel.ts";
 import { agentServices } from "./services.ts";
 import { ownCommand } from "./ssh/own-command.ts";
@@ -88,12 +90,13 @@ async function openAgent(config: AgentConfig, { log, env }: AgentDeps, signal: A
   const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({}), log });
   const end = new AbortController();
   const streams = serveStreams({ config, identity, spool, access, log }, end.signal);
+  const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
   tunnels = new Tunnels({
     log,
     clock,
-    open: (onStream, ended) => openNext({ config, identity, env }, onStream, AbortSignal.any([ended, end.signal])),
-    serve: (channel) => streams.serve(channel),
+    open: (onStream, ended) => openNext({ config, identity, env }, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
+    serve: (channel) => streams.serve(channel).finally(worked),
     onAccess: (revision) => access.announce(revision),
   });
   const kept = tunnels;

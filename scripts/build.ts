@@ -1,7 +1,7 @@
 import { copyFile, mkdir, rename, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { bundle } from "./build/bundle.ts";
-import { compileAddon } from "./build/compile-addon.ts";
+import { compileAddon, compileMemoryAddon } from "./build/compile-addon.ts";
 import { makeExecutable } from "./build/make-executable.ts";
 import { newestGlibc } from "./build/newest-glibc.ts";
 
@@ -25,9 +25,11 @@ async function build(dist: string): Promise<void> {
   try {
     const { main, parts } = await bundle(root, work);
     const sshcrypto = await compileAddon(root, join(work, "sshcrypto.node"));
+    const memory = await compileMemoryAddon(root, join(work, "memory.node"));
     const pty = join(root, `node_modules/@lydell/node-pty-linux-${process.arch}/pty.node`);
-    const made = await makeExecutable({ root, work, cache, main, parts, assets: { "pty.node": pty, "sshcrypto.node": sshcrypto } });
-    for (const file of [made, pty, sshcrypto]) await checkGlibc(file);
+    const assets = { "pty.node": pty, "sshcrypto.node": sshcrypto, "memory.node": memory };
+    const made = await makeExecutable({ root, work, cache, main, parts, assets });
+    for (const file of [made, ...Object.values(assets)]) await checkGlibc(file);
     const { size } = await stat(made);
     if (size > maxSize) throw new Error(`${made} has ${size} bytes; at most ${maxSize} are allowed`);
     // Two steps: dist may be on another file system, and a running program's file is replaced, not written over.

@@ -74,6 +74,12 @@ function nativeAddons(loader: string): Plugin {
         contents: `exports.requireBinary = require(${JSON.stringify(loader)}).loadNative;`,
         resolveDir: "/",
       }));
+      hooks.onLoad({ filter: /agent\/memory\/memory-addon\.ts$/ }, () => ({
+        contents: `import { loadNative } from ${JSON.stringify(loader)};
+let addon;
+export function memoryAddon() { addon ??= loadNative("memory.node"); return addon; }`,
+        resolveDir: "/",
+      }));
       hooks.onResolve({ filter: /\/sshcrypto\.node$|^cpu-features$/ }, ({ path }) => ({ path, namespace: "native" }));
       hooks.onLoad({ filter: /sshcrypto\.node$/, namespace: "native" }, () => ({ contents: load("sshcrypto.node"), resolveDir: "/" }));
       // Only reorders ciphers, which we name ourselves.

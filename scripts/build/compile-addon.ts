@@ -1,6 +1,15 @@
 import { join } from "node:path";
 import { run } from "./run.ts";
 
+const code = ["-shared", "-fPIC", "-pthread", "-O3", "-fno-omit-frame-pointer", "-s", "-Wl,--build-id=none"];
+
+/** Compiles the addon that gives memory back (agent/memory). Node-API alone: C, and no runtime's version. */
+export async function compileMemoryAddon(root: string, output: string): Promise<string> {
+  const headers = join(root, "node_modules", `node-linux-${process.arch}`, "include/node");
+  await run("gcc", [...code, "-std=gnu11", "-Wall", "-Wextra", "-Werror", `-I${headers}`, join(root, "agent/memory/memory-addon.c"), "-o", output]);
+  return output;
+}
+
 /**
  * Compiles ssh2's addon against the headers of the Node that we ship, with the flags that node-gyp would use
  * (include/node/common.gypi, ssh2's binding.gyp). It takes OpenSSL from the executable.
@@ -25,7 +34,6 @@ export async function compileAddon(root: string, output: string): Promise<string
     "NDEBUG",
   ].map((define) => `-D${define}`);
   const language = ["-std=gnu++20", "-fno-rtti", "-fno-exceptions", "-w"];
-  const code = ["-shared", "-fPIC", "-pthread", "-O3", "-fno-omit-frame-pointer", "-s", "-Wl,--build-id=none"];
   const includes = [`-I${modules}/node-linux-${process.arch}/include/node`, `-I${modules}/nan`];
   // glibc 2.34 moved dlsym: without this the addon would ask for a newer library than anything else in it.
   const oldGlibc = ["-include", join(root, "scripts/build/old-glibc.h")];

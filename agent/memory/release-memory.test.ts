@@ -1,0 +1,30 @@
+import { expect, test, vi } from "vitest";
+import { createLog } from "../../core/log/log.ts";
+import { releaseMemory } from "./release-memory.ts";
+
+function logged() {
+  const lines: string[] = [];
+  return { lines, log: createLog({ level: "debug", format: "text", write: (line) => void lines.push(line) }) };
+}
+
+test("the addon is asked", () => {
+  const { lines, log } = logged();
+  const release = vi.fn<() => void>();
+  releaseMemory(log, () => ({ release }));
+  expect(release).toHaveBeenCalledOnce();
+  expect(lines).toEqual([]);
+});
+
+test("without the addon it is nothing", () => {
+  const { lines, log } = logged();
+  releaseMemory(log);
+  expect(lines).toEqual([]);
+});
+
+test("an addon that cannot be loaded is a line for the curious", () => {
+  const { lines, log } = logged();
+  releaseMemory(log, () => {
+    throw new Error("no folder for it");
+  });
+  expect(lines.join("")).toContain("no folder for it");
+});
