@@ -65,11 +65,16 @@ export function auditTable(events: readonly Event[]): string {
     return [
       String(event.time ?? "").replace(/\.\d+Z$/, "Z"),
       String(event.event ?? ""),
-      String(event.user ?? ""),
+      shortActor(String(event.user ?? "")),
       [...outcome, ...details].join(" "),
     ];
   });
   return renderTable(["Time", "Event", "User", "Details"], rows);
+}
+
+/** Hosts act as `auth:<id>`. */
+function shortActor(user: string): string {
+  return user.replace(/^(auth|proxy|node):([0-9a-f]{8})-[0-9a-f-]{27}$/, "$1:$2");
 }
 
 function rank(name: string): number {

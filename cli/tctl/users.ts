@@ -92,7 +92,7 @@ async function invite(admin: Admin, ask: { name: string; ttlSeconds: number; don
   const { token, expires } = await admin.client.createInvite({ user: name, ttlSeconds });
   const known = admin.proxyAddress ?? (await admin.client.getCluster({})).proxyPublicAddrs[0];
   const address = known ?? "<proxy>";
-  const url = `https://${address}/web/invite/${token}`;
+  const url = `https://${address.replace(/:443$/, "")}/web/invite/${token}`;
   const left = formatDuration((new Date(expires).getTime() - Date.now()) / 1000 + 1);
   const notes =
     known === undefined

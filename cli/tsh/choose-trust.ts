@@ -6,18 +6,25 @@ import type { Call } from "../command.ts";
 import { writeWarning } from "../output.ts";
 import { knownAuthorities, tshHome } from "../profile/profile-folder.ts";
 
+export interface Trust {
+  /** PEM. */
+  readonly ca: readonly string[];
+  readonly from: "pin" | "earlier login" | "proxy";
+}
+
 /**
  * Host authorities (PEM) to trust at this proxy, from the strongest that is there: a CA pin, an earlier login, a web
  * certificate that this system trusts; with `--insecure` whatever the proxy says.
  */
-export async function chooseTrust({ io, options }: Call, proxy: HostPort): Promise<readonly string[]> {
+export async function chooseTrust({ io, options }: Call, proxy: HostPort): Promise<Trust> {
   const pins = options.list("caPin");
-  if (pins.length > 0) return [await trustByPin({ open: () => dial(proxy, { env: io.env }), pins })];
+  if (pins.length > 0) return { ca: [await trustByPin({ open: () => dial(proxy, { env: io.env }), pins })], from: "pin" };
   if (options.flag("insecure")) {
     writeWarning(io, `--insecure: the certificate of ${proxy.host} is NOT verified; whoever stands in between can read your password`);
     const unverified = { env: io.env, insecure: true };
-    return await fetchTrust(proxy, unverified);
+    return { ca: await fetchTrust(proxy, unverified), from: "proxy" };
   }
   const known = await knownAuthorities(tshHome(io.env), proxy).catch(() => undefined);
-  return known ?? (await fetchTrust(proxy, { env: io.env }));
+  if (known !== undefined) return { ca: known, from: "earlier login" };
+  return { ca: await fetchTrust(proxy, { env: io.env }), from: "proxy" };
 }

@@ -7,7 +7,7 @@ import { parseDuration } from "../../core/resources/duration.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { generateSshKey, toOpensshPrivate } from "../../core/ssh/keys.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
-import type { HostPort } from "../../core/transport/host-port.ts";
+import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import { askSecrets } from "../ask.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
@@ -27,12 +27,14 @@ export async function login(call: Call): Promise<Result> {
   const ttl = options.text("ttl");
   const ttlSeconds = ttl === undefined ? 0 : parseDuration(ttl);
   if (ttlSeconds > 0xffff_ffff) throw new PlatformError("invalid", `--ttl: ${ttl} is too long`);
-  const ca = await withPortHint(proxy, options.text("proxy"), () => chooseTrust(call, proxy));
+  const { ca, from } = await withPortHint(proxy, options.text("proxy"), () => chooseTrust(call, proxy));
   const connection = openAuthClient({ open: () => dial(proxy, { env: io.env }), ca });
   const keys = newKeys();
   try {
     // Before the secrets are asked for: a wrong address or authority is said at once.
-    await connection.client.getCluster({});
+    await connection.client.getCluster({}).catch((thrown: unknown) => {
+      throw from === "earlier login" ? otherAuthority(thrown, proxy) : thrown;
+    });
     const [password = "", code = ""] = await askSecrets(io, [`Password of ${user}`, "One-time code"]);
     const request = { user, password, code: code.replaceAll(" ", ""), sshPublicKey: keys.sshPublic, tlsPublicKey: keys.tlsPublic, ttlSeconds };
     const profile = toProfile({ proxy, keys, answer: await connection.client.login(request) });
@@ -82,6 +84,21 @@ function toProfile({ proxy, keys, answer }: { proxy: HostPort; keys: Keys; answe
     },
     hostCaPem: cluster.hostCaPem,
   };
+}
+
+/** Of what kept us from a cluster whose authority an earlier login stored: when that no longer fits, how to trust the new one. */
+export function otherAuthority(thrown: unknown, proxy: HostPort): unknown {
+  const verdict = /^(UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CERT_SIGNATURE_FAILURE$)/;
+  for (let cause = thrown, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
+    if (!("code" in cause) || !verdict.test(String(cause.code))) continue;
+    const where = formatHostPort(proxy);
+    const message = `the cluster at ${where} shows another certificate authority than at the last login`;
+    return new PlatformError("unauthenticated", message, {
+      cause: thrown,
+      hint: "if the cluster was set up anew, log in with the pin that `tctl status` prints there: --ca-pin=sha256:…; if not, somebody stands in between",
+    });
+  }
+  return thrown;
 }
 
 /** Says which port was tried when the user named none. */

@@ -57,6 +57,8 @@ export interface Auth {
 /** How often the service looks whether its own certificate needs renewal, ms, and how old one gets, ms. */
 const renewCheckMs = 3_600_000;
 const renewAfterMs = 7 * 24 * 3_600_000;
+/** How often refusals that were only counted are summed up, ms. */
+const sumUpMs = 15_000;
 
 /** Opens storage and audit log, makes authorities and presets at first start. Throws PlatformError; opens no port. */
 export async function openAuth(config: AuthConfig, deps: AuthDeps): Promise<Auth> {
@@ -123,6 +125,7 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
   const timer = setInterval(() => {
     renew().catch((error: unknown) => context.log.error("the auth service's own certificate was not renewed", { error }));
   }, renewCheckMs).unref();
+  const summing = setInterval(() => context.audit.sumUp(), sumUpMs).unref();
   return {
     clusterName,
     caPin: context.authorities.host.pin,
@@ -144,9 +147,11 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
     },
     close: async () => {
       clearInterval(timer);
+      clearInterval(summing);
       stop.abort();
       await Promise.all(listeners.map((listener) => listener.close()));
       await server.close();
+      context.audit.sumUp(true);
       context.auditStore.close();
       await storage.close();
     },

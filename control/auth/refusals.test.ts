@@ -192,6 +192,19 @@ describe("certificates", () => {
     expect(await t.events("cert.refused")).toMatchObject([{ code: "TC001W", error: expect.stringMatching(/expired at/) }]);
   });
 
+  test("of countless refusals ten a minute are recorded, and a sum", async () => {
+    await using t = await openTestAuth();
+    const client = await loggedIn(t, await addUser(t, "alice", { roles: ["access"] }));
+    for (let calls = 0; calls < 25; calls += 1) await expect(client.listEvents({})).rejects.toMatchObject({ code: "denied" });
+    expect(await t.events("access.denied")).toHaveLength(10);
+    t.forward(minute);
+    await expect(client.listEvents({})).rejects.toMatchObject({ code: "denied" });
+    expect(await t.events("access.denied")).toHaveLength(11);
+    expect(await t.events("cert.refused")).toMatchObject([
+      { error: "15 more refusals of this client within a minute", "addr.remote": "203.0.113.7" },
+    ]);
+  });
+
   test("one of another cluster is refused and audited", async () => {
     await using t = await openTestAuth();
     await using other = await openTestAuth();

@@ -113,7 +113,7 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
 
 /** What the auth service says reaches the tunnels. Returns what ends with the signal. */
 function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: ProxyDeps): Promise<void> {
-  const { access, registry, log, signal, clock } = services;
+  const { access, registry, log, signal, clock, audit } = services;
   access.onRevision((accessRevision) => {
     for (const tunnel of registry.all()) tunnel.send({ type: "access", accessRevision });
   });
@@ -130,6 +130,7 @@ function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: Pr
     if (deps.listenerMode === undefined) void listeners.askMode().catch((error: unknown) => log.warn("listener mode unknown", { error }));
   });
   const sweeping = setInterval(() => {
+    audit.sumUp();
     for (const dead of registry.sweep(clock())) log.warn("agent is silent: its tunnel ends", { host: dead.identity.id, name: dead.facts.hostname });
   }, sweepMs);
   signal.addEventListener("abort", () => clearInterval(sweeping), { once: true });
@@ -147,6 +148,7 @@ interface RunningParts {
 async function drain({ services, listeners }: RunningParts, graceMs: number): Promise<void> {
   const { registry, relaying, signal, audit } = services;
   await listeners.close();
+  audit.sumUp(true);
   for (const tunnel of registry.all()) tunnel.send({ type: "drain" });
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(Math.max(graceMs, farewellMs))]);
   await Promise.race([

@@ -61,7 +61,7 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
     open.add(stream);
     stream.once("close", () => open.delete(stream));
     handshake(stream, contexts(), (tls) => {
-      arriving = peerOf(tls, { context, rateLimit: deps.rateLimit, remoteAddress });
+      arriving = peerOf(tls, { context, remoteAddress });
       // Makes the session, and tells it by "session", before it returns.
       http2.emit("connection", tls);
       arriving = undefined;

@@ -1,15 +1,14 @@
 import type { TLSSocket } from "node:tls";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuthContext } from "../auth-context.ts";
-import type { RateLimit } from "../login/rate-limit.ts";
 import { type Caller, identifyPeer } from "./caller.ts";
 
 /**
  * Who is at the other end, or the refusal that each of its calls gets: in words, where a broken handshake would say nothing.
  * A refused certificate is audited once for its connection.
  */
-export function peerOf(tls: TLSSocket, facts: { context: AuthContext; rateLimit: RateLimit; remoteAddress: string }): Caller | PlatformError {
-  const { context, rateLimit, remoteAddress: address } = facts;
+export function peerOf(tls: TLSSocket, facts: { context: AuthContext; remoteAddress: string }): Caller | PlatformError {
+  const { context, remoteAddress: address } = facts;
   const certificate = tls.getPeerX509Certificate();
   if (certificate === undefined) return { kind: "anonymous", address };
   const now = context.now();
@@ -19,12 +18,7 @@ export function peerOf(tls: TLSSocket, facts: { context: AuthContext; rateLimit:
   } catch (thrown) {
     const error =
       thrown instanceof PlatformError ? thrown : new PlatformError("unauthenticated", "the client certificate cannot be read", { cause: thrown });
-    try {
-      rateLimit.take(address, now);
-      context.audit.emitRefusal({ event: "cert.refused", error: error.message, "addr.remote": address });
-    } catch {
-      // Too many from this address: refused all the same, recorded no more.
-    }
+    context.audit.emitRefusal({ event: "cert.refused", error: error.message, "addr.remote": address });
     return error;
   }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { type AuditEvent, type AuditFacts, makeAuditEvent } from "../../../core/resources/audit-event.ts";
+import { RefusalLimit, suppressedText } from "../../limits/refusal-limit.ts";
 import type { AuditStore } from "./audit-store.ts";
 
 /** The one writer of audit events. */
@@ -11,8 +12,13 @@ export interface AuditLog {
    * something that must be audited emits first.
    */
   emit(facts: AuditFacts): void;
-  /** Records a refusal: a failure to record goes to the log, because the caller is refused either way. */
+  /**
+   * Records a refusal: a failure to record goes to the log, because the caller is refused either way. Refused certificates
+   * and calls are bounded for each client; `sumUp` records how many were left out.
+   */
   emitRefusal(facts: AuditFacts): void;
+  /** To call now and then, and with `all` at the end. */
+  sumUp(all?: boolean): void;
   /** Events of hosts, checked before. */
   append(events: readonly AuditEvent[]): void;
 }
@@ -21,15 +27,28 @@ export function createAuditLog(store: AuditStore, deps: { clusterName: string; n
   const emit = (facts: AuditFacts): void => {
     store.append([makeAuditEvent(facts, { clusterName: deps.clusterName, now: deps.now(), uid: randomUUID() })]);
   };
+  const attempt = (facts: AuditFacts): void => {
+    try {
+      emit(facts);
+    } catch (thrown) {
+      deps.log.error("an audit event could not be stored", { event: facts.event, error: errorText(thrown) });
+    }
+  };
+  const limit = new RefusalLimit();
+  const sumUp = (all = false): void => {
+    for (const { client, count } of limit.ended(deps.now(), all)) {
+      attempt({ event: "cert.refused", error: suppressedText(count), "addr.remote": client });
+    }
+  };
   return {
     emit,
     emitRefusal: (facts) => {
-      try {
-        emit(facts);
-      } catch (thrown) {
-        deps.log.error("an audit event could not be stored", { event: facts.event, error: errorText(thrown) });
-      }
+      sumUp();
+      // The others are bounded by the limit on calls without a certificate.
+      const bounded = facts.event === "cert.refused" || facts.event === "access.denied";
+      if (!bounded || limit.take(facts["addr.remote"] ?? "", deps.now())) attempt(facts);
     },
+    sumUp,
     append: (events) => store.append(events),
   };
 }

@@ -4,6 +4,7 @@ import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { type AuditFacts, makeAuditEvent } from "../../../core/resources/audit-event.ts";
 import { backOffDelay } from "../../../core/transport/back-off.ts";
+import { RefusalLimit, suppressedText } from "../../limits/refusal-limit.ts";
 import { wait } from "./wait.ts";
 
 export interface AuditQueueOptions {
@@ -21,12 +22,26 @@ const batch = 100;
 /** Sends audit events to the auth service in order and never makes anybody wait. An event is sent again until acknowledged. */
 export class AuditQueue {
   readonly #options: AuditQueueOptions;
+  readonly #refusals = new RefusalLimit();
   #waiting: string[] = [];
   #dropped = 0;
   #sending: Promise<void> | undefined;
 
   constructor(options: AuditQueueOptions) {
     this.#options = options;
+  }
+
+  /** A refusal: bounded for each client; `sumUp` tells how many were left out. */
+  emitRefusal(facts: AuditFacts): void {
+    this.sumUp();
+    if (this.#refusals.take(facts["addr.remote"] ?? "", this.#options.now())) this.emit(facts);
+  }
+
+  /** To call now and then, and with `all` at the end. */
+  sumUp(all = false): void {
+    for (const { client, count } of this.#refusals.ended(this.#options.now(), all)) {
+      this.emit({ event: "auth", error: suppressedText(count), "addr.remote": client });
+    }
   }
 
   emit(facts: AuditFacts): void {

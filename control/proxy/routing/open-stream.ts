@@ -68,7 +68,7 @@ export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServi
   const level = error.code === "internal" ? "error" : "info";
   log[level]("stream refused", { user, target: request?.target, peer: clientAddress, code: error.code, error });
   const name = tunnel?.facts.hostname ?? request?.target.slice(0, 256);
-  audit.emit({
+  audit.emitRefusal({
     event: "auth",
     error: error.message.slice(0, 2000),
     "addr.remote": clientAddress,

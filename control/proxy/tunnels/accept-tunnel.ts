@@ -48,28 +48,36 @@ const noKeepalive = { intervalMs: 2 ** 31 - 1, missed: 3 } as const;
 /** Takes an agent's SSH connection up to its place in the registry. Resolves then; throws what the agent did wrong. */
 export async function acceptTunnel(arrival: TunnelArrival, services: TunnelServices): Promise<void> {
   const { transport, peer } = arrival;
-  const { sshKey, sshCertificate, cluster } = services.identity.current();
   transport.once("end", () => transport.end());
-  const accepted = await acceptSsh({
+  const { connection, identity } = await acceptAgent(transport, services);
+  arrival.established();
+  const control = agentChannels({ connection, peer, relayAuth: services.relayAuth, timeoutMs: handshakeMs });
+  try {
+    await admit({ ...arrival, identity, connection, control }, services);
+  } catch (thrown) {
+    endConnection(connection, transport);
+    throw thrown;
+  }
+}
+
+/** The handshake. The certificate ends with it: what lives as long as the tunnel must not hold it. */
+async function acceptAgent(transport: Duplex, services: TunnelServices): Promise<{ connection: Connection; identity: HostIdentity }> {
+  const { sshKey, sshCertificate, cluster } = services.identity.current();
+  const { connection, certificate } = await acceptSsh({
     stream: transport,
     hostKey: sshKey,
     hostCertificate: sshCertificate,
     handshakeTimeoutMs: handshakeMs,
     keepalive: noKeepalive,
     signal: services.signal,
-    authenticate: async ({ username, certificate }) => {
+    authenticate: async (attempt) => {
       const { hostCaSsh } = await services.access.current();
-      authenticateAgent({ username, certificate, hostAuthorities: hostCaSsh, cluster, now: services.now() });
+      authenticateAgent({ ...attempt, hostAuthorities: hostCaSsh, cluster, now: services.now() });
     },
   });
-  arrival.established();
-  const identity = fromSshCertificate(accepted.certificate);
+  const identity = fromSshCertificate(certificate);
   if (identity.kind !== "host") throw new PlatformError("internal", "an agent without a host identity was let in");
-  const control = agentChannels({ connection: accepted.connection, peer, relayAuth: services.relayAuth, timeoutMs: handshakeMs });
-  await admit({ ...arrival, identity, connection: accepted.connection, control }, services).catch((thrown: unknown) => {
-    endConnection(accepted.connection, transport);
-    throw thrown;
-  });
+  return { connection, identity };
 }
 
 interface Applicant extends TunnelArrival {

@@ -7,12 +7,14 @@ export interface InviteFacts {
   /** SVG of the QR code. */
   readonly picture: string;
   readonly secret: string;
+  /** `otpauth://…`: what the QR code says, for an app on the same device. */
+  readonly uri: string;
   /** What was wrong with the last try. */
   readonly error?: PlatformError | undefined;
 }
 
 /** The form of an invite: second factor, password, code. */
-export function invitePage({ user, clusterName, picture, secret, error }: InviteFacts): string {
+export function invitePage({ user, clusterName, picture, secret, uri, error }: InviteFacts): string {
   return page(
     `Welcome to ${clusterName}`,
     `<h1>Welcome to ${escapeHtml(clusterName)}, ${escapeHtml(user)}</h1>
@@ -20,14 +22,15 @@ ${error === undefined ? "" : errorBox(error)}
 <ol>
 <li>Scan this with an authenticator app:
 <figure role="img" aria-label="QR code of the secret below">${picture}</figure>
-<span class="quiet">or type the secret into it: <code>${escapeHtml(secret)}</code></span></li>
+<p class="quiet">No camera? <a href="${escapeHtml(uri)}">Open the app on this device</a>, or type the secret into it:
+<code class="secret">${escapeHtml(secret)}</code></p></li>
 <li>Choose a password and enter the six digits that the app shows:
 <form method="post" autocomplete="off">
 <input type="hidden" name="username" value="${escapeHtml(user)}" autocomplete="username">
-<label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="new-password" required minlength="12" maxlength="1024">
+<label for="password">Password <span class="quiet">(12 to 128 characters)</span></label>
+<input id="password" name="password" type="password" autocomplete="new-password" required minlength="12" maxlength="128">
 <label for="repeat">Password again</label>
-<input id="repeat" name="repeat" type="password" autocomplete="new-password" required minlength="12" maxlength="1024">
+<input id="repeat" name="repeat" type="password" autocomplete="new-password" required minlength="12" maxlength="128">
 <label for="code">Code</label>
 <input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxlength="16">
 <button type="submit">Finish</button>

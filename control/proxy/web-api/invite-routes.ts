@@ -78,7 +78,7 @@ function asked({ params, ip }: FastifyRequest<WithToken>): Asked {
 
 async function form({ auth }: WebServices, { token, call }: Asked, error?: PlatformError): Promise<string> {
   const { user, otpauthUri, clusterName } = await auth.getInvite({ token }, call);
-  return invitePage({ user, clusterName, picture: await qrSvg(otpauthUri), secret: secretOf(otpauthUri), error });
+  return invitePage({ user, clusterName, picture: await qrSvg(otpauthUri), secret: secretOf(otpauthUri), uri: otpauthUri, error });
 }
 
 async function acceptForm({ auth }: WebServices, { token, call }: Asked, body: unknown): Promise<string> {
