@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { type AuthClient, type AuthConnection, openAuthClient } from "../../core/api/auth-client.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
-import { formatHostPort, parseHostPort } from "../../core/transport/host-port.ts";
+import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
+import { otherAuthority } from "../profile/other-authority.ts";
 import { requireValid } from "../profile/profile.ts";
 import { chosenProfile } from "../tsh/with-profile.ts";
 import { hostConfig } from "./host-config.ts";
@@ -20,10 +21,11 @@ export interface Admin {
 
 /** Runs a command with a connection to the auth service: as this auth host itself, else as the user that tsh logged in. */
 export async function withAdmin(call: Call, work: (admin: Admin) => Promise<Result>): Promise<Result> {
-  const { connection, ...admin } = await connect(call);
+  const { connection, loggedInAt, ...admin } = await connect(call);
   try {
     return await work({ client: connection.client, ...admin });
-  } catch (thrown) {
+  } catch (caught) {
+    const thrown = loggedInAt === undefined ? caught : otherAuthority(caught, loggedInAt);
     if (!(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
     throw new PlatformError(thrown.code, `${thrown.message} (${admin.via})`, {
       cause: thrown,
@@ -34,7 +36,7 @@ export async function withAdmin(call: Call, work: (admin: Admin) => Promise<Resu
   }
 }
 
-type Connected = Omit<Admin, "client"> & { readonly connection: AuthConnection };
+type Connected = Omit<Admin, "client"> & { readonly connection: AuthConnection; readonly loggedInAt?: HostPort };
 
 async function connect(call: Call): Promise<Connected> {
   const host = await hostConfig(call);
@@ -63,6 +65,7 @@ async function throughProxy(call: Call, why: string): Promise<Connected> {
     const proxyAddress = formatHostPort(facts.proxy);
     return {
       connection: openAuthClient({ open: () => dial(facts.proxy, { env: call.io.env }), ca: hostCaPem, credentials }),
+      loggedInAt: facts.proxy,
       via: `through the proxy ${proxyAddress}, as ${facts.user}`,
       proxyAddress,
     };

@@ -7,10 +7,11 @@ import { parseDuration } from "../../core/resources/duration.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { generateSshKey, toOpensshPrivate } from "../../core/ssh/keys.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
-import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import type { HostPort } from "../../core/transport/host-port.ts";
 import { askSecrets } from "../ask.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
+import { otherAuthority } from "../profile/other-authority.ts";
 import type { Profile } from "../profile/profile.ts";
 import { saveProfile, tshHome } from "../profile/profile-folder.ts";
 import { chooseTrust } from "./choose-trust.ts";
@@ -84,21 +85,6 @@ function toProfile({ proxy, keys, answer }: { proxy: HostPort; keys: Keys; answe
     },
     hostCaPem: cluster.hostCaPem,
   };
-}
-
-/** Of what kept us from a cluster whose authority an earlier login stored: when that no longer fits, how to trust the new one. */
-export function otherAuthority(thrown: unknown, proxy: HostPort): unknown {
-  const verdict = /^(UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CERT_SIGNATURE_FAILURE$)/;
-  for (let cause = thrown, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
-    if (!("code" in cause) || !verdict.test(String(cause.code))) continue;
-    const where = formatHostPort(proxy);
-    const message = `the cluster at ${where} shows another certificate authority than at the last login`;
-    return new PlatformError("unauthenticated", message, {
-      cause: thrown,
-      hint: "if the cluster was set up anew, log in with the pin that `tctl status` prints there: --ca-pin=sha256:…; if not, somebody stands in between",
-    });
-  }
-  return thrown;
 }
 
 /** Says which port was tried when the user named none. */

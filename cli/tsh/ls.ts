@@ -3,6 +3,7 @@ import { type Node, nodeSchema } from "../../core/resources/node.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
+import { otherAuthority } from "../profile/other-authority.ts";
 import { requireValid } from "../profile/profile.ts";
 import { renderLabels, renderTable } from "../table.ts";
 import { chosenProfile } from "./with-profile.ts";
@@ -16,7 +17,9 @@ export async function ls(call: Call): Promise<Result> {
   requireValid(facts, new Date());
   const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
   using connection = openAuthClient({ open: () => dial(facts.proxy, { env: call.io.env }), ca: hostCaPem, credentials });
-  const { resources } = await connection.client.listResources({ kind: "node" });
+  const { resources } = await connection.client.listResources({ kind: "node" }).catch((thrown: unknown) => {
+    throw otherAuthority(thrown, facts.proxy);
+  });
   const nodes = resources.map(({ json }) => nodeSchema.parse(JSON.parse(json))).filter((node) => matchesWords(node, call.args));
   const verbose = call.options.flag("verbose");
   return { data: nodes, text: nodesTable(nodes, verbose) };

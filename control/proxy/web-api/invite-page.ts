@@ -49,12 +49,13 @@ export interface AcceptedFacts {
 
 /** After success: what to type next. */
 export function acceptedPage({ user, clusterName, proxy, caPins }: AcceptedFacts): string {
-  const pins = caPins.map((pin) => ` --ca-pin=${pin}`).join("");
+  const options = [`--proxy=${proxy}`, `--user=${user}`, ...caPins.map((pin) => `--ca-pin=${pin}`)];
+  const command = options.map((option) => `<span>${escapeHtml(option)}</span>`).join(" ");
   return page(
     `Welcome to ${clusterName}`,
     `<h1>Done, ${escapeHtml(user)}</h1>
 <p>Your password and your authenticator work now. Log in from your computer with:</p>
-<pre>tsh login --proxy=${escapeHtml(proxy)} --user=${escapeHtml(user)}${escapeHtml(pins)}</pre>
+<pre>tsh login ${command}</pre>
 <p class="quiet">This link has been used up and can be forgotten.</p>`,
   );
 }

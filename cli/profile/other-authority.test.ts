@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { otherAuthority } from "./login.ts";
+import { otherAuthority } from "./other-authority.ts";
 
 const proxy = { host: "proxy.example.com", port: 443 };
 const tls = (code: string) => new PlatformError("unavailable", "no TLS", { cause: Object.assign(new Error("x"), { code }) });
