@@ -62,14 +62,13 @@ export function auditTable(events: readonly Event[]): string {
       .sort(([a], [b]) => rank(a) - rank(b))
       .map(([name, value]) => `${name}=${detail(value)}`);
     const outcome = event.success === false ? ["REFUSED"] : [];
-    return [
-      String(event.time ?? "").replace(/\.\d+Z$/, "Z"),
-      String(event.event ?? ""),
-      shortActor(String(event.user ?? "")),
-      [...outcome, ...details].join(" "),
-    ];
+    return [textOf(event.time).replace(/\.\d+Z$/, "Z"), textOf(event.event), shortActor(textOf(event.user)), [...outcome, ...details].join(" ")];
   });
   return renderTable(["Time", "Event", "User", "Details"], rows);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 /** Hosts act as `auth:<id>`. */

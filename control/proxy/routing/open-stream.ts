@@ -37,7 +37,7 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
   const { identity, request, clientAddress } = ask;
   let tunnel: Tunnel | undefined;
   try {
-    if (request.kind !== "ssh") throw new PlatformError("unsupported", `streams of kind ${request.kind} are not routed here`);
+    if (request.kind !== "ssh") throw new PlatformError("unsupported", `streams of kind ${String(request.kind)} are not routed here`);
     const access = await services.access.current();
     const candidates = services.registry.find(request.target, services.cluster);
     const { target, login } = request;
