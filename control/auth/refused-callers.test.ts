@@ -1,0 +1,111 @@
+import { describe, expect, test } from "vitest";
+import { addUser, codeOf, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "./open-test-auth.ts";
+
+const minute = 60_000;
+const host = (role: string, token: string, more: object = {}) => ({
+  token,
+  role,
+  hostname: "web1",
+  version: "1.0.0",
+  services: ["ssh"],
+  labels: { env: "test" },
+  ...request(testKeys()),
+  ...more,
+});
+
+describe("certificates", () => {
+  test("an expired one is refused in words and audited", async () => {
+    await using t = await openTestAuth();
+    const client = await loggedIn(t, await addUser(t, "alice", { roles: ["access"] }));
+    t.forward(13 * 3_600_000);
+    await expect(client.listResources({ kind: "node" })).rejects.toMatchObject({
+      code: "unauthenticated",
+      message: expect.stringMatching(/expired at/),
+    });
+    expect(await t.events("cert.refused")).toMatchObject([{ code: "TC001W", error: expect.stringMatching(/expired at/) }]);
+  });
+
+  test("of countless refusals ten a minute are recorded, and a sum", async () => {
+    await using t = await openTestAuth();
+    const client = await loggedIn(t, await addUser(t, "alice", { roles: ["access"] }));
+    for (let calls = 0; calls < 25; calls += 1) await expect(client.listEvents({})).rejects.toMatchObject({ code: "denied" });
+    expect(await t.events("access.denied")).toHaveLength(10);
+    t.forward(minute);
+    await expect(client.listEvents({})).rejects.toMatchObject({ code: "denied" });
+    expect(await t.events("access.denied")).toHaveLength(11);
+    expect(await t.events("cert.refused")).toMatchObject([
+      { error: "15 more refusals of this client within a minute", "addr.remote": "203.0.113.7" },
+    ]);
+  });
+
+  test("one of another cluster is refused and audited", async () => {
+    await using t = await openTestAuth();
+    await using other = await openTestAuth();
+    const keys = testKeys();
+    const alice = await addUser(other, "alice", { roles: ["editor"] });
+    const ask = { user: "alice", password: alice.password, code: codeOf(alice.otpauthUri, other.now()), ...request(keys) };
+    const { tlsCertificate } = await other.connect().login(ask);
+    const client = t.connect({ certificate: tlsCertificate, privateKey: keys.privateKey });
+    await expect(client.listResources({ kind: "role" })).rejects.toMatchObject({
+      code: "unauthenticated",
+      message: expect.stringMatching(/not issued by this cluster/),
+    });
+    expect(await t.events("cert.refused")).toHaveLength(1);
+  });
+
+  test("a removed host's one opens nothing, and proxies are told", async () => {
+    await using t = await openTestAuth();
+    const { secret } = await t.admin.createToken({ roles: ["node"] });
+    const keys = testKeys();
+    const joined = await t.connect().join(host("node", secret, request(keys)));
+    const client = t.connect({ certificate: joined.tlsCertificate, privateKey: keys.privateKey });
+    const { revision } = await client.getAccess({});
+    const proxy = t.auth.localClient("proxy");
+    const stop = new AbortController();
+    const watch = proxy.watchAccess({}, { signal: stop.signal, timeoutMs: 0 })[Symbol.asyncIterator]();
+    expect((await watch.next()).value).toMatchObject({ revision, removedHosts: [] });
+    await t.admin.deleteResource({ kind: "node", name: joined.hostId });
+    expect((await watch.next()).value).toMatchObject({ removedHosts: [joined.hostId] });
+    stop.abort();
+    await expect(client.getAccess({})).rejects.toMatchObject({ code: "denied" });
+    await expect(client.renewHost({ hostname: "web1", ...request(testKeys()) })).rejects.toMatchObject({ code: "denied" });
+    await expect(proxy.reportNode({ hostId: joined.hostId, hostname: "web1", connected: true })).rejects.toMatchObject({ code: "denied" });
+  });
+});
+
+describe("rules", () => {
+  const calls: readonly [name: string, call: (client: ReturnType<TestAuth["connect"]>) => Promise<unknown>][] = [
+    ["list users", (client) => client.listResources({ kind: "user" })],
+    ["make tokens", (client) => client.createToken({ roles: ["node"] })],
+    ["invite", (client) => client.createInvite({ user: "alice" })],
+    ["read the audit log", (client) => client.listEvents({})],
+    ["delete a role", (client) => client.deleteResource({ kind: "role", name: "access" })],
+    ["make a role", (client) => client.putResource({ json: JSON.stringify({ kind: "role", version: "v7", metadata: { name: "x" }, spec: {} }) })],
+    ["fetch access as a host", (client) => client.getAccess({})],
+    ["report events as a host", (client) => client.emitEvents({ eventsJson: [] })],
+  ];
+  test("a user without a rule may not change anything, and each refusal is audited", async () => {
+    await using t = await openTestAuth();
+    const client = await loggedIn(t, await addUser(t, "alice", { roles: ["access"] }));
+    for (const [name, call] of calls) await expect(call(client), name).rejects.toMatchObject({ code: "denied" });
+    expect(await t.events("access.denied")).toHaveLength(calls.length);
+  });
+
+  test("a removed user's certificate opens nothing", async () => {
+    await using t = await openTestAuth();
+    const client = await loggedIn(t, await addUser(t, "alice", { roles: ["editor"] }));
+    await t.admin.deleteResource({ kind: "user", name: "alice" });
+    await expect(client.listResources({ kind: "role" })).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+
+  test("a user sees the nodes that node_labels allow, and those only", async () => {
+    await using t = await openTestAuth();
+    const role = { kind: "role", version: "v7", metadata: { name: "dev" }, spec: { allow: { logins: ["root"], node_labels: { env: "dev" } } } };
+    await t.admin.putResource({ json: JSON.stringify(role) });
+    const { secret } = await t.admin.createToken({ roles: ["node"] });
+    const dev = await t.connect().join(host("node", secret, { labels: { env: "dev" } }));
+    await t.connect().join(host("node", secret, { labels: { env: "production" } }));
+    const client = await loggedIn(t, await addUser(t, "alice", { roles: ["dev"] }));
+    expect((await client.listResources({ kind: "node" })).resources.map(({ name }) => name)).toEqual([dev.hostId]);
+  });
+});
