@@ -17,7 +17,7 @@ export function completionCommand(program: () => ProgramSpec): CommandSpec {
 }
 
 const example = {
-  bash: 'eval "$(tsh completion bash)"     # in ~/.bashrc; the same for tctl',
-  zsh: 'eval "$(tsh completion zsh)"      # in ~/.zshrc, after compinit; the same for tctl',
+  bash: 'eval "$(tsh completion bash)"     # in ~/.bashrc; the same for tctl and platform',
+  zsh: 'eval "$(tsh completion zsh)"      # in ~/.zshrc, after compinit; the same for tctl and platform',
   fish: "tsh completion fish | source      # in ~/.config/fish/config.fish; the same for tctl",
 } as const;

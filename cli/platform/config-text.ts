@@ -1,3 +1,5 @@
+import { parseHostPort } from "../../core/transport/host-port.ts";
+
 /** What `platform configure` was asked for; what is left out is written as a commented example. */
 export interface ConfigWishes {
   readonly roles: readonly Role[];
@@ -87,7 +89,7 @@ function proxyLines(wishes: ConfigWishes): string[] {
     "# The one door from outside.",
     "proxy_service:",
     onOff(wishes, "proxy"),
-    "  web_listen_addr: 0.0.0.0:3080",
+    `  web_listen_addr: 0.0.0.0:${webPort(wishes.publicAddr)}`,
     "  # How clients and agents reach it. Only one address.",
     setting("public_addr", wishes.publicAddr, "proxy.example.com:3080"),
     "  # The certificate that browsers see; without it one of the cluster's own authority.",
@@ -108,4 +110,9 @@ function sshLines(wishes: ConfigWishes): string[] {
       ? ["  labels:", ...labels.map(([key, value]) => `    ${quoted(key)}: ${quoted(value)}`)]
       : ["  # labels:", "  #   env: production"]),
   ];
+}
+
+/** Listens on the port that people are told; another one stands before it only where somebody forwards. */
+function webPort(publicAddr: string | undefined): number {
+  return publicAddr === undefined ? 3080 : parseHostPort(publicAddr, 3080, "--public-addr").port;
 }

@@ -44,6 +44,15 @@ test("configure writes what it was given so that it reads the same", () => {
   expect(sections?.auth_service.enabled).toBe(false);
 });
 
+test.for([
+  ["proxy.test:443", 443],
+  ["proxy.test", 3080],
+  [undefined, 3080],
+] as const)("configure lets the proxy listen where %s says that it is", ([publicAddr, port]) => {
+  const { sections } = parseConfig(configText({ roles: ["auth", "proxy"], publicAddr, caPins: [], labels: {} }));
+  expect(sections?.proxy_service).toMatchObject({ web_listen_addr: { port } });
+});
+
 test("a pid file is taken once, a stale one is replaced, and it is gone afterwards", async () => {
   const file = join(dir, "a.pid");
   await writeFile(file, "999999999\n");
