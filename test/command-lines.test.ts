@@ -80,7 +80,7 @@ describe("command lines against an auth service", () => {
 
   test("a user is added, invited, logs in, is listed, changed, reset and removed", async () => {
     const added = await tctl("users", "add", "bob", "--roles=access,editor", "--logins=root,ubuntu", "--proxy=p.example.com:443");
-    const token = /https:\/\/p\.example\.com:443\/web\/invite\/([0-9a-f]+)\n$/.exec(added.out)?.[1] ?? "";
+    const token = /https:\/\/p\.example\.com\/web\/invite\/([0-9a-f]+)\n$/.exec(added.out)?.[1] ?? "";
     expect(added).toMatchObject({ status: 0, err: "" });
     const { otpauthUri } = await t.connect().getInvite({ token });
     const code = () => codeOf(otpauthUri, new Date(Date.now() + step * 30_000));
