@@ -59,6 +59,8 @@ export function answerLogins(connection: Connection, answers: LoginAnswers): voi
       return refuse(context, error);
     }
     context.accept();
+    // ssh2 keeps the context as long as the connection.
+    Object.assign(context, { key: undefined, signature: undefined, blob: undefined });
     answers.onAccepted(login);
   };
   connection.on("authentication", (context) => {

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { errorText, PlatformError, toPlatformError } from "../errors/platform-error.ts";
 import { checkCertificate, parseCertificate, type SshCertificate } from "./certificate.ts";
 import { certificateKey } from "./certificate-key.ts";
+import { forgetExchanges } from "./forget-exchange.ts";
 import { guardConnection } from "./guard-connection.ts";
 import { type Keepalive, offeredAlgorithms, usualKeepalive } from "./negotiation.ts";
 import { readRefusal } from "./refusal.ts";
@@ -53,6 +54,7 @@ export async function connectSsh(options: ConnectSshOptions): Promise<SshConnect
   const outcome = waitUntilReady(client, options, facts);
   start(client, options, facts);
   guardConnection(client);
+  forgetExchanges(client);
   await outcome;
   ({ count } = scheduleRekey(client, options.rekey ?? usualRekeyLimits));
   return client;

@@ -5,6 +5,7 @@ import type { Connection } from "ssh2";
 import { errorText, PlatformError } from "../errors/platform-error.ts";
 import { type AcceptedLogin, type Authenticate, answerLogins } from "./answer-logins.ts";
 import { certificateKey } from "./certificate-key.ts";
+import { forgetExchanges } from "./forget-exchange.ts";
 import { guardConnection } from "./guard-connection.ts";
 import { type Keepalive, offeredAlgorithms, usualKeepalive } from "./negotiation.ts";
 import { type RekeyLimits, scheduleRekey, usualRekeyLimits } from "./rekey.ts";
@@ -58,11 +59,14 @@ export async function acceptSsh(options: AcceptSshOptions): Promise<AcceptedSsh>
 
 function handshake(options: AcceptSshOptions): Promise<AcceptedSsh> {
   const { stream, signal } = options;
-  const { promise, resolve, reject } = Promise.withResolvers<AcceptedSsh>();
+  // Let go once it is settled: the listeners below live as long as the connection, the login's certificate need not.
+  let outcome: PromiseWithResolvers<AcceptedSsh> | undefined = Promise.withResolvers<AcceptedSsh>();
+  const { promise } = outcome;
   let refusal: PlatformError | undefined;
   const fail = (error: PlatformError): void => {
     clearTimeout(timer);
-    reject(refusal ?? error);
+    outcome?.reject(refusal ?? error);
+    outcome = undefined;
   };
   const limit = options.handshakeTimeoutMs ?? usualHandshakeMs;
   const timer = setTimeout(() => {
@@ -87,7 +91,8 @@ function handshake(options: AcceptSshOptions): Promise<AcceptedSsh> {
       },
       onAccepted: (login) => {
         clearTimeout(timer);
-        resolve({ connection, ...login });
+        outcome?.resolve({ connection, ...login });
+        outcome = undefined;
       },
     });
   });
@@ -96,35 +101,51 @@ function handshake(options: AcceptSshOptions): Promise<AcceptedSsh> {
 
 /** `onConnection` runs when the client's version line has come, before any packet. */
 function serve(options: AcceptSshOptions, onConnection: (connection: Connection) => void): void {
-  const keepalive = options.keepalive ?? usualKeepalive;
-  let connection: Connection | undefined;
-  const hostKey = certificateKey({
-    privateKey: options.hostKey,
-    certificate: options.hostCertificate,
+  waiting.set(options.stream, (connection) => {
+    const protocol = rawConnection(connection)._protocol;
+    const { hostKey: privateKey, hostCertificate: certificate } = options;
     // The exchange's signature names the plain algorithm; ssh2 would write the negotiated one.
-    beforeSign: () => {
-      if (connection === undefined) return;
-      const { negotiated } = rawConnection(connection)._protocol._kex;
+    const beforeSign = (): void => {
+      const { negotiated } = protocol._kex;
       negotiated.serverHostKey = plainAlgorithm(negotiated.serverHostKey);
-    },
+    };
+    const key = certificateKey({ privateKey, certificate, beforeSign });
+    protocol._hostKeys = { [key.type]: key };
+    guardConnection(connection);
+    forgetExchanges(connection);
+    onConnection(connection);
   });
+  // Any duplex stream will do: ssh2 asks a socket for its address only, to pass it on.
+  serverFor(options).injectSocket(options.stream as Socket);
+}
+
+/** What to do with the connection on a stream, once its version line has come. */
+const waiting = new WeakMap<Duplex, (connection: Connection) => void>();
+/** ssh2's servers by what all their connections share: one holds a listener and lists of algorithms, many KiB. */
+const servers = new WeakMap<KeyObject, { readonly shared: string; readonly server: InstanceType<typeof Server> }>();
+
+function serverFor({ hostKey, hostCertificate, banner, keepalive = usualKeepalive }: AcceptSshOptions): InstanceType<typeof Server> {
+  const shared = JSON.stringify([hostCertificate.toString("base64"), banner, keepalive.intervalMs, keepalive.missed]);
+  const known = servers.get(hostKey);
+  if (known?.shared === shared) return known.server;
+  const key = certificateKey({ privateKey: hostKey, certificate: hostCertificate });
   const server = new Server(
     {
       // ssh2 takes a parsed key here too; its types do not say so.
-      hostKeys: [{ key: hostKey as never }],
+      hostKeys: [{ key: key as never }],
       algorithms: offeredAlgorithms,
       keepaliveInterval: keepalive.intervalMs,
       keepaliveCountMax: keepalive.missed,
-      ...(options.banner === undefined ? {} : { banner: options.banner }),
+      ...(banner === undefined ? {} : { banner }),
     },
-    (client) => {
-      connection = client;
-      guardConnection(client);
-      onConnection(client);
+    (connection) => {
+      const stream = rawConnection(connection)._sock;
+      waiting.get(stream)?.(connection);
+      waiting.delete(stream);
     },
   );
-  // Any duplex stream will do: ssh2 asks a socket for its address only, to pass it on.
-  server.injectSocket(options.stream as Socket);
+  servers.set(hostKey, { shared, server });
+  return server;
 }
 
 function connectionError(error: Error): PlatformError {

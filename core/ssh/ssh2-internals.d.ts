@@ -31,12 +31,17 @@ declare module "ssh2/lib/protocol/keyParser.js" {
 }
 
 declare module "ssh2/lib/protocol/Protocol.js" {
+  import type { ParsedKey } from "ssh2";
   export interface Protocol {
     /** Defined while a key exchange runs. */
     readonly _kexinit: Buffer | undefined;
     /** Packets held back during a key exchange. */
     readonly _queue: readonly Buffer[] | undefined;
-    readonly _kex: { readonly sessionID: Buffer; readonly negotiated: { serverHostKey: string } };
+    _kex: { readonly sessionID: Buffer; readonly negotiated: { serverHostKey: string } };
+    _remoteIdentRaw: Buffer | undefined;
+    readonly _decipher: { _tag?: Buffer } | undefined;
+    /** A server's keys by algorithm; the server's one table unless it is replaced. */
+    _hostKeys: Readonly<Record<string, ParsedKey>> | undefined;
     readonly _packetRW: { readonly write: { readonly allocStart: number; alloc(size: number): Buffer; finalize(packet: Buffer): Buffer } };
     readonly _authsQueue: string[];
     readonly _handlers: Record<string, ((protocol: Protocol, ...values: never[]) => void) | undefined>;
