@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { cpus, release } from "node:os";
 import { resolve } from "node:path";
 import { agentMemory } from "./agent-memory.ts";
+import { manyAgents } from "./many-agents.ts";
 import { relayThroughput } from "./relay.ts";
 import { sshLoginTime } from "./ssh-login.ts";
 import { startup } from "./startup.ts";
@@ -12,6 +13,7 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
   login: () => sshLoginTime(21),
   startup: () => startup(21),
   memory: () => agentMemory(5),
+  agents: () => manyAgents({ agents: 1000, rounds: 5 }),
 };
 
 const only = process.argv[2];
