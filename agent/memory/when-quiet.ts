@@ -5,7 +5,7 @@ export interface WhenQuietOptions {
   readonly quietMs?: number;
 }
 
-/** V8 collects its garbage some 8 s after the last work; what that touches is to be given back too. */
+/** V8 collects garbage some 8 s after the last work; the pages that it touches for that are to go too. */
 const usualQuietMs = 12_000;
 
 /** The function to call at each work's end: when no other follows for a while, `act` is called once. Ends with the signal. */
