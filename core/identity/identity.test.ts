@@ -48,6 +48,7 @@ test.for<readonly [string, Identity]>([
   ["a user with one role and one login", { ...user, roles: ["access"], logins: ["root"] }],
   ["a user without traits", { ...user, traits: {} }],
   ["a node", host],
+  ["a host whose name is below the cluster's", { ...host, names: ["web-1.example.com"] }],
   ["a proxy without names", { ...host, role: "proxy", names: [] }],
   ["the auth service", { ...host, role: "auth" }],
 ])("%s survives both kinds of certificate", ([, identity]) => {

@@ -90,7 +90,9 @@ export function fromSshCertificate(fields: SshCertificateFields): Identity {
   if (fields.type === "host") {
     const id = fields.keyId;
     const cluster = common.cluster ?? "";
-    const names = fields.principals.filter((name) => name !== id && !name.endsWith(`.${cluster}`));
+    // Every name stands there twice, alone and with the cluster behind it; so does the id.
+    const principals = new Set(fields.principals);
+    const names = fields.principals.filter((name) => name !== id && principals.has(`${name}.${cluster}`));
     return check({ kind: "host", id, role: fields.extensions.get(extension.hostRole), names, ...common });
   }
   return check({

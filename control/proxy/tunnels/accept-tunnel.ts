@@ -90,7 +90,7 @@ async function admit(applicant: Applicant, services: TunnelServices): Promise<vo
   const { identity, connection, peer, transport } = applicant;
   const channel = await applicant.control;
   channel.on("error", () => {});
-  const facts = await readHello(channel, services.signal);
+  const facts = certified(identity, await readHello(channel, services.signal));
   try {
     await reportNode(services.auth, { identity, facts, peer, connected: true });
   } catch (thrown) {
@@ -101,6 +101,13 @@ async function admit(applicant: Applicant, services: TunnelServices): Promise<vo
   const tunnel = new Tunnel({ identity, facts, peer, connection, channel, transport, clock: services.clock });
   if (transport.destroyed) return reportGone(tunnel, services);
   serve(tunnel, { channel, transport }, services);
+}
+
+/** An agent goes by a name of its certificate: what it calls itself otherwise, it has to renew its certificate for. */
+function certified(identity: HostIdentity, facts: AgentFacts): AgentFacts {
+  const wanted = facts.hostname.toLowerCase();
+  const hostname = identity.names.find((name) => name.toLowerCase() === wanted) ?? identity.names[0] ?? identity.id;
+  return { ...facts, hostname };
 }
 
 async function readHello(channel: Duplex, signal: AbortSignal): Promise<AgentFacts> {

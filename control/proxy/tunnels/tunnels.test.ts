@@ -33,6 +33,15 @@ describe("a tunnel", () => {
     agent.end();
   });
 
+  test("goes by a name of its certificate, whatever the agent calls itself", async () => {
+    const credentials = await joinTestHost(cluster, "honest");
+    const agent = await startTestAgent(cluster, { hostname: "somebody-else", credentials });
+    const { registry } = cluster.proxy;
+    expect(registry.find("somebody-else", "example.com")).toEqual([]);
+    expect(registry.find("honest", "example.com")).toEqual(registry.ofHost(agent.id));
+    agent.end();
+  });
+
   test("tells the agent when roles change", async () => {
     const agent = await startTestAgent(cluster, { hostname: "listener" });
     await cluster.putRole("new-role", { allow: { logins: ["root"] } });
