@@ -52,8 +52,8 @@ export async function makeExecutable({ root, work, cache, main, parts, assets }:
 
 /**
  * A garbage collection would leave bytes of the past in the padding of a code cache: with a young generation that never
- * fills up it is the same each time. The fixed seed, and no threads that finish sooner or later (on a loaded machine one build in ten
- * differed), are for the same end. V8 accepts it (checked).
+ * fills up it is the same each time. The fixed seed, and no threads that finish sooner or later (on a loaded machine caches
+ * differed from run to run), are for the same end. V8 accepts it (checked).
  */
 const reproducible = ["--predictable", "--random-seed=42", "--min-semi-space-size=256", "--max-semi-space-size=256"];
 /** Parts that are kept compressed: it costs their start some 5 ms, which only a service can spare. */
