@@ -29,7 +29,7 @@ test:
 	node scripts/test-summary.ts $(reports)/unit.json $(reports)/stories.json && [ $$checked = 0 ]
 
 check:
-	@scripts/prepare.sh build
+	@scripts/prepare.sh check
 	@node scripts/check.ts
 
 build:
@@ -41,7 +41,7 @@ bench: build
 	@node bench/bench.ts
 
 fuzz:
-	@scripts/prepare.sh build
+	@scripts/prepare.sh check
 	@FUZZ_RUNS=100000 vitest run --project unit --testTimeout=3600000 $$(grep -rl fast-check --include=*.test.ts agent cli control core)
 
 clean:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that what a target needs is there: prepare.sh build|test|demo. Installs Debian packages only when some are
+# Makes sure that what a target needs is there: prepare.sh build|check|test|demo. Installs Debian packages only when some are
 # missing (root; else names them), and npm packages when node_modules is older than the lock file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,9 +10,10 @@ declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl
 tools=(g++ strip objdump)
 case ${1:?what for} in
   build) ;;
+  check) tools+=(ssh) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare) ;;
   test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux) ;;
-  *) echo "prepare.sh: build, test or demo" >&2; exit 2 ;;
+  *) echo "prepare.sh: build, check, test or demo" >&2; exit 2 ;;
 esac
 
 missing=()

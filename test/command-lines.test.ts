@@ -6,6 +6,7 @@ import { memoryIo } from "../cli/memory-io.ts";
 import { runTctl } from "../cli/tctl/tctl.ts";
 import { runTsh } from "../cli/tsh/tsh.ts";
 import { codeOf, openTestAuth, type TestAuth } from "../control/auth/open-test-auth.ts";
+import { hasProgram } from "./world/has-program.ts";
 
 /** tctl and tsh against a real auth service through its TLS listener, which also stands where a proxy relays to it. */
 describe("command lines against an auth service", () => {
@@ -118,7 +119,7 @@ describe("command lines against an auth service", () => {
     expect((await tctl("users", "rm", "bob")).status).toBe(5);
   });
 
-  test("the files of a login are what ssh-keygen reads", async () => {
+  test.runIf(hasProgram("ssh-keygen"))("the files of a login are what ssh-keygen reads", async () => {
     const folder = join(env.TSH_HOME ?? "", proxy.replace(":", "_"));
     const shown = spawnSync("ssh-keygen", ["-L", "-f", join(folder, "id-cert.pub")], { encoding: "utf8" });
     expect(shown.stdout).toMatch(/user certificate[\s\S]*Key ID: "bob"[\s\S]*root\n +ubuntu/);

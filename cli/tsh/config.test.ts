@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { hasProgram } from "../../test/world/has-program.ts";
 import { sshConfigStanza } from "./config.ts";
 
 function stanza(folder: string, home?: string): string {
@@ -24,7 +25,7 @@ test("the stanza is what ssh_config takes", () => {
   ]);
 });
 
-test.for(["/home/a/.tsh", "/home/with space/.tsh", "/home/100%h/.tsh", `/home/it's "so"/.tsh`, "/home/b\\c/.tsh"])(
+test.runIf(hasProgram("ssh")).for(["/home/a/.tsh", "/home/with space/.tsh", "/home/100%h/.tsh", `/home/it's "so"/.tsh`, "/home/b\\c/.tsh"])(
   "a stock ssh reads the paths back as they are: %s",
   (home) => {
     const folder = join(home, "p_443");

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { toOpensshPrivate } from "../../../core/ssh/keys.ts";
 import { connectSsh, type SshConnection } from "../../../core/ssh/ssh-client.ts";
+import { hasProgram } from "../../../test/world/has-program.ts";
 import { startTestAgent, type TestAgent } from "../testing/test-agent.ts";
 import { openSocket, startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
 import type { UserKeys } from "../testing/user-keys.ts";
@@ -68,7 +69,7 @@ describe("the jump host", () => {
     await expect.poll(() => cluster.events("auth")).toContainEqual(expect.objectContaining({ user: "mallory" }));
   });
 
-  test("tells the stock client that there is no shell, and forwards for it", async () => {
+  test.runIf(hasProgram("ssh"))("tells the stock client that there is no shell, and forwards for it", async () => {
     const options = await stockOptions();
     const run = (args: readonly string[]) =>
       new Promise<{ code: unknown; stderr: string; stdout: string }>((resolve) => {
