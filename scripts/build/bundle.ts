@@ -74,7 +74,7 @@ function nativeAddons(loader: string): Plugin {
         contents: `exports.requireBinary = require(${JSON.stringify(loader)}).loadNative;`,
         resolveDir: "/",
       }));
-      hooks.onLoad({ filter: /agent\/memory\/memory-addon\.ts$/ }, () => ({
+      hooks.onLoad({ filter: /core\/memory\/memory-addon\.ts$/ }, () => ({
         contents: `import { loadNative } from ${JSON.stringify(loader)};
 let addon;
 export function memoryAddon() { addon ??= loadNative("memory.node"); return addon; }`,

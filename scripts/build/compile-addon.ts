@@ -3,10 +3,10 @@ import { run } from "./run.ts";
 
 const code = ["-shared", "-fPIC", "-pthread", "-O3", "-fno-omit-frame-pointer", "-s", "-Wl,--build-id=none"];
 
-/** Compiles the addon that gives memory back (agent/memory). Node-API alone: C, and no runtime's version. */
+/** Compiles the addon that gives memory back (core/memory). Node-API alone: C, and no runtime's version. */
 export async function compileMemoryAddon(root: string, output: string): Promise<string> {
   const headers = join(root, "node_modules", `node-linux-${process.arch}`, "include/node");
-  await run("gcc", [...code, "-std=gnu11", "-Wall", "-Wextra", "-Werror", `-I${headers}`, join(root, "agent/memory/memory-addon.c"), "-o", output]);
+  await run("gcc", [...code, "-std=gnu11", "-Wall", "-Wextra", "-Werror", `-I${headers}`, join(root, "core/memory/memory-addon.c"), "-o", output]);
   return output;
 }
 

@@ -10,6 +10,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/log": ["core/errors"],
   "core/bytes": ["core/errors"],
   "core/versions": ["core/errors"],
+  "core/memory": ["core/errors", "core/log"],
   "core/identity": [...lowest, "core/resources"],
   "core/resources": lowest,
   "core/access": nouns,

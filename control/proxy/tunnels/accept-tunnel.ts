@@ -26,6 +26,8 @@ export interface TunnelServices {
   readonly relayAuth: (stream: Duplex, remoteAddress: string) => void;
   readonly now: () => Date;
   readonly clock: () => number;
+  /** Called when a tunnel has come or gone. */
+  readonly tunnelsChanged: () => void;
   readonly signal: AbortSignal;
 }
 
@@ -123,11 +125,13 @@ function serve(tunnel: Tunnel, { channel, transport }: { channel: Duplex; transp
   const { registry, log, access } = services;
   const about = { host: tunnel.identity.id, name: tunnel.facts.hostname, peer: tunnel.peer };
   registry.add(tunnel);
+  services.tunnelsChanged();
   log.info("agent connected", { ...about, version: tunnel.facts.version });
   tunnel.send({ type: "welcome", proxyId: services.identity.current().hostId, accessRevision: access.revision });
   transport.once("close", () => {
     tunnel.ended = true;
     const last = registry.remove(tunnel);
+    services.tunnelsChanged();
     log.info("agent disconnected", about);
     if (last && !services.signal.aborted) reportGone(tunnel, services);
   });

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { createLog } from "../../core/log/log.ts";
+import { createLog } from "../log/log.ts";
 import { releaseMemory } from "./release-memory.ts";
 
 function logged() {

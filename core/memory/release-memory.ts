@@ -1,5 +1,5 @@
-import { errorText } from "../../core/errors/platform-error.ts";
-import type { Log } from "../../core/log/log.ts";
+import { errorText } from "../errors/platform-error.ts";
+import type { Log } from "../log/log.ts";
 import { type MemoryAddon, memoryAddon } from "./memory-addon.ts";
 
 /**
