@@ -13,7 +13,7 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
   login: () => sshLoginTime(21),
   startup: () => startup(21),
   memory: () => agentMemory(5),
-  agents: () => manyAgents({ agents: 1000, rounds: 5 }),
+  agents: () => manyAgents({ agents: 1000, rounds: 5, idleMs: 16_000 }),
 };
 
 const only = process.argv[2];
