@@ -253,6 +253,7 @@ if [ "${CHECK:-}" = 1 ]; then
   say "All of it worked."
   exit 0
 fi
+trap 'exit 0' INT TERM
 say "It stays up until Ctrl-C. In another terminal try:"
 cat <<T
 export PATH=$dist:\$PATH TSH_HOME=$TSH_HOME PLATFORM_DATA_DIR=$PLATFORM_DATA_DIR
