@@ -4,7 +4,8 @@
 #   laptop, control  (this machine)  <--->  HTTP proxy (squid, basic auth)  <--->  agent (firewalled: lets out only TCP to the proxy)
 #
 # As root with iproute2, nftables and squid the three run in network namespaces of their own, which are removed at the end.
-# Otherwise everything runs on loopback, without the firewall and the proxy, and says so.
+# Otherwise the same runs without namespaces and firewall, on this machine's own address where squid is there and on loopback
+# without the proxy where it is not, and says so.
 # CHECK=1 ends after the last step; without it everything stays up until Ctrl-C.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -55,10 +56,10 @@ await() {
 }
 can() { command -v "$1" >/dev/null 2>&1; }
 
-export PLATFORM_DATA_DIR=$work/control TSH_HOME=$work/tsh PATH=$dist:$PATH
+export PLATFORM_DATA_DIR=$work/control TSH_HOME=$work/tsh PATH=$dist:$PATH:/usr/sbin:/sbin
 unset HTTPS_PROXY HTTP_PROXY NO_PROXY https_proxy http_proxy no_proxy || true
 login=$(id -un)
-agent_run=() agent_env=() node_name=web-1
+agent_run=() agent_env=() node_name=web-1 squid_run=() squid_at= squid_hosts=/etc/hosts proxy_host=
 
 if [ "$(id -u)" = 0 ] && can ip && can nft && can squid; then
   namespaces=yes
@@ -104,16 +105,25 @@ N
   server=control.test:$web
   # On this machine the control server goes by its address: /etc/hosts is not ours to change.
   proxy=$control:$web
+  squid_run=(ip netns exec "${tag}p") squid_at=198.19.$net.1:3128 squid_hosts=/etc/netns/${tag}p/hosts proxy_host=proxy.test:3128
   agent_run=(ip netns exec "${tag}a" unshare --uts sh -c 'hostname web-1 && exec "$@"' agent)
 else
   reason="this needs root"
   [ "$(id -u)" = 0 ] && reason="this needs iproute2, nftables and squid"
-  say "No network namespaces: $reason. The same story on loopback, without firewall and HTTP proxy."
-  read -r web auth < <("$node" -e '
-    const { createServer } = require("node:net");
-    const open = () => new Promise((done) => { const s = createServer().listen(0, "127.0.0.1", () => done(s)); });
-    Promise.all([open(), open()]).then((all) => { console.log(all.map((s) => s.address().port).join(" ")); all.forEach((s) => s.close()); });')
+  # An HTTP proxy is never asked for loopback: with squid, control and squid take this machine's own address.
   control=127.0.0.1
+  if can squid && can openssl; then control=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -E '^[0-9.]+$' | head -n 1); fi
+  control=${control:-127.0.0.1}
+  read -r web auth squid_port < <("$node" -e '
+    const { createServer } = require("node:net");
+    const open = () => new Promise((done) => { const s = createServer().listen(0, process.argv[1], () => done(s)); });
+    Promise.all([open(), open(), open()]).then((all) => { console.log(all.map((s) => s.address().port).join(" ")); all.forEach((s) => s.close()); });' "$control")
+  if [ "$control" = 127.0.0.1 ]; then
+    say "No network namespaces: $reason. The same story on loopback, without firewall and HTTP proxy (that needs squid and an address)."
+  else
+    say "No network namespaces: $reason. The same story without the firewall."
+    squid_at=$control:$squid_port proxy_host=$control:$squid_port
+  fi
   server=$control:$web
   proxy=$server
 fi
@@ -149,18 +159,18 @@ show ls -l "$work/control/auth"
 
 pin=$(tctl status | grep -o 'sha256:[0-9a-f]*' | head -n 1)
 
-if [ "$namespaces" = yes ]; then
-  say "2. The only way out: squid with basic authentication"
+if [ -n "$squid_at" ]; then
+  say "2. The way out: squid with basic authentication"
   printf 'agent:%s\n' "$(openssl passwd -apr1 'p@ss:word')" >"$work/passwd"
   mkdir -p "$work/squid"
   cat >"$work/squid/squid.conf" <<S
-http_port 198.19.$net.1:3128
+http_port $squid_at
 auth_param basic program /usr/lib/squid/basic_ncsa_auth $work/squid/passwd
 auth_param basic realm demo
 acl authenticated proxy_auth REQUIRED
 http_access allow authenticated
 http_access deny all
-hosts_file /etc/netns/${tag}p/hosts
+hosts_file $squid_hosts
 dns_nameservers 127.0.0.1
 cache deny all
 access_log stdio:$work/squid/access.log
@@ -170,22 +180,23 @@ coredump_dir $work/squid
 shutdown_lifetime 0 seconds
 pinger_enable off
 visible_hostname proxy.test
-cache_effective_user proxy
+$([ "$(id -u)" = 0 ] && echo cache_effective_user proxy)
 S
   mv "$work/passwd" "$work/squid/passwd"
-  chown -R proxy "$work/squid"
-  chmod 711 "$work"
-  ip netns exec "${tag}p" squid -N -f "$work/squid/squid.conf" >"$work/squid.log" 2>&1 &
+  [ "$(id -u)" = 0 ] && chown -R proxy "$work/squid" && chmod 711 "$work"
+  "${squid_run[@]}" squid -N -f "$work/squid/squid.conf" >"$work/squid.log" 2>&1 &
   pids+=($!)
-  await "squid listens" sh -c "ip netns exec ${tag}p ss -ltn | grep -q 3128"
-  show ip netns exec "${tag}p" ss -ltn
+  await "squid listens" "${squid_run[@]}" bash -c "exec 3<>/dev/tcp/${squid_at%:*}/${squid_at##*:}"
+  agent_env=(HTTPS_PROXY="http://agent:p%40ss%3Aword@$proxy_host")
+fi
+
+if [ "$namespaces" = yes ]; then
   show ip netns exec "${tag}a" nft list chain inet firewall output
   say "The direct path is dead: the firewall drops it, and counts"
   show ip netns exec "${tag}a" timeout 2 bash -c "exec 3<>/dev/tcp/control.test/$web" || echo "(no connection, as it must be)"
   show ip netns exec "${tag}a" nft list counter inet firewall dropped
   dropped=$(ip netns exec "${tag}a" nft list counter inet firewall dropped | grep -o 'packets [0-9]*' | cut -d' ' -f2)
   [ "$dropped" -gt 0 ]
-  agent_env=(HTTPS_PROXY="http://agent:p%40ss%3Aword@proxy.test:3128")
 fi
 
 say "3. The agent joins with a token and the CA pin"
@@ -216,9 +227,12 @@ pids+=($!)
 await "the agent is connected" sh -c "tctl get node --format=json | grep -q '\"connected\": *true'"
 cat "$work/agent.log"
 show tctl nodes ls
-if [ "$namespaces" = yes ]; then
+if [ -n "$squid_at" ]; then
   echo "The proxy's own log of what the agent asked for:"
   show cat "$work/squid/access.log"
+  grep -q CONNECT "$work/squid/access.log"
+fi
+if [ "$namespaces" = yes ]; then
   echo "Open ports on the agent's host:"
   show ip netns exec "${tag}a" ss -ltn
 fi
