@@ -71,8 +71,8 @@ control's, its start included; the agents' half of each handshake runs on the sa
 |---|---|---|---|---|---|---|---|---|
 ${returnRows.join("\n")}
 
-The bound of 64 KiB holds on the separate listener and not with TLS routing. What TLS adds is native memory (counted with a
-wrapped malloc): a read buffer of 64 KiB that Node gives every TLS connection, partly resident, and 29 KiB of OpenSSL's state.
+The bound of 64 KiB holds on the separate listener and not with TLS routing. What TLS adds is native memory: about
+29 KiB of OpenSSL's state for each connection (counted with a wrapped malloc), and the buffers that Node keeps between it and the socket.
 Tried: one SSH server for all connections and forgetting finished key exchanges (48 → 41 KiB of JavaScript heap); giving
 freed memory back once a burst is over (88 → 37 KiB on the separate listener, 116 → 94 with TLS); MALLOC_ARENA_MAX (no clear
 effect); X25519 instead of the post-quantum hybrid (94 → 81, not kept: it would weaken what an eavesdropper stores).
