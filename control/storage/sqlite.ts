@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { ChangeQueue } from "./change-queue.ts";
 import { guarded } from "./database-error.ts";
@@ -69,7 +69,7 @@ class SqliteStorage implements Storage {
   async list(prefix: string, options: ListOptions = {}): Promise<readonly Entry[]> {
     return this.#work(() => {
       const rows = this.#sql.list.all(prefix, endOfPrefix(prefix), options.after ?? "", this.#now().getTime(), options.limit ?? -1);
-      return (rows as unknown as Row[]).map(entryOf);
+      return rows.map((row) => entryOf(toRow(row)));
     });
   }
 
@@ -109,8 +109,8 @@ class SqliteStorage implements Storage {
   }
 
   #find(key: string): Entry | undefined {
-    const row = this.#sql.get.get(key, this.#now().getTime()) as unknown as Row | undefined;
-    return row === undefined ? undefined : entryOf(row);
+    const row = this.#sql.get.get(key, this.#now().getTime());
+    return row === undefined ? undefined : entryOf(toRow(row));
   }
 
   /** One transaction. Changes are told to watchers only after the commit. */
@@ -119,7 +119,7 @@ class SqliteStorage implements Storage {
     const changes: Change[] = [];
     this.#database.exec("BEGIN IMMEDIATE");
     try {
-      for (const { key } of this.#sql.expired.all(this.#now().getTime()) as unknown as Row[]) changes.push({ kind: "delete", key });
+      for (const { key } of this.#sql.expired.all(this.#now().getTime())) changes.push({ kind: "delete", key: String(key) });
       for (const write of writes) changes.push(...this.#apply(write));
       this.#database.exec("COMMIT");
     } catch (thrown) {
@@ -180,4 +180,13 @@ function keyOf(change: Change): string {
 
 function entryOf(row: Row): Entry {
   return { key: row.key, value: row.value, revision: String(row.revision), expires: row.expires === null ? undefined : new Date(row.expires) };
+}
+
+/** What does not have these types was not written by us: an error, rather than a value that is taken for another. */
+function toRow({ key, value, revision, expires }: Readonly<Record<string, SQLOutputValue>>): Row {
+  const whole = typeof key === "string" && typeof value === "string" && typeof revision === "number";
+  if (!whole || !(expires === null || typeof expires === "number")) {
+    throw new PlatformError("internal", `the storage holds an entry that is not ours: ${String(key)}`);
+  }
+  return { key, value, revision, expires };
 }

@@ -1,104 +1,33 @@
-/** Our certificates and our SSH against the real ssh, sshd and ssh-keygen, in all four directions. Needs no root. */
-import { spawn, spawnSync } from "node:child_process";
-import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import { tmpdir, userInfo } from "node:os";
-import { join } from "node:path";
-import { buffer } from "node:stream/consumers";
-import type { ClientChannel, Connection } from "ssh2";
+import { readFileSync } from "node:fs";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { Connection } from "ssh2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { certificateLine, checkCertificate, parseCertificateLine, signCertificate } from "../../core/ssh/certificate.ts";
+import { certificateLine, checkCertificate, parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { fromOpensshPrivate, publicLine, toOpensshPrivate } from "../../core/ssh/keys.ts";
-import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
 import { acceptSsh } from "../../core/ssh/ssh-server.ts";
-
-const sshd = "/usr/sbin/sshd";
-const missing = [
-  ["ssh", "-V"],
-  ["ssh-keygen", "-?"],
-  [sshd, "-?"],
-].filter(([program, flag]) => spawnSync(program as string, [flag as string]).error !== undefined);
-const skip = missing.length > 0;
-const login = userInfo().username;
-const hour = 3_600_000;
-
-let folder = "";
-const path = (name: string): string => join(folder, name);
-const write = (name: string, text: string): string => {
-  writeFileSync(path(name), text, { mode: 0o600 });
-  return path(name);
-};
-
-interface Outcome {
-  readonly code: number | null;
-  readonly out: Buffer;
-  readonly err: string;
-}
-
-async function run(program: string, args: readonly string[]): Promise<Outcome> {
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], timeout: 15_000 });
-  const closed = once(child, "close");
-  const [out, err] = await Promise.all([buffer(child.stdout), buffer(child.stderr)]);
-  const [code] = (await closed) as [number | null];
-  return { code, out, err: err.toString() };
-}
-
-const keyKinds = ["ed25519", "ecdsa256", "ecdsa384", "ecdsa521", "rsa"] as const;
-type KeyKind = (typeof keyKinds)[number];
-
-function makeKey(kind: KeyKind): KeyObject {
-  if (kind === "ed25519") return generateKeyPairSync("ed25519").privateKey;
-  if (kind === "rsa") return generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
-  return generateKeyPairSync("ec", { namedCurve: { ecdsa256: "P-256", ecdsa384: "P-384", ecdsa521: "P-521" }[kind] }).privateKey;
-}
-
-/** A private key file that OpenSSH reads, and its .pub file. */
-function writeKey(name: string, key: KeyObject): void {
-  const type = key.asymmetricKeyType === "rsa" ? "pkcs1" : "sec1";
-  write(name, key.asymmetricKeyType === "ed25519" ? toOpensshPrivate(key) : key.export({ format: "pem", type }).toString());
-  write(`${name}.pub`, `${publicLine(key, name)}\n`);
-}
-
-const authorities = { user: makeKey("ed25519"), host: makeKey("ed25519"), ec: makeKey("ecdsa256"), rsa: makeKey("rsa") };
-const stranger = makeKey("ed25519");
-const users = Object.fromEntries(keyKinds.map((kind) => [kind, makeKey(kind)])) as Record<KeyKind, KeyObject>;
-
-interface Wanted {
-  readonly type: "user" | "host";
-  readonly key: KeyObject;
-  readonly authority: KeyObject;
-  readonly principals?: readonly string[];
-  readonly validBefore?: Date;
-}
-
-function issue({ type, key, authority, principals, validBefore }: Wanted): Buffer {
-  const extensions = new Map(
-    type === "user"
-      ? ([
-          ["permit-pty", ""],
-          ["login@platform.dev", "x"],
-        ] as const)
-      : [],
-  );
-  const fields = {
-    type,
-    keyId: `id-${type}`,
-    principals: principals ?? (type === "user" ? [login] : ["127.0.0.1"]),
-    extensions,
-    validBefore: validBefore ?? new Date(Date.now() + hour),
-  };
-  return signCertificate({ fields, key, authority, validAfter: new Date(Date.now() - 60_000), serial: 7n });
-}
+import {
+  authorities,
+  issue,
+  type KeyKind,
+  keyKinds,
+  login,
+  makeKey,
+  missing,
+  type Outcome,
+  path,
+  removeKeys,
+  run,
+  skip,
+  stranger,
+  users,
+  write,
+  writeKeys,
+} from "../world/openssh-keys.ts";
 
 describe.skipIf(skip)(`with the real OpenSSH${skip ? ` (absent: ${missing.map(([name]) => name).join(", ")})` : ""}`, () => {
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "platform-openssh-"));
-    for (const [name, key] of Object.entries(authorities)) writeKey(`ca_${name}`, key);
-    for (const [kind, key] of Object.entries(users)) writeKey(kind, key);
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  beforeAll(writeKeys);
+  afterAll(removeKeys);
 
   test("ssh-keygen reads our private key file, and we read its", async () => {
     const printed = await run("ssh-keygen", ["-y", "-f", path("ed25519")]);
@@ -244,118 +173,6 @@ describe.skipIf(skip)(`with the real OpenSSH${skip ? ` (absent: ${missing.map(([
       const certificate = issue({ type: "user", key: users.ed25519, authority: authorities.user });
       const outcome = await ssh("ed25519", certificate, { options: ["RekeyLimit=4M"], command: "big 40000000" });
       expect(outcome.out.length).toBe(40_000_000);
-      expect(exchanges).toBeGreaterThan(3);
-    });
-  });
-
-  describe("our client logs in to sshd", () => {
-    const hosts = { ed25519: makeKey("ed25519"), ecdsa: makeKey("ecdsa256") };
-    let config = "";
-
-    beforeAll(() => {
-      for (const [name, key] of Object.entries(hosts)) {
-        writeKey(`h_${name}`, key);
-        write(`h_${name}-cert.pub`, `${certificateLine(issue({ type: "host", key, authority: authorities.host }))}\n`);
-      }
-      write("user_cas", `${[authorities.user, authorities.ec, authorities.rsa].map((key) => publicLine(key, "")).join("\n")}\n`);
-      const settings = ["PidFile none", "UsePAM no", "StrictModes no", "PermitRootLogin yes", "AuthorizedKeysFile none", "PasswordAuthentication no"];
-      config = settings.join("\n");
-      // Its privilege separation folder, needed when root runs it.
-      if (userInfo().uid === 0) mkdirSync("/run/sshd", { recursive: true });
-    });
-
-    /** `sshd -i` serves the one connection that is its standard input. */
-    async function dialSshd(host: keyof typeof hosts, more: string): Promise<{ stream: Socket; stop: () => Promise<void> }> {
-      const own = [`TrustedUserCAKeys ${path("user_cas")}`, `HostKey ${path(`h_${host}`)}`, `HostCertificate ${path(`h_${host}-cert.pub`)}`];
-      const file = write(`sshd_${host}`, `${[config, ...own, more].join("\n")}\n`);
-      const listener = createServer({ pauseOnConnect: true }).listen(0, "127.0.0.1");
-      await once(listener, "listening");
-      const stream = connect((listener.address() as AddressInfo).port, "127.0.0.1");
-      const [peer] = (await once(listener, "connection")) as [Socket];
-      listener.close();
-      const child = spawn(sshd, ["-i", "-e", "-f", file], { stdio: [peer, peer, "ignore"] });
-      const closed = once(child, "close");
-      peer.destroy();
-      return {
-        stream,
-        stop: async () => {
-          stream.destroy();
-          child.kill();
-          await closed;
-        },
-      };
-    }
-
-    interface Login {
-      readonly host?: keyof typeof hosts;
-      readonly kind?: KeyKind;
-      readonly wanted?: Partial<Wanted>;
-      readonly hostAuthority?: KeyObject;
-      readonly principal?: string;
-      readonly sshd?: string;
-    }
-
-    async function logIn(options: Login, use: (client: SshConnection) => Promise<void>): Promise<void> {
-      const { stream, stop } = await dialSshd(options.host ?? "ed25519", options.sshd ?? "");
-      const key = users[options.kind ?? "ed25519"];
-      try {
-        const client = await connectSsh({
-          stream,
-          username: login,
-          privateKey: key,
-          certificate: issue({ type: "user", key, authority: authorities.user, ...options.wanted }),
-          hostAuthorities: [publicLine(options.hostAuthority ?? authorities.host, "")],
-          principal: options.principal ?? "127.0.0.1",
-          timeoutMs: 10_000,
-          signal: AbortSignal.timeout(15_000),
-        });
-        await use(client);
-        client.end();
-      } finally {
-        await stop();
-      }
-    }
-
-    async function execute(client: SshConnection, command: string): Promise<Buffer> {
-      const channel = await new Promise<ClientChannel>((resolve, reject) => {
-        client.exec(command, (error, opened) => (error === undefined ? resolve(opened) : reject(error)));
-      });
-      channel.stderr.resume();
-      return buffer(channel);
-    }
-
-    test.for(keyKinds)("with a %s certificate", async (kind) => {
-      await logIn({ kind }, async (client) => expect((await execute(client, "echo hi")).toString()).toBe("hi\n"));
-    });
-
-    test.for(["ed25519", "ecdsa"] as const)("and checks its %s host certificate", async (host) => {
-      await logIn({ host }, async (client) => expect((await execute(client, "echo hi")).toString()).toBe("hi\n"));
-    });
-
-    test.for([
-      ["a host certificate of another authority", { hostAuthority: stranger }, /unknown authority/],
-      ["a host certificate for another name", { principal: "elsewhere" }, /does not list "elsewhere"/],
-    ] as const)("refuses %s", async ([, options, reason]) => {
-      await expect(logIn(options, async () => {})).rejects.toMatchObject({ code: "unauthenticated", message: expect.stringMatching(reason) });
-    });
-
-    test.for([
-      ["another authority's user certificate", { authority: stranger }],
-      ["an expired user certificate", { validBefore: new Date(Date.now() - 1000) }],
-      ["a user certificate for another login", { principals: ["someone-else"] }],
-      ["a host certificate", { type: "host" as const }],
-    ] as const)("is refused with %s", async ([, wanted]) => {
-      await expect(logIn({ wanted }, async () => {})).rejects.toMatchObject({ code: "unauthenticated" });
-    });
-
-    test("keeps every byte when sshd renews keys", async () => {
-      let exchanges = 0;
-      await logIn({ sshd: "RekeyLimit 4M" }, async (client) => {
-        client.on("handshake", () => {
-          exchanges += 1;
-        });
-        expect((await execute(client, "head -c 40000000 /dev/zero")).length).toBe(40_000_000);
-      });
       expect(exchanges).toBeGreaterThan(3);
     });
   });

@@ -1,6 +1,5 @@
 import type { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { X509Subject } from "../../../core/identity/identity.ts";
 import { fromX509Subject, type HostIdentity, type Identity, type UserIdentity } from "../../../core/identity/identity.ts";
 import type { Authorities, Authority } from "../authority/open-authorities.ts";
 
@@ -36,7 +35,7 @@ export function identifyPeer(certificate: X509Certificate, facts: { authorities:
   if (now < from) {
     throw new PlatformError("unauthenticated", `the client certificate is not valid before ${from.toISOString()}`, { hint: "check the clocks" });
   }
-  const identity = fromX509Subject(certificate.toLegacyObject().subject as unknown as X509Subject, until);
+  const identity = fromX509Subject({ ...certificate.toLegacyObject().subject }, until);
   if (identity.kind !== kind || identity.cluster !== clusterName) {
     throw new PlatformError("unauthenticated", `the client certificate is not for a ${kind} of cluster ${clusterName}`, { hint: loginHint });
   }
