@@ -47,7 +47,7 @@ test("a terminal has the wanted size and kind, is the controlling one, and follo
         const before = seen.includes("controlling");
         seen += chunk.toString();
         if (before || !seen.includes("controlling")) return;
-        (channel as unknown as { setWindow(...size: number[]): void }).setWindow(44, 122, 0, 0);
+        channel.setWindow(44, 122, 0, 0);
         channel.write("go\n");
       });
     },
@@ -99,7 +99,7 @@ test("a program gets three descriptors, default signals and none blocked", async
 test("a signal request reaches the whole process group", async () => {
   await using session = await openUserSession();
   const ran = await runCommand(session.client, "trap 'echo got; exit 5' USR1; echo ready; while :; do sleep 0.05; done", {
-    feed: (channel) => channel.once("data", () => (channel as unknown as { signal(name: string): void }).signal("USR1")),
+    feed: (channel) => channel.once("data", () => channel.signal("USR1")),
   });
   expect(ran).toMatchObject({ code: 5 });
   expect(ran.stdout.toString()).toBe("ready\ngot\n");
@@ -109,7 +109,7 @@ test("a client that closes its channel early hangs up the process group", async 
   await using session = await openUserSession();
   const file = `/tmp/platform-hup-${process.pid}`;
   await runCommand(session.client, `trap 'echo hup > ${file}; exit' HUP; echo ready; while :; do sleep 0.05; done`, {
-    feed: (channel) => channel.once("data", () => (channel as unknown as { close(): void }).close()),
+    feed: (channel) => channel.once("data", () => channel.close()),
   });
   const ran = await runCommand(session.client, `until [ -s ${file} ]; do sleep 0.05; done; cat ${file}; rm ${file}`);
   expect(ran.stdout.toString()).toBe("hup\n");

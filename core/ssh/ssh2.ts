@@ -37,6 +37,7 @@ export function channelOf(entry: unknown): RawChannel | undefined {
 }
 
 export function rawConnection(connection: Client | Connection): RawConnection {
+  // ssh2 types the public half only; both classes hold what RawConnection names (1.17.0, pinned; its tests would fail).
   return connection as unknown as RawConnection;
 }
 

@@ -36,6 +36,7 @@ describe("kill -9", () => {
       }
     })();
     for (let moment = 0; moment < moments; moment += 1) {
+      // Not a wait for anything: the moment is what is random.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 700));
       if (moment % 2 === 0) {
         await cluster.control.kill();

@@ -26,6 +26,7 @@ test("an idle tunnel and a silent session outlive three heartbeats", { timeout: 
   await using cluster = await startCluster();
   const agent = await cluster.agent({ name: "web-1" });
   const user = await cluster.user("alice", { logins: login });
+  // Three heartbeats of 15 s and some: the length of the silence is what is tested.
   const done = await user.tsh(["ssh", `${login}@web-1`, "sleep 50; echo still here"], { limitMs: 90_000 });
   expect(done).toMatchObject({ stdout: "still here\n", status: 0 });
   expect(agent.service.printed().match(/tunnel is up/g)).toHaveLength(1);

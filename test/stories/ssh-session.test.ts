@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { output, program, run } from "../world/program.ts";
+import { until } from "../world/until.ts";
 
 const root = userInfo().uid === 0;
 
@@ -100,14 +101,11 @@ describe("an SSH session", () => {
     try {
       const command = `env -u TMUX TSH_HOME=${user.home} TERM=xterm ${program("tsh")} ssh ${login}@web-1`;
       await tmux("new-session", "-d", "-x", "97", "-y", "33", command);
-      const screen = async (wanted: RegExp): Promise<string> => {
-        for (let n = 0; n < 200; n += 1) {
+      const screen = (wanted: RegExp): Promise<string> =>
+        until(`the terminal shows ${wanted}`, async () => {
           const text = await tmux("capture-pane", "-p");
-          if (wanted.test(text)) return text;
-          await new Promise((resolve) => setTimeout(resolve, 50));
-        }
-        throw new Error(`the terminal never showed ${wanted}:\n${await tmux("capture-pane", "-p")}`);
-      };
+          return wanted.test(text) && text;
+        });
       await screen(/[$#]\s*$/m);
       await tmux("send-keys", "stty size; tty", "Enter");
       expect(await screen(/\/dev\/pts/)).toMatch(/33 97/);

@@ -1,6 +1,7 @@
 import { userInfo } from "node:os";
 import { type Duplex, duplexPair } from "node:stream";
 import { fileURLToPath } from "node:url";
+import type { ClientChannel } from "ssh2";
 import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import { toSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import { silentLog } from "../../../core/log/log.ts";
@@ -176,7 +177,7 @@ export interface Ran {
 export function runCommand(
   client: SshConnection,
   command: string,
-  options: { pty?: boolean; env?: Record<string, string>; feed?: (channel: Duplex) => void } = {},
+  options: { pty?: boolean; env?: Record<string, string>; feed?: (channel: ClientChannel) => void } = {},
 ) {
   return new Promise<Ran>((resolve, reject) => {
     const settings = { ...(options.pty && { pty: { rows: 33, cols: 101, term: "xterm-256color" } }), ...(options.env && { env: options.env }) };
