@@ -182,11 +182,11 @@ function entryOf(row: Row): Entry {
   return { key: row.key, value: row.value, revision: String(row.revision), expires: row.expires === null ? undefined : new Date(row.expires) };
 }
 
-/** What does not have these types was not written by us: an error, rather than a value that is taken for another. */
+/** The table is STRICT: SQLite itself keeps these types, and this tells the compiler. Anything else is a bug. */
 function toRow({ key, value, revision, expires }: Readonly<Record<string, SQLOutputValue>>): Row {
   const whole = typeof key === "string" && typeof value === "string" && typeof revision === "number";
   if (!whole || !(expires === null || typeof expires === "number")) {
-    throw new PlatformError("internal", `the storage holds an entry that is not ours: ${String(key)}`);
+    throw new Error(`a row of a STRICT table has other types: ${String(key)}`);
   }
   return { key, value, revision, expires };
 }
