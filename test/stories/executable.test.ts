@@ -159,8 +159,9 @@ describe("start", () => {
 
   test.skipIf(!isRoot)("works where no temporary folder may hold programs (root only)", async () => {
     const { config, diagnostics } = await controlConfig("noexec");
-    const script = 'for d in /tmp /dev/shm /run; do mount --bind $d $d && mount -o remount,bind,noexec $d; done; exec "$@"';
-    await using service = startService("unshare", ["-m", "sh", "-c", script, "sh", executable, "start", "--config", config]);
+    // The executable itself may lie below /tmp: it is started from /mnt, which stays as it is.
+    const script = 'mount --bind "$0" /mnt && for d in /tmp /dev/shm /run; do mount --bind $d $d && mount -o remount,bind,noexec $d; done; exec "$@"';
+    await using service = startService("unshare", ["-m", "sh", "-c", script, join(executable, ".."), "/mnt/platform", "start", "--config", config]);
     await until("ready", async () => (await fetch(`${diagnostics}/readyz`)).ok);
     expect(service.printed()).toContain("ssh_crypto=javascript");
   });
