@@ -65,7 +65,7 @@ test("what was saved is loaded, and only its owner may read it", async () => {
 
 test("a newer one replaces it as a whole; a leftover of a crash is no obstacle", async () => {
   await saveCredentials(file, await credentials());
-  await writeFile(`${file}.new`, "half");
+  await writeFile(`${file}.${process.pid}.new`, "half");
   const newer = await credentials();
   await saveCredentials(file, newer);
   expect(await loadCredentials(file)).toEqual(newer);

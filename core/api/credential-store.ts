@@ -56,7 +56,8 @@ export async function loadCredentials(file: string): Promise<HostCredentials | u
 /** Writes all or nothing: a crash leaves the old file or the new one. 0600 in a folder of 0700. */
 export async function saveCredentials(file: string, credentials: HostCredentials): Promise<void> {
   const folder = dirname(file);
-  const fresh = `${file}.new`;
+  // The name is this process's own: for a while two of them may run.
+  const fresh = `${file}.${process.pid}.new`;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await chmod(folder, 0o700);

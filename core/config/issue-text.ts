@@ -16,6 +16,7 @@ export function unknownKeyText(path: string, key: string, known: readonly string
 /** What is wrong with a value, as "must …" after the key's full name. */
 export function valueText(issue: z.core.$ZodIssue, value: unknown): string {
   const path = issue.path.map(String).join(".");
+  if (issue.code === "invalid_key") return `${path} ${issue.issues[0]?.message ?? issue.message}`;
   if (issue.code !== "invalid_type") return `${path} ${issue.message}`;
   if (value === undefined && !path.includes(".")) return `${path} is missing`;
   if (value === undefined) return `${path} is missing; add it`;
@@ -44,7 +45,8 @@ export function keysAt(schema: unknown, path: readonly PropertyKey[]): readonly 
   const [head, ...rest] = path;
   if (head === undefined) return object?.shape === undefined ? [] : Object.keys(object.shape);
   if (object?.shape !== undefined) return keysAt(object.shape[String(head)], rest);
-  return object?.element === undefined ? [] : keysAt(object.element, rest);
+  const inner = object?.element ?? object?.valueType;
+  return inner === undefined ? [] : keysAt(inner, rest);
 }
 
 interface Def {
@@ -54,14 +56,17 @@ interface Def {
   readonly out?: unknown;
   readonly shape?: Readonly<Record<string, unknown>>;
   readonly element?: unknown;
+  readonly valueType?: unknown;
 }
 
-/** Looks through optional, default and pipe to the object or array inside. */
+/** Looks through optional, default and pipe to the object, record or array inside. */
 function unwrap(schema: unknown): Def | undefined {
   let def = (schema as { def?: Def } | undefined)?.def;
   for (let depth = 0; depth < 8 && def !== undefined; depth++) {
-    if (def.type === "pipe") def = (def.out as { def?: Def }).def;
-    else if (def.innerType !== undefined) def = (def.innerType as { def?: Def }).def;
+    if (def.type === "pipe") {
+      const out = (def.out as { def?: Def }).def;
+      def = out?.type === "transform" ? (def.in as { def?: Def }).def : out;
+    } else if (def.innerType !== undefined) def = (def.innerType as { def?: Def }).def;
     else return def;
   }
   return def;

@@ -4,6 +4,7 @@ import { nearestName } from "./nearest-name.ts";
 import { parseConfig } from "./parse-config.ts";
 
 const head = "version: v3\nplatform:\n  nodename: one\n";
+const channels = `${head}auth_service: {}\nproxy_service:\n  automatic_upgrades_channels:\n`;
 
 function problems(text: string): string[] {
   return parseConfig(text).problems.map(({ line, text: what }) => `${line ?? "-"}: ${what}`);
@@ -20,6 +21,10 @@ describe("a file is taken", () => {
     [
       "of a proxy on its own host",
       `${head}  auth_server: auth.test\n  join_params: { method: token, token_name: t }\nproxy_service:\n  public_addr: [a.test]\n`,
+    ],
+    [
+      "with version channels",
+      `${channels}    default:\n      static_version: 1.2.3\n      critical: yes\n    stable/cloud:\n      forward_url: https://up.test/v1/stable/cloud/\n    x: { forward_url: "http://127.0.0.1:80" }\n`,
     ],
     ["with byte order mark and Windows line ends", `\ufeff${head}auth_service: {}\n`.replaceAll("\n", "\r\n")],
   ];
@@ -44,6 +49,41 @@ describe("a file is refused for", () => {
       "4: platform.storage is not supported yet; remove it",
     ],
     ["a service that does not exist yet", `${head}db_service: {}\nauth_service: {}\n`, "4: db_service is not supported yet; remove it"],
+    [
+      "a channel with two sources",
+      `${channels}    default:\n      static_version: v1.2.3\n      forward_url: https://up.test\n`,
+      "7: proxy_service.automatic_upgrades_channels.default has both static_version and forward_url; keep one of them",
+    ],
+    [
+      "a channel without a source",
+      `${channels}    x:\n      critical: yes\n`,
+      "7: proxy_service.automatic_upgrades_channels.x needs static_version or forward_url",
+    ],
+    [
+      "a channel's version that is none",
+      `${channels}    x:\n      static_version: v1.2\n`,
+      '8: proxy_service.automatic_upgrades_channels.x.static_version must be a version such as "v1.2.3"',
+    ],
+    [
+      "a channel that forwards without TLS",
+      `${channels}    x:\n      forward_url: http://up.test\n`,
+      "8: proxy_service.automatic_upgrades_channels.x.forward_url must begin with https:// (http:// only for a server on this machine)",
+    ],
+    [
+      "a channel that forwards with a password",
+      `${channels}    x:\n      forward_url: https://u:p@up.test\n`,
+      "8: proxy_service.automatic_upgrades_channels.x.forward_url must not hold a user name or password",
+    ],
+    [
+      "a channel's misspelt key",
+      `${channels}    x:\n      static_version: v1.2.3\n      critica: yes\n`,
+      "9: proxy_service.automatic_upgrades_channels.x.critica is not a known key; did you mean critical?",
+    ],
+    [
+      "a channel's name that no path can hold",
+      `${channels}    stable//cloud:\n      static_version: v1.2.3\n`,
+      "7: proxy_service.automatic_upgrades_channels.stable//cloud is no name for a channel; use letters, digits and ._~- with slashes between",
+    ],
     ["a number as text", `${head}  auth_token: 12\nauth_service: {}\n`, "4: platform.auth_token must be text, not a number; put it in quotes"],
     ["a list as a section", `${head}auth_service: []\n`, "4: auth_service must be a section of keys, not a list"],
     ["an empty section", `${head}auth_service:\n`, "4: auth_service is empty; give it a value or remove the line"],

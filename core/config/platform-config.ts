@@ -4,6 +4,7 @@ import { parseDuration } from "../resources/duration.ts";
 import { labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
 import { hostPortText, oneAddress, onOff, orList } from "./setting.ts";
+import { upgradeChannels } from "./upgrade-channels.ts";
 
 /** Default ports, those of the reference. */
 export const ports = { web: 3080, ssh: 3022, proxySsh: 3023, tunnel: 3024, auth: 3025 } as const;
@@ -77,6 +78,10 @@ export const proxySchema = z.strictObject({
   ssh_public_addr: oneAddress(ports.proxySsh).optional(),
   tunnel_public_addr: oneAddress(ports.tunnel).optional(),
   https_keypairs: z.array(z.strictObject({ cert_file: absolutePath, key_file: absolutePath })).default([]),
+  /** By name, which may hold slashes. `default` and `stable/cloud` exist always. */
+  automatic_upgrades_channels: upgradeChannels.default({}),
+  /** A folder of package repositories, served under /packages/. */
+  packages_dir: absolutePath.optional(),
 });
 
 export const sshSchema = z.strictObject({

@@ -37,9 +37,9 @@ describe("refused is", () => {
     ["what is too long", Buffer.alloc(1024 * 1024 + 1, "#"), "invalid", /longer than/],
     [
       "a token file that is not there",
-      "version: v3\nplatform:\n  auth_token: /nonexistent\nauth_service: {}\n",
+      "version: v3\nplatform:\n  auth_token: /nonexistent/token\nauth_service: {}\n",
       "invalid",
-      /:3: platform\.auth_token: \/nonexistent does not exist/,
+      /:3: platform\.auth_token: \/nonexistent\/token does not exist/,
     ],
     ["what is no pin", "version: v3\nplatform:\n  ca_pin: sha256:short\nauth_service: {}\n", "invalid", /:3: platform\.ca_pin must be sha256/],
   ];

@@ -75,7 +75,6 @@ export const referenceKeys: Readonly<Record<string, readonly string[]>> = {
     "idp",
     "ui",
     "trust_x_forwarded_for",
-    "automatic_upgrades_channels",
   ],
   ssh_service: ["listen_addr", "commands", "pam", "enhanced_recording", "x11", "allow_tcp_forwarding", "ssh_file_copy", "disable_create_host_user"],
 };

@@ -4,7 +4,7 @@ import { type MemoryAddon, memoryAddon } from "./memory-addon.ts";
 
 /**
  * Gives back what the process does not need while it idles: what native code freed, and the executable's pages that starting
- * touched. Does nothing where the addon cannot be loaded. Garbage is V8's own affair: collecting it first brought nothing.
+ * touched. Does nothing where the addon cannot be loaded. Garbage is another matter (collect-garbage.ts): in an agent, collecting it first brought nothing.
  */
 export function releaseMemory(log: Log, load: () => MemoryAddon | undefined = memoryAddon): void {
   try {

@@ -25,6 +25,10 @@ const outcome = { success: z.boolean(), error: text.optional() };
 const server = { server_id: short, server_name: short };
 /** `user` is who did it; for resources the acting user or host, and `name` is what was changed. */
 const change = { user: short, name: short };
+/** `from` and `to` are versions; `reason` is one of core/versions/upgrade-reason.ts, `error` the host's own sentence. */
+const upgrade = { ...server, from: short.optional(), to: short.optional(), reason: short, error: text.optional() };
+/** `name` is the channel, `version` without v; `user` when a person did it. */
+const rollout = { name: short, version: short, user: short.optional(), reason: text.optional() };
 const session = { ...server, user: short, login: short, sid: short };
 
 /** `z.strictObject` for every event, with `event` as the discriminator. */
@@ -73,6 +77,23 @@ const auditEventSchema = z.discriminatedUnion("event", [
     exit_code: z.int().optional(),
     error: text.optional(),
   }),
+  z.strictObject({ event: z.literal("maintenance.updated"), ...common, ...change }),
+  z.strictObject({ event: z.literal("maintenance.deleted"), ...common, ...change }),
+  z.strictObject({ event: z.literal("upgrade.done"), ...common, ...upgrade }),
+  z.strictObject({ event: z.literal("upgrade.failed"), ...common, ...upgrade }),
+  z.strictObject({ event: z.literal("upgrade.rolled_back"), ...common, ...upgrade }),
+  z.strictObject({ event: z.literal("upgrade.skipped"), ...common, ...upgrade }),
+  z.strictObject({ event: z.literal("rollout.updated"), ...common, ...change }),
+  z.strictObject({ event: z.literal("rollout.deleted"), ...common, ...change }),
+  z.strictObject({ event: z.literal("rollout.started"), ...common, ...rollout }),
+  z.strictObject({ event: z.literal("rollout.stopped"), ...common, ...rollout }),
+  z.strictObject({ event: z.literal("rollout.done"), ...common, ...rollout }),
+  z.strictObject({ event: z.literal("rollout.paused"), ...common, ...rollout }),
+  z.strictObject({ event: z.literal("rollout.resumed"), ...common, ...rollout }),
+  z.strictObject({ event: z.literal("rollout.promoted"), ...common, ...rollout }),
+  /** A host's tunnel is gone without a word from its agent; and is back after that. */
+  z.strictObject({ event: z.literal("agent.gone"), ...common, ...server, reason: text.optional() }),
+  z.strictObject({ event: z.literal("agent.back"), ...common, ...server }),
   /** A host or proxy refused a person: unknown authority, expired certificate, login not listed, denied label. */
   z.strictObject({
     event: z.literal("auth"),
@@ -118,6 +139,22 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "instance.renew": ["TJ003I", "TJ003W"],
   "node.updated": ["TN001I", "TN001I"],
   "node.deleted": ["TN002I", "TN002I"],
+  "maintenance.updated": ["TM001I", "TM001I"],
+  "maintenance.deleted": ["TM002I", "TM002I"],
+  "upgrade.done": ["TU001I", "TU001I"],
+  "upgrade.failed": ["TU002W", "TU002W"],
+  "upgrade.rolled_back": ["TU003W", "TU003W"],
+  "upgrade.skipped": ["TU004I", "TU004I"],
+  "rollout.updated": ["TR001I", "TR001I"],
+  "rollout.deleted": ["TR002I", "TR002I"],
+  "rollout.started": ["TR003I", "TR003I"],
+  "rollout.stopped": ["TR004W", "TR004W"],
+  "rollout.done": ["TR005I", "TR005I"],
+  "rollout.paused": ["TR006I", "TR006I"],
+  "rollout.resumed": ["TR007I", "TR007I"],
+  "rollout.promoted": ["TR008I", "TR008I"],
+  "agent.gone": ["TG001W", "TG001W"],
+  "agent.back": ["TG002I", "TG002I"],
   "cert.refused": ["TC001W", "TC001W"],
   "access.denied": ["TA001W", "TA001W"],
 };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { hostStatusSchema } from "./host-status.ts";
 import { labelsSchema, metadataSchema } from "./metadata.ts";
 
 export const hostnameText = z
@@ -17,7 +18,7 @@ export const nodeSchema = z.strictObject({
     /** Version of the agent. */
     version: z.string().max(64),
   }),
-  /** Read only: whether a tunnel is up now, and since when it is up or gone (RFC 3339). */
-  status: z.strictObject({ connected: z.boolean(), since: z.string().optional() }).optional(),
+  /** Read only: whether a tunnel is up now, since when it is up or gone (RFC 3339), and what the host said last of itself. */
+  status: z.strictObject({ connected: z.boolean(), since: z.string().optional(), host: hostStatusSchema.optional() }).optional(),
 });
 export type Node = z.infer<typeof nodeSchema>;

@@ -4,7 +4,7 @@ import { metadataSchema } from "./metadata.ts";
 
 /** One value or several: several are alternatives. `*`, globs (`web-*`) and `^regular expressions$` are matched by core/access. */
 const matcherSchema = z.union([z.string().max(1024), z.array(z.string().max(1024)).max(256)]);
-const labelMatchersSchema = z.record(z.string().min(1).max(128), matcherSchema);
+export const labelMatchersSchema = z.record(z.string().min(1).max(128), matcherSchema);
 export type LabelMatchers = Readonly<Record<string, string | readonly string[]>>;
 
 export const verbs = ["list", "create", "read", "update", "delete", "*"] as const;
@@ -24,7 +24,7 @@ const conditionsSchema = z.strictObject({
 });
 export type RoleConditions = z.infer<typeof conditionsSchema>;
 
-const durationText = z.string().refine(
+export const durationText = z.string().refine(
   (text) => {
     try {
       return parseDuration(text) > 0;

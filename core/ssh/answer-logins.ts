@@ -61,14 +61,17 @@ export function answerLogins(connection: Connection, answers: LoginAnswers): voi
     context.accept();
     // ssh2 keeps the context as long as the connection.
     Object.assign(context, { key: undefined, signature: undefined, blob: undefined });
+    // ssh2 refuses whatever comes after a login. The listener would hold all of the above for as long as the connection lives.
+    connection.off("authentication", onAttempt);
     answers.onAccepted(login);
   };
-  connection.on("authentication", (context) => {
+  const onAttempt = (context: AuthContext): void => {
     decide(context).catch((thrown: unknown) => {
       answers.onRefused(toPlatformError(thrown));
       raw._sock.destroy();
     });
-  });
+  };
+  connection.on("authentication", onAttempt);
 }
 
 async function judge(authenticate: Authenticate, login: AcceptedLogin): Promise<PlatformError | undefined> {

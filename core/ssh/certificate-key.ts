@@ -12,13 +12,10 @@ let template: ParsedKey | undefined;
  * A key as ssh2 takes it that shows a certificate and signs with our own code. ssh2 recognizes keys by a private symbol, so this
  * one inherits from a parsed key whose secret is never used.
  */
-export function certificateKey(options: { privateKey: KeyObject; certificate: Buffer; beforeSign?: () => void }): ParsedKey {
+export function certificateKey(options: { privateKey: KeyObject; certificate: Buffer }): ParsedKey {
   template ??= parseKeyText(toOpensshPrivate(generateKeyPairSync("ed25519").privateKey));
   const type = requestAlgorithm(new Reader(options.certificate).text());
-  const sign = (data: Buffer | string): Buffer => {
-    options.beforeSign?.();
-    return signRaw(options.privateKey, Buffer.from(data), plainAlgorithm(type));
-  };
+  const sign = (data: Buffer | string): Buffer => signRaw(options.privateKey, Buffer.from(data), plainAlgorithm(type));
   return Object.create(template, {
     type: { value: type, enumerable: true },
     comment: { value: "", enumerable: true },

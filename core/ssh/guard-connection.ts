@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type { Connection } from "ssh2";
 import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
 import { PlatformError } from "../errors/platform-error.ts";
@@ -15,6 +16,21 @@ const resourceShortage = 4;
 const lingerMs = 3000;
 
 type Handler = (protocol: Protocol, ...values: unknown[]) => void;
+/** True when it has dealt with the message. */
+type Check = (guard: Guard, first: unknown, second: unknown) => boolean;
+
+interface Guard {
+  readonly connection: Client | Connection;
+  readonly raw: RawConnection;
+  /** ssh2's own, by message. */
+  readonly handlers: Record<string, Handler | undefined>;
+  /** From an error to the end of the stream. */
+  timer?: NodeJS.Timeout;
+}
+
+// What an idle connection costs counts: all of them share these functions, and each has one object.
+const byProtocol = new WeakMap<Protocol, Guard>();
+const byStream = new WeakMap<Duplex, Guard>();
 
 /**
  * Makes a connection survive a misbehaving peer: a window that is overrun (ssh2 issue 1505), packets of no size, channels or
@@ -22,67 +38,88 @@ type Handler = (protocol: Protocol, ...values: unknown[]) => void;
  */
 export function guardConnection(connection: Client | Connection): void {
   const raw = rawConnection(connection);
-  const fail = (message: string): void => {
-    connection.emit("error", new PlatformError("invalid", message));
-    raw._sock.destroy();
-  };
-  wrap(raw, "CHANNEL_DATA", (id, data) => overrun(raw, id, data, fail));
-  wrap(raw, "CHANNEL_EXTENDED_DATA", (id, data) => overrun(raw, id, data, fail));
-  wrap(raw, "CHANNEL_OPEN", (info) => tooSmall(info, fail) || tooMany(raw, info));
-  wrap(raw, "CHANNEL_OPEN_CONFIRMATION", (info) => tooSmall(info, fail));
-  wrap(raw, "GLOBAL_REQUEST", () => heldBack(raw, fail));
-  wrap(raw, "CHANNEL_REQUEST", () => heldBack(raw, fail));
-  closeInTime(connection, raw);
-}
-
-/** `stops` is true when it has dealt with the message. A message that ssh2 ignores stays ignored. */
-function wrap(raw: RawConnection, name: string, stops: (first: unknown, second: unknown) => boolean): void {
   const handlers = raw._protocol._handlers as Record<string, Handler | undefined>;
-  const handle = handlers[name];
-  if (handle === undefined) return;
-  handlers[name] = (protocol, ...values) => {
-    if (!stops(values[0], values[1])) handle(protocol, ...values);
-  };
+  const guard: Guard = { connection, raw, handlers: {} };
+  for (const [name, guarded] of guardedHandlers) {
+    // A message that ssh2 ignores stays ignored.
+    if (handlers[name] === undefined) continue;
+    guard.handlers[name] = handlers[name];
+    handlers[name] = guarded;
+  }
+  byProtocol.set(raw._protocol, guard);
+  byStream.set(raw._sock, guard);
+  connection.on("error", endInTime).on("handshake", wakeAfterExchange);
+  raw._sock.on("drain", wakeAfterDrain).on("close", closed);
 }
 
-function overrun(raw: RawConnection, id: unknown, data: unknown, fail: (message: string) => void): boolean {
-  const channel = typeof id === "number" ? channelOf(raw._chanMgr.get(id)) : undefined;
+function fail({ connection, raw }: Guard, message: string): void {
+  connection.emit("error", new PlatformError("invalid", message));
+  raw._sock.destroy();
+}
+
+const overrun: Check = (guard, id, data) => {
+  const channel = typeof id === "number" ? channelOf(guard.raw._chanMgr.get(id)) : undefined;
   if (channel === undefined || !Buffer.isBuffer(data) || data.length <= channel.incoming.window) return false;
-  fail("the SSH peer sent more than its window allows");
+  fail(guard, "the SSH peer sent more than its window allows");
   return true;
-}
+};
 
-function tooSmall(info: unknown, fail: (message: string) => void): boolean {
+const tooSmall: Check = (guard, info) => {
   const { packetSize } = info as { packetSize: number };
   if (packetSize >= leastPacket) return false;
-  fail(`the SSH peer takes packets of ${packetSize} bytes only`);
+  fail(guard, `the SSH peer takes packets of ${packetSize} bytes only`);
   return true;
-}
+};
 
-function tooMany(raw: RawConnection, info: unknown): boolean {
+const tooMany: Check = ({ raw }, info) => {
   if (raw._chanMgr._count < mostChannels) return false;
   raw._protocol.channelOpenFail((info as { sender: number }).sender, resourceShortage, "too many channels");
   return true;
-}
+};
 
-function heldBack(raw: RawConnection, fail: (message: string) => void): boolean {
-  if ((raw._protocol._queue?.length ?? 0) <= mostHeldBack) return false;
-  fail("the SSH peer asks on and on during a key exchange");
+const heldBack: Check = (guard) => {
+  if ((guard.raw._protocol._queue?.length ?? 0) <= mostHeldBack) return false;
+  fail(guard, "the SSH peer asks on and on during a key exchange");
   return true;
+};
+
+const checks: Readonly<Record<string, Check>> = {
+  CHANNEL_DATA: overrun,
+  CHANNEL_EXTENDED_DATA: overrun,
+  CHANNEL_OPEN: (guard, info, more) => tooSmall(guard, info, more) || tooMany(guard, info, more),
+  CHANNEL_OPEN_CONFIRMATION: tooSmall,
+  GLOBAL_REQUEST: heldBack,
+  CHANNEL_REQUEST: heldBack,
+};
+
+const guardedHandlers: readonly (readonly [name: string, handler: Handler])[] = Object.entries(checks).map(([name, stops]) => [
+  name,
+  (protocol, ...values) => {
+    const guard = byProtocol.get(protocol);
+    if (guard !== undefined && !stops(guard, values[0], values[1])) guard.handlers[name]?.(protocol, ...values);
+  },
+]);
+
+function endInTime(this: Client | Connection, error: Error & { level?: string }): void {
+  const { _sock: stream } = rawConnection(this);
+  // A silent peer reads no farewell.
+  if (error.level === "client-timeout") stream.destroy();
+  const guard = byStream.get(stream);
+  if (guard !== undefined) guard.timer ??= setTimeout(() => stream.destroy(), lingerMs);
 }
 
-function closeInTime(connection: Client | Connection, raw: RawConnection): void {
-  const stream = raw._sock;
-  let timer: NodeJS.Timeout | undefined;
-  connection.on("error", (error: Error & { level?: string }) => {
-    // A silent peer reads no farewell.
-    if (error.level === "client-timeout") stream.destroy();
-    timer ??= setTimeout(() => stream.destroy(), lingerMs);
-  });
-  connection.on("handshake", () => wakeTransport(raw));
-  stream.on("drain", () => wakeTransport(raw));
-  stream.on("close", () => {
-    clearTimeout(timer);
-    closeTransport(raw);
-  });
+function wakeAfterExchange(this: Client | Connection): void {
+  wakeTransport(rawConnection(this));
+}
+
+function wakeAfterDrain(this: Duplex): void {
+  const guard = byStream.get(this);
+  if (guard !== undefined) wakeTransport(guard.raw);
+}
+
+function closed(this: Duplex): void {
+  const guard = byStream.get(this);
+  if (guard === undefined) return;
+  clearTimeout(guard.timer);
+  closeTransport(guard.raw);
 }

@@ -33,7 +33,7 @@ test("a peer that takes tiny packets only is cut off", async () => {
   const { client, server } = await openChannel({ authority });
   const handle = rawConnection(server)._protocol._handlers.CHANNEL_OPEN as unknown as (protocol: unknown, info: object) => void;
   const error = errorOf(server);
-  handle(undefined, { type: "session", sender: 1, window: 1000, packetSize: 0 });
+  handle(rawConnection(server)._protocol, { type: "session", sender: 1, window: 1000, packetSize: 0 });
   expect((await error).message).toMatch(/packets of 0 bytes/);
   await once(client, "close");
 });

@@ -1,7 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Connection } from "ssh2";
+import type { Connection, ParsedKey } from "ssh2";
+import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
 import { errorText, PlatformError } from "../errors/platform-error.ts";
 import { type AcceptedLogin, type Authenticate, answerLogins } from "./answer-logins.ts";
 import { certificateKey } from "./certificate-key.ts";
@@ -57,70 +58,117 @@ export async function acceptSsh(options: AcceptSshOptions): Promise<AcceptedSsh>
   return accepted;
 }
 
+/** A login under way, and how it ends. */
+interface Handshake {
+  readonly options: AcceptSshOptions;
+  readonly timer: NodeJS.Timeout;
+  readonly outcome: PromiseWithResolvers<AcceptedSsh>;
+  refusal?: PlatformError;
+}
+
+/** By stream, until they are settled. The listeners are shared by all connections and stay: an idle one holds nothing of its login. */
+const handshakes = new WeakMap<Duplex, Handshake>();
+/** The streams that end with a signal: one listener for all of them. */
+interface Ending {
+  readonly streams: Set<Duplex>;
+  /** For a stream's `close`. */
+  readonly forget: (this: Duplex) => void;
+}
+const endings = new WeakMap<AbortSignal, Ending>();
+
 function handshake(options: AcceptSshOptions): Promise<AcceptedSsh> {
   const { stream, signal } = options;
-  // Let go once it is settled: the listeners below live as long as the connection, the login's certificate need not.
-  let outcome: PromiseWithResolvers<AcceptedSsh> | undefined = Promise.withResolvers<AcceptedSsh>();
-  const { promise } = outcome;
-  let refusal: PlatformError | undefined;
-  const fail = (error: PlatformError): void => {
-    clearTimeout(timer);
-    outcome?.reject(refusal ?? error);
-    outcome = undefined;
-  };
   const limit = options.handshakeTimeoutMs ?? usualHandshakeMs;
   const timer = setTimeout(() => {
-    fail(new PlatformError("timeout", `the SSH client did not log in within ${limit / 1000} s`));
+    fail(stream, new PlatformError("timeout", `the SSH client did not log in within ${limit / 1000} s`));
     stream.destroy();
   }, limit);
-  const abort = (): void => {
-    fail(new PlatformError("unavailable", "the SSH connection was given up"));
-    stream.destroy();
-  };
-  signal.addEventListener("abort", abort, { once: true });
-  stream.once("close", () => {
-    signal.removeEventListener("abort", abort);
-    fail(new PlatformError("unavailable", "the SSH client closed the connection before it logged in"));
-  });
-  serve(options, (connection) => {
-    connection.on("error", (error: Error) => fail(connectionError(error)));
-    answerLogins(connection, {
-      authenticate: options.authenticate,
-      onRefused: (error) => {
-        refusal = error;
-      },
-      onAccepted: (login) => {
-        clearTimeout(timer);
-        outcome?.resolve({ connection, ...login });
-        outcome = undefined;
-      },
-    });
-  });
-  return promise;
+  const outcome = Promise.withResolvers<AcceptedSsh>();
+  handshakes.set(stream, { options, timer, outcome });
+  endWith(signal, stream);
+  stream.on("close", streamClosed);
+  // Any duplex stream will do: ssh2 asks a socket for its address only, to pass it on.
+  serverFor(options).injectSocket(stream as Socket);
+  return outcome.promise;
 }
 
-/** `onConnection` runs when the client's version line has come, before any packet. */
-function serve(options: AcceptSshOptions, onConnection: (connection: Connection) => void): void {
-  waiting.set(options.stream, (connection) => {
-    const protocol = rawConnection(connection)._protocol;
-    const { hostKey: privateKey, hostCertificate: certificate } = options;
-    // The exchange's signature names the plain algorithm; ssh2 would write the negotiated one.
-    const beforeSign = (): void => {
+function settle(stream: Duplex): Handshake | undefined {
+  const handshake = handshakes.get(stream);
+  handshakes.delete(stream);
+  clearTimeout(handshake?.timer);
+  return handshake;
+}
+
+function fail(stream: Duplex, error: PlatformError): void {
+  const handshake = settle(stream);
+  handshake?.outcome.reject(handshake.refusal ?? error);
+}
+
+function streamClosed(this: Duplex): void {
+  fail(this, new PlatformError("unavailable", "the SSH client closed the connection before it logged in"));
+}
+
+function connectionFailed(this: Connection, error: Error): void {
+  fail(rawConnection(this)._sock, connectionError(error));
+}
+
+function endWith(signal: AbortSignal, stream: Duplex): void {
+  const ending = endings.get(signal) ?? startEnding(signal);
+  ending.streams.add(stream);
+  stream.on("close", ending.forget);
+}
+
+function startEnding(signal: AbortSignal): Ending {
+  const streams = new Set<Duplex>();
+  function forget(this: Duplex): void {
+    streams.delete(this);
+  }
+  const end = (): void => {
+    for (const stream of streams) {
+      fail(stream, new PlatformError("unavailable", "the SSH connection was given up"));
+      stream.destroy();
+    }
+  };
+  signal.addEventListener("abort", end, { once: true });
+  const ending = { streams, forget };
+  endings.set(signal, ending);
+  return ending;
+}
+
+/** The client's version line has come; no packet has. */
+function greet(connection: Connection): void {
+  const { _sock: stream, _protocol: protocol } = rawConnection(connection);
+  guardConnection(connection);
+  const handshake = handshakes.get(stream);
+  if (handshake === undefined) {
+    stream.destroy();
+    return;
+  }
+  protocol._hostKeys = hostKeysOf(protocol);
+  forgetExchanges(connection);
+  connection.on("error", connectionFailed);
+  answerLogins(connection, {
+    authenticate: handshake.options.authenticate,
+    onRefused: (error) => {
+      handshake.refusal = error;
+    },
+    onAccepted: (login) => settle(stream)?.outcome.resolve({ connection, ...login }),
+  });
+}
+
+/** The exchange's signature names the plain algorithm; ssh2 would write the negotiated one. */
+function hostKeysOf(protocol: Protocol): Protocol["_hostKeys"] {
+  const named = Object.entries(protocol._hostKeys ?? {}).map(([type, key]): [string, ParsedKey] => {
+    const sign = (data: Buffer | string): Buffer | Error => {
       const { negotiated } = protocol._kex;
       negotiated.serverHostKey = plainAlgorithm(negotiated.serverHostKey);
+      return key.sign(data);
     };
-    const key = certificateKey({ privateKey, certificate, beforeSign });
-    protocol._hostKeys = { [key.type]: key };
-    guardConnection(connection);
-    forgetExchanges(connection);
-    onConnection(connection);
+    return [type, Object.create(key, { sign: { value: sign } })];
   });
-  // Any duplex stream will do: ssh2 asks a socket for its address only, to pass it on.
-  serverFor(options).injectSocket(options.stream as Socket);
+  return Object.fromEntries(named);
 }
 
-/** What to do with the connection on a stream, once its version line has come. */
-const waiting = new WeakMap<Duplex, (connection: Connection) => void>();
 /** ssh2's servers by what all their connections share: one holds a listener and lists of algorithms, many KiB. */
 const servers = new WeakMap<KeyObject, { readonly shared: string; readonly server: InstanceType<typeof Server> }>();
 
@@ -138,11 +186,7 @@ function serverFor({ hostKey, hostCertificate, banner, keepalive = usualKeepaliv
       keepaliveCountMax: keepalive.missed,
       ...(banner === undefined ? {} : { banner }),
     },
-    (connection) => {
-      const stream = rawConnection(connection)._sock;
-      waiting.get(stream)?.(connection);
-      waiting.delete(stream);
-    },
+    greet,
   );
   servers.set(hostKey, { shared, server });
   return server;

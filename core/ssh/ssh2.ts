@@ -19,6 +19,8 @@ if (serverClass.name !== "Server") throw new Error("ssh2 must be bundled with it
 export const Client = clientClass;
 export type Client = InstanceType<typeof clientClass>;
 export const Server = serverClass;
+// Taken where a server's interval is 0: then there shall be no keepalive and no timer, as with a client.
+Server.KEEPALIVE_CLIENT_INTERVAL = 0;
 
 /** What a client and a server's connection have in common, with the private parts that core/ssh needs. */
 export interface RawConnection extends ChannelConnection {

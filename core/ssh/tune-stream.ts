@@ -15,8 +15,9 @@ export function tuneStream(stream: Duplex, onBytes: (count: number) => void): vo
   if ("setNoDelay" in stream && typeof stream.setNoDelay === "function") stream.setNoDelay(true);
   // Each connection in it listens for its end in several places.
   setMaxListeners(0, stream);
-  closeInTime(stream);
-  const write = stream.write.bind(stream) as (chunk: Buffer) => boolean;
+  // Listeners that all streams share: there are thousands of idle ones.
+  stream.on("finish", closeInTime).on("end", closeNow).on("close", forgetTimer);
+  const write: (chunk: Buffer) => boolean = stream.write;
   let corked = false;
   const uncork = (): void => {
     corked = false;
@@ -33,17 +34,25 @@ export function tuneStream(stream: Duplex, onBytes: (count: number) => void): vo
       process.nextTick(uncork);
     }
     onBytes(chunk.length);
-    return write(chunk);
+    return write.call(stream, chunk);
   };
 }
 
+const lingering = new WeakMap<Duplex, NodeJS.Timeout>();
+
 /** A stream that stays half open would keep its channels for ever. */
-function closeInTime(stream: Duplex): void {
-  let timer: NodeJS.Timeout | undefined;
-  stream.on("finish", () => {
-    timer = setTimeout(() => stream.destroy(), lingerMs);
-  });
-  // SSH has no half-close: who has said everything reads nothing more either.
-  stream.on("end", () => stream.destroy());
-  stream.on("close", () => clearTimeout(timer));
+function closeInTime(this: Duplex): void {
+  lingering.set(
+    this,
+    setTimeout(() => this.destroy(), lingerMs),
+  );
+}
+
+/** SSH has no half-close: who has said everything reads nothing more either. */
+function closeNow(this: Duplex): void {
+  this.destroy();
+}
+
+function forgetTimer(this: Duplex): void {
+  clearTimeout(lingering.get(this));
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { u32 } from "../bytes/writer.ts";
 import { errorCodes, PlatformError } from "../errors/platform-error.ts";
+import { hostStatusSchema } from "../resources/host-status.ts";
 import { labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
 
@@ -17,9 +18,14 @@ export const tunnelChannels = {
   stream: "platform-stream",
 } as const;
 
-/** Both ends send a ping or pong at least this often, ms; after `missedHeartbeats` of silence the peer is dead. */
-export const heartbeatMs = 15_000;
-export const missedHeartbeats = 3;
+/**
+ * The agent sends a ping this often, ms, and the proxy answers. After `silentMs` without a byte the proxy tells the auth service that
+ * the host is silent, so that an admin knows within 30 s; after `deadMs` either end gives the tunnel up. Between the two a network
+ * that was down for half a minute still finds its shells alive.
+ */
+export const heartbeatMs = 10_000;
+export const silentMs = 20_000;
+export const deadMs = 45_000;
 
 const text = z.string().max(2000);
 const agentMessageSchema = z.discriminatedUnion("type", [
@@ -29,7 +35,11 @@ const agentMessageSchema = z.discriminatedUnion("type", [
     labels: labelsSchema,
     services: z.array(z.string().max(32)).max(16),
     version: z.string().max(64),
+    /** Left out by agents that know nothing of it. */
+    status: hostStatusSchema.optional().catch(undefined),
   }),
+  /** The host's updater or sessions changed. At most once every few seconds. */
+  z.object({ type: z.literal("status"), status: hostStatusSchema }),
   /** `time` is the sender's clock, ms; it comes back in the pong. */
   z.object({ type: z.literal("ping"), time: z.number() }),
   /** The agent is stopping: no more streams through this tunnel. */
@@ -37,7 +47,8 @@ const agentMessageSchema = z.discriminatedUnion("type", [
 ]);
 const proxyMessageSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("welcome"), proxyId: text, accessRevision: text }),
-  z.object({ type: z.literal("pong"), time: z.number(), accessRevision: text }),
+  /** The maintenance revision is left out while the auth service is away, and empty when there is no configuration. */
+  z.object({ type: z.literal("pong"), time: z.number(), accessRevision: text, maintenanceRevision: text.optional() }),
   /** Roles or authorities changed: fetch them anew. */
   z.object({ type: z.literal("access"), accessRevision: text }),
   /** The proxy is stopping: open the next tunnel, end this one when its streams have ended. */

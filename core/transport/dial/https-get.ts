@@ -1,16 +1,20 @@
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
-import type { TLSSocket } from "node:tls";
+import type { Socket } from "node:net";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
 import { Attempt, ignoreError } from "./attempt.ts";
+import { chooseProxy } from "./choose-proxy.ts";
 import { connectionError } from "./connection-error.ts";
 import type { DialOptions } from "./dial.ts";
+import { dialRoute } from "./dial-route.ts";
 import { dialTlsWithin } from "./dial-tls.ts";
 
 export interface HttpsGetOptions extends DialOptions {
   /** PEM; left out: what this machine trusts. */
   readonly ca?: readonly string[];
   readonly insecure?: boolean;
+  /** HTTP without TLS: for a server on this machine. */
+  readonly plain?: boolean;
   /** Longest body; default 1 MiB. */
   readonly maxBytes?: number;
 }
@@ -29,8 +33,7 @@ export interface HttpsAnswer {
 export async function httpsGet(target: HostPort, path: string, options: HttpsGetOptions): Promise<HttpsAnswer> {
   if (!/^\/[\x21-\x7e]*$/.test(path)) throw new PlatformError("invalid", `${JSON.stringify(path)} is not a path`);
   using attempt = new Attempt(options);
-  const { ca, insecure } = options;
-  const socket = await dialTlsWithin(target, { alpn: ["http/1.1"], servername: target.host, ca, insecure }, { ...options, attempt });
+  const socket = await connect(target, options, attempt);
   attempt.waitingFor = `the answer of ${formatHostPort(target)} to GET ${path}`;
   const stop = (): void => {
     socket.destroy();
@@ -48,7 +51,13 @@ export async function httpsGet(target: HostPort, path: string, options: HttpsGet
   }
 }
 
-async function get(socket: TLSSocket, options: { target: HostPort; path: string; maxBytes: number }): Promise<HttpsAnswer> {
+async function connect(target: HostPort, options: HttpsGetOptions, attempt: Attempt): Promise<Socket> {
+  const { ca, insecure, plain, env, proxyCa } = options;
+  if (plain === true) return await dialRoute(target, chooseProxy(target, env), { attempt, proxyCa });
+  return await dialTlsWithin(target, { alpn: ["http/1.1"], servername: target.host, ca, insecure }, { ...options, attempt });
+}
+
+async function get(socket: Socket, options: { target: HostPort; path: string; maxBytes: number }): Promise<HttpsAnswer> {
   const { target, path, maxBytes } = options;
   const headers = { host: formatHostPort(target), accept: "*/*", "user-agent": "platform", connection: "close" };
   const sent = request({ createConnection: () => socket, method: "GET", path, headers });

@@ -21,28 +21,29 @@ export interface TestAuthority extends TestCertificate {
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const dayMs = 86_400_000;
-/** Half a day around now, whatever the clock says. */
-const current = (): { notBefore: Date; notAfter: Date } => ({
-  notBefore: new Date(Date.now() - dayMs / 2),
-  notAfter: new Date(Date.now() + dayMs / 2),
+/** So many days around now, whatever the clock says. */
+export const around = (days: number): { notBefore: Date; notAfter: Date } => ({
+  notBefore: new Date(Date.now() - days * dayMs),
+  notAfter: new Date(Date.now() + days * dayMs),
 });
+const current = (): { notBefore: Date; notAfter: Date } => around(0.5);
 export const past = (): { notBefore: Date; notAfter: Date } => ({
   notBefore: new Date(Date.now() - 2 * dayMs),
   notAfter: new Date(Date.now() - dayMs),
 });
 
-export async function createTestAuthority(): Promise<TestAuthority> {
+export async function createTestAuthority(valid = current()): Promise<TestAuthority> {
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
   const authority = await X509CertificateGenerator.createSelfSigned({
     name: `CN=test authority ${randomUUID()}`,
     keys: keys,
     signingAlgorithm: algorithm,
-    ...current(),
+    ...valid,
     extensions: [new BasicConstraintsExtension(true, undefined, true)],
   });
   return {
     ...(await pem(authority, keys.privateKey)),
-    issue: async (name, validity = current()) => {
+    issue: async (name, validity = valid) => {
       const leafKeys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
       const leaf = await X509CertificateGenerator.create({
         subject: "CN=test leaf",

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file platform/auth/v1/auth.proto.
  */
 export const file_platform_auth_v1_auth: GenFile = /*@__PURE__*/
-  fileDesc("ChtwbGF0Zm9ybS9hdXRoL3YxL2F1dGgucHJvdG8SEHBsYXRmb3JtLmF1dGgudjEiEwoRR2V0Q2x1c3RlclJlcXVlc3Qi2QEKEkdldENsdXN0ZXJSZXNwb25zZRIUCgxjbHVzdGVyX25hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRITCgtob3N0X2NhX3BlbRgDIAMoCRITCgt1c2VyX2NhX3BlbRgEIAMoCRITCgtob3N0X2NhX3NzaBgFIAMoCRITCgt1c2VyX2NhX3NzaBgGIAMoCRIPCgdjYV9waW5zGAcgAygJEhsKE3Byb3h5X2xpc3RlbmVyX21vZGUYCCABKAkSGgoScHJveHlfcHVibGljX2FkZHJzGAkgAygJIogCCgtKb2luUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIMCgRyb2xlGAIgASgJEhAKCGhvc3RuYW1lGAMgASgJEg0KBW5hbWVzGAQgAygJEhYKDnNzaF9wdWJsaWNfa2V5GAUgASgJEhYKDnRsc19wdWJsaWNfa2V5GAYgASgJEg8KB3ZlcnNpb24YByABKAkSOQoGbGFiZWxzGAggAygLMikucGxhdGZvcm0uYXV0aC52MS5Kb2luUmVxdWVzdC5MYWJlbHNFbnRyeRIQCghzZXJ2aWNlcxgJIAMoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImMKEFJlbmV3SG9zdFJlcXVlc3QSEAoIaG9zdG5hbWUYASABKAkSDQoFbmFtZXMYAiADKAkSFgoOc3NoX3B1YmxpY19rZXkYAyABKAkSFgoOdGxzX3B1YmxpY19rZXkYBCABKAkiiwEKD0hvc3RDcmVkZW50aWFscxIPCgdob3N0X2lkGAEgASgJEhcKD3NzaF9jZXJ0aWZpY2F0ZRgCIAEoCRIXCg90bHNfY2VydGlmaWNhdGUYAyABKAkSNQoHY2x1c3RlchgEIAEoCzIkLnBsYXRmb3JtLmF1dGgudjEuR2V0Q2x1c3RlclJlc3BvbnNlIoEBCgxMb2dpblJlcXVlc3QSDAoEdXNlchgBIAEoCRIQCghwYXNzd29yZBgCIAEoCRIMCgRjb2RlGAMgASgJEhYKDnNzaF9wdWJsaWNfa2V5GAQgASgJEhYKDnRsc19wdWJsaWNfa2V5GAUgASgJEhMKC3R0bF9zZWNvbmRzGAYgASgNIngKDUxvZ2luUmVzcG9uc2USFwoPc3NoX2NlcnRpZmljYXRlGAEgASgJEhcKD3Rsc19jZXJ0aWZpY2F0ZRgCIAEoCRI1CgdjbHVzdGVyGAMgASgLMiQucGxhdGZvcm0uYXV0aC52MS5HZXRDbHVzdGVyUmVzcG9uc2UiIQoQR2V0SW52aXRlUmVxdWVzdBINCgV0b2tlbhgBIAEoCSJMChFHZXRJbnZpdGVSZXNwb25zZRIMCgR1c2VyGAEgASgJEhMKC290cGF1dGhfdXJpGAIgASgJEhQKDGNsdXN0ZXJfbmFtZRgDIAEoCSJEChNBY2NlcHRJbnZpdGVSZXF1ZXN0Eg0KBXRva2VuGAEgASgJEhAKCHBhc3N3b3JkGAIgASgJEgwKBGNvZGUYAyABKAkiJAoUQWNjZXB0SW52aXRlUmVzcG9uc2USDAoEdXNlchgBIAEoCSI4ChNDcmVhdGVJbnZpdGVSZXF1ZXN0EgwKBHVzZXIYASABKAkSEwoLdHRsX3NlY29uZHMYAiABKA0iNgoUQ3JlYXRlSW52aXRlUmVzcG9uc2USDQoFdG9rZW4YASABKAkSDwoHZXhwaXJlcxgCIAEoCSJWChJDcmVhdGVUb2tlblJlcXVlc3QSDQoFcm9sZXMYASADKAkSEwoLdHRsX3NlY29uZHMYAiABKA0SDAoEdXNlcxgDIAEoDRIOCgZzZWNyZXQYBCABKAkiUAoTQ3JlYXRlVG9rZW5SZXNwb25zZRIOCgZzZWNyZXQYASABKAkSKQoFdG9rZW4YAiABKAsyGi5wbGF0Zm9ybS5hdXRoLnYxLlJlc291cmNlIjQKCFJlc291cmNlEgwKBGtpbmQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRqc29uGAMgASgJIiQKFExpc3RSZXNvdXJjZXNSZXF1ZXN0EgwKBGtpbmQYASABKAkiRgoVTGlzdFJlc291cmNlc1Jlc3BvbnNlEi0KCXJlc291cmNlcxgBIAMoCzIaLnBsYXRmb3JtLmF1dGgudjEuUmVzb3VyY2UiMAoSR2V0UmVzb3VyY2VSZXF1ZXN0EgwKBGtpbmQYASABKAkSDAoEbmFtZRgCIAEoCSJJChJQdXRSZXNvdXJjZVJlcXVlc3QSDAoEanNvbhgBIAEoCRIRCglvdmVyd3JpdGUYAiABKAgSEgoKbXVzdF9leGlzdBgDIAEoCCIzChVEZWxldGVSZXNvdXJjZVJlcXVlc3QSDAoEa2luZBgBIAEoCRIMCgRuYW1lGAIgASgJIhgKFkRlbGV0ZVJlc291cmNlUmVzcG9uc2UiEgoQR2V0QWNjZXNzUmVxdWVzdCKNAQoRR2V0QWNjZXNzUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAkSEgoKcm9sZXNfanNvbhgCIAMoCRITCgt1c2VyX2NhX3NzaBgDIAMoCRITCgtob3N0X2NhX3NzaBgEIAMoCRITCgt1c2VyX2NhX3BlbRgFIAMoCRITCgtob3N0X2NhX3BlbRgGIAMoCSIpChJXYXRjaEFjY2Vzc1JlcXVlc3QSEwoLcHVibGljX2FkZHIYASABKAkiNgoLQWNjZXNzRXZlbnQSEAoIcmV2aXNpb24YASABKAkSFQoNcmVtb3ZlZF9ob3N0cxgCIAMoCSLtAQoRUmVwb3J0Tm9kZVJlcXVlc3QSDwoHaG9zdF9pZBgBIAEoCRIQCghob3N0bmFtZRgCIAEoCRI/CgZsYWJlbHMYAyADKAsyLy5wbGF0Zm9ybS5hdXRoLnYxLlJlcG9ydE5vZGVSZXF1ZXN0LkxhYmVsc0VudHJ5EhAKCHNlcnZpY2VzGAQgAygJEg8KB3ZlcnNpb24YBSABKAkSEQoJY29ubmVjdGVkGAYgASgIEg8KB2FkZHJlc3MYByABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIUChJSZXBvcnROb2RlUmVzcG9uc2UiKAoRRW1pdEV2ZW50c1JlcXVlc3QSEwoLZXZlbnRzX2pzb24YASADKAkiFAoSRW1pdEV2ZW50c1Jlc3BvbnNlImoKEUxpc3RFdmVudHNSZXF1ZXN0EgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkSDgoGZXZlbnRzGAMgAygJEgwKBHVzZXIYBCABKAkSDQoFbGltaXQYBSABKA0SDgoGY3Vyc29yGAYgASgJIjkKEkxpc3RFdmVudHNSZXNwb25zZRITCgtldmVudHNfanNvbhgBIAMoCRIOCgZjdXJzb3IYAiABKAky3gsKC0F1dGhTZXJ2aWNlElcKCkdldENsdXN0ZXISIy5wbGF0Zm9ybS5hdXRoLnYxLkdldENsdXN0ZXJSZXF1ZXN0GiQucGxhdGZvcm0uYXV0aC52MS5HZXRDbHVzdGVyUmVzcG9uc2USSAoESm9pbhIdLnBsYXRmb3JtLmF1dGgudjEuSm9pblJlcXVlc3QaIS5wbGF0Zm9ybS5hdXRoLnYxLkhvc3RDcmVkZW50aWFscxJSCglSZW5ld0hvc3QSIi5wbGF0Zm9ybS5hdXRoLnYxLlJlbmV3SG9zdFJlcXVlc3QaIS5wbGF0Zm9ybS5hdXRoLnYxLkhvc3RDcmVkZW50aWFscxJICgVMb2dpbhIeLnBsYXRmb3JtLmF1dGgudjEuTG9naW5SZXF1ZXN0Gh8ucGxhdGZvcm0uYXV0aC52MS5Mb2dpblJlc3BvbnNlElQKCUdldEludml0ZRIiLnBsYXRmb3JtLmF1dGgudjEuR2V0SW52aXRlUmVxdWVzdBojLnBsYXRmb3JtLmF1dGgudjEuR2V0SW52aXRlUmVzcG9uc2USXQoMQWNjZXB0SW52aXRlEiUucGxhdGZvcm0uYXV0aC52MS5BY2NlcHRJbnZpdGVSZXF1ZXN0GiYucGxhdGZvcm0uYXV0aC52MS5BY2NlcHRJbnZpdGVSZXNwb25zZRJdCgxDcmVhdGVJbnZpdGUSJS5wbGF0Zm9ybS5hdXRoLnYxLkNyZWF0ZUludml0ZVJlcXVlc3QaJi5wbGF0Zm9ybS5hdXRoLnYxLkNyZWF0ZUludml0ZVJlc3BvbnNlEloKC0NyZWF0ZVRva2VuEiQucGxhdGZvcm0uYXV0aC52MS5DcmVhdGVUb2tlblJlcXVlc3QaJS5wbGF0Zm9ybS5hdXRoLnYxLkNyZWF0ZVRva2VuUmVzcG9uc2USYAoNTGlzdFJlc291cmNlcxImLnBsYXRmb3JtLmF1dGgudjEuTGlzdFJlc291cmNlc1JlcXVlc3QaJy5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RSZXNvdXJjZXNSZXNwb25zZRJPCgtHZXRSZXNvdXJjZRIkLnBsYXRmb3JtLmF1dGgudjEuR2V0UmVzb3VyY2VSZXF1ZXN0GhoucGxhdGZvcm0uYXV0aC52MS5SZXNvdXJjZRJPCgtQdXRSZXNvdXJjZRIkLnBsYXRmb3JtLmF1dGgudjEuUHV0UmVzb3VyY2VSZXF1ZXN0GhoucGxhdGZvcm0uYXV0aC52MS5SZXNvdXJjZRJjCg5EZWxldGVSZXNvdXJjZRInLnBsYXRmb3JtLmF1dGgudjEuRGVsZXRlUmVzb3VyY2VSZXF1ZXN0GigucGxhdGZvcm0uYXV0aC52MS5EZWxldGVSZXNvdXJjZVJlc3BvbnNlElQKCUdldEFjY2VzcxIiLnBsYXRmb3JtLmF1dGgudjEuR2V0QWNjZXNzUmVxdWVzdBojLnBsYXRmb3JtLmF1dGgudjEuR2V0QWNjZXNzUmVzcG9uc2USVAoLV2F0Y2hBY2Nlc3MSJC5wbGF0Zm9ybS5hdXRoLnYxLldhdGNoQWNjZXNzUmVxdWVzdBodLnBsYXRmb3JtLmF1dGgudjEuQWNjZXNzRXZlbnQwARJXCgpSZXBvcnROb2RlEiMucGxhdGZvcm0uYXV0aC52MS5SZXBvcnROb2RlUmVxdWVzdBokLnBsYXRmb3JtLmF1dGgudjEuUmVwb3J0Tm9kZVJlc3BvbnNlElcKCkVtaXRFdmVudHMSIy5wbGF0Zm9ybS5hdXRoLnYxLkVtaXRFdmVudHNSZXF1ZXN0GiQucGxhdGZvcm0uYXV0aC52MS5FbWl0RXZlbnRzUmVzcG9uc2USVwoKTGlzdEV2ZW50cxIjLnBsYXRmb3JtLmF1dGgudjEuTGlzdEV2ZW50c1JlcXVlc3QaJC5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RFdmVudHNSZXNwb25zZWIGcHJvdG8z");
+  fileDesc("ChtwbGF0Zm9ybS9hdXRoL3YxL2F1dGgucHJvdG8SEHBsYXRmb3JtLmF1dGgudjEiEwoRR2V0Q2x1c3RlclJlcXVlc3Qi6wEKEkdldENsdXN0ZXJSZXNwb25zZRIUCgxjbHVzdGVyX25hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRITCgtob3N0X2NhX3BlbRgDIAMoCRITCgt1c2VyX2NhX3BlbRgEIAMoCRITCgtob3N0X2NhX3NzaBgFIAMoCRITCgt1c2VyX2NhX3NzaBgGIAMoCRIPCgdjYV9waW5zGAcgAygJEhsKE3Byb3h5X2xpc3RlbmVyX21vZGUYCCABKAkSGgoScHJveHlfcHVibGljX2FkZHJzGAkgAygJEhAKCHdhcm5pbmdzGAogAygJIogCCgtKb2luUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIMCgRyb2xlGAIgASgJEhAKCGhvc3RuYW1lGAMgASgJEg0KBW5hbWVzGAQgAygJEhYKDnNzaF9wdWJsaWNfa2V5GAUgASgJEhYKDnRsc19wdWJsaWNfa2V5GAYgASgJEg8KB3ZlcnNpb24YByABKAkSOQoGbGFiZWxzGAggAygLMikucGxhdGZvcm0uYXV0aC52MS5Kb2luUmVxdWVzdC5MYWJlbHNFbnRyeRIQCghzZXJ2aWNlcxgJIAMoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImMKEFJlbmV3SG9zdFJlcXVlc3QSEAoIaG9zdG5hbWUYASABKAkSDQoFbmFtZXMYAiADKAkSFgoOc3NoX3B1YmxpY19rZXkYAyABKAkSFgoOdGxzX3B1YmxpY19rZXkYBCABKAkiiwEKD0hvc3RDcmVkZW50aWFscxIPCgdob3N0X2lkGAEgASgJEhcKD3NzaF9jZXJ0aWZpY2F0ZRgCIAEoCRIXCg90bHNfY2VydGlmaWNhdGUYAyABKAkSNQoHY2x1c3RlchgEIAEoCzIkLnBsYXRmb3JtLmF1dGgudjEuR2V0Q2x1c3RlclJlc3BvbnNlIoEBCgxMb2dpblJlcXVlc3QSDAoEdXNlchgBIAEoCRIQCghwYXNzd29yZBgCIAEoCRIMCgRjb2RlGAMgASgJEhYKDnNzaF9wdWJsaWNfa2V5GAQgASgJEhYKDnRsc19wdWJsaWNfa2V5GAUgASgJEhMKC3R0bF9zZWNvbmRzGAYgASgNIngKDUxvZ2luUmVzcG9uc2USFwoPc3NoX2NlcnRpZmljYXRlGAEgASgJEhcKD3Rsc19jZXJ0aWZpY2F0ZRgCIAEoCRI1CgdjbHVzdGVyGAMgASgLMiQucGxhdGZvcm0uYXV0aC52MS5HZXRDbHVzdGVyUmVzcG9uc2UiIQoQR2V0SW52aXRlUmVxdWVzdBINCgV0b2tlbhgBIAEoCSJMChFHZXRJbnZpdGVSZXNwb25zZRIMCgR1c2VyGAEgASgJEhMKC290cGF1dGhfdXJpGAIgASgJEhQKDGNsdXN0ZXJfbmFtZRgDIAEoCSJEChNBY2NlcHRJbnZpdGVSZXF1ZXN0Eg0KBXRva2VuGAEgASgJEhAKCHBhc3N3b3JkGAIgASgJEgwKBGNvZGUYAyABKAkiJAoUQWNjZXB0SW52aXRlUmVzcG9uc2USDAoEdXNlchgBIAEoCSI4ChNDcmVhdGVJbnZpdGVSZXF1ZXN0EgwKBHVzZXIYASABKAkSEwoLdHRsX3NlY29uZHMYAiABKA0iNgoUQ3JlYXRlSW52aXRlUmVzcG9uc2USDQoFdG9rZW4YASABKAkSDwoHZXhwaXJlcxgCIAEoCSJWChJDcmVhdGVUb2tlblJlcXVlc3QSDQoFcm9sZXMYASADKAkSEwoLdHRsX3NlY29uZHMYAiABKA0SDAoEdXNlcxgDIAEoDRIOCgZzZWNyZXQYBCABKAkiUAoTQ3JlYXRlVG9rZW5SZXNwb25zZRIOCgZzZWNyZXQYASABKAkSKQoFdG9rZW4YAiABKAsyGi5wbGF0Zm9ybS5hdXRoLnYxLlJlc291cmNlIjQKCFJlc291cmNlEgwKBGtpbmQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRqc29uGAMgASgJIiQKFExpc3RSZXNvdXJjZXNSZXF1ZXN0EgwKBGtpbmQYASABKAkiRgoVTGlzdFJlc291cmNlc1Jlc3BvbnNlEi0KCXJlc291cmNlcxgBIAMoCzIaLnBsYXRmb3JtLmF1dGgudjEuUmVzb3VyY2UiMAoSR2V0UmVzb3VyY2VSZXF1ZXN0EgwKBGtpbmQYASABKAkSDAoEbmFtZRgCIAEoCSJJChJQdXRSZXNvdXJjZVJlcXVlc3QSDAoEanNvbhgBIAEoCRIRCglvdmVyd3JpdGUYAiABKAgSEgoKbXVzdF9leGlzdBgDIAEoCCIzChVEZWxldGVSZXNvdXJjZVJlcXVlc3QSDAoEa2luZBgBIAEoCRIMCgRuYW1lGAIgASgJIhgKFkRlbGV0ZVJlc291cmNlUmVzcG9uc2UiEgoQR2V0QWNjZXNzUmVxdWVzdCKNAQoRR2V0QWNjZXNzUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAkSEgoKcm9sZXNfanNvbhgCIAMoCRITCgt1c2VyX2NhX3NzaBgDIAMoCRITCgtob3N0X2NhX3NzaBgEIAMoCRITCgt1c2VyX2NhX3BlbRgFIAMoCRITCgtob3N0X2NhX3BlbRgGIAMoCSI6ChJXYXRjaEFjY2Vzc1JlcXVlc3QSEwoLcHVibGljX2FkZHIYASABKAkSDwoHdmVyc2lvbhgCIAEoCSJUCgtBY2Nlc3NFdmVudBIQCghyZXZpc2lvbhgBIAEoCRIVCg1yZW1vdmVkX2hvc3RzGAIgAygJEhwKFG1haW50ZW5hbmNlX3JldmlzaW9uGAMgASgJIpICChFSZXBvcnROb2RlUmVxdWVzdBIPCgdob3N0X2lkGAEgASgJEhAKCGhvc3RuYW1lGAIgASgJEj8KBmxhYmVscxgDIAMoCzIvLnBsYXRmb3JtLmF1dGgudjEuUmVwb3J0Tm9kZVJlcXVlc3QuTGFiZWxzRW50cnkSEAoIc2VydmljZXMYBCADKAkSDwoHdmVyc2lvbhgFIAEoCRIRCgljb25uZWN0ZWQYBiABKAgSDwoHYWRkcmVzcxgHIAEoCRITCgtzdGF0dXNfanNvbhgIIAEoCRIOCgZlbmRpbmcYCSABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIUChJSZXBvcnROb2RlUmVzcG9uc2UimAEKFExpc3RJbnZlbnRvcnlSZXF1ZXN0EhAKCHVwZ3JhZGVyGAEgASgJEhAKCHNlcnZpY2VzGAIgAygJEhIKCm9sZGVyX3RoYW4YAyABKAkSEgoKbmV3ZXJfdGhhbhgEIAEoCRIVCg1leGFjdF92ZXJzaW9uGAUgASgJEg0KBWxpbWl0GAYgASgNEg4KBmN1cnNvchgHIAEoCSI/ChVMaXN0SW52ZW50b3J5UmVzcG9uc2USFgoOaW5zdGFuY2VzX2pzb24YASADKAkSDgoGY3Vyc29yGAIgASgJIi8KG0V4cG9ydFVwZ3JhZGVXaW5kb3dzUmVxdWVzdBIQCgh1cGdyYWRlchgBIAEoCSJ1ChxFeHBvcnRVcGdyYWRlV2luZG93c1Jlc3BvbnNlEhIKCmNvbmZpZ3VyZWQYASABKAgSGAoQc3lzdGVtZF9zY2hlZHVsZRgCIAEoCRIVCg1rdWJlX3NjaGVkdWxlGAMgASgJEhAKCHJldmlzaW9uGAQgASgJIj4KFVJlcG9ydENoYW5uZWxzUmVxdWVzdBIVCg1jaGFubmVsc19qc29uGAEgASgJEg4KBmRpZ2VzdBgCIAEoCSIYChZSZXBvcnRDaGFubmVsc1Jlc3BvbnNlIl4KF0dldFVwZ3JhZGVUYXJnZXRSZXF1ZXN0Eg8KB2NoYW5uZWwYASABKAkSDwoHaG9zdF9pZBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgJEhAKCGNyaXRpY2FsGAQgASgIIksKGEdldFVwZ3JhZGVUYXJnZXRSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEhAKCGNyaXRpY2FsGAIgASgIEgwKBGhlbGQYAyABKAkiSAoVR2V0VXBncmFkZVBsYW5SZXF1ZXN0Eg8KB2NoYW5uZWwYASABKAkSDwoHdmVyc2lvbhgCIAEoCRINCgVicmllZhgDIAEoCCImChZHZXRVcGdyYWRlUGxhblJlc3BvbnNlEgwKBGpzb24YASABKAkiRgoUQ2hhbmdlUm9sbG91dFJlcXVlc3QSDgoGYWN0aW9uGAEgASgJEg0KBWdyb3VwGAIgASgJEg8KB2NoYW5uZWwYAyABKAkiJQoVQ2hhbmdlUm9sbG91dFJlc3BvbnNlEgwKBGpzb24YASABKAkiKAoRRW1pdEV2ZW50c1JlcXVlc3QSEwoLZXZlbnRzX2pzb24YASADKAkiFAoSRW1pdEV2ZW50c1Jlc3BvbnNlImoKEUxpc3RFdmVudHNSZXF1ZXN0EgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkSDgoGZXZlbnRzGAMgAygJEgwKBHVzZXIYBCABKAkSDQoFbGltaXQYBSABKA0SDgoGY3Vyc29yGAYgASgJIjkKEkxpc3RFdmVudHNSZXNwb25zZRITCgtldmVudHNfanNvbhgBIAMoCRIOCgZjdXJzb3IYAiABKAkyzhAKC0F1dGhTZXJ2aWNlElcKCkdldENsdXN0ZXISIy5wbGF0Zm9ybS5hdXRoLnYxLkdldENsdXN0ZXJSZXF1ZXN0GiQucGxhdGZvcm0uYXV0aC52MS5HZXRDbHVzdGVyUmVzcG9uc2USSAoESm9pbhIdLnBsYXRmb3JtLmF1dGgudjEuSm9pblJlcXVlc3QaIS5wbGF0Zm9ybS5hdXRoLnYxLkhvc3RDcmVkZW50aWFscxJSCglSZW5ld0hvc3QSIi5wbGF0Zm9ybS5hdXRoLnYxLlJlbmV3SG9zdFJlcXVlc3QaIS5wbGF0Zm9ybS5hdXRoLnYxLkhvc3RDcmVkZW50aWFscxJICgVMb2dpbhIeLnBsYXRmb3JtLmF1dGgudjEuTG9naW5SZXF1ZXN0Gh8ucGxhdGZvcm0uYXV0aC52MS5Mb2dpblJlc3BvbnNlElQKCUdldEludml0ZRIiLnBsYXRmb3JtLmF1dGgudjEuR2V0SW52aXRlUmVxdWVzdBojLnBsYXRmb3JtLmF1dGgudjEuR2V0SW52aXRlUmVzcG9uc2USXQoMQWNjZXB0SW52aXRlEiUucGxhdGZvcm0uYXV0aC52MS5BY2NlcHRJbnZpdGVSZXF1ZXN0GiYucGxhdGZvcm0uYXV0aC52MS5BY2NlcHRJbnZpdGVSZXNwb25zZRJdCgxDcmVhdGVJbnZpdGUSJS5wbGF0Zm9ybS5hdXRoLnYxLkNyZWF0ZUludml0ZVJlcXVlc3QaJi5wbGF0Zm9ybS5hdXRoLnYxLkNyZWF0ZUludml0ZVJlc3BvbnNlEloKC0NyZWF0ZVRva2VuEiQucGxhdGZvcm0uYXV0aC52MS5DcmVhdGVUb2tlblJlcXVlc3QaJS5wbGF0Zm9ybS5hdXRoLnYxLkNyZWF0ZVRva2VuUmVzcG9uc2USYAoNTGlzdFJlc291cmNlcxImLnBsYXRmb3JtLmF1dGgudjEuTGlzdFJlc291cmNlc1JlcXVlc3QaJy5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RSZXNvdXJjZXNSZXNwb25zZRJPCgtHZXRSZXNvdXJjZRIkLnBsYXRmb3JtLmF1dGgudjEuR2V0UmVzb3VyY2VSZXF1ZXN0GhoucGxhdGZvcm0uYXV0aC52MS5SZXNvdXJjZRJPCgtQdXRSZXNvdXJjZRIkLnBsYXRmb3JtLmF1dGgudjEuUHV0UmVzb3VyY2VSZXF1ZXN0GhoucGxhdGZvcm0uYXV0aC52MS5SZXNvdXJjZRJjCg5EZWxldGVSZXNvdXJjZRInLnBsYXRmb3JtLmF1dGgudjEuRGVsZXRlUmVzb3VyY2VSZXF1ZXN0GigucGxhdGZvcm0uYXV0aC52MS5EZWxldGVSZXNvdXJjZVJlc3BvbnNlElQKCUdldEFjY2VzcxIiLnBsYXRmb3JtLmF1dGgudjEuR2V0QWNjZXNzUmVxdWVzdBojLnBsYXRmb3JtLmF1dGgudjEuR2V0QWNjZXNzUmVzcG9uc2USVAoLV2F0Y2hBY2Nlc3MSJC5wbGF0Zm9ybS5hdXRoLnYxLldhdGNoQWNjZXNzUmVxdWVzdBodLnBsYXRmb3JtLmF1dGgudjEuQWNjZXNzRXZlbnQwARJXCgpSZXBvcnROb2RlEiMucGxhdGZvcm0uYXV0aC52MS5SZXBvcnROb2RlUmVxdWVzdBokLnBsYXRmb3JtLmF1dGgudjEuUmVwb3J0Tm9kZVJlc3BvbnNlEmAKDUxpc3RJbnZlbnRvcnkSJi5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RJbnZlbnRvcnlSZXF1ZXN0GicucGxhdGZvcm0uYXV0aC52MS5MaXN0SW52ZW50b3J5UmVzcG9uc2USdQoURXhwb3J0VXBncmFkZVdpbmRvd3MSLS5wbGF0Zm9ybS5hdXRoLnYxLkV4cG9ydFVwZ3JhZGVXaW5kb3dzUmVxdWVzdBouLnBsYXRmb3JtLmF1dGgudjEuRXhwb3J0VXBncmFkZVdpbmRvd3NSZXNwb25zZRJjCg5SZXBvcnRDaGFubmVscxInLnBsYXRmb3JtLmF1dGgudjEuUmVwb3J0Q2hhbm5lbHNSZXF1ZXN0GigucGxhdGZvcm0uYXV0aC52MS5SZXBvcnRDaGFubmVsc1Jlc3BvbnNlEmkKEEdldFVwZ3JhZGVUYXJnZXQSKS5wbGF0Zm9ybS5hdXRoLnYxLkdldFVwZ3JhZGVUYXJnZXRSZXF1ZXN0GioucGxhdGZvcm0uYXV0aC52MS5HZXRVcGdyYWRlVGFyZ2V0UmVzcG9uc2USYwoOR2V0VXBncmFkZVBsYW4SJy5wbGF0Zm9ybS5hdXRoLnYxLkdldFVwZ3JhZGVQbGFuUmVxdWVzdBooLnBsYXRmb3JtLmF1dGgudjEuR2V0VXBncmFkZVBsYW5SZXNwb25zZRJgCg1DaGFuZ2VSb2xsb3V0EiYucGxhdGZvcm0uYXV0aC52MS5DaGFuZ2VSb2xsb3V0UmVxdWVzdBonLnBsYXRmb3JtLmF1dGgudjEuQ2hhbmdlUm9sbG91dFJlc3BvbnNlElcKCkVtaXRFdmVudHMSIy5wbGF0Zm9ybS5hdXRoLnYxLkVtaXRFdmVudHNSZXF1ZXN0GiQucGxhdGZvcm0uYXV0aC52MS5FbWl0RXZlbnRzUmVzcG9uc2USVwoKTGlzdEV2ZW50cxIjLnBsYXRmb3JtLmF1dGgudjEuTGlzdEV2ZW50c1JlcXVlc3QaJC5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RFdmVudHNSZXNwb25zZWIGcHJvdG8z");
 
 /**
  * @generated from message platform.auth.v1.GetClusterRequest
@@ -89,6 +89,13 @@ export type GetClusterResponse = Message<"platform.auth.v1.GetClusterResponse"> 
    * @generated from field: repeated string proxy_public_addrs = 9;
    */
   proxyPublicAddrs: string[];
+
+  /**
+   * What an admin should look at, a sentence each; not told to anonymous callers.
+   *
+   * @generated from field: repeated string warnings = 10;
+   */
+  warnings: string[];
 };
 
 /**
@@ -712,6 +719,13 @@ export type WatchAccessRequest = Message<"platform.auth.v1.WatchAccessRequest"> 
    * @generated from field: string public_addr = 1;
    */
   publicAddr: string;
+
+  /**
+   * The proxy's version.
+   *
+   * @generated from field: string version = 2;
+   */
+  version: string;
 };
 
 /**
@@ -736,6 +750,13 @@ export type AccessEvent = Message<"platform.auth.v1.AccessEvent"> & {
    * @generated from field: repeated string removed_hosts = 2;
    */
   removedHosts: string[];
+
+  /**
+   * Revision of the maintenance configuration; empty: there is none.
+   *
+   * @generated from field: string maintenance_revision = 3;
+   */
+  maintenanceRevision: string;
 };
 
 /**
@@ -783,6 +804,20 @@ export type ReportNodeRequest = Message<"platform.auth.v1.ReportNodeRequest"> & 
    * @generated from field: string address = 7;
    */
   address: string;
+
+  /**
+   * What the host says of its updater and its sessions: JSON, core/resources/host-status. Empty: it said nothing.
+   *
+   * @generated from field: string status_json = 8;
+   */
+  statusJson: string;
+
+  /**
+   * Why it is not connected: "closed" (also when left out), "silent" (heard nothing; the tunnel may still come to life), "stopped" (the agent said so).
+   *
+   * @generated from field: string ending = 9;
+   */
+  ending: string;
 };
 
 /**
@@ -806,6 +841,356 @@ export const ReportNodeResponseSchema: GenMessage<ReportNodeResponse> = /*@__PUR
   messageDesc(file_platform_auth_v1_auth, 27);
 
 /**
+ * @generated from message platform.auth.v1.ListInventoryRequest
+ */
+export type ListInventoryRequest = Message<"platform.auth.v1.ListInventoryRequest"> & {
+  /**
+   * "none", "unit" or "kube"; empty: any.
+   *
+   * @generated from field: string upgrader = 1;
+   */
+  upgrader: string;
+
+  /**
+   * With at least one of these: "ssh", "proxy", "auth" …; empty: any.
+   *
+   * @generated from field: repeated string services = 2;
+   */
+  services: string[];
+
+  /**
+   * Semantic versions; empty: no bound.
+   *
+   * @generated from field: string older_than = 3;
+   */
+  olderThan: string;
+
+  /**
+   * @generated from field: string newer_than = 4;
+   */
+  newerThan: string;
+
+  /**
+   * @generated from field: string exact_version = 5;
+   */
+  exactVersion: string;
+
+  /**
+   * At most 1,000, which is the default.
+   *
+   * @generated from field: uint32 limit = 6;
+   */
+  limit: number;
+
+  /**
+   * Opaque, from the previous answer.
+   *
+   * @generated from field: string cursor = 7;
+   */
+  cursor: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.ListInventoryRequest.
+ * Use `create(ListInventoryRequestSchema)` to create a new message.
+ */
+export const ListInventoryRequestSchema: GenMessage<ListInventoryRequest> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 28);
+
+/**
+ * @generated from message platform.auth.v1.ListInventoryResponse
+ */
+export type ListInventoryResponse = Message<"platform.auth.v1.ListInventoryResponse"> & {
+  /**
+   * One JSON object each, core/resources/instance.
+   *
+   * @generated from field: repeated string instances_json = 1;
+   */
+  instancesJson: string[];
+
+  /**
+   * Empty: that was all.
+   *
+   * @generated from field: string cursor = 2;
+   */
+  cursor: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.ListInventoryResponse.
+ * Use `create(ListInventoryResponseSchema)` to create a new message.
+ */
+export const ListInventoryResponseSchema: GenMessage<ListInventoryResponse> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 29);
+
+/**
+ * @generated from message platform.auth.v1.ExportUpgradeWindowsRequest
+ */
+export type ExportUpgradeWindowsRequest = Message<"platform.auth.v1.ExportUpgradeWindowsRequest"> & {
+  /**
+   * "unit" or "kube".
+   *
+   * @generated from field: string upgrader = 1;
+   */
+  upgrader: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.ExportUpgradeWindowsRequest.
+ * Use `create(ExportUpgradeWindowsRequestSchema)` to create a new message.
+ */
+export const ExportUpgradeWindowsRequestSchema: GenMessage<ExportUpgradeWindowsRequest> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 30);
+
+/**
+ * @generated from message platform.auth.v1.ExportUpgradeWindowsResponse
+ */
+export type ExportUpgradeWindowsResponse = Message<"platform.auth.v1.ExportUpgradeWindowsResponse"> & {
+  /**
+   * False: there is no cluster_maintenance_config.
+   *
+   * @generated from field: bool configured = 1;
+   */
+  configured: boolean;
+
+  /**
+   * The schedule file: "# generated by platform", then "<start> <stop>" in Unix seconds a line; future windows only.
+   *
+   * @generated from field: string systemd_schedule = 2;
+   */
+  systemdSchedule: string;
+
+  /**
+   * {"windows":[{"start":RFC 3339,"stop":RFC 3339}]}
+   *
+   * @generated from field: string kube_schedule = 3;
+   */
+  kubeSchedule: string;
+
+  /**
+   * Of the configuration; empty: there is none. Another one makes the windows others.
+   *
+   * @generated from field: string revision = 4;
+   */
+  revision: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.ExportUpgradeWindowsResponse.
+ * Use `create(ExportUpgradeWindowsResponseSchema)` to create a new message.
+ */
+export const ExportUpgradeWindowsResponseSchema: GenMessage<ExportUpgradeWindowsResponse> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 31);
+
+/**
+ * @generated from message platform.auth.v1.ReportChannelsRequest
+ */
+export type ReportChannelsRequest = Message<"platform.auth.v1.ReportChannelsRequest"> & {
+  /**
+   * JSON: {"<channel>": {"version": "v1.2.3" | "none", "critical": bool, "source": "own" | "static" | "forward"}}
+   *
+   * @generated from field: string channels_json = 1;
+   */
+  channelsJson: string;
+
+  /**
+   * "sha256:<hex>" over the configuration of all channels: equal on all proxies of a cluster.
+   *
+   * @generated from field: string digest = 2;
+   */
+  digest: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.ReportChannelsRequest.
+ * Use `create(ReportChannelsRequestSchema)` to create a new message.
+ */
+export const ReportChannelsRequestSchema: GenMessage<ReportChannelsRequest> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 32);
+
+/**
+ * @generated from message platform.auth.v1.ReportChannelsResponse
+ */
+export type ReportChannelsResponse = Message<"platform.auth.v1.ReportChannelsResponse"> & {
+};
+
+/**
+ * Describes the message platform.auth.v1.ReportChannelsResponse.
+ * Use `create(ReportChannelsResponseSchema)` to create a new message.
+ */
+export const ReportChannelsResponseSchema: GenMessage<ReportChannelsResponse> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 33);
+
+/**
+ * @generated from message platform.auth.v1.GetUpgradeTargetRequest
+ */
+export type GetUpgradeTargetRequest = Message<"platform.auth.v1.GetUpgradeTargetRequest"> & {
+  /**
+   * @generated from field: string channel = 1;
+   */
+  channel: string;
+
+  /**
+   * @generated from field: string host_id = 2;
+   */
+  hostId: string;
+
+  /**
+   * What the channel itself answers.
+   *
+   * @generated from field: string version = 3;
+   */
+  version: string;
+
+  /**
+   * @generated from field: bool critical = 4;
+   */
+  critical: boolean;
+};
+
+/**
+ * Describes the message platform.auth.v1.GetUpgradeTargetRequest.
+ * Use `create(GetUpgradeTargetRequestSchema)` to create a new message.
+ */
+export const GetUpgradeTargetRequestSchema: GenMessage<GetUpgradeTargetRequest> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 34);
+
+/**
+ * @generated from message platform.auth.v1.GetUpgradeTargetResponse
+ */
+export type GetUpgradeTargetResponse = Message<"platform.auth.v1.GetUpgradeTargetResponse"> & {
+  /**
+   * "v1.2.3"; empty when the host shall stay as it is.
+   *
+   * @generated from field: string version = 1;
+   */
+  version: string;
+
+  /**
+   * @generated from field: bool critical = 2;
+   */
+  critical: boolean;
+
+  /**
+   * Why it differs from the channel's: a sentence. Empty: it does not.
+   *
+   * @generated from field: string held = 3;
+   */
+  held: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.GetUpgradeTargetResponse.
+ * Use `create(GetUpgradeTargetResponseSchema)` to create a new message.
+ */
+export const GetUpgradeTargetResponseSchema: GenMessage<GetUpgradeTargetResponse> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 35);
+
+/**
+ * @generated from message platform.auth.v1.GetUpgradePlanRequest
+ */
+export type GetUpgradePlanRequest = Message<"platform.auth.v1.GetUpgradePlanRequest"> & {
+  /**
+   * Empty: every channel.
+   *
+   * @generated from field: string channel = 1;
+   */
+  channel: string;
+
+  /**
+   * As if the channel answered this version; empty: what it answers.
+   *
+   * @generated from field: string version = 2;
+   */
+  version: string;
+
+  /**
+   * The states only, without the hosts.
+   *
+   * @generated from field: bool brief = 3;
+   */
+  brief: boolean;
+};
+
+/**
+ * Describes the message platform.auth.v1.GetUpgradePlanRequest.
+ * Use `create(GetUpgradePlanRequestSchema)` to create a new message.
+ */
+export const GetUpgradePlanRequestSchema: GenMessage<GetUpgradePlanRequest> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 36);
+
+/**
+ * @generated from message platform.auth.v1.GetUpgradePlanResponse
+ */
+export type GetUpgradePlanResponse = Message<"platform.auth.v1.GetUpgradePlanResponse"> & {
+  /**
+   * JSON, core/resources/upgrade-plan.
+   *
+   * @generated from field: string json = 1;
+   */
+  json: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.GetUpgradePlanResponse.
+ * Use `create(GetUpgradePlanResponseSchema)` to create a new message.
+ */
+export const GetUpgradePlanResponseSchema: GenMessage<GetUpgradePlanResponse> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 37);
+
+/**
+ * @generated from message platform.auth.v1.ChangeRolloutRequest
+ */
+export type ChangeRolloutRequest = Message<"platform.auth.v1.ChangeRolloutRequest"> & {
+  /**
+   * "pause", "resume" or "promote".
+   *
+   * @generated from field: string action = 1;
+   */
+  action: string;
+
+  /**
+   * For promote: through which group; empty: the next one.
+   *
+   * @generated from field: string group = 2;
+   */
+  group: string;
+
+  /**
+   * Empty: every channel that has a roll-out.
+   *
+   * @generated from field: string channel = 3;
+   */
+  channel: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.ChangeRolloutRequest.
+ * Use `create(ChangeRolloutRequestSchema)` to create a new message.
+ */
+export const ChangeRolloutRequestSchema: GenMessage<ChangeRolloutRequest> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 38);
+
+/**
+ * @generated from message platform.auth.v1.ChangeRolloutResponse
+ */
+export type ChangeRolloutResponse = Message<"platform.auth.v1.ChangeRolloutResponse"> & {
+  /**
+   * JSON, core/resources/upgrade-plan, without the hosts.
+   *
+   * @generated from field: string json = 1;
+   */
+  json: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.ChangeRolloutResponse.
+ * Use `create(ChangeRolloutResponseSchema)` to create a new message.
+ */
+export const ChangeRolloutResponseSchema: GenMessage<ChangeRolloutResponse> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 39);
+
+/**
  * @generated from message platform.auth.v1.EmitEventsRequest
  */
 export type EmitEventsRequest = Message<"platform.auth.v1.EmitEventsRequest"> & {
@@ -820,7 +1205,7 @@ export type EmitEventsRequest = Message<"platform.auth.v1.EmitEventsRequest"> & 
  * Use `create(EmitEventsRequestSchema)` to create a new message.
  */
 export const EmitEventsRequestSchema: GenMessage<EmitEventsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 28);
+  messageDesc(file_platform_auth_v1_auth, 40);
 
 /**
  * @generated from message platform.auth.v1.EmitEventsResponse
@@ -833,7 +1218,7 @@ export type EmitEventsResponse = Message<"platform.auth.v1.EmitEventsResponse"> 
  * Use `create(EmitEventsResponseSchema)` to create a new message.
  */
 export const EmitEventsResponseSchema: GenMessage<EmitEventsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 29);
+  messageDesc(file_platform_auth_v1_auth, 41);
 
 /**
  * @generated from message platform.auth.v1.ListEventsRequest
@@ -883,7 +1268,7 @@ export type ListEventsRequest = Message<"platform.auth.v1.ListEventsRequest"> & 
  * Use `create(ListEventsRequestSchema)` to create a new message.
  */
 export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 30);
+  messageDesc(file_platform_auth_v1_auth, 42);
 
 /**
  * @generated from message platform.auth.v1.ListEventsResponse
@@ -907,7 +1292,7 @@ export type ListEventsResponse = Message<"platform.auth.v1.ListEventsResponse"> 
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 31);
+  messageDesc(file_platform_auth_v1_auth, 43);
 
 /**
  * @generated from service platform.auth.v1.AuthService
@@ -994,7 +1379,7 @@ export const AuthService: GenService<{
     output: typeof CreateTokenResponseSchema;
   },
   /**
-   * Kinds: role, user, token, node. Callers see what their roles allow; nodes also follow node_labels.
+   * Kinds: role, user, token, node, cluster_maintenance_config, upgrade_rollout. Callers see what their roles allow; nodes also follow node_labels.
    *
    * @generated from rpc platform.auth.v1.AuthService.ListResources
    */
@@ -1056,6 +1441,66 @@ export const AuthService: GenService<{
     methodKind: "unary";
     input: typeof ReportNodeRequestSchema;
     output: typeof ReportNodeResponseSchema;
+  },
+  /**
+   * Every host, proxy and auth service with what it says of its version; for admins who may list nodes.
+   *
+   * @generated from rpc platform.auth.v1.AuthService.ListInventory
+   */
+  listInventory: {
+    methodKind: "unary";
+    input: typeof ListInventoryRequestSchema;
+    output: typeof ListInventoryResponseSchema;
+  },
+  /**
+   * For agents: the maintenance windows that the cluster's configuration allows, as the updater's schedule file.
+   *
+   * @generated from rpc platform.auth.v1.AuthService.ExportUpgradeWindows
+   */
+  exportUpgradeWindows: {
+    methodKind: "unary";
+    input: typeof ExportUpgradeWindowsRequestSchema;
+    output: typeof ExportUpgradeWindowsResponseSchema;
+  },
+  /**
+   * For proxies: what their version channels answer now; at every start, at every change, and at least once a minute.
+   *
+   * @generated from rpc platform.auth.v1.AuthService.ReportChannels
+   */
+  reportChannels: {
+    methodKind: "unary";
+    input: typeof ReportChannelsRequestSchema;
+    output: typeof ReportChannelsResponseSchema;
+  },
+  /**
+   * For proxies: which version one host shall have now, by the roll-out.
+   *
+   * @generated from rpc platform.auth.v1.AuthService.GetUpgradeTarget
+   */
+  getUpgradeTarget: {
+    methodKind: "unary";
+    input: typeof GetUpgradeTargetRequestSchema;
+    output: typeof GetUpgradeTargetResponseSchema;
+  },
+  /**
+   * Which hosts go when, which do not, and why.
+   *
+   * @generated from rpc platform.auth.v1.AuthService.GetUpgradePlan
+   */
+  getUpgradePlan: {
+    methodKind: "unary";
+    input: typeof GetUpgradePlanRequestSchema;
+    output: typeof GetUpgradePlanResponseSchema;
+  },
+  /**
+   * Pauses, resumes or promotes the roll-out.
+   *
+   * @generated from rpc platform.auth.v1.AuthService.ChangeRollout
+   */
+  changeRollout: {
+    methodKind: "unary";
+    input: typeof ChangeRolloutRequestSchema;
+    output: typeof ChangeRolloutResponseSchema;
   },
   /**
    * Audit events, one JSON object each, acknowledged once durable; an event with a known uid is taken once.

@@ -1,0 +1,102 @@
+import { closeSync } from "node:fs";
+import type { Server } from "node:net";
+import type { HostPort } from "./host-port.ts";
+
+/** A listening socket as one process hands it to the next. */
+export interface HandedSocket {
+  /** What for, and the address as configured: the next process takes it when it wants the same. */
+  readonly name: string;
+  readonly fd: number;
+  /** As bound: the port is real where 0 was configured. */
+  readonly port: number;
+}
+
+export interface ListenOptions extends HostPort {
+  /** What listens: `web`, `auth`, … */
+  readonly purpose: string;
+  readonly backlog?: number;
+}
+
+/**
+ * The listening sockets of this process: bound by it, or taken over from the process before it, so that no connection is
+ * refused while one replaces the other. What was taken over accepts nothing before `start`.
+ */
+export class ListenSockets {
+  readonly #inherited: Map<string, HandedSocket>;
+  readonly #open = new Map<string, { readonly server: Server; readonly port: number }>();
+  #waiting: (() => Promise<void>)[] = [];
+  readonly #begun = Promise.withResolvers<void>();
+  #isStarted: boolean;
+
+  /** `standby`: another process serves until `start`. */
+  constructor(inherited: readonly HandedSocket[] = [], standby = inherited.length > 0) {
+    this.#inherited = new Map(inherited.map((socket) => [socket.name, socket]));
+    this.#isStarted = !standby;
+    if (!standby) this.#begun.resolve();
+  }
+
+  /** Lets the server listen, now or from `start` on. The port is as bound. Rejects with the system's error. */
+  async listen(server: Server, { purpose, host, port, backlog = 511 }: ListenOptions): Promise<HostPort> {
+    const name = `${purpose} ${host} ${port}`;
+    const handed = this.#inherited.get(name);
+    this.#inherited.delete(name);
+    server.once("close", () => this.#open.delete(name));
+    if (handed === undefined) {
+      await listening(server, () => server.listen({ host, port, backlog }));
+    } else {
+      const begin = (): Promise<void> => listening(server, () => server.listen({ fd: handed.fd, backlog }));
+      if (this.#isStarted) await begin();
+      else this.#waiting.push(begin);
+    }
+    const bound = handed?.port ?? boundPort(server) ?? port;
+    this.#open.set(name, { server, port: bound });
+    return { host, port: bound };
+  }
+
+  /** Resolves when this process serves: at once, unless another one does until `start`. */
+  get started(): Promise<void> {
+    return this.#begun.promise;
+  }
+
+  get isStarted(): boolean {
+    return this.#isStarted;
+  }
+
+  /** Accepts on everything that was taken over, and closes what nobody wanted. */
+  async start(): Promise<void> {
+    this.#isStarted = true;
+    await Promise.all(this.#waiting.splice(0).map((begin) => begin()));
+    for (const { fd } of this.#inherited.values()) closeSync(fd);
+    this.#inherited.clear();
+    this.#begun.resolve();
+  }
+
+  /** What the next process gets. */
+  handOver(): readonly HandedSocket[] {
+    return [...this.#open].flatMap(([name, { server, port }]) => (server.listening ? [{ name, fd: descriptor(server), port }] : []));
+  }
+}
+
+function listening(server: Server, listen: () => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.once("listening", () => {
+      server.off("error", reject);
+      resolve();
+    });
+    listen();
+  });
+}
+
+function boundPort(server: Server): number | undefined {
+  const bound = server.address();
+  return typeof bound === "object" && bound !== null ? bound.port : undefined;
+}
+
+/** Node tells no descriptor of a server; its handle does (Node 24.21, net.js). The tests fail if that changes. */
+function descriptor(server: Server): number {
+  const handle: unknown = Reflect.get(server, "_handle");
+  const fd: unknown = typeof handle === "object" && handle !== null ? Reflect.get(handle, "fd") : undefined;
+  if (typeof fd !== "number" || fd < 0) throw new Error("a listening server has no file descriptor");
+  return fd;
+}

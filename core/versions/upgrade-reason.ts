@@ -1,0 +1,39 @@
+/**
+ * Why a host is at the version that it is at: each tick of the updater ends in one of these, and so does the look of the agent
+ * at its updater. The same code stands in the updater's output, its state file, the inventory, the metric and the audit log.
+ * docs/upgrade-reasons.md says of each what to do; a test keeps the two equal.
+ */
+export const upgradeReasons = {
+  up_to_date: "the host has the version that the cluster wants",
+  upgraded: "the new version was installed and is healthy",
+  outside_window: "a newer version waits for the next maintenance window",
+  no_schedule: "a newer version waits: the cluster has given no maintenance window",
+  stale_schedule: "a newer version waits: every window of the schedule is past",
+  held_by_admin: "the package is held or pinned on the host by its admin",
+  held_by_rollout: "the roll-out has not reached this host, is paused, stopped or frozen",
+  waiting_for_sessions: "earlier versions still carry sessions: the upgrade waits for them to end",
+  known_bad: "this version was rolled back on this host: it is skipped until a newer one comes or an admin forces it",
+  major_mismatch: "the wanted version has another major than the updater, which could not follow yet",
+  not_wanted: "the cluster wants no version at the moment",
+  endpoint_unreachable: "the version endpoint cannot be reached",
+  certificate_wrong: "the version endpoint's certificate is not trusted",
+  version_nonsense: "the version endpoint answered with what is no version",
+  not_configured: "no endpoint is configured, a setting cannot be read, or the package is not installed",
+  package_missing: "the repository does not have the wanted version",
+  repository_unreachable: "the package repository cannot be reached",
+  signature_wrong: "the repository or the package is not signed by a key that this host trusts, or its index has expired",
+  no_space: "there is not enough room on the disk for the package",
+  package_manager_busy: "another program holds the package manager",
+  package_manager_failed: "the package manager failed",
+  already_running: "another run of the updater is in progress",
+  healed: "an installation that had been cut short was completed or undone",
+  rolled_back: "the new version was not healthy: the one before was installed again",
+  rollback_failed: "the new version is not healthy, and the one before could not be installed again",
+  restart_needed: "the new version is installed, but the running process could not be replaced",
+  updater_missing: "the host counts as enrolled, but the updater is not installed",
+  timer_off: "the updater's timer is disabled or stopped",
+  never_ran: "the updater is installed, but has not run yet",
+  internal: "the updater failed by a fault of its own",
+} as const satisfies Record<string, string>;
+
+export type UpgradeReason = keyof typeof upgradeReasons;
