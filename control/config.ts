@@ -1,5 +1,6 @@
 import type { PlatformConfig } from "../core/config/platform-config.ts";
 import { ports } from "../core/config/platform-config.ts";
+import type { UpgradeChannel } from "../core/config/upgrade-channels.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
 
 export interface ControlConfig {
@@ -35,6 +36,10 @@ export interface ProxyConfig {
   readonly authServer?: HostPort | undefined;
   readonly token?: string | undefined;
   readonly caPins: readonly string[];
+  /** As configured; `default` and `stable/cloud` exist without being named here. */
+  readonly upgradeChannels?: Readonly<Record<string, UpgradeChannel>> | undefined;
+  /** Served under /packages/. */
+  readonly packagesDir?: string | undefined;
 }
 
 /** Control's part of a configuration; auth or proxy is left out where its section is off. */
@@ -76,5 +81,7 @@ function proxyConfig({ platform, auth_service: auth, proxy_service: proxy }: Pla
     authServer: auth.enabled ? undefined : platform.auth_server,
     token: platform.token,
     caPins: platform.caPins,
+    upgradeChannels: proxy.automatic_upgrades_channels,
+    packagesDir: proxy.packages_dir,
   };
 }

@@ -5,12 +5,14 @@ import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { formatHostPort, type HostPort } from "../core/transport/host-port.ts";
+import { ListenSockets } from "../core/transport/listen-sockets.ts";
 import { type Auth, openAuth } from "./auth/open-auth.ts";
 import type { ControlConfig, ProxyConfig } from "./config.ts";
 import { proxyHostNames } from "./proxy/identity/host-names.ts";
 import { joinAuth } from "./proxy/identity/join-auth.ts";
 import { RenewingCredentials } from "./proxy/identity/renewing-credentials.ts";
 import { openProxy, type ProxyDeps, type ProxyService } from "./proxy/open-proxy.ts";
+import type { HostNames } from "./proxy/tunnels/expected-hosts.ts";
 
 /** What runs once everything that the configuration enables is listening; ports are as bound. */
 export interface ControlFacts {
@@ -24,9 +26,25 @@ export interface ControlFacts {
   readonly tunnelAddress?: HostPort | undefined;
 }
 
+/** What this control tells about itself while it runs. */
+export interface ControlReport {
+  state(): { readonly cluster: string; readonly tunnels: number; readonly sessions: number; readonly connected: boolean };
+  /** Hosts that have a tunnel here. */
+  hosts(): readonly HostNames[];
+  /** They come here now: another process hands over to this one. */
+  expect(hosts: readonly HostNames[]): void;
+  /** In the text form of Prometheus. */
+  metrics(): Promise<string>;
+}
+
 export interface ControlDeps {
   readonly log: Log;
   readonly env: Env;
+  /** Left out: its own. */
+  readonly sockets?: ListenSockets | undefined;
+  readonly report?: ((report: ControlReport) => void) | undefined;
+  /** Another process takes over: ends once the last stream has ended. */
+  readonly retire?: AbortSignal | undefined;
   readonly ready: (facts: ControlFacts) => void;
   readonly now?: (() => Date) | undefined;
   /** How long open streams may go on after the signal, ms. Default 0: they end right after the agents were told. */
@@ -41,13 +59,20 @@ export async function runControl(config: ControlConfig, deps: ControlDeps, signa
   const stop = new AbortController();
   setMaxListeners(0, signal, stop.signal);
   const opened: Opened = { ends: [] };
+  const starting = { opened, deps, sockets: deps.sockets ?? new ListenSockets() };
   try {
-    if (config.auth !== undefined) await startAuth(config.auth, { opened, deps });
-    if (config.proxy !== undefined) await startProxy(config.proxy, { opened, deps, config, signal, stop: stop.signal });
+    if (config.auth !== undefined) await startAuth(config.auth, starting);
+    if (config.proxy !== undefined) await startProxy(config.proxy, { ...starting, config, signal, stop: stop.signal });
+    deps.report?.(report(opened, config));
     deps.ready(facts(opened, config));
-    await aborted(signal);
-    deps.log.info("control stops");
-    await opened.proxy?.drain(deps.shutdownDelayMs ?? 0);
+    const { retire = new AbortController().signal } = deps;
+    await Promise.race([aborted(signal), aborted(retire)]);
+    if (!signal.aborted) await retireAll(opened, deps.log, signal);
+    // Streams that a stop finds in a process which was replaced get as long as those of one that was not.
+    if (signal.aborted) {
+      deps.log.info("control stops");
+      await opened.proxy?.drain(deps.shutdownDelayMs ?? 0);
+    }
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
@@ -66,14 +91,33 @@ interface Opened {
   readonly ends: Promise<void>[];
 }
 
+/** The auth service goes on for the proxy beside it until that has ended. */
+async function retireAll({ proxy, auth }: Opened, log: Log, signal: AbortSignal): Promise<void> {
+  log.info("control retires: another process has taken over");
+  await Promise.all([proxy?.retire(signal), auth?.retire()]);
+}
+
+function report(opened: Opened, config: ControlConfig): ControlReport {
+  const { proxy } = opened;
+  const { clusterName } = facts(opened, config);
+  return {
+    state: () => ({ cluster: clusterName, tunnels: proxy?.registry.size ?? 0, sessions: proxy?.streams ?? 0, connected: true }),
+    hosts: () =>
+      [...(proxy?.registry.all() ?? [])].map(({ identity, facts: { hostname } }) => ({ id: identity.id, names: [...identity.names, hostname] })),
+    expect: (hosts) => proxy?.expected.expect(hosts),
+    metrics: async () => (await opened.auth?.metrics()) ?? "",
+  };
+}
+
 interface Starting {
   readonly opened: Opened;
+  readonly sockets: ListenSockets;
   readonly deps: ControlDeps;
 }
 
-async function startAuth(config: NonNullable<ControlConfig["auth"]>, { opened, deps }: Starting): Promise<void> {
+async function startAuth(config: NonNullable<ControlConfig["auth"]>, { opened, deps, sockets }: Starting): Promise<void> {
   const log = deps.log.with({ service: "auth" });
-  opened.auth = await openAuth(config, { log, ...(deps.now !== undefined && { now: deps.now }) });
+  opened.auth = await openAuth(config, { log, sockets, ...(deps.now !== undefined && { now: deps.now }) });
   opened.authAddress = await opened.auth.listen(config.listen);
   log.info("auth service listens", { address: formatHostPort(opened.authAddress), cluster: opened.auth.clusterName });
 }
@@ -86,7 +130,7 @@ interface StartingProxy extends Starting {
   readonly stop: AbortSignal;
 }
 
-async function startProxy(proxy: ProxyConfig, { opened, deps, config, signal, stop }: StartingProxy): Promise<void> {
+async function startProxy(proxy: ProxyConfig, { opened, deps, sockets, config, signal, stop }: StartingProxy): Promise<void> {
   const log = deps.log.with({ service: "proxy" });
   const now = deps.now ?? (() => new Date());
   const { auth } = opened;
@@ -103,7 +147,7 @@ async function startProxy(proxy: ProxyConfig, { opened, deps, config, signal, st
     const relayAuth: ProxyDeps["relayAuth"] = (stream, remoteAddress) => auth.inject(stream, remoteAddress);
     parts = { auth: auth.localClient("proxy"), credentials, relayAuth, listenerMode: config.auth?.listenerMode };
   }
-  opened.proxy = await openProxy(proxy, { ...parts, log, now }, stop);
+  opened.proxy = await openProxy(proxy, { ...parts, sockets, env: deps.env, log, now }, stop);
 }
 
 function facts({ auth, authAddress, caPins, proxy }: Opened, config: ControlConfig): ControlFacts {

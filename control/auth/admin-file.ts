@@ -11,7 +11,8 @@ export function writeAdminFile(path: string, credentials: HostCredentials, addre
     ca: credentials.hostCaPem,
     address: formatHostPort({ host: localHost(address.host), port: address.port }),
   };
-  const fresh = `${path}.new`;
+  // The name is this process's own: for a moment two of them may run.
+  const fresh = `${path}.${process.pid}.new`;
   try {
     rmSync(fresh, { force: true });
     const file = openSync(fresh, "wx", 0o600);

@@ -3,14 +3,21 @@ import type { Storage } from "../storage/storage.ts";
 import type { AuditLog } from "./audit/audit-log.ts";
 import type { AuditStore } from "./audit/audit-store.ts";
 import type { Authorities } from "./authority/open-authorities.ts";
+import type { LiveChannels } from "./inventory/live-channels.ts";
 import type { LiveNodes } from "./inventory/live-nodes.ts";
 import type { LiveProxies } from "./inventory/live-proxies.ts";
 import type { Turns } from "./login/turns.ts";
+import type { Cluster } from "./open-cluster.ts";
+import type { PresenceWatch } from "./presence/presence-watch.ts";
+import type { Rollouts } from "./rollout/rollouts.ts";
 import type { PasswordHasher } from "./users/password.ts";
 
 /** What the parts of the auth service work with; made once by `openAuth`. */
 export interface AuthContext {
   readonly clusterName: string;
+  readonly cluster: Pick<Cluster, "authId" | "proxyId">;
+  /** Name of this host. */
+  readonly nodename: string;
   readonly listenerMode: "multiplex" | "separate";
   readonly defaultSessionTtlSeconds: number;
   readonly storage: Storage;
@@ -20,6 +27,11 @@ export interface AuthContext {
   readonly hasher: PasswordHasher;
   readonly live: LiveNodes;
   readonly proxies: LiveProxies;
+  /** What the proxies' version channels answer. */
+  readonly channels: LiveChannels;
+  readonly rollouts: Rollouts;
+  /** Which hosts are gone. */
+  readonly presence: PresenceWatch;
   /** One login at a time for each user name. */
   readonly turns: Turns;
   readonly log: Log;

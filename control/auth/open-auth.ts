@@ -5,6 +5,7 @@ import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { Node } from "../../core/resources/node.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
+import { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
 import type { AuthConfig } from "../config.ts";
 import { openSqlite } from "../storage/sqlite.ts";
@@ -19,19 +20,28 @@ import { type AuditStore, openAuditStore } from "./audit/audit-store.ts";
 import type { AuthContext } from "./auth-context.ts";
 import { openAuthorities } from "./authority/open-authorities.ts";
 import { hostWrite, removedKey } from "./inventory/host-records.ts";
+import { LiveChannels } from "./inventory/live-channels.ts";
 import { LiveNodes } from "./inventory/live-nodes.ts";
 import { LiveProxies } from "./inventory/live-proxies.ts";
 import { issueLocalHost } from "./inventory/local-host.ts";
 import { proxyNamesWrite } from "./inventory/names-in-use.ts";
+import { listNodes } from "./inventory/nodes.ts";
 import { anonymousLimit, createRateLimit, type RateLimitOptions } from "./login/rate-limit.ts";
 import { createTurns } from "./login/turns.ts";
+import { lookWhileServing } from "./look-while-serving.ts";
+import { authMetrics } from "./metrics/auth-metrics.ts";
 import { type Cluster, openCluster } from "./open-cluster.ts";
+import { openOwnCertificate } from "./own-certificate.ts";
+import { PresenceWatch } from "./presence/presence-watch.ts";
 import { createPresets } from "./roles/presets.ts";
+import { Rollouts } from "./rollout/rollouts.ts";
 import { createPasswordHasher, type HashCost } from "./users/password.ts";
 
 export interface AuthDeps {
   readonly log: Log;
   readonly now?: () => Date;
+  /** Left out: its own. */
+  readonly sockets?: ListenSockets;
   /** For tests: the default is what production needs. */
   readonly hashCost?: HashCost;
   readonly anonymousLimit?: RateLimitOptions;
@@ -51,12 +61,18 @@ export interface Auth {
   localClient(role: "proxy" | "auth"): AuthClient;
   /** A fresh identity for the proxy in this process: `names` go into its certificates. Ask again before it expires. */
   issueProxy(names: readonly string[]): Promise<HostCredentials>;
+  /** In the text form of Prometheus. */
+  metrics(): Promise<string>;
+  /** Looks at the presence of hosts and at the roll-outs now; it does so regularly by itself. */
+  look(): Promise<void>;
+  /**
+   * Another process takes over: takes no more connections, lets open calls finish and says goodbye to whoever is connected.
+   * Clients within this process still work, for what its last streams have to record.
+   */
+  retire(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How often the service looks whether its own certificate needs renewal, ms, and how old one gets, ms. */
-const renewCheckMs = 3_600_000;
-const renewAfterMs = 7 * 24 * 3_600_000;
 /** How often refusals that were only counted are summed up, ms. */
 const sumUpMs = 15_000;
 
@@ -90,8 +106,13 @@ async function openContext(
   await keepProxyRecord(stores.storage, cluster.proxyId, config.nodename);
   const audit = createAuditLog(stores.auditStore, { clusterName, now, log });
   const hasher = createPasswordHasher(deps.hashCost);
-  const own = { clusterName, listenerMode, defaultSessionTtlSeconds, authorities, audit, hasher, log, now };
-  return { context: { ...own, ...stores, live: new LiveNodes(), proxies: new LiveProxies(now), turns: createTurns() }, cluster };
+  const { nodename } = config;
+  const own = { clusterName, cluster, nodename, listenerMode, defaultSessionTtlSeconds, authorities, audit, hasher, log, now };
+  const live = { live: new LiveNodes(), proxies: new LiveProxies(now), channels: new LiveChannels(now, log) };
+  const watched = { ...live, storage: stores.storage, audit, log, now };
+  const rollouts = new Rollouts({ ...watched, nodes: () => listNodes(watched) });
+  const presence = new PresenceWatch(watched);
+  return { context: { ...own, ...stores, ...live, rollouts, presence, turns: createTurns() }, cluster };
 }
 
 interface Parts {
@@ -104,34 +125,26 @@ interface Parts {
 async function createAuth(context: AuthContext, { config, deps, cluster, adminFile }: Parts): Promise<Auth> {
   const { clusterName, storage, now } = context;
   const stop = new AbortController();
+  /** Ends calls over the network. */
+  const remote = new AbortController();
+  const sockets = deps.sockets ?? new ListenSockets();
   const rateLimit = createRateLimit(deps.anonymousLimit ?? anonymousLimit);
   const names = [...new Set([config.nodename, ...config.names, "localhost", "127.0.0.1", "::1"])];
-  const issueOwn = (): Promise<HostCredentials> => issueLocalHost(context, { hostId: cluster.authId, role: "auth", names });
-  let own = { credentials: await issueOwn(), issued: now().getTime() };
-  const chain = (): { certificate: string; privateKey: string } => ({
-    certificate: own.credentials.tlsCertificate + own.credentials.hostCaPem.join(""),
-    privateKey: own.credentials.tlsPrivateKey,
-  });
-  const server = createAuthServer({ context, rateLimit, identity: chain, shutdown: stop.signal });
+  const own = await openOwnCertificate(context, { id: cluster.authId, names, renewed: () => writeAdmin() });
+  const server = createAuthServer({ context, rateLimit, identity: () => own.chain(), shutdown: remote.signal });
   const listeners: TcpListener[] = [];
   const writeAdmin = (): void => {
     if (listeners[0] !== undefined) writeAdminFile(adminFile, own.credentials, listeners[0].address);
   };
-  const renew = async (): Promise<void> => {
-    if (now().getTime() - own.issued < renewAfterMs) return;
-    own = { credentials: await issueOwn(), issued: now().getTime() };
-    writeAdmin();
-  };
-  const timer = setInterval(() => {
-    renew().catch((error: unknown) => context.log.error("the auth service's own certificate was not renewed", { error }));
-  }, renewCheckMs).unref();
+  const looking = await lookWhileServing(context, sockets);
   const summing = setInterval(() => context.audit.sumUp(), sumUpMs).unref();
   return {
     clusterName,
     caPin: context.authorities.host.pin,
     hostCaPem: context.authorities.host.pem,
     listen: async (address) => {
-      const listener = await listenTcp(address, (socket, remoteAddress) => server.accept(socket, remoteAddress), context.log);
+      const take = (socket: Duplex, remoteAddress: string): void => server.accept(socket, remoteAddress);
+      const listener = await listenTcp(address, { sockets, log: context.log, take });
       listeners.push(listener);
       writeAdmin();
       return listener.address;
@@ -145,12 +158,23 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
       await storage.put(proxyNamesWrite(cluster.proxyId, { hostname: config.nodename, names: proxyNames }));
       return await issueLocalHost(context, { hostId: cluster.proxyId, role: "proxy", names: [...new Set([config.nodename, ...proxyNames])] });
     },
+    metrics: () => authMetrics(context),
+    look: async () => void (await Promise.all([context.presence.look(), context.rollouts.look()])),
+    retire: async () => {
+      own.stop();
+      await looking[Symbol.asyncDispose]();
+      await Promise.all(listeners.map((listener) => listener.close()));
+      remote.abort();
+      await server.close();
+    },
     close: async () => {
-      clearInterval(timer);
+      own.stop();
       clearInterval(summing);
       stop.abort();
+      remote.abort();
       await Promise.all(listeners.map((listener) => listener.close()));
       await server.close();
+      await looking[Symbol.asyncDispose]();
       context.audit.sumUp(true);
       context.auditStore.close();
       await storage.close();

@@ -50,7 +50,10 @@ test("every wrong field of a document is named", async () => {
   await using t = await openTestAuth();
   const wrong = role("dev", { allow: { login: ["root"] }, options: { max_session_ttl: "soon" } });
   await expect(put(t.admin, wrong)).rejects.toMatchObject({ code: "invalid", message: expect.stringMatching(/max_session_ttl.*login/s) });
-  await expect(t.admin.listResources({ kind: "nodes" })).rejects.toMatchObject({ code: "invalid", hint: "kinds are role, user, token, node" });
+  await expect(t.admin.listResources({ kind: "nodes" })).rejects.toMatchObject({
+    code: "invalid",
+    hint: expect.stringContaining("kinds are role, user, token, node"),
+  });
 });
 
 test("the access revision changes with roles and removed hosts, and with nothing else", async () => {

@@ -36,27 +36,33 @@ const defaultPorts = { ssh: 3023, tunnel: 3024 } as const;
 /** Opens the web port and, where wanted, the SSH ports of their own. */
 export async function openListeners(config: ProxyConfig, services: ListenerServices): Promise<ProxyListeners> {
   const sockets = new Set<Socket>();
-  const open = (address: HostPort, onSocket: (socket: Socket) => void): Promise<Listener> =>
+  /** One listener for all sockets. */
+  function forget(this: Socket): void {
+    sockets.delete(this);
+  }
+  const open = (purpose: string, address: HostPort, onSocket: (socket: Socket) => void): Promise<Listener> =>
     listen({
       address,
+      purpose,
+      sockets: services.sockets,
       log: services.log,
       maxConnections,
       onSocket: (socket) => {
         sockets.add(socket);
-        socket.once("close", () => sockets.delete(socket));
+        socket.on("close", forget);
         onSocket(socket);
       },
     });
   let mode: ListenerMode = services.mode ?? (config.sshListen === undefined && config.tunnelListen === undefined ? "multiplex" : "separate");
   const table = handlerTable(services);
-  const web = await open(config.webListen, (socket) => void receive(socket, { ...services, table, web: webHandler(services) }));
+  const web = await open("web", config.webListen, (socket) => void receive(socket, { ...services, table, web: webHandler(services) }));
   const own: { ssh?: Listener; tunnel?: Listener } = {};
   const openOwn = async (): Promise<void> => {
     const { host } = config.webListen;
     const wanted = (address: HostPort | undefined, port: number) => address ?? (mode === "separate" ? { host, port } : undefined);
     const [ssh, tunnel] = [wanted(config.sshListen, defaultPorts.ssh), wanted(config.tunnelListen, defaultPorts.tunnel)];
-    if (ssh !== undefined) own.ssh ??= await open(ssh, plainSsh(services, acceptJump));
-    if (tunnel !== undefined) own.tunnel ??= await open(tunnel, plainSsh(services, acceptTunnel));
+    if (ssh !== undefined) own.ssh ??= await open("ssh", ssh, plainSsh(services, acceptJump));
+    if (tunnel !== undefined) own.tunnel ??= await open("tunnel", tunnel, plainSsh(services, acceptTunnel));
   };
   const closeAll = async (): Promise<void> => {
     for (const listener of [web, own.ssh, own.tunnel]) await listener?.close();

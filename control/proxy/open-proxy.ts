@@ -1,9 +1,12 @@
 import type { Duplex } from "node:stream";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import type { Log } from "../../core/log/log.ts";
+import { collectGarbage } from "../../core/memory/collect-garbage.ts";
 import { releaseMemory } from "../../core/memory/release-memory.ts";
 import { whenQuiet } from "../../core/memory/when-quiet.ts";
+import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
 import type { ProxyConfig } from "../config.ts";
 import { HalfOpen } from "./front-door/half-open.ts";
@@ -13,8 +16,12 @@ import { openListeners, type ProxyListeners } from "./open-listeners.ts";
 import { AccessCache } from "./routing/access-cache.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
 import { wait } from "./routing/wait.ts";
+import { ExpectedHosts } from "./tunnels/expected-hosts.ts";
 import { TunnelRegistry } from "./tunnels/registry.ts";
 import { reportAll } from "./tunnels/report-node.ts";
+import { SilenceWatch } from "./tunnels/silence-watch.ts";
+import { StatusReports } from "./tunnels/status-reports.ts";
+import { openVersionServer, type UpgradeLimit, type VersionServer } from "./versions/open-version-server.ts";
 import { publicAddress } from "./web-api/ping.ts";
 import { createWebApp, type WebApp } from "./web-api/web-app.ts";
 
@@ -29,6 +36,13 @@ export interface ProxyDeps {
   readonly relayAuth: (stream: Duplex, remoteAddress: string) => void;
   /** Left out: asked from the auth service; until it answers, the configured listeners tell. */
   readonly listenerMode?: ListenerMode | undefined;
+  readonly sockets: ListenSockets;
+  /** Left out: nothing is dialled through an HTTP proxy. */
+  readonly env?: Env | undefined;
+  /** PEM: what upstream version servers are trusted by, in place of what this machine trusts. */
+  readonly upstreamCa?: readonly string[] | undefined;
+  /** For measurements; the default is what production needs. */
+  readonly upgradeLimit?: UpgradeLimit | undefined;
   readonly now?: () => Date;
   readonly clock?: () => number;
 }
@@ -38,8 +52,14 @@ export interface ProxyService {
   /** As bound. */
   readonly addresses: { readonly web: HostPort; readonly ssh?: HostPort | undefined; readonly tunnel?: HostPort | undefined };
   readonly registry: TunnelRegistry;
+  /** Hosts that come here soon, because another process hands over to this one. */
+  readonly expected: ExpectedHosts;
+  /** Streams of people that are open. */
+  readonly streams: number;
   /** Takes no more connections, tells the agents, and waits for streams at most this long, ms. */
   drain(graceMs: number): Promise<void>;
+  /** Another process takes over: takes no more connections, tells the agents, and resolves when nothing is open, or at the signal. */
+  retire(signal: AbortSignal): Promise<void>;
   /** Ends everything at once. */
   close(): Promise<void>;
 }
@@ -47,7 +67,7 @@ export interface ProxyService {
 /** Silent connections at a time; beyond, the oldest is dropped. */
 const maxHalfOpen = 4096;
 /** How often dead tunnels are looked for, ms: one timer for all of them. */
-const sweepMs = 5000;
+const sweepMs = 2000;
 /** For the drain notice to leave and the last audit events to be sent, ms. */
 const farewellMs = 500;
 
@@ -57,16 +77,20 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
   const services = createServices(config, deps, AbortSignal.any([signal, stop.signal]));
   let listeners: ProxyListeners | undefined;
   let web: WebApp | undefined;
+  let versionServer: VersionServer;
   try {
     await services.certificates.open(services.signal);
-    web = await createWebApp({ ...services, ping: () => requireOpen(listeners).ping() });
+    const { env = {}, upstreamCa, upgradeLimit: limit } = deps;
+    versionServer = await openVersionServer({ ...services, env, upstreamCa, limit });
+    web = await createWebApp({ ...services, versionServer, packagesDir: config.packagesDir, ping: () => requireOpen(listeners).ping() });
     listeners = await openListeners(config, { ...services, web: web.server, mode: deps.listenerMode });
   } catch (error) {
     stop.abort();
     await web?.close();
     throw error;
   }
-  const follow = followAuth(services, requireOpen(listeners), deps);
+  services.access.onConnected(versionServer.reportSoon);
+  const follow = Promise.all([followAuth(services, requireOpen(listeners), deps), versionServer.run(services.signal)]);
   const parts: RunningParts = { services, listeners, web, stop, follow };
   return {
     clusterName: services.cluster,
@@ -74,7 +98,12 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
       return requireOpen(listeners).addresses();
     },
     registry: services.registry,
+    expected: services.expected,
+    get streams() {
+      return services.relaying.size;
+    },
     drain: (graceMs) => drain(parts, graceMs),
+    retire: (ended) => retire(parts, ended),
     close: () => close(parts),
   };
 }
@@ -93,6 +122,7 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
   const identity = new CurrentIdentity(deps.credentials);
   const { cluster } = identity.current();
   const relaying = new Set<Promise<void>>();
+  const life = { retired: false };
   return {
     config,
     log,
@@ -108,12 +138,23 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
     access: new AccessCache({ auth, log, clock }),
     audit: new AuditQueue({ auth, log, clusterName: cluster, now, signal }),
     registry: new TunnelRegistry(),
+    statuses: new StatusReports({ auth, log, signal }),
+    expected: new ExpectedHosts(),
+    sockets: deps.sockets,
+    life,
+    retired: () => life.retired,
     halfOpen: new HalfOpen(maxHalfOpen),
     certificates: new WebCertificates(config.keypairs, log),
     relaying,
     /** A burst of tunnels leaves much freed memory behind: half of what a thousand take. */
-    tunnelsChanged: whenQuiet({ isBusy: () => relaying.size > 0, act: () => releaseMemory(log) }, signal),
+    tunnelsChanged: whenQuiet({ isBusy: () => relaying.size > 0, act: () => giveBack(log) }, signal),
   };
+}
+
+function giveBack(log: Log): void {
+  // Garbage first: it holds native memory.
+  collectGarbage();
+  releaseMemory(log);
 }
 
 /** What the auth service says reaches the tunnels. Returns what ends with the signal. */
@@ -131,11 +172,13 @@ function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: Pr
     }
   });
   access.onConnected(() => {
-    void reportAll(registry, services).catch((error: unknown) => log.error("reporting hosts failed", { error }));
+    if (!services.retired()) void reportAll(registry, services).catch((error: unknown) => log.error("reporting hosts failed", { error }));
     if (deps.listenerMode === undefined) void listeners.askMode().catch((error: unknown) => log.warn("listener mode unknown", { error }));
   });
+  const silence = new SilenceWatch(registry, services);
   const sweeping = setInterval(() => {
     audit.sumUp();
+    if (!services.retired()) silence.look(clock());
     for (const dead of registry.sweep(clock())) log.warn("agent is silent: its tunnel ends", { host: dead.identity.id, name: dead.facts.hostname });
   }, sweepMs);
   signal.addEventListener("abort", () => clearInterval(sweeping), { once: true });
@@ -147,7 +190,7 @@ interface RunningParts {
   readonly listeners: ProxyListeners;
   readonly web: WebApp;
   readonly stop: AbortController;
-  readonly follow: Promise<void>;
+  readonly follow: Promise<unknown>;
 }
 
 async function drain({ services, listeners }: RunningParts, graceMs: number): Promise<void> {
@@ -160,6 +203,36 @@ async function drain({ services, listeners }: RunningParts, graceMs: number): Pr
     Promise.all([Promise.all([...relaying]), audit.flushed(), wait(farewellMs / 5, signal)]),
     wait(graceMs + farewellMs, deadline),
   ]);
+}
+
+/** How often a process that another one has replaced looks whether it may end, ms. */
+const retiredLookMs = 200;
+/** It stays for this long at least, ms: requests may be on their way on connections that had been accepted. */
+const retiredMinMs = 2_000;
+/** From then on idle connections of the web are closed, ms: their owners open the next one to the new process. */
+const webIdleMs = 5_000;
+
+/**
+ * Connections that had been accepted get what they came for; agents open their next tunnel to the process that took over,
+ * and keep the one to this process for a while, so that a client in the middle of its handshake is still served.
+ */
+async function retire({ services, listeners, web }: RunningParts, signal: AbortSignal): Promise<void> {
+  const { registry, relaying, halfOpen, audit, life, clock } = services;
+  const since = clock();
+  life.retired = true;
+  await listeners.close();
+  const told = new WeakSet<object>();
+  const isBusy = (): boolean => relaying.size > 0 || halfOpen.size > 0 || web.requests > 0;
+  do {
+    for (const tunnel of registry.all()) {
+      if (!told.has(tunnel)) tunnel.send({ type: "drain" });
+      told.add(tunnel);
+    }
+    if (clock() - since >= webIdleMs) web.server.closeIdleConnections();
+    await wait(retiredLookMs, signal);
+  } while ((isBusy() || clock() - since < retiredMinMs) && !signal.aborted);
+  audit.sumUp(true);
+  await Promise.race([audit.flushed(), wait(farewellMs, signal)]);
 }
 
 async function close({ services, listeners, web, stop, follow }: RunningParts): Promise<void> {

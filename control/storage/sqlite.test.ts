@@ -130,3 +130,29 @@ function torn(path: string): void {
   const bytes = readFileSync(path);
   writeFileSync(path, bytes.fill(0x55, 4096, 12_288));
 }
+
+test("a watch tells what another process writes, each change once, and what this one writes as before", async () => {
+  using at = folder();
+  const [own, other] = [openSqlite({ path: at.path }), openSqlite({ path: at.path })];
+  await other.put({ key: "/a/gone", value: "1" });
+  await other.put({ key: "/b/else", value: "1" });
+  const stop = new AbortController();
+  const changes = own.watch(["/a/"], stop.signal)[Symbol.asyncIterator]();
+  const next = async (): Promise<string> => {
+    const { value } = await changes.next();
+    return value === undefined ? "end" : value.kind === "put" ? `${value.entry.key}=${value.entry.value}` : `-${value.key}`;
+  };
+  await other.put({ key: "/a/new", value: "other" });
+  expect(await next()).toBe("/a/new=other");
+  await own.put({ key: "/a/new", value: "own" });
+  expect(await next()).toBe("/a/new=own");
+  await other.delete("/a/gone");
+  expect(await next()).toBe("-/a/gone");
+  await other.put({ key: "/b/else", value: "2" });
+  await other.put({ key: "/a/new", value: "last" });
+  expect(await next()).toBe("/a/new=last");
+  stop.abort();
+  expect(await next()).toBe("end");
+  await own.close();
+  await other.close();
+});

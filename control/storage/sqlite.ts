@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { ChangeQueue } from "./change-queue.ts";
 import { guarded } from "./database-error.ts";
+import { ForeignChanges } from "./foreign-changes.ts";
 import { openDatabase } from "./open-database.ts";
 import type { Change, Entry, Expectation, ListOptions, Put, Storage, Write } from "./storage.ts";
 
@@ -28,7 +29,10 @@ interface Row {
   readonly expires: number | null;
 }
 
-/** The embedded engine: one file, one process. Throws PlatformError as `openDatabase` does. */
+/** How often watches are told what another process wrote, ms. */
+const foreignMs = 500;
+
+/** The embedded engine: one file, one process, or two while one replaces the other. Throws PlatformError as `openDatabase` does. */
 export function openSqlite(options: SqliteOptions): Storage {
   const database = openDatabase({
     path: options.path,
@@ -44,7 +48,9 @@ class SqliteStorage implements Storage {
   readonly #path: string;
   readonly #now: () => Date;
   readonly #queues = new Set<ChangeQueue>();
-  readonly #sql: Readonly<Record<"get" | "list" | "put" | "delete" | "next" | "expired", StatementSync>>;
+  readonly #foreign: ForeignChanges;
+  #looking: NodeJS.Timeout | undefined;
+  readonly #sql: Readonly<Record<"get" | "list" | "put" | "delete" | "next" | "expired" | "version", StatementSync>>;
 
   constructor(database: DatabaseSync, path: string, now: () => Date) {
     this.#database = database;
@@ -59,7 +65,12 @@ class SqliteStorage implements Storage {
       delete: database.prepare("DELETE FROM entries WHERE key = ?"),
       next: database.prepare("UPDATE counter SET revision = revision + 1 RETURNING revision"),
       expired: database.prepare("DELETE FROM entries WHERE expires <= ? RETURNING key"),
+      version: database.prepare("PRAGMA data_version"),
     };
+    this.#foreign = new ForeignChanges({
+      version: () => Number(this.#sql.version.get()?.data_version),
+      list: (prefix) => this.#entries(prefix),
+    });
   }
 
   async get(key: string): Promise<Entry | undefined> {
@@ -67,10 +78,12 @@ class SqliteStorage implements Storage {
   }
 
   async list(prefix: string, options: ListOptions = {}): Promise<readonly Entry[]> {
-    return this.#work(() => {
-      const rows = this.#sql.list.all(prefix, endOfPrefix(prefix), options.after ?? "", this.#now().getTime(), options.limit ?? -1);
-      return rows.map((row) => entryOf(toRow(row)));
-    });
+    return this.#work(() => this.#entries(prefix, options));
+  }
+
+  #entries(prefix: string, options: ListOptions = {}): readonly Entry[] {
+    const rows = this.#sql.list.all(prefix, endOfPrefix(prefix), options.after ?? "", this.#now().getTime(), options.limit ?? -1);
+    return rows.map((row) => entryOf(toRow(row)));
   }
 
   async put(write: Put): Promise<Entry> {
@@ -90,12 +103,29 @@ class SqliteStorage implements Storage {
     const onAbort = (): void => queue.end();
     const queue = new ChangeQueue(prefixes, (ended) => {
       this.#queues.delete(ended);
+      this.#foreign.forget(ended);
+      if (this.#queues.size === 0) clearInterval(this.#looking);
       signal.removeEventListener("abort", onAbort);
     });
+    if (signal.aborted || !this.#database.isOpen) {
+      queue.end();
+      return queue;
+    }
+    this.#work(() => this.#foreign.follow(queue, prefixes));
     this.#queues.add(queue);
     signal.addEventListener("abort", onAbort);
-    if (signal.aborted || !this.#database.isOpen) queue.end();
+    if (this.#queues.size === 1) this.#looking = setInterval(() => this.#lookForeign(), foreignMs).unref();
     return queue;
+  }
+
+  /** A look that fails is made up for by the next one: the version is remembered after it only. */
+  #lookForeign(): void {
+    if (!this.#database.isOpen) return;
+    try {
+      this.#work(() => this.#foreign.look());
+    } catch {
+      // The disk or the lock: whoever reads or writes is told.
+    }
   }
 
   async close(): Promise<void> {
@@ -126,6 +156,7 @@ class SqliteStorage implements Storage {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       throw thrown;
     }
+    this.#foreign.own(changes);
     for (const queue of [...this.#queues]) {
       for (const change of changes) queue.offer(keyOf(change), change);
     }

@@ -2,12 +2,15 @@ import { createHash } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { removedHosts } from "../inventory/host-records.ts";
+import { findMaintenance, maintenancePrefix } from "../maintenance/maintenance.ts";
 
 export interface AccessState {
   /** Changes whenever a role, an authority or the list of removed hosts changes, and only then. */
   readonly revision: string;
   readonly roles: readonly string[];
   readonly removedHosts: readonly string[];
+  /** Of the maintenance configuration, which decides about no access but reaches agents on the same way; empty: there is none. */
+  readonly maintenanceRevision: string;
 }
 
 /** What decides about access now. */
@@ -17,17 +20,18 @@ export async function accessState(context: Pick<AuthContext, "storage" | "author
   const { user, host } = context.authorities;
   const facts = [roles.map(({ key, revision }) => [key, revision]), [user.sshPublicLine, user.pin, host.sshPublicLine, host.pin], removed];
   const revision = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
-  return { revision, roles: roles.map(({ value }) => value), removedHosts: removed };
+  const maintenanceRevision = (await findMaintenance(context.storage))?.metadata.revision ?? "";
+  return { revision, roles: roles.map(({ value }) => value), removedHosts: removed, maintenanceRevision };
 }
 
 /** The state at once and after every change of it. Ends when the signal aborts; throws `limit` for a reader that is too slow. */
 export async function* watchAccess(context: Pick<AuthContext, "storage" | "authorities">, signal: AbortSignal): AsyncGenerator<AccessState> {
-  const changes = context.storage.watch(["/role/", "/removed/", "/authority/"], signal);
+  const changes = context.storage.watch(["/role/", "/removed/", "/authority/", maintenancePrefix], signal);
   let sent = await accessState(context);
   yield sent;
   for await (const _ of changes) {
     const next = await accessState(context);
-    if (next.revision === sent.revision) continue;
+    if (next.revision === sent.revision && next.maintenanceRevision === sent.maintenanceRevision) continue;
     sent = next;
     yield sent;
   }

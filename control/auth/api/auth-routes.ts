@@ -4,9 +4,13 @@ import type { AuthContext } from "../auth-context.ts";
 import type { RateLimit } from "../login/rate-limit.ts";
 import { auditMethods } from "./audit-methods.ts";
 import type { Caller } from "./caller.ts";
+import { channelMethods } from "./channel-methods.ts";
 import { clusterMethods } from "./cluster-methods.ts";
 import { hostMethods } from "./host-methods.ts";
+import { inventoryMethods } from "./inventory-methods.ts";
+import { maintenanceMethods } from "./maintenance-methods.ts";
 import { resourceMethods } from "./resource-methods.ts";
+import { rolloutMethods } from "./rollout-methods.ts";
 import { userMethods } from "./user-methods.ts";
 
 /** Longest request taken, bytes. */
@@ -18,7 +22,17 @@ export function authRoutes(deps: {
   rateLimit: RateLimit;
   callerOf: (handler: HandlerContext) => Caller;
 }): (router: ConnectRouter) => void {
-  const methods = { ...clusterMethods(deps), ...hostMethods(deps), ...userMethods(deps), ...resourceMethods(deps), ...auditMethods(deps) };
+  const methods = {
+    ...clusterMethods(deps),
+    ...hostMethods(deps),
+    ...userMethods(deps),
+    ...resourceMethods(deps),
+    ...auditMethods(deps),
+    ...channelMethods(deps),
+    ...maintenanceMethods(deps),
+    ...inventoryMethods(deps),
+    ...rolloutMethods(deps),
+  };
   return (router) => {
     router.service(AuthService, methods);
   };

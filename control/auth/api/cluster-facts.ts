@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { GetClusterResponseSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { version } from "../../../core/versions/version.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { goneWarnings } from "../presence/gone-warning.ts";
 
 /** What anybody may know about the cluster. */
 export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetClusterResponseSchema> {
@@ -17,4 +18,9 @@ export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetC
     proxyListenerMode: context.listenerMode,
     proxyPublicAddrs: [...context.proxies.addresses()],
   };
+}
+
+/** What an admin should look at, a sentence each. */
+export function clusterWarnings({ channels, proxies, presence }: AuthContext): readonly string[] {
+  return [...channels.warnings((proxy) => proxies.addressOf(proxy) ?? proxy), ...goneWarnings(presence.absent.values())];
 }

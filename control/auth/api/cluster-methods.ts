@@ -3,9 +3,11 @@ import type { AuthService } from "../../../core/api/generated/platform/auth/v1/a
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { accessState, watchAccess } from "../access/access-state.ts";
 import { removedError } from "../inventory/host-records.ts";
+import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
+import { tunnelEndings } from "../inventory/live-nodes.ts";
 import { reportNode } from "../inventory/nodes.ts";
 import type { Caller } from "./caller.ts";
-import { clusterFacts } from "./cluster-facts.ts";
+import { clusterFacts, clusterWarnings } from "./cluster-facts.ts";
 import { type Api, serverStream, unary } from "./guard.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "getCluster" | "getAccess" | "watchAccess" | "reportNode">;
@@ -14,7 +16,10 @@ export function clusterMethods(api: Api): Methods {
   const { context } = api;
   const { user, host } = context.authorities;
   return {
-    getCluster: unary(api, "getCluster", async () => clusterFacts(context)),
+    getCluster: unary(api, "getCluster", async (_request, caller) => ({
+      ...clusterFacts(context),
+      warnings: caller.kind === "anonymous" ? [] : [...clusterWarnings(context)],
+    })),
     getAccess: unary(api, "getAccess", async () => {
       const { revision, roles } = await accessState(context);
       return {
@@ -26,18 +31,20 @@ export function clusterMethods(api: Api): Methods {
         hostCaPem: [host.pem],
       };
     }),
-    watchAccess: serverStream(api, "watchAccess", async function* ({ publicAddr }, caller, signal) {
+    watchAccess: serverStream(api, "watchAccess", async function* ({ publicAddr, version }, caller, signal) {
       const { id } = hostOf(caller);
+      await keepProxyVersion(context, id, version);
       using _watching = context.live.watching(id, context.now);
       using _proxy = context.proxies.watching(id, publicAddr);
       for await (const state of watchAccess(context, signal)) {
         if (state.removedHosts.includes(id)) throw removedError(id);
-        yield { revision: state.revision, removedHosts: [...state.removedHosts] };
+        yield { revision: state.revision, removedHosts: [...state.removedHosts], maintenanceRevision: state.maintenanceRevision };
       }
     }),
     reportNode: unary(api, "reportNode", async (request, caller) => {
-      const { hostId, hostname, labels, services, version, connected, address } = request;
-      await reportNode(context, { hostId, hostname, labels, services, version, connected, address, proxy: hostOf(caller).id });
+      const { hostId, hostname, labels, services, version, connected, address, ending: told, statusJson } = request;
+      const ending = tunnelEndings.find((one) => one === told);
+      await reportNode(context, { hostId, hostname, labels, services, version, connected, address, ending, statusJson, proxy: hostOf(caller).id });
       return {};
     }),
   };

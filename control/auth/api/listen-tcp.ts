@@ -2,6 +2,7 @@ import { createServer, type Socket } from "node:net";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
+import type { ListenSockets } from "../../../core/transport/listen-sockets.ts";
 
 export interface TcpListener {
   /** With the port that it got. */
@@ -10,24 +11,24 @@ export interface TcpListener {
   close(): Promise<void>;
 }
 
+export interface TcpListening {
+  readonly sockets: ListenSockets;
+  readonly log: Log;
+  readonly take: (socket: Socket, remoteAddress: string) => void;
+}
+
 /** Throws `unavailable` when the port cannot be had. */
-export function listenTcp(address: HostPort, take: (socket: Socket, remoteAddress: string) => void, log: Log): Promise<TcpListener> {
+export async function listenTcp(address: HostPort, { sockets, log, take }: TcpListening): Promise<TcpListener> {
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 }, (socket) =>
     take(socket, socket.remoteAddress ?? ""),
   );
-  return new Promise((resolve, reject) => {
-    const refuse = (cause: Error): void => {
-      const message = `cannot listen on ${formatHostPort(address)}: ${errorText(cause)}`;
-      reject(new PlatformError("unavailable", message, { cause, hint: "is another program on this port? see auth_service.listen_addr" }));
-    };
-    server.once("error", refuse);
-    server.listen({ host: address.host, port: address.port }, () => {
-      server.off("error", refuse).on("error", (error) => log.warn("the API listener failed", { error: errorText(error) }));
-      const bound = server.address();
-      const port = typeof bound === "object" && bound !== null ? bound.port : address.port;
-      // Not awaited by the callback: that comes once the last open connection has ended.
-      const close = async (): Promise<void> => void server.close();
-      resolve({ address: { host: address.host, port }, close });
-    });
-  });
+  try {
+    const bound = await sockets.listen(server, { purpose: "auth", ...address });
+    server.on("error", (error) => log.warn("the API listener failed", { error: errorText(error) }));
+    // Not awaited by the callback: that comes once the last open connection has ended.
+    return { address: bound, close: async () => void server.close() };
+  } catch (cause) {
+    const message = `cannot listen on ${formatHostPort(address)}: ${errorText(cause)}`;
+    throw new PlatformError("unavailable", message, { cause, hint: "is another program on this port? see auth_service.listen_addr" });
+  }
 }

@@ -33,6 +33,12 @@ export const permissions = {
   getAccess: { hosts: ["node", "proxy", "auth"] },
   watchAccess: { hosts: ["proxy", "auth"] },
   reportNode: { hosts: ["proxy", "auth"] },
+  listInventory: { hosts: ["auth"], users: { resource: "node", verb: "list" } },
+  exportUpgradeWindows: { hosts: ["node", "proxy", "auth"] },
+  reportChannels: { hosts: ["proxy", "auth"] },
+  getUpgradeTarget: { hosts: ["proxy", "auth"] },
+  getUpgradePlan: { hosts: ["auth"], users: { resource: "upgrade_rollout", verb: "read" } },
+  changeRollout: { hosts: ["auth"], users: { resource: "upgrade_rollout", verb: "update" } },
   emitEvents: { hosts: ["node", "proxy", "auth"] },
   listEvents: { hosts: ["auth"], users: { resource: "event", verb: "list" } },
 } as const satisfies Record<string, Permission>;

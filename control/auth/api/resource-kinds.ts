@@ -1,13 +1,17 @@
 import type { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { maintenanceSchema } from "../../../core/resources/maintenance.ts";
 import { nodeSchema } from "../../../core/resources/node.ts";
 import { roleSchema } from "../../../core/resources/role.ts";
 import { tokenSchema } from "../../../core/resources/token.ts";
+import { upgradeRolloutSchema } from "../../../core/resources/upgrade-rollout.ts";
 import { userSchema } from "../../../core/resources/user.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
 import { checkDocument, type Document, type PutMode } from "../documents/document.ts";
 import { deleteNode, getNode, listNodes, putNode } from "../inventory/nodes.ts";
+import { deleteMaintenance, getMaintenance, listMaintenance, putMaintenance } from "../maintenance/maintenance.ts";
 import { deleteRole, getRole, listRoles, putRole } from "../roles/roles.ts";
+import { deleteRollout, getRollout, listRollouts, putRollout } from "../rollout/rollout-store.ts";
 import { deleteToken, getToken, listTokens, putToken } from "../tokens/tokens.ts";
 import { deleteUser, getUser, listUsers, putUser } from "../users/user-records.ts";
 
@@ -39,6 +43,11 @@ const kinds: ReadonlyMap<string, ResourceKind> = new Map([
   ["user", { list: listUsers, get: getUser, put: checked(userSchema, putUser), delete: deleteUser }],
   ["token", { list: listTokens, get: getToken, put: checked(tokenSchema, putToken), delete: deleteToken }],
   ["node", { list: listNodes, get: getNode, put: checked(nodeSchema, putNode), delete: deleteNode }],
+  [
+    "cluster_maintenance_config",
+    { list: listMaintenance, get: getMaintenance, put: checked(maintenanceSchema, putMaintenance), delete: deleteMaintenance },
+  ],
+  ["upgrade_rollout", { list: listRollouts, get: getRollout, put: checked(upgradeRolloutSchema, putRollout), delete: deleteRollout }],
 ]);
 
 /** Throws `invalid` for a kind that does not exist. */

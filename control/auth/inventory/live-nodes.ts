@@ -1,3 +1,9 @@
+import type { HostStatus } from "../../../core/resources/host-status.ts";
+
+/** How a proxy says that a tunnel ended: `silent` may still come to life, `stopped` was announced by the agent. */
+export const tunnelEndings = ["closed", "silent", "stopped"] as const;
+export type TunnelEnding = (typeof tunnelEndings)[number];
+
 /** Which hosts have a tunnel now: in memory, told by proxies. */
 export interface LiveNode {
   readonly connected: boolean;
@@ -5,6 +11,10 @@ export interface LiveNode {
   readonly address: string;
   /** Id of the proxy that said so. */
   readonly proxy: string;
+  /** Why it is not connected: `lost` with its proxy, or as the proxy says. */
+  readonly ending?: TunnelEnding | "lost" | undefined;
+  /** What the host said last of its updater and its sessions. */
+  readonly status?: HostStatus | undefined;
 }
 
 export class LiveNodes {
@@ -13,6 +23,10 @@ export class LiveNodes {
 
   get(id: string): LiveNode | undefined {
     return this.#nodes.get(id);
+  }
+
+  all(): IterableIterator<[id: string, node: LiveNode]> {
+    return this.#nodes.entries();
   }
 
   /** Keeps `since` while nothing changes. A proxy's "gone" does not undo what another proxy holds. */
@@ -47,7 +61,7 @@ export class LiveNodes {
 
   #loseProxy(proxy: string, now: Date): void {
     for (const [id, node] of this.#nodes) {
-      if (node.proxy === proxy && node.connected) this.#nodes.set(id, { ...node, connected: false, since: now });
+      if (node.proxy === proxy && node.connected) this.#nodes.set(id, { ...node, connected: false, since: now, ending: "lost" });
     }
   }
 }

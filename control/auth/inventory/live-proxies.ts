@@ -41,6 +41,15 @@ export class LiveProxies {
     this.#proxies.delete(id);
   }
 
+  isConnected(id: string): boolean {
+    return (this.#proxies.get(id)?.watches ?? 0) > 0;
+  }
+
+  /** Where people reach this proxy; undefined: it told nothing. */
+  addressOf(id: string): string | undefined {
+    return this.#proxies.get(id)?.address;
+  }
+
   /** Each once: the connected ones first. */
   addresses(): readonly string[] {
     const oldest = this.#now().getTime() - rememberedMs;

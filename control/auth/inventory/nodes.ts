@@ -1,14 +1,18 @@
 import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type HostStatus, parseHostStatus } from "../../../core/resources/host-status.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { Write } from "../../storage/storage.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
 import { checkDocument, documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
+import { presenceKey } from "../presence/presence-watch.ts";
+import { auditUpgrades, upgradeMemoryKey } from "./audit-upgrades.ts";
 import { findHost, hostWrite, removal, removedError, removedKey } from "./host-records.ts";
+import type { TunnelEnding } from "./live-nodes.ts";
 import { proxyNamesKey } from "./names-in-use.ts";
 
 /** Hosts that joined as nodes, with their live state. */
-export async function listNodes(context: AuthContext): Promise<readonly Node[]> {
+export async function listNodes(context: Pick<AuthContext, "storage" | "live">): Promise<readonly Node[]> {
   return (await context.storage.list("/node/")).map((entry) => withLive(context, fromEntry(nodeSchema, entry)));
 }
 
@@ -34,11 +38,13 @@ export async function putNode(context: AuthContext, node: Node, how: PutMode & {
 export async function deleteNode(context: AuthContext, id: string, actor: Actor): Promise<void> {
   const isProxy = (await findHost(context.storage, "node", id)) === undefined && (await findHost(context.storage, "proxy", id)) !== undefined;
   const key = documentKey(isProxy ? "proxy" : "node", id);
-  const writes: Write[] = [{ key, expect: "present" }, removal(context, id)];
+  const writes: Write[] = [{ key, expect: "present" }, removal(context, id), { key: presenceKey(id) }, { key: upgradeMemoryKey(id) }];
   if (isProxy) writes.push({ key: proxyNamesKey(id) });
   await named(`node ${id}`, context.storage.batch(writes));
   context.live.forget(id);
+  context.presence.forget(id);
   context.proxies.forget(id);
+  context.channels.forget(id);
   context.audit.emit({ event: "node.deleted", user: actor.name, name: id, "addr.remote": actor.address });
 }
 
@@ -50,8 +56,12 @@ export interface NodeReport {
   readonly version: string;
   readonly connected: boolean;
   readonly address: string;
+  /** Why it is not connected. */
+  readonly ending?: TunnelEnding | undefined;
   /** Id of the reporting proxy. */
   readonly proxy: string;
+  /** What the host says of itself, JSON; empty or left out: nothing. */
+  readonly statusJson?: string;
 }
 
 /** A proxy says that a tunnel came up, changed or went down. Throws `denied` for a removed host. */
@@ -59,8 +69,23 @@ export async function reportNode(context: AuthContext, report: NodeReport): Prom
   const known = await findHost(context.storage, "node", report.hostId);
   if (known === undefined) throw removedError(report.hostId);
   if (report.connected) await updateRecord(context, known, report);
-  const { connected, address, proxy } = report;
-  context.live.report(report.hostId, { connected, address, proxy }, context.now());
+  const { connected, address, proxy, ending } = report;
+  const status = statusOf(context, report) ?? (connected ? undefined : context.live.get(report.hostId)?.status);
+  context.live.report(report.hostId, { connected, address, proxy, ending, status }, context.now());
+  if (!connected || status === undefined) return;
+  const host = { id: report.hostId, hostname: report.hostname, version: report.version, status };
+  await auditUpgrades(context, host).catch((error: unknown) => context.log.error("an upgrade could not be audited", { host: host.id, error }));
+}
+
+/** What cannot be read comes from a proxy of another version: the host counts all the same. */
+function statusOf({ log }: AuthContext, { hostId, statusJson = "" }: NodeReport): HostStatus | undefined {
+  if (statusJson === "") return undefined;
+  try {
+    return parseHostStatus(statusJson);
+  } catch (error) {
+    log.debug("a host's status cannot be read", { host: hostId, error });
+    return undefined;
+  }
 }
 
 async function updateRecord(context: AuthContext, known: Node, report: NodeReport): Promise<void> {
@@ -84,8 +109,9 @@ function canonical({ metadata, spec }: Node): string {
   return JSON.stringify([labels, spec.hostname, spec.services, spec.version]);
 }
 
-function withLive(context: AuthContext, node: Node): Node {
+function withLive(context: Pick<AuthContext, "live">, node: Node): Node {
   const live = context.live.get(node.metadata.name);
-  const status = live === undefined ? { connected: false } : { connected: live.connected, since: live.since.toISOString() };
-  return { ...node, status };
+  if (live === undefined) return { ...node, status: { connected: false } };
+  const { connected, since, status: host } = live;
+  return { ...node, status: { connected, since: since.toISOString(), ...(host !== undefined && { host }) } };
 }

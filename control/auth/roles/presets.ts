@@ -9,9 +9,9 @@ export const presets: readonly Role[] = [
     logins: ["{{internal.logins}}"],
     node_labels: { "*": "*" },
   }),
-  preset("editor", "Change users, roles, tokens and nodes; no shell", {
+  preset("editor", "Change users, roles, tokens, nodes and the staged roll-out; no shell", {
     rules: [
-      { resources: ["role", "user", "token", "node"], verbs: ["*"] },
+      { resources: ["role", "user", "token", "node", "upgrade_rollout"], verbs: ["*"] },
       { resources: ["event"], verbs: ["list", "read"] },
     ],
   }),

@@ -5,6 +5,7 @@ import { connect as connectTls, createSecureContext } from "node:tls";
 import * as x509 from "@peculiar/x509";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
+import { ListenSockets } from "../../../core/transport/listen-sockets.ts";
 import { receive } from "./front-door.ts";
 import { HalfOpen } from "./half-open.ts";
 import type { Handler } from "./handlers.ts";
@@ -41,6 +42,8 @@ async function openDoor(limit = 100): Promise<{ port: number; halfOpen: HalfOpen
   const sockets = new Set<Socket>();
   const listener: Listener = await listen({
     address: { host: "127.0.0.1", port: 0 },
+    purpose: "web",
+    sockets: new ListenSockets(),
     log: silentLog,
     maxConnections: 20_000,
     onSocket: (socket) => {

@@ -8,10 +8,16 @@ export class HalfOpen {
   readonly #limit: number;
   /** In order of arrival. */
   readonly #sockets = new Set<Socket>();
+  /** One listener for all sockets. */
+  readonly #onClose: (this: Socket) => void;
   dropped = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
+    const sockets = this.#sockets;
+    this.#onClose = function forget() {
+      sockets.delete(this);
+    };
   }
 
   get size(): number {
@@ -20,7 +26,7 @@ export class HalfOpen {
 
   enter(socket: Socket): void {
     this.#sockets.add(socket);
-    socket.once("close", () => this.#sockets.delete(socket));
+    socket.on("close", this.#onClose);
     if (this.#sockets.size <= this.#limit) return;
     const [oldest] = this.#sockets;
     if (oldest === undefined) return;

@@ -2,6 +2,7 @@ import { createServer, type Socket } from "node:net";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
+import type { ListenSockets } from "../../../core/transport/listen-sockets.ts";
 
 export interface Listener {
   /** As bound: the port is real where 0 was asked for. */
@@ -12,6 +13,9 @@ export interface Listener {
 
 export interface ListenOptions {
   readonly address: HostPort;
+  /** What the listener is for: the process that takes over knows it by this name and its address. */
+  readonly purpose: string;
+  readonly sockets: ListenSockets;
   readonly log: Log;
   /** Connections at one time; more are closed as they come. */
   readonly maxConnections: number;
@@ -20,29 +24,28 @@ export interface ListenOptions {
 }
 
 /** A TCP listener that survives errors of accept(2), such as EMFILE. Throws `unavailable` when the address cannot be bound. */
-export function listen(options: ListenOptions): Promise<Listener> {
-  const { address, log } = options;
+export async function listen(options: ListenOptions): Promise<Listener> {
+  const { address, log, purpose } = options;
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 15_000, pauseOnConnect: true, allowHalfOpen: true });
   server.maxConnections = options.maxConnections;
+  /** One listener for all sockets. */
+  function onError(this: Socket, error: Error): void {
+    log.debug("connection broke", { peer: peerAddress(this), error: error.message });
+  }
   server.on("connection", (socket) => {
-    socket.on("error", (error) => log.debug("connection broke", { peer: peerAddress(socket), error: error.message }));
+    socket.on("error", onError);
     options.onSocket(socket);
   });
-  return new Promise((resolve, reject) => {
-    const refuse = (cause: NodeJS.ErrnoException): void => {
-      const hint = cause.code === "EADDRINUSE" ? "another program listens there; change the address in /etc/platform.yaml" : undefined;
-      reject(new PlatformError("unavailable", `cannot listen on ${formatHostPort(address)}: ${errorText(cause)}`, { cause, hint }));
-    };
-    server.once("error", refuse);
-    server.listen({ host: address.host, port: address.port, backlog: 4096 }, () => {
-      server.off("error", refuse);
-      server.on("error", (error) => log.warn("a connection could not be accepted", { listener: formatHostPort(address), error }));
-      server.on("drop", () => log.debug("a connection was dropped: too many", { listener: formatHostPort(address) }));
-      const bound = server.address();
-      const port = typeof bound === "object" && bound !== null ? bound.port : address.port;
-      resolve({ address: { host: address.host, port }, close: async () => void server.close() });
-    });
-  });
+  try {
+    const bound = await options.sockets.listen(server, { purpose, ...address, backlog: 4096 });
+    server.on("error", (error) => log.warn("a connection could not be accepted", { listener: formatHostPort(address), error }));
+    server.on("drop", () => log.debug("a connection was dropped: too many", { listener: formatHostPort(address) }));
+    return { address: bound, close: async () => void server.close() };
+  } catch (cause) {
+    const taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
+    const hint = taken ? "another program listens there; change the address in /etc/platform.yaml" : undefined;
+    throw new PlatformError("unavailable", `cannot listen on ${formatHostPort(address)}: ${errorText(cause)}`, { cause, hint });
+  }
 }
 
 /** `ip:port` of the other end, IPv4 without the IPv6 wrapping. */

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { type SecureContext, TLSSocket } from "node:tls";
+import { type SecureContext, TLSSocket, type TLSSocketOptions } from "node:tls";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 
 export interface TerminateTlsOptions {
@@ -11,34 +11,89 @@ export interface TerminateTlsOptions {
   readonly timeoutMs?: number;
 }
 
+/** A handshake under way, and how it ends. Its listeners are shared by all connections and stay: an idle one holds nothing of it. */
+interface Handshake {
+  readonly socket: Socket;
+  readonly timer: NodeJS.Timeout;
+  readonly resolve: (tls: TLSSocket) => void;
+  readonly reject: (error: PlatformError) => void;
+}
+
+const handshakes = new WeakMap<TLSSocket, Handshake>();
+const usualMs = 10_000;
+
 /** The server side of a TLS handshake on an accepted socket. Throws `unavailable` or `timeout`, and destroys the socket then. */
-export function terminateTls(socket: Socket, options: TerminateTlsOptions): Promise<TLSSocket> {
+export function terminateTls(
+  socket: Socket,
+  { context, alpn, requestCertificate = false, timeoutMs = usualMs }: TerminateTlsOptions,
+): Promise<TLSSocket> {
+  feedInPieces(socket);
   const tls = new TLSSocket(socket, {
     isServer: true,
-    secureContext: options.context,
-    ALPNProtocols: [options.alpn],
-    requestCert: options.requestCertificate ?? false,
+    secureContext: context,
+    ALPNCallback: only(alpn),
+    requestCert: requestCertificate,
     rejectUnauthorized: false,
   });
-  return new Promise((resolve, reject) => {
-    const settle = (): void => {
-      clearTimeout(timer);
-      tls.off("secure", onSecure).off("close", onClose).off("error", onError);
-      tls.on("error", () => {});
-    };
-    const fail = (error: PlatformError): void => {
-      settle();
-      tls.destroy();
-      socket.destroy();
-      reject(error);
-    };
-    const onError = (cause: Error): void => fail(new PlatformError("unavailable", `the TLS handshake failed: ${cause.message}`, { cause }));
-    const onClose = (): void => fail(new PlatformError("unavailable", "the connection ended during the TLS handshake"));
-    const onSecure = (): void => {
-      settle();
-      resolve(tls);
-    };
-    const timer = setTimeout(() => fail(new PlatformError("timeout", "the TLS handshake took too long")), options.timeoutMs ?? 10_000);
-    tls.on("secure", onSecure).on("close", onClose).on("error", onError);
-  });
+  const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
+  const timer = setTimeout(() => fail(tls, new PlatformError("timeout", "the TLS handshake took too long")), timeoutMs);
+  handshakes.set(tls, { socket, timer, resolve, reject });
+  tls.on("secure", onSecure).on("close", onClose).on("error", onError);
+  return promise;
+}
+
+/** As ALPNProtocols does, whose list would be copied for each connection and kept, in memory that many buffers share. */
+function only(name: string): TLSSocketOptions["ALPNCallback"] {
+  return ({ protocols }) => (protocols.includes(name) ? name : undefined);
+}
+
+function settle(tls: TLSSocket): Handshake | undefined {
+  const handshake = handshakes.get(tls);
+  handshakes.delete(tls);
+  clearTimeout(handshake?.timer);
+  return handshake;
+}
+
+function fail(tls: TLSSocket, error: PlatformError): void {
+  const handshake = settle(tls);
+  if (handshake === undefined) return;
+  tls.destroy();
+  handshake.socket.destroy();
+  handshake.reject(error);
+}
+
+function onSecure(this: TLSSocket): void {
+  settle(this)?.resolve(this);
+}
+
+function onClose(this: TLSSocket): void {
+  fail(this, new PlatformError("unavailable", "the connection ended during the TLS handshake"));
+}
+
+/** Later errors are told by the end that follows them. */
+function onError(this: TLSSocket, cause: Error): void {
+  fail(this, new PlatformError("unavailable", `the TLS handshake failed: ${cause.message}`, { cause }));
+}
+
+/**
+ * What was read ahead (the ClientHello) reaches the TLS layer in pieces smaller than the first buffer of Node's `NodeBIO`
+ * (1,024 bytes): a piece that fills it to the brim makes it add one of 16 KiB, which an idle connection keeps for life.
+ */
+const piece = 1000;
+
+function feedInPieces(socket: Socket): void {
+  const ahead = socket.read() as Buffer | null;
+  if (ahead === null) return;
+  socket.unshift(ahead);
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < ahead.length; at += piece) pieces.push(ahead.subarray(at, at + piece));
+  const { read } = socket;
+  socket.read = () => {
+    if (pieces.length === 1) {
+      // Deleting it would make V8 keep the socket as a dictionary, which takes 1 KiB more.
+      socket.read = read;
+      socket.read();
+    }
+    return pieces.shift() ?? null;
+  };
 }

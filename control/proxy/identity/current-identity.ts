@@ -53,7 +53,7 @@ function prepare(credentials: HostCredentials): ProxyIdentity {
     cluster: credentials.cluster,
     sshKey: fromOpensshPrivate(credentials.sshPrivateKey),
     sshCertificate: parseCertificateLine(credentials.sshCertificate).blob,
-    tls: createSecureContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, minVersion: "TLSv1.3", ...noTickets }),
+    tls: createSecureContext({ cert: credentials.tlsCertificate, key: credentials.tlsPrivateKey, minVersion: "TLSv1.3", ...noTickets }),
     web: createSecureContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, minVersion: "TLSv1.2" }),
     credentials,
   };

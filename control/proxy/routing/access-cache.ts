@@ -3,6 +3,7 @@ import { errorText, PlatformError } from "../../../core/errors/platform-error.ts
 import type { Log } from "../../../core/log/log.ts";
 import { type Role, roleSchema } from "../../../core/resources/role.ts";
 import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
+import { version } from "../../../core/versions/version.ts";
 import { wait } from "./wait.ts";
 
 /** Roles and authorities as of one revision. */
@@ -35,6 +36,7 @@ export class AccessCache {
   readonly #clock: () => number;
   #access: Access | undefined;
   #confirmedAt = Number.NEGATIVE_INFINITY;
+  #maintenance: string | undefined;
   #fetching: Promise<Access> | undefined;
   readonly #onRevision: ((revision: string) => void)[] = [];
   readonly #onRemoved: ((hosts: readonly string[]) => void)[] = [];
@@ -48,6 +50,11 @@ export class AccessCache {
   /** Empty until the first answer. */
   get revision(): string {
     return this.#access?.revision ?? "";
+  }
+
+  /** Revision of the maintenance configuration, empty when there is none; undefined while the auth service is away. */
+  get maintenanceRevision(): string | undefined {
+    return this.#clock() - this.#confirmedAt < freshMs ? this.#maintenance : undefined;
   }
 
   onRevision(listener: (revision: string) => void): void {
@@ -91,13 +98,15 @@ export class AccessCache {
     const confirming = setInterval(() => void this.#fetch().catch(() => ended.abort()), freshMs / 2);
     try {
       let first = true;
-      for await (const event of this.#options.auth.watchAccess({ publicAddr }, { signal: either, timeoutMs: 0 })) {
+      for await (const event of this.#options.auth.watchAccess({ publicAddr, version }, { signal: either, timeoutMs: 0 })) {
         if (event.revision !== this.revision) await this.#fetch();
+        this.#maintenance = event.maintenanceRevision;
         this.#tell(event.removedHosts, first);
         first = false;
       }
     } finally {
       clearInterval(confirming);
+      this.#maintenance = undefined;
       ended.abort();
     }
   }

@@ -4,6 +4,7 @@ import { PlatformError, toPlatformError } from "../../../core/errors/platform-er
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { encodeStreamRequest, type StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
 import type { TunnelRegistry } from "../tunnels/registry.ts";
 import type { Tunnel } from "../tunnels/tunnel.ts";
 import type { AccessCache } from "./access-cache.ts";
@@ -14,6 +15,7 @@ export interface RoutingServices {
   readonly log: Log;
   readonly access: AccessCache;
   readonly registry: TunnelRegistry;
+  readonly expected: ExpectedHosts;
   readonly audit: AuditQueue;
   readonly cluster: string;
   readonly now: () => Date;
@@ -39,6 +41,7 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
   try {
     if (request.kind !== "ssh") throw new PlatformError("unsupported", `streams of kind ${String(request.kind)} are not routed here`);
     const access = await services.access.current();
+    await services.expected.settled(request.target, services.cluster);
     const candidates = services.registry.find(request.target, services.cluster);
     const { target, login } = request;
     tunnel = findTarget({ target, candidates, identity, roles: access.roles, login, now: services.now() });

@@ -5,11 +5,13 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { type AuthClient, openAuthClient } from "../../../core/api/auth-client.ts";
 import { createLog, type Log } from "../../../core/log/log.ts";
+import { ListenSockets } from "../../../core/transport/listen-sockets.ts";
 import { oneTimeCode } from "../../../test/world/one-time-code.ts";
 import { type Auth, openAuth } from "../../auth/open-auth.ts";
 import type { AuthConfig, ProxyConfig } from "../../config.ts";
 import { RenewingCredentials } from "../identity/renewing-credentials.ts";
 import { openProxy, type ProxyService } from "../open-proxy.ts";
+import type { UpgradeLimit } from "../versions/open-version-server.ts";
 import { generateUserKeys, type UserKeys } from "./user-keys.ts";
 
 /** A real auth service and a real proxy in this process, on ports of their own. */
@@ -35,6 +37,8 @@ export interface TestClusterOptions {
   readonly mode?: "multiplex" | "separate";
   readonly now?: () => Date;
   readonly clock?: () => number;
+  readonly upstreamCa?: readonly string[];
+  readonly upgradeLimit?: UpgradeLimit;
 }
 
 export const clusterName = "main";
@@ -97,8 +101,20 @@ async function startProxy({ auth, folder, log, options, signal }: Starting): Pro
   const now = options.now ?? (() => new Date());
   const credentials = new RenewingCredentials({ first: await issue(), renew: issue, log, now });
   const relayAuth = (stream: Duplex, remoteAddress: string): void => auth.inject(stream, remoteAddress);
-  const deps = { log, auth: auth.localClient("proxy"), credentials, relayAuth, listenerMode: options.mode ?? "multiplex", now } as const;
-  return await openProxy(config, { ...deps, ...(options.clock && { clock: options.clock }) }, signal);
+  const deps = {
+    log,
+    auth: auth.localClient("proxy"),
+    credentials,
+    relayAuth,
+    listenerMode: options.mode ?? "multiplex",
+    sockets: new ListenSockets(),
+    now,
+  } as const;
+  return await openProxy(
+    config,
+    { ...deps, upstreamCa: options.upstreamCa, upgradeLimit: options.upgradeLimit, ...(options.clock && { clock: options.clock }) },
+    signal,
+  );
 }
 
 export function openSocket(port: number): Promise<Duplex> {

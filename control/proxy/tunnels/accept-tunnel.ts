@@ -11,9 +11,11 @@ import type { CurrentIdentity } from "../identity/current-identity.ts";
 import type { AccessCache } from "../routing/access-cache.ts";
 import { agentChannels } from "./agent-channels.ts";
 import { authenticateAgent } from "./authenticate-agent.ts";
+import type { ExpectedHosts } from "./expected-hosts.ts";
 import { readMessages } from "./read-messages.ts";
 import type { TunnelRegistry } from "./registry.ts";
 import { reportGone, reportNode } from "./report-node.ts";
+import type { StatusReports } from "./status-reports.ts";
 import { type AgentFacts, endConnection, Tunnel } from "./tunnel.ts";
 
 export interface TunnelServices {
@@ -22,6 +24,10 @@ export interface TunnelServices {
   readonly identity: CurrentIdentity;
   readonly access: AccessCache;
   readonly registry: TunnelRegistry;
+  readonly statuses: StatusReports;
+  readonly expected: ExpectedHosts;
+  /** Another process has taken over: it speaks for this proxy now. */
+  readonly retired: () => boolean;
   /** Hands a stream to the auth service's TLS listener. */
   readonly relayAuth: (stream: Duplex, remoteAddress: string) => void;
   readonly now: () => Date;
@@ -41,16 +47,13 @@ export interface TunnelArrival {
 /** For the SSH handshake, and then for hello, ms. */
 const handshakeMs = 10_000;
 
-/**
- * The agent's heartbeat tells of a dead peer, and one timer sweeps all tunnels. ssh2 (1.17.0) takes an interval of 0 for "use
- * 15 s", so never is the longest interval that a timer has.
- */
-const noKeepalive = { intervalMs: 2 ** 31 - 1, missed: 3 } as const;
+/** The agent's heartbeat tells of a dead peer, and one timer sweeps all tunnels. */
+const noKeepalive = { intervalMs: 0, missed: 3 } as const;
 
 /** Takes an agent's SSH connection up to its place in the registry. Resolves then; throws what the agent did wrong. */
 export async function acceptTunnel(arrival: TunnelArrival, services: TunnelServices): Promise<void> {
   const { transport, peer } = arrival;
-  transport.once("end", () => transport.end());
+  transport.on("end", endToo);
   const { connection, identity } = await acceptAgent(transport, services);
   arrival.established();
   const control = agentChannels({ connection, peer, relayAuth: services.relayAuth, timeoutMs: handshakeMs });
@@ -60,6 +63,10 @@ export async function acceptTunnel(arrival: TunnelArrival, services: TunnelServi
     endConnection(connection, transport);
     throw thrown;
   }
+}
+
+function endToo(this: Duplex): void {
+  this.end();
 }
 
 /** The handshake. The certificate ends with it: what lives as long as the tunnel must not hold it. */
@@ -122,30 +129,42 @@ async function readHello(channel: Duplex, signal: AbortSignal): Promise<AgentFac
 
 /** From welcome to the end of the tunnel. */
 function serve(tunnel: Tunnel, { channel, transport }: { channel: Duplex; transport: Duplex }, services: TunnelServices): void {
-  const { registry, log, access } = services;
+  const { registry, log, access, statuses } = services;
   const about = { host: tunnel.identity.id, name: tunnel.facts.hostname, peer: tunnel.peer };
   registry.add(tunnel);
+  services.expected.arrived(tunnel.identity.id);
   services.tunnelsChanged();
   log.info("agent connected", { ...about, version: tunnel.facts.version });
   tunnel.send({ type: "welcome", proxyId: services.identity.current().hostId, accessRevision: access.revision });
-  transport.once("close", () => {
+  transport.on("close", () => {
     tunnel.ended = true;
     const last = registry.remove(tunnel);
     services.tunnelsChanged();
     log.info("agent disconnected", about);
-    if (last && !services.signal.aborted) reportGone(tunnel, services);
+    // Of a process that did not come to serve, nothing may stay in the inventory.
+    const left = registry.newest(tunnel.identity.id);
+    if (left !== undefined) statuses.changed(left);
+    if (last && !services.signal.aborted && !services.retired()) reportGone(tunnel, services, tunnel.draining ? "stopped" : "closed");
   });
-  channel.once("close", () => tunnel.end());
+  channel.on("close", () => tunnel.end());
   readMessages(
     channel,
     (message) => {
       tunnel.heard();
-      if (message.type === "ping") tunnel.send({ type: "pong", time: message.time, accessRevision: access.revision });
+      if (message.type === "ping") tunnel.send({ type: "pong", time: message.time, ...revisions(access) });
       if (message.type === "draining") tunnel.draining = true;
+      if (message.type === "status") {
+        tunnel.facts = { ...tunnel.facts, status: message.status };
+        if (registry.newest(tunnel.identity.id) === tunnel) statuses.changed(tunnel);
+      }
     },
     (error) => {
       log.warn("agent broke the tunnel's protocol", { ...about, error: errorText(error) });
       tunnel.end();
     },
   );
+}
+
+function revisions({ revision, maintenanceRevision }: AccessCache): { accessRevision: string; maintenanceRevision?: string } {
+  return { accessRevision: revision, ...(maintenanceRevision !== undefined && { maintenanceRevision }) };
 }

@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { Connection } from "ssh2";
+import type { AcceptConnection, Connection, RejectConnection, ServerChannel, SocketBindInfo, TcpipBindInfo, TcpipRequestInfo } from "ssh2";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { tunnelChannels } from "../../../core/transport/tunnel-message.ts";
 
@@ -14,43 +14,66 @@ export interface AgentChannelsOptions {
 /** Calls to the auth service that one agent may have open at a time. */
 const maxAuthChannels = 16;
 
+interface Agent {
+  readonly peer: string;
+  readonly relayAuth: AgentChannelsOptions["relayAuth"];
+  authChannels: number;
+  /** Until the control channel is open, or was given up. */
+  control: (PromiseWithResolvers<Duplex> & { readonly timer: NodeJS.Timeout }) | undefined;
+}
+
+/** The listeners are shared by all agents' connections: there are thousands of idle ones. */
+const agents = new WeakMap<Connection, Agent>();
+
 /**
  * Answers what an agent may open, and refuses all else. Resolves to the control channel; rejects when it does not come in
  * time or the connection ends first.
  */
 export function agentChannels({ connection, peer, relayAuth, timeoutMs }: AgentChannelsOptions): Promise<Duplex> {
-  let authChannels = 0;
-  connection.on("request", (accept, reject, name, info) => {
-    const wanted = name === "tcpip-forward" && "bindAddr" in info && info.bindAddr === tunnelChannels.stream;
-    if (wanted) accept?.();
-    else reject?.();
+  const timer = setTimeout(
+    () => settle(connection)?.reject(new PlatformError("timeout", "the agent did not open its control channel in time")),
+    timeoutMs,
+  );
+  const control = { timer, ...Promise.withResolvers<Duplex>() };
+  agents.set(connection, { peer, relayAuth, authChannels: 0, control });
+  connection.on("request", answerRequest).on("tcpip", answerChannel).on("close", onClose);
+  return control.promise;
+}
+
+function settle(connection: Connection): PromiseWithResolvers<Duplex> | undefined {
+  const agent = agents.get(connection);
+  const control = agent?.control;
+  if (agent !== undefined) agent.control = undefined;
+  clearTimeout(control?.timer);
+  return control;
+}
+
+function onClose(this: Connection): void {
+  settle(this)?.reject(new PlatformError("unavailable", "the agent left before it opened its control channel"));
+}
+
+function answerRequest(accept: (() => void) | undefined, reject: (() => void) | undefined, name: string, info: TcpipBindInfo | SocketBindInfo): void {
+  const wanted = name === "tcpip-forward" && "bindAddr" in info && info.bindAddr === tunnelChannels.stream;
+  if (wanted) accept?.();
+  else reject?.();
+}
+
+function answerChannel(this: Connection, accept: AcceptConnection<ServerChannel>, refuse: RejectConnection, { destIP }: TcpipRequestInfo): void {
+  const control = destIP === tunnelChannels.control ? settle(this) : undefined;
+  if (control !== undefined) {
+    control.resolve(accept());
+    return;
+  }
+  const agent = agents.get(this);
+  if (agent === undefined || destIP !== tunnelChannels.auth || agent.authChannels >= maxAuthChannels) {
+    refuse();
+    return;
+  }
+  const channel: Duplex = accept();
+  agent.authChannels += 1;
+  channel.on("error", () => {});
+  channel.once("close", () => {
+    agent.authChannels -= 1;
   });
-  return new Promise((resolve, reject) => {
-    let open = false;
-    const fail = (error: PlatformError): void => {
-      clearTimeout(timer);
-      reject(error);
-    };
-    const timer = setTimeout(() => fail(new PlatformError("timeout", "the agent did not open its control channel in time")), timeoutMs);
-    connection.once("close", () => fail(new PlatformError("unavailable", "the agent left before it opened its control channel")));
-    connection.on("tcpip", (accept, refuse, { destIP }) => {
-      if (destIP === tunnelChannels.control && !open) {
-        open = true;
-        clearTimeout(timer);
-        resolve(accept());
-        return;
-      }
-      if (destIP !== tunnelChannels.auth || authChannels >= maxAuthChannels) {
-        refuse();
-        return;
-      }
-      const channel: Duplex = accept();
-      authChannels += 1;
-      channel.on("error", () => {});
-      channel.once("close", () => {
-        authChannels -= 1;
-      });
-      relayAuth(channel, peer);
-    });
-  });
+  agent.relayAuth(channel, agent.peer);
 }

@@ -1,4 +1,4 @@
-import { heartbeatMs, missedHeartbeats } from "../../../core/transport/tunnel-message.ts";
+import { deadMs } from "../../../core/transport/tunnel-message.ts";
 import type { Tunnel } from "./tunnel.ts";
 
 /** What the registry needs to know of a tunnel. */
@@ -54,7 +54,7 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
     const short = wanted.endsWith(suffix) ? wanted.slice(0, -suffix.length) : wanted;
     for (const name of new Set([wanted, short])) {
       const ids = this.#byId.has(name) ? [name] : [...(this.#byName.get(name) ?? [])];
-      const found = ids.flatMap((id) => this.#newest(id) ?? []);
+      const found = ids.flatMap((id) => this.newest(id) ?? []);
       if (found.length > 0) return found;
     }
     return [];
@@ -66,12 +66,13 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
 
   /** Ends every tunnel that has been silent for too long; returns them. */
   sweep(now: number): readonly T[] {
-    const dead = [...this.all()].filter((tunnel) => tunnel.silentFor(now) >= heartbeatMs * missedHeartbeats);
+    const dead = [...this.all()].filter((tunnel) => tunnel.silentFor(now) >= deadMs);
     for (const tunnel of dead) tunnel.end();
     return dead;
   }
 
-  #newest(id: string): T | undefined {
+  /** The tunnel that speaks for a host: of the process that serves it now. */
+  newest(id: string): T | undefined {
     return this.#byId.get(id)?.find((tunnel) => !tunnel.draining && !tunnel.ended);
   }
 }

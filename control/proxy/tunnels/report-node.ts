@@ -10,10 +10,15 @@ export interface NodeReport {
   readonly facts: AgentFacts;
   readonly peer: string;
   readonly connected: boolean;
+  /** Why it is not. */
+  readonly ending?: TunnelEnding;
 }
 
+/** `closed`: the connection ended; `silent`: nothing is heard, and the tunnel may still come to life; `stopped`: the agent said so. */
+export type TunnelEnding = "closed" | "silent" | "stopped";
+
 /** Tells the auth service of a host's tunnel. Throws PlatformError: `denied` or `not_found` when the host was removed. */
-export async function reportNode(auth: AuthClient, { identity, facts, peer, connected }: NodeReport): Promise<void> {
+export async function reportNode(auth: AuthClient, { identity, facts, peer, connected, ending = "closed" }: NodeReport): Promise<void> {
   await auth.reportNode({
     hostId: identity.id,
     hostname: facts.hostname,
@@ -22,13 +27,19 @@ export async function reportNode(auth: AuthClient, { identity, facts, peer, conn
     version: facts.version,
     address: peer,
     connected,
+    ending: connected ? "" : ending,
+    statusJson: facts.status === undefined ? "" : JSON.stringify(facts.status),
   });
 }
 
 /** The host has no tunnel here any more. A failure is logged only: the auth service learns it anew after it was away. */
-export function reportGone(tunnel: Pick<Tunnel, "identity" | "facts" | "peer">, { auth, log }: { auth: AuthClient; log: Log }): void {
+export function reportGone(
+  tunnel: Pick<Tunnel, "identity" | "facts" | "peer">,
+  { auth, log }: { auth: AuthClient; log: Log },
+  ending: TunnelEnding = "closed",
+): void {
   const { identity, facts, peer } = tunnel;
-  reportNode(auth, { identity, facts, peer, connected: false }).catch((error: unknown) => {
+  reportNode(auth, { identity, facts, peer, connected: false, ending }).catch((error: unknown) => {
     log.warn("the end of a tunnel could not be reported", { host: identity.id, error: errorText(error) });
   });
 }
@@ -37,7 +48,8 @@ export function reportGone(tunnel: Pick<Tunnel, "identity" | "facts" | "peer">, 
 export async function reportAll(registry: TunnelRegistry, { auth, log, signal }: { auth: AuthClient; log: Log; signal: AbortSignal }): Promise<void> {
   for (const tunnel of [...registry.all()]) {
     if (signal.aborted) return;
-    if (tunnel.ended) continue;
+    // An older process of the host that drains would report its older version.
+    if (tunnel.ended || tunnel.draining) continue;
     const { identity, facts, peer } = tunnel;
     try {
       await reportNode(auth, { identity, facts, peer, connected: true });

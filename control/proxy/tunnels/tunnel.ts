@@ -43,18 +43,17 @@ export class Tunnel {
   /** The agent takes no more streams. */
   draining = false;
   ended = false;
+  /** What the agent says of itself now. */
+  facts: AgentFacts;
 
   constructor(parts: TunnelParts) {
     this.#parts = parts;
+    this.facts = parts.facts;
     this.#heardAt = parts.clock();
   }
 
   get identity(): HostIdentity {
     return this.#parts.identity;
-  }
-
-  get facts(): AgentFacts {
-    return this.#parts.facts;
   }
 
   get peer(): string {

@@ -33,12 +33,60 @@ describe("a tunnel", () => {
     agent.end();
   });
 
+  test("speaks for its host while it is the newest: what an older process says counts again when the newer one is gone", async () => {
+    const credentials = await joinTestHost(cluster, "twice");
+    const older = await startTestAgent(cluster, { hostname: "twice", credentials, labels: { process: "older" } });
+    const newer = await startTestAgent(cluster, { hostname: "twice", credentials, labels: { process: "newer" } });
+    const label = async (): Promise<string | undefined> => {
+      const { json } = await cluster.admin.getResource({ kind: "node", name: older.id });
+      return (JSON.parse(json) as { metadata: { labels: Record<string, string> } }).metadata.labels.process;
+    };
+    expect(await label()).toBe("newer");
+    older.send({ type: "status", status: { upgrader: "none", sessions: 1 } });
+    older.send({ type: "ping", time: 1 });
+    await older.next("pong");
+    expect(await label()).toBe("newer");
+    newer.end();
+    await expect.poll(label).toBe("older");
+    older.end();
+  });
+
+  test("tells with each pong which maintenance configuration holds", async () => {
+    const agent = await startTestAgent(cluster, { hostname: "window" });
+    const revision = async (): Promise<string | undefined> => {
+      agent.send({ type: "ping", time: 1 });
+      return (await agent.next("pong")).maintenanceRevision;
+    };
+    await expect.poll(revision).toBe("");
+    const metadata = { name: "cluster-maintenance-config" };
+    const document = { kind: "cluster_maintenance_config", metadata, spec: { agent_upgrades: { utc_start_hour: 2 } } };
+    await cluster.admin.putResource({ json: JSON.stringify(document) });
+    await expect.poll(revision).toMatch(/./);
+    expect((await cluster.auth.localClient("proxy").exportUpgradeWindows({ upgrader: "unit" })).revision).toBe(await revision());
+    await cluster.admin.deleteResource({ kind: "cluster_maintenance_config", name: metadata.name });
+    await expect.poll(revision).toBe("");
+    agent.end();
+  });
+
   test("goes by a name of its certificate, whatever the agent calls itself", async () => {
     const credentials = await joinTestHost(cluster, "honest");
     const agent = await startTestAgent(cluster, { hostname: "somebody-else", credentials });
     const { registry } = cluster.proxy;
     expect(registry.find("somebody-else", "example.com")).toEqual([]);
     expect(registry.find("honest", "example.com")).toEqual(registry.ofHost(agent.id));
+    agent.end();
+  });
+
+  test("passes on what the host says of itself, in its hello and later", async () => {
+    const agent = await startTestAgent(cluster, { hostname: "talker" });
+    const told = async (): Promise<unknown> => {
+      const { json } = await cluster.admin.getResource({ kind: "node", name: agent.id });
+      return (JSON.parse(json) as { status?: { host?: unknown } }).status?.host;
+    };
+    expect(await told()).toBeUndefined();
+    const status = { upgrader: "unit", reason: "outside_window", sessions: 2 } as const;
+    agent.send({ type: "status", status });
+    await expect.poll(told).toEqual(status);
     agent.end();
   });
 

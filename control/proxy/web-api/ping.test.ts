@@ -100,7 +100,7 @@ describe("ping", () => {
       server_version: "3.4.5",
       min_client_version: "2.0.0",
       cluster_name: "example",
-      automatic_upgrades: false,
+      automatic_upgrades: true,
       edition: "ent",
     });
   });

@@ -75,7 +75,7 @@ export function findAnswer(facts: PingFacts): FindAnswer {
     server_version: facts.version,
     min_client_version: previousMajor(facts.version),
     cluster_name: facts.clusterName,
-    automatic_upgrades: false,
+    automatic_upgrades: true,
     edition: "ent",
   };
 }

@@ -4,11 +4,17 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { Access } from "../routing/access-cache.ts";
+import type { VersionServer } from "../versions/open-version-server.ts";
 import { authorityRoutes } from "./authority-routes.ts";
+import { errorBody } from "./error-body.ts";
 import { httpStatus } from "./http-status.ts";
 import { inviteRoutes } from "./invite-routes.ts";
+import { packageRoutes } from "./package-routes.ts";
 import type { PingFacts } from "./ping.ts";
 import { pingRoutes } from "./ping-routes.ts";
+import { quickAnswers } from "./quick-answers.ts";
+import { scriptRoutes } from "./script-routes.ts";
+import { upgradeRoutes } from "./upgrade-routes.ts";
 
 export interface WebServices {
   readonly auth: AuthClient;
@@ -17,11 +23,17 @@ export interface WebServices {
   readonly clusterName: string;
   /** As of now: ports are known once they are bound. */
   readonly ping: () => PingFacts;
+  readonly versionServer: VersionServer;
+  /** A folder of package repositories. */
+  readonly packagesDir: string | undefined;
+  readonly now: () => Date;
 }
 
 export interface WebApp {
   /** Takes connections by `emit("connection", socket)`; it listens nowhere. */
   readonly server: Server;
+  /** Requests that have no answer yet. */
+  readonly requests: number;
   close(): Promise<void>;
 }
 
@@ -32,8 +44,19 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   const server = createServer({ maxHeaderSize: 16_384, requestTimeout: 20_000, headersTimeout: 10_000, keepAliveTimeout: 30_000 });
   server.maxRequestsPerSocket = 1000;
   server.timeout = 60_000;
+  let requests = 0;
+  const quick = quickAnswers(services.versionServer);
   const app = Fastify({
-    serverFactory: (handler) => server.on("request", handler),
+    serverFactory: (handler) =>
+      server.on("request", (request, response) => {
+        // What is answered here has no answer outstanding.
+        if (quick(request, response)) return;
+        requests += 1;
+        response.once("close", () => {
+          requests -= 1;
+        });
+        handler(request, response);
+      }),
     bodyLimit: maxBody,
     logger: false,
     trustProxy: false,
@@ -51,10 +74,19 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   pingRoutes(app, services);
   authorityRoutes(app, services);
   inviteRoutes(app, services);
+  upgradeRoutes(app, services.versionServer);
+  packageRoutes(app, services);
+  scriptRoutes(app, services);
   await app.ready();
   // Node checks header and request times only in a server that listens; this one gets its connections handed.
   server.emit("listening");
-  return { server, close: async () => await closeAll(app, server) };
+  return {
+    server,
+    get requests() {
+      return requests;
+    },
+    close: async () => await closeAll(app, server),
+  };
 }
 
 async function closeAll(app: FastifyInstance, server: Server): Promise<void> {
@@ -85,10 +117,6 @@ function addErrors(app: FastifyInstance, log: Log): void {
     if (error.code === "internal") log.error("a web request failed", { error: thrown });
     await reply.code(httpStatus[error.code]).send(errorBody(error));
   });
-}
-
-export function errorBody(error: PlatformError): { error: { message: string; code: string; hint?: string } } {
-  return { error: { message: error.message, code: error.code, ...(error.hint !== undefined && { hint: error.hint }) } };
 }
 
 /** Fastify's own refusals (body too long, not JSON …) carry a status; all else that is not ours is a bug. */

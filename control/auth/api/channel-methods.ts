@@ -1,0 +1,17 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type Api, unary } from "./guard.ts";
+
+type Methods = Pick<ServiceImpl<typeof AuthService>, "reportChannels">;
+
+export function channelMethods(api: Api): Methods {
+  const { context } = api;
+  return {
+    reportChannels: unary(api, "reportChannels", async ({ channelsJson, digest }, caller) => {
+      if (caller.kind !== "host") throw new PlatformError("denied", "access denied: reportChannels is for proxies");
+      context.channels.report(caller.identity.id, { channelsJson, digest });
+      return {};
+    }),
+  };
+}

@@ -1,0 +1,92 @@
+import { setImmediate as breathe } from "node:timers/promises";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Instance } from "../../../core/resources/instance.ts";
+import { type Node, nodeSchema } from "../../../core/resources/node.ts";
+import { version as ownVersion } from "../../../core/versions/version.ts";
+import type { AuthContext } from "../auth-context.ts";
+import { fromEntry } from "../documents/document.ts";
+import { type InventoryFilter, instanceMatcher } from "./match-instance.ts";
+
+export const maxInstances = 1_000;
+/** Records read in one go: the service does other things in between. */
+const batch = 250;
+
+type Context = Pick<AuthContext, "storage" | "live" | "proxies" | "channels" | "cluster" | "nodename">;
+
+/**
+ * The inventory in parts: the auth service, the proxies, then the hosts, each by id. `cursor` is where the last part ended; an
+ * empty one begins. Throws `invalid` for a filter or a cursor that is none.
+ */
+export async function listInstances(
+  context: Context,
+  { filter, limit, cursor }: { filter: InventoryFilter; limit: number; cursor: string },
+): Promise<{ instances: readonly Instance[]; cursor: string }> {
+  const matches = instanceMatcher(filter);
+  const wanted = Math.min(limit === 0 ? maxInstances : limit, maxInstances);
+  const found: Instance[] = [];
+  let at = cursor === "" ? "/auth" : cursor;
+  if (at === "/auth") {
+    const own = authInstance(context);
+    if (matches(own)) found.push(own);
+    at = "/proxy/";
+  }
+  while (at !== "" && found.length < wanted) {
+    const next = await readBatch(context, at, Math.min(batch, wanted - found.length));
+    found.push(...next.instances.filter(matches));
+    at = next.cursor;
+    await breathe();
+  }
+  return { instances: found, cursor: at };
+}
+
+/** A few records after the cursor, and the next cursor. */
+async function readBatch(context: Context, after: string, limit: number): Promise<{ instances: readonly Instance[]; cursor: string }> {
+  const prefix = ["/proxy/", "/node/"].find((one) => after.startsWith(one));
+  if (prefix === undefined) throw new PlatformError("invalid", "this is no cursor of the inventory");
+  const entries = await context.storage.list(prefix, { after, limit });
+  const toInstance = prefix === "/node/" ? nodeInstance : proxyInstance;
+  const instances = entries.flatMap((entry) => toInstance(context, fromEntry(nodeSchema, entry)) ?? []);
+  const last = entries.at(-1)?.key;
+  if (last !== undefined && entries.length === limit) return { instances, cursor: last };
+  return { instances, cursor: prefix === "/proxy/" ? "/node/" : "" };
+}
+
+function authInstance({ cluster, nodename }: Context): Instance {
+  return { server_id: cluster.authId, hostname: nodename, services: ["auth"], version: ownVersion, upgrader: "none", connected: true };
+}
+
+/** The proxy in the auth service's own process has a record even when it is not enabled. */
+function proxyInstance({ proxies, cluster }: Context, { metadata, spec }: Node): Instance | undefined {
+  const { name } = metadata;
+  const connected = proxies.isConnected(name);
+  if (name === cluster.proxyId && !connected) return undefined;
+  return { server_id: name, hostname: spec.hostname, services: ["proxy"], version: withoutV(spec.version), upgrader: "none", connected };
+}
+
+function nodeInstance(context: Context, { metadata, spec }: Node): Instance {
+  const live = context.live.get(metadata.name);
+  const status = live?.status;
+  const wanted = wantedVersion(context, status?.channel);
+  return {
+    server_id: metadata.name,
+    hostname: spec.hostname,
+    services: spec.services,
+    version: withoutV(spec.version),
+    upgrader: status?.upgrader ?? "none",
+    connected: live?.connected ?? false,
+    ...(live !== undefined && { since: live.since.toISOString() }),
+    ...(wanted !== undefined && { wanted }),
+    ...(status !== undefined && { status }),
+  };
+}
+
+/** What the host's channel answers; until a proxy has said, the cluster's own version. */
+function wantedVersion({ channels }: Context, channel = "default"): string | undefined {
+  const answer = channels.answer(channel) ?? channels.answer("default");
+  if (answer === undefined) return ownVersion;
+  return answer.version === "none" ? undefined : withoutV(answer.version);
+}
+
+function withoutV(version: string): string {
+  return version.replace(/^v/, "");
+}

@@ -1,0 +1,128 @@
+import { z } from "zod";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { parseVersion } from "../../../core/versions/parse-version.ts";
+
+/** What a version channel answers. */
+export interface ChannelAnswer {
+  /** `v1.2.3`, or `none`. */
+  readonly version: string;
+  readonly critical: boolean;
+  readonly source: "own" | "static" | "forward";
+}
+
+interface ReportingProxy {
+  readonly digest: string;
+  readonly channels: ReadonlyMap<string, ChannelAnswer>;
+  readonly at: number;
+}
+
+/** A proxy that has not reported for this long counts no more, ms; it reports every minute. */
+const rememberedMs = 180_000;
+const maxProxies = 1000;
+const maxChannels = 256;
+
+const reportSchema = z.record(
+  z.string().min(1).max(128),
+  z.object({
+    version: z.string().refine((text) => text === "none" || (text.startsWith("v") && parseVersion(text) !== undefined)),
+    critical: z.boolean(),
+    source: z.enum(["own", "static", "forward"]),
+  }),
+);
+
+/** The answers of the proxies' version channels: in memory, told by the proxies. Agents flip between versions when they disagree. */
+export class LiveChannels {
+  readonly #now: () => Date;
+  readonly #log: Log;
+  /** By id; the one that reported last is the last. */
+  readonly #proxies = new Map<string, ReportingProxy>();
+  #said = "";
+
+  constructor(now: () => Date, log: Log) {
+    this.#now = now;
+    this.#log = log;
+  }
+
+  /** Throws `invalid` for a report that is none. */
+  report(proxy: string, { channelsJson, digest }: { channelsJson: string; digest: string }): void {
+    if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new PlatformError("invalid", "the channels' digest is not sha256: and 64 hex digits");
+    const channels = parseReport(channelsJson);
+    this.#proxies.delete(proxy);
+    this.#proxies.set(proxy, { digest, channels, at: this.#now().getTime() });
+    for (const oldest of this.#proxies.keys()) {
+      if (this.#proxies.size <= maxProxies) break;
+      this.#proxies.delete(oldest);
+    }
+    this.#logDisagreement();
+  }
+
+  forget(proxy: string): void {
+    this.#proxies.delete(proxy);
+  }
+
+  /** What the channel answers now, by the proxy that reported last; undefined: no proxy has said. */
+  answer(channel: string): ChannelAnswer | undefined {
+    return this.#current()
+      .map(([, { channels }]) => channels.get(channel))
+      .findLast((answer) => answer !== undefined);
+  }
+
+  /** Whether proxies disagree, as sentences for the admin. `named` gives a proxy a name that people know. */
+  warnings(named: (proxy: string) => string = (proxy) => proxy): readonly string[] {
+    const proxies = this.#current();
+    const groups = Map.groupBy(proxies, ([, { digest }]) => digest);
+    if (groups.size > 1) return [configWarning([...groups.values()].map((group) => group.map(([proxy]) => named(proxy))))];
+    return ownVersionWarning(proxies, named);
+  }
+
+  #current(): readonly [string, ReportingProxy][] {
+    const oldest = this.#now().getTime() - rememberedMs;
+    for (const [proxy, { at }] of this.#proxies) if (at < oldest) this.#proxies.delete(proxy);
+    return [...this.#proxies];
+  }
+
+  #logDisagreement(): void {
+    const [warning = ""] = this.warnings();
+    if (warning === this.#said) return;
+    this.#said = warning;
+    if (warning === "") this.#log.info("the proxies agree about version channels again");
+    else this.#log.warn(warning);
+  }
+}
+
+function parseReport(json: string): ReadonlyMap<string, ChannelAnswer> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (cause) {
+    throw new PlatformError("invalid", "the report of version channels is not JSON", { cause });
+  }
+  const parsed = reportSchema.safeParse(value);
+  if (!parsed.success) {
+    throw new PlatformError("invalid", `the report of version channels is malformed at ${parsed.error.issues[0]?.path.join(".") || "the top"}`);
+  }
+  const channels = new Map(Object.entries(parsed.data));
+  if (channels.size > maxChannels) throw new PlatformError("limit", `more than ${maxChannels} version channels`);
+  return channels;
+}
+
+function configWarning(groups: readonly (readonly string[])[]): string {
+  const sides = groups
+    .map((group) => group.toSorted().join(", "))
+    .toSorted()
+    .join(" | ");
+  return `proxies have different automatic_upgrades_channels, so agents flip between versions; make them equal on: ${sides}`;
+}
+
+/** The same configuration, and still two answers: proxies of two versions, each serving its own. */
+function ownVersionWarning(proxies: readonly [string, ReportingProxy][], named: (proxy: string) => string): readonly string[] {
+  const channels = new Set(proxies.flatMap(([, { channels: all }]) => [...all].flatMap(([name, { source }]) => (source === "own" ? [name] : []))));
+  for (const channel of [...channels].toSorted()) {
+    const versions = Map.groupBy(proxies, ([, proxy]) => proxy.channels.get(channel)?.version ?? "nothing");
+    if (versions.size < 2) continue;
+    const sides = [...versions].map(([version, group]) => `${version} by ${group.map(([proxy]) => named(proxy)).join(", ")}`).toSorted();
+    return [`channel ${channel} serves each proxy's own version, and these differ: ${sides.join("; ")}; bring the proxies to one version`];
+  }
+  return [];
+}

@@ -1,0 +1,81 @@
+import { z } from "zod";
+import type { HostStatus } from "../../../core/resources/host-status.ts";
+import type { UpgradeReason } from "../../../core/versions/upgrade-reason.ts";
+
+/** What was audited of a host's upgrades so far. */
+export const upgradeMemorySchema = z.object({
+  /** The version that the host was last settled at. */
+  version: z.string(),
+  /** The trouble that was audited last, and still lasts as far as we know. */
+  trouble: z.string().optional(),
+});
+export type UpgradeMemory = z.infer<typeof upgradeMemorySchema>;
+
+export interface UpgradeEvent {
+  readonly event: "upgrade.done" | "upgrade.failed" | "upgrade.rolled_back" | "upgrade.skipped";
+  readonly reason: UpgradeReason;
+  readonly from?: string;
+  readonly to?: string;
+  readonly error?: string;
+}
+
+export interface HostReport {
+  /** Of the agent. */
+  readonly version: string;
+  readonly status: HostStatus;
+}
+
+/** An upgrade that came to nothing. */
+const failures: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
+  "rollback_failed",
+  "package_missing",
+  "repository_unreachable",
+  "signature_wrong",
+  "no_space",
+  "package_manager_failed",
+  "restart_needed",
+  "certificate_wrong",
+  "version_nonsense",
+  "major_mismatch",
+  "not_configured",
+  "internal",
+]);
+
+/** A version that the host does not take until somebody does something. */
+const skips: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>(["known_bad", "held_by_admin"]);
+/** Ends of a run after which the version that runs is the one that was wanted. */
+const settled: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>(["up_to_date", "upgraded", "healed"]);
+
+/**
+ * What there is to audit when a host reports, and what to remember. Each upgrade, roll-back and trouble comes once, however often
+ * it is reported and after how many restarts. Without a memory the host is met for the first time: nothing is known of before.
+ * Pure.
+ */
+export function upgradeEvent(memory: UpgradeMemory | undefined, { version, status }: HostReport): { event?: UpgradeEvent; memory: UpgradeMemory } {
+  const { reason, detail } = status;
+  const target = status.target?.replace(/^v/, "");
+  const known: UpgradeMemory = memory ?? { version };
+  if (status.upgrader === "none") return { memory: { version } };
+  if (reason === undefined) return { memory: known };
+  if (reason === "rolled_back") {
+    const trouble = `${reason} ${target} ${status.at}`;
+    if (known.trouble === trouble) return { memory: known };
+    const event = { event: "upgrade.rolled_back", reason, ...(target !== undefined && { from: target }), to: version, ...errorOf(detail) } as const;
+    return { event, memory: { version, trouble } };
+  }
+  if (settled.has(reason) && target === version) {
+    if (known.version === version) return { memory: { version } };
+    return { event: { event: "upgrade.done", reason, from: known.version, to: version }, memory: { version } };
+  }
+  const event = failures.has(reason) ? "upgrade.failed" : skips.has(reason) ? "upgrade.skipped" : undefined;
+  if (event === undefined) return { memory: known };
+  const trouble = `${reason} ${target}`;
+  // After a roll-back the version that was rolled back is skipped: that follows from it, and is no news.
+  if (known.trouble === trouble || (reason === "known_bad" && known.trouble?.startsWith(`rolled_back ${target} `) === true)) return { memory: known };
+  const facts: UpgradeEvent = { event, reason, from: version, ...(target !== undefined && { to: target }), ...errorOf(detail) };
+  return { event: facts, memory: { ...known, trouble } };
+}
+
+function errorOf(detail: string | undefined): { error?: string } {
+  return detail === undefined ? {} : { error: detail };
+}

@@ -1,0 +1,41 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type Maintenance, maintenanceName, maintenanceSchema } from "../../../core/resources/maintenance.ts";
+import type { Storage } from "../../storage/storage.ts";
+import type { Actor, AuthContext } from "../auth-context.ts";
+import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
+
+const key = documentKey("cluster_maintenance_config", maintenanceName);
+/** Of the keys under which it is stored. */
+export const maintenancePrefix = "/cluster_maintenance_config/";
+const what = "the maintenance window";
+
+/** The cluster's maintenance configuration, when there is one. */
+export async function findMaintenance(storage: Storage): Promise<Maintenance | undefined> {
+  const entry = await storage.get(key);
+  return entry === undefined ? undefined : fromEntry(maintenanceSchema, entry);
+}
+
+export async function listMaintenance({ storage }: Pick<AuthContext, "storage">): Promise<readonly Maintenance[]> {
+  const found = await findMaintenance(storage);
+  return found === undefined ? [] : [found];
+}
+
+export async function getMaintenance({ storage }: Pick<AuthContext, "storage">, name: string): Promise<Maintenance> {
+  const found = name === maintenanceName ? await findMaintenance(storage) : undefined;
+  if (found !== undefined) return found;
+  throw new PlatformError("not_found", `cluster_maintenance_config ${name} does not exist`, {
+    hint: "create it with: tctl create <file>; until then agents are upgraded only when a version is critical",
+  });
+}
+
+export async function putMaintenance(context: AuthContext, config: Maintenance, how: PutMode & { actor: Actor }): Promise<Maintenance> {
+  const entry = await named(what, context.storage.put(toPut(config, how)));
+  context.audit.emit({ event: "maintenance.updated", user: how.actor.name, name: maintenanceName, "addr.remote": how.actor.address });
+  return fromEntry(maintenanceSchema, entry);
+}
+
+export async function deleteMaintenance(context: AuthContext, name: string, actor: Actor): Promise<void> {
+  await getMaintenance(context, name);
+  await named(what, context.storage.delete(key));
+  context.audit.emit({ event: "maintenance.deleted", user: actor.name, name: maintenanceName, "addr.remote": actor.address });
+}

@@ -1,0 +1,108 @@
+import type { AuthContext } from "../auth-context.ts";
+
+/** Hosts that are named one by one; beyond it only those that are gone are. */
+const maxNamed = 10_000;
+const maxGone = 1_000;
+/** Versions that are told apart; hosts choose what they report. */
+const maxVersions = 100;
+
+type Watched = Pick<AuthContext, "live" | "presence" | "rollouts">;
+type Series = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[];
+
+/** What the auth service knows, in the text form of Prometheus. Made anew at every call: a host that was removed leaves nothing behind. */
+export async function authMetrics(context: Watched): Promise<string> {
+  const { Gauge, Registry } = await import("prom-client");
+  const registry = new Registry();
+  const gauge = (name: string, help: string, series: Series): void => {
+    const made = new Gauge({ name, help, labelNames: Object.keys(series[0]?.[0] ?? {}), registers: [registry] });
+    for (const [labels, value] of series) made.set({ ...labels }, value);
+  };
+  addHosts(gauge, context);
+  addRollouts(gauge, context);
+  return await registry.metrics();
+}
+
+type AddGauge = (name: string, help: string, series: Series) => void;
+
+function addHosts(gauge: AddGauge, { live, presence, rollouts }: Watched): void {
+  const { hosts } = rollouts;
+  const absent = [...presence.absent].map(([host, { kind, hostname }]) => ({ host, kind, hostname }));
+  const gone = absent.filter(({ kind }) => kind === "gone");
+  const named = hosts.slice(0, maxNamed).map(({ id, hostname }) => [{ host: id, hostname }, live.get(id)?.connected === true ? 1 : 0] as const);
+  gauge("platform_agent_connected", "1 while the host has a tunnel, else 0", named);
+  gauge(
+    "platform_agent_gone",
+    "1 for each host whose tunnel is gone without a word from its agent",
+    gone.slice(0, maxGone).map(({ host, hostname }) => [{ host, hostname }, 1]),
+  );
+  gauge("platform_agents_gone", "Hosts whose tunnel is gone without a word from their agent", [[{}, gone.length]]);
+  gauge("platform_agents_stopped", "Hosts whose agent said that it stops, and has not come back", [[{}, absent.length - gone.length]]);
+  const versions = countBy(hosts, ({ id, version }) => JSON.stringify([version, live.get(id)?.status?.upgrader ?? "unknown"]));
+  const known = [...versions].sort((a, b) => b[1] - a[1]);
+  const others = known.slice(maxVersions).reduce((sum, [, count]) => sum + count, 0);
+  const told = known.slice(0, maxVersions).map(([key, count]) => {
+    const [version = "", upgrader = ""] = JSON.parse(key) as string[];
+    return [{ version, upgrader }, count] as const;
+  });
+  gauge("platform_hosts", "Hosts of the inventory", others === 0 ? told : [...told, [{ version: "other", upgrader: "other" }, others]]);
+  const reasons = countBy(hosts, ({ reason }) => reason);
+  gauge(
+    "platform_host_upgrade_reason",
+    "Hosts by where the last tick of their updater ended",
+    [...reasons].map(([reason, count]) => [{ reason }, count]),
+  );
+}
+
+function addRollouts(gauge: AddGauge, { rollouts }: Watched): void {
+  const { channels } = rollouts.standing();
+  const staged = channels.filter(({ phase }) => phase !== undefined);
+  const each = (value: (channel: (typeof staged)[number]) => number): Series =>
+    staged.map((one) => [{ channel: one.channel, version: one.version }, value(one)]);
+  gauge(
+    "platform_rollout_stopped",
+    "1 while the roll-out of a channel's version is stopped by failures",
+    each(({ stopped }) => (stopped === undefined ? 0 : 1)),
+  );
+  gauge(
+    "platform_rollout_paused",
+    "1 while an admin has paused it",
+    each(({ paused }) => (paused === undefined ? 0 : 1)),
+  );
+  gauge(
+    "platform_rollout_frozen",
+    "1 while a freeze holds it",
+    each(({ frozen }) => (frozen === undefined ? 0 : 1)),
+  );
+  gauge(
+    "platform_rollout_done",
+    "1 when every group has the version",
+    each(({ phase }) => (phase === "done" ? 1 : 0)),
+  );
+  gauge(
+    "platform_rollout_failed_hosts",
+    "Hosts on which the version failed",
+    each(({ failed }) => failed.length),
+  );
+  gauge(
+    "platform_rollout_hosts",
+    "Hosts of a group: done have the version, released may take it now, left_out cannot or will not",
+    staged.flatMap(({ channel, groups }) =>
+      groups.flatMap(
+        ({ name: group, done, released, left_out: leftOut }): Series => [
+          [{ channel, group, state: "done" }, done],
+          [{ channel, group, state: "released" }, released],
+          [{ channel, group, state: "left_out" }, leftOut],
+        ],
+      ),
+    ),
+  );
+}
+
+function countBy<T>(values: readonly T[], keyOf: (value: T) => string | undefined): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const value of values) {
+    const key = keyOf(value);
+    if (key !== undefined) counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}

@@ -1,0 +1,126 @@
+import { z } from "zod";
+import { errorText } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import type { Storage } from "../../storage/storage.ts";
+import type { AuditLog } from "../audit/audit-log.ts";
+import { findHost } from "../inventory/host-records.ts";
+import type { LiveNode, LiveNodes } from "../inventory/live-nodes.ts";
+import { presenceOf, settleMs } from "./presence-of.ts";
+
+/** A host that came back is no longer called gone once its tunnel has lasted this long, ms: one that comes and goes makes no stream of events. */
+const backAfterMs = 5_000;
+const prefix = "/presence/";
+
+const absenceSchema = z.object({ kind: z.enum(["gone", "stopped"]), hostname: z.string(), since: z.int() });
+export type Absence = z.infer<typeof absenceSchema>;
+
+export interface PresenceDeps {
+  readonly storage: Storage;
+  readonly live: LiveNodes;
+  readonly audit: AuditLog;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+/** Which hosts are gone or stopped: told to the log, the audit log, the metrics and the admin. Kept over a restart. */
+export class PresenceWatch {
+  readonly #deps: PresenceDeps;
+  /** The first look: before it another process may have served. */
+  #started: number;
+  readonly #absent = new Map<string, Absence>();
+  #state: "new" | "loaded" | "settled" = "new";
+  /** One look at a time. */
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(deps: PresenceDeps) {
+    this.#deps = deps;
+    this.#started = deps.now().getTime();
+  }
+
+  /** By id. */
+  get absent(): ReadonlyMap<string, Absence> {
+    return this.#absent;
+  }
+
+  /** The node was removed. Its record goes with `presenceKey`. */
+  forget(id: string): void {
+    this.#absent.delete(id);
+  }
+
+  /** To call every second. Never throws. */
+  look(): Promise<void> {
+    const failed = (error: unknown): void => this.#deps.log.error("the hosts' presence could not be looked at", { error: errorText(error) });
+    this.#turn = this.#turn.then(() => this.#look()).catch(failed);
+    return this.#turn;
+  }
+
+  async #look(): Promise<void> {
+    const now = this.#deps.now().getTime();
+    if (this.#state === "new") {
+      this.#started = now;
+      await this.#load();
+    }
+    for (const [id, live] of this.#deps.live.all()) await this.#judge(id, live, now);
+    if (this.#state === "settled" || now - this.#started < settleMs) return;
+    for (const { key } of await this.#deps.storage.list("/node/")) {
+      const id = decodeURIComponent(key.slice("/node/".length));
+      if (this.#deps.live.get(id) === undefined) await this.#judge(id, undefined, now);
+    }
+    this.#state = "settled";
+  }
+
+  async #load(): Promise<void> {
+    for (const { key, value } of await this.#deps.storage.list(prefix)) {
+      const parsed = absenceSchema.safeParse(JSON.parse(value));
+      if (parsed.success) this.#absent.set(decodeURIComponent(key.slice(prefix.length)), parsed.data);
+    }
+    this.#state = "loaded";
+  }
+
+  async #judge(id: string, live: LiveNode | undefined, now: number): Promise<void> {
+    const known = this.#absent.get(id);
+    const presence = presenceOf(live, { recorded: known?.kind, started: this.#started, now });
+    if (presence === "connected" && known !== undefined) {
+      const lasted = now - (live?.since.getTime() ?? now);
+      if (known.kind === "stopped" || lasted >= backAfterMs) await this.#back(id, known);
+    }
+    if (presence !== "gone" && presence !== "stopped") return;
+    if (known?.kind === presence) return;
+    const host = await findHost(this.#deps.storage, "node", id);
+    // Removed meanwhile.
+    if (host === undefined) return;
+    const since = live?.since.getTime() ?? this.#started;
+    await this.#leave(id, { kind: presence, hostname: host.spec.hostname, since }, live);
+  }
+
+  async #leave(id: string, absence: Absence, live: LiveNode | undefined): Promise<void> {
+    const { storage, audit, log } = this.#deps;
+    await storage.put({ key: presenceKey(id), value: JSON.stringify(absence) });
+    this.#absent.set(id, absence);
+    const about = { host: id, name: absence.hostname, since: new Date(absence.since).toISOString() };
+    if (absence.kind === "stopped") return log.info("agent has stopped", about);
+    const reason =
+      live === undefined ? "not heard of since the auth service started" : reasons[live.ending === "stopped" ? "closed" : (live.ending ?? "closed")];
+    log.warn("agent is gone", { ...about, reason });
+    audit.emit({ event: "agent.gone", server_id: id, server_name: absence.hostname, reason });
+  }
+
+  async #back(id: string, { kind, hostname }: Absence): Promise<void> {
+    const { storage, audit, log } = this.#deps;
+    await storage.delete(presenceKey(id));
+    this.#absent.delete(id);
+    if (kind === "stopped") return;
+    log.info("agent is back", { host: id, name: hostname });
+    audit.emit({ event: "agent.back", server_id: id, server_name: hostname });
+  }
+}
+
+const reasons = {
+  silent: "nothing was heard from it for 20 s",
+  closed: "its tunnel ended and no other came up",
+  lost: "its proxy is gone, and it has come to no other",
+} as const;
+
+export function presenceKey(id: string): string {
+  return prefix + encodeURIComponent(id);
+}

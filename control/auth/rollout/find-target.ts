@@ -1,0 +1,42 @@
+import type { UpgradeRollout } from "../../../core/resources/upgrade-rollout.ts";
+import type { ChannelAnswer } from "../inventory/live-channels.ts";
+import { findHold } from "./find-hold.ts";
+import type { RolloutHost } from "./rollout-host.ts";
+import type { RolloutState } from "./rollout-state.ts";
+import { withoutV } from "./to-rollout-host.ts";
+
+export interface TargetFacts {
+  readonly channel: string;
+  readonly hostId: string;
+  /** What the asking proxy's channel answers: `v1.2.3` or `none`. */
+  readonly version: string;
+  readonly critical: boolean;
+  /** Left out: the inventory does not know it. */
+  readonly host: RolloutHost | undefined;
+  readonly spec: UpgradeRollout["spec"] | undefined;
+  readonly state: RolloutState | undefined;
+  /** What the proxies reported last. */
+  readonly channelAnswer: ChannelAnswer | undefined;
+  readonly now: number;
+}
+
+export interface TargetAnswer {
+  /** `v1.2.3`; empty: the host shall stay as it is. */
+  readonly version: string;
+  readonly critical: boolean;
+  /** Why it is not the channel's; empty: it is. */
+  readonly held: string;
+}
+
+/** Which version a host shall have now. Pure. What is not known yet, holds: nobody gets a version by accident. */
+export function findTarget({ channel, hostId, version, critical, host, spec, state, channelAnswer, now }: TargetFacts): TargetAnswer {
+  if (spec === undefined || version === "none" || version === "") return { version, critical, held: "" };
+  const target = withoutV(version);
+  if (host?.version === target) return { version, critical, held: "" };
+  const hold = (why: string): TargetAnswer => ({ version: "", critical: false, held: `held by the roll-out: ${why}` });
+  if (channelAnswer === undefined) return hold(`no proxy has told yet what channel ${channel} answers`);
+  if (withoutV(channelAnswer.version) !== target) return hold(`channel ${channel} answers ${channelAnswer.version} at another proxy`);
+  if (state?.version !== target) return hold(`the roll-out of v${target} has not begun yet`);
+  const why = findHold(state, host ?? { id: hostId, labels: {} }, { spec, now });
+  return why === undefined ? { version, critical, held: "" } : hold(why);
+}

@@ -1,0 +1,247 @@
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import type { Maintenance } from "../../../core/resources/maintenance.ts";
+import type { Node } from "../../../core/resources/node.ts";
+import type { UpgradePlan } from "../../../core/resources/upgrade-plan.ts";
+import type { UpgradeRollout } from "../../../core/resources/upgrade-rollout.ts";
+import { parseVersion } from "../../../core/versions/parse-version.ts";
+import type { Storage } from "../../storage/storage.ts";
+import type { AuditLog } from "../audit/audit-log.ts";
+import type { Actor } from "../auth-context.ts";
+import type { LiveChannels } from "../inventory/live-channels.ts";
+import { findMaintenance } from "../maintenance/maintenance.ts";
+import { nextWindows } from "../maintenance/next-windows.ts";
+import { changeRollout, type RolloutAction } from "./change-rollout.ts";
+import { findTarget, type TargetAnswer } from "./find-target.ts";
+import { type ChannelNow, makePlan } from "./make-plan.ts";
+import { nextRollout, type RolloutEvent } from "./next-rollout.ts";
+import type { RolloutHost } from "./rollout-host.ts";
+import type { RolloutState } from "./rollout-state.ts";
+import { deleteState, findRollout, loadStates, saveState } from "./rollout-store.ts";
+import { toRolloutHost, withoutV } from "./to-rollout-host.ts";
+
+export interface RolloutsDeps {
+  readonly storage: Storage;
+  readonly channels: LiveChannels;
+  readonly audit: AuditLog;
+  readonly log: Log;
+  readonly now: () => Date;
+  /** The inventory, with what is known live. */
+  readonly nodes: () => Promise<readonly Node[]>;
+}
+
+interface PlanAsk {
+  /** Empty: every one. */
+  readonly channel: string;
+  readonly version: string;
+  readonly brief: boolean;
+}
+
+type ChannelHost = RolloutHost & { readonly channel: string };
+
+/** The roll-outs of all channels: looked at by a timer and after changes, so that a host that asks costs a look into a map. */
+export class Rollouts {
+  readonly #deps: RolloutsDeps;
+  /** The first look: before it nothing is known, and another process may serve. */
+  #started: number | undefined;
+  #spec: UpgradeRollout["spec"] | undefined;
+  #maintenance: Maintenance | undefined;
+  #states = new Map<string, RolloutState>();
+  #hosts: ReadonlyMap<string, ChannelHost> = new Map();
+  /** What hosts of the inventory asked, and were told to take, last. */
+  readonly #asked = new Map<string, string>();
+  readonly #offered = new Map<string, number>();
+  /** One look or change at a time. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: RolloutsDeps) {
+    this.#deps = deps;
+  }
+
+  /** As of the last look. */
+  get hosts(): readonly RolloutHost[] {
+    return [...this.#hosts.values()];
+  }
+
+  /** Where each channel stands, as of the last look. */
+  standing(): UpgradePlan {
+    return this.#plan({ channel: "", version: "", brief: true });
+  }
+
+  /** Looks at the hosts, where there is a roll-out to bring on, and takes the next steps. Never throws: what fails is logged and tried again at the next look. */
+  look(ask: { readonly hosts: "always" | "for a roll-out" } = { hosts: "for a roll-out" }): Promise<void> {
+    return this.#inTurn(async () => {
+      try {
+        await this.#look(ask.hosts === "always");
+      } catch (error) {
+        this.#deps.log.error("the roll-outs could not be looked at", { error: errorText(error) });
+      }
+    });
+  }
+
+  /** What one host shall have now. */
+  target(ask: { channel: string; hostId: string; version: string; critical: boolean }): TargetAnswer {
+    const { channels, now } = this.#deps;
+    if (this.#started === undefined) return { version: "", critical: false, held: "held by the roll-out: the auth service has just started" };
+    const at = now().getTime();
+    const host = this.#hosts.get(ask.hostId);
+    if (host !== undefined) this.#asked.set(host.id, ask.channel);
+    const answer = findTarget({
+      ...ask,
+      host,
+      spec: this.#spec,
+      state: this.#states.get(ask.channel),
+      channelAnswer: channels.answer(ask.channel),
+      now: at,
+    });
+    const mayAct = answer.critical || (this.#window(at)?.start ?? at + 1) <= at;
+    if (host !== undefined && answer.version !== "" && answer.held === "" && mayAct) this.#offered.set(host.id, at);
+    return answer;
+  }
+
+  /** `version`: as if the channel answered it. Throws `invalid`, `not_found`. */
+  async plan(ask: PlanAsk): Promise<UpgradePlan> {
+    await this.look({ hosts: "always" });
+    return this.#plan(ask);
+  }
+
+  #plan({ channel, version, brief }: PlanAsk): UpgradePlan {
+    if (version !== "" && parseVersion(version) === undefined)
+      throw new PlatformError("invalid", `${JSON.stringify(version.slice(0, 64))} is no version`);
+    const names = channel === "" ? this.#channelNames() : [channel];
+    const channels = names.flatMap((name) => this.#channelNow(name, withoutV(version)));
+    if (channel !== "" && channels.length === 0)
+      throw new PlatformError("not_found", `no proxy has said what channel ${channel} answers, or it answers none`);
+    const window = (after: number) => this.#window(after);
+    return makePlan({ channels, spec: this.#spec, window, now: this.#deps.now().getTime(), brief });
+  }
+
+  /** Pauses, resumes or promotes; then takes the next step. Throws `conflict`, `invalid`, `not_found`. */
+  async change({ action, channel, group, actor }: { action: RolloutAction; channel: string; group: string; actor: Actor }): Promise<UpgradePlan> {
+    await this.look();
+    await this.#inTurn(async () => {
+      const spec = this.#spec;
+      if (spec === undefined) throw new PlatformError("not_found", "there is no upgrade_rollout", { hint: "create one with: tctl create <file>" });
+      const states = [...this.#states.values()].filter((state) => channel === "" || state.channel === channel);
+      if (states.length === 0) throw new PlatformError("not_found", channel === "" ? "no roll-out has begun" : `channel ${channel} has no roll-out`);
+      for (const next of this.#changed(states, { action, group, by: actor.name, spec, now: this.#deps.now().getTime() })) {
+        const [event, more] = auditOf[action];
+        this.#deps.audit.emit({
+          event,
+          name: next.channel,
+          version: next.version,
+          user: actor.name,
+          "addr.remote": actor.address,
+          ...(more && group !== "" && { reason: `through group ${group}` }),
+        });
+        await this.#keep(next);
+      }
+    });
+    return await this.plan({ channel, version: "", brief: true });
+  }
+
+  /** Channels to which the change makes no sense are passed over, unless there is no other. */
+  #changed(states: readonly RolloutState[], change: Parameters<typeof changeRollout>[1]): readonly RolloutState[] {
+    const refused: PlatformError[] = [];
+    const changed = states.flatMap((state) => {
+      try {
+        return [changeRollout(state, change)];
+      } catch (thrown) {
+        if (!(thrown instanceof PlatformError)) throw thrown;
+        refused.push(thrown);
+        return [];
+      }
+    });
+    if (changed.length === 0 && refused[0] !== undefined) throw refused[0];
+    return changed;
+  }
+
+  async #look(always: boolean): Promise<void> {
+    const { storage, nodes, log, now } = this.#deps;
+    const states = this.#started === undefined ? await loadStates(storage, log) : this.#states;
+    this.#spec = (await findRollout(storage))?.spec;
+    this.#maintenance = await findMaintenance(storage);
+    this.#states = states;
+    const started = this.#started ?? now().getTime();
+    this.#started = started;
+    if (this.#spec === undefined) await this.#forgetStates();
+    // Ten thousand hosts are not read every few seconds for nobody.
+    if (this.#spec === undefined && !always) {
+      this.#hosts = new Map();
+      return;
+    }
+    const before = new Map([...this.#hosts].map(([id, { version }]) => [id, version]));
+    const hosts = (await nodes()).map((node) => {
+      const id = node.metadata.name;
+      return toRolloutHost(node, { started, asked: this.#asked.get(id), offered: this.#offered.get(id) });
+    });
+    this.#hosts = new Map(hosts.map((host) => [host.id, host]));
+    for (const known of [this.#asked, this.#offered]) for (const id of known.keys()) if (!this.#hosts.has(id)) known.delete(id);
+    if (this.#spec === undefined) return;
+    const members = Map.groupBy(hosts, ({ channel }) => channel);
+    for (const channel of this.#channelNames()) {
+      const answer = this.#deps.channels.answer(channel);
+      if (answer === undefined || answer.version === "none") continue;
+      const last = this.#states.get(channel);
+      const facts = { channel, target: withoutV(answer.version), critical: answer.critical, spec: this.#spec, before, now: now().getTime() };
+      const { state, events } = nextRollout(last, { ...facts, hosts: members.get(channel) ?? [] });
+      if (last === undefined || JSON.stringify(last) !== JSON.stringify(state)) await this.#keep(state);
+      this.#tell(state, events);
+    }
+  }
+
+  #channelNames(): readonly string[] {
+    const asked = [...this.#hosts.values()].map(({ channel }) => channel);
+    return [...new Set([...asked, ...this.#states.keys()])].sort();
+  }
+
+  #channelNow(channel: string, version: string): readonly ChannelNow[] {
+    const answer = this.#deps.channels.answer(channel);
+    const target = version === "" ? withoutV(answer?.version ?? "none") : version;
+    if (target === "none") return [];
+    const critical = answer?.critical ?? false;
+    const hosts = [...this.#hosts.values()].filter((host) => host.channel === channel);
+    const last = this.#states.get(channel);
+    const spec = this.#spec;
+    if (spec === undefined) return [{ channel, target, critical, hosts }];
+    const { state } = nextRollout(last, { channel, target, critical, spec, hosts, before: new Map(), now: this.#deps.now().getTime() });
+    return [{ channel, target, critical, hosts, state }];
+  }
+
+  async #forgetStates(): Promise<void> {
+    for (const channel of this.#states.keys()) {
+      await deleteState(this.#deps.storage, channel);
+      this.#states.delete(channel);
+    }
+  }
+
+  async #keep(state: RolloutState): Promise<void> {
+    await saveState(this.#deps.storage, state);
+    this.#states.set(state.channel, state);
+  }
+
+  #tell({ channel, version, phase, group }: RolloutState, events: readonly RolloutEvent[]): void {
+    const { audit, log } = this.#deps;
+    for (const { event, why } of events) {
+      audit.emit({ event: `rollout.${event}`, name: channel, version, ...(why !== undefined && { reason: why }) });
+      log[event === "stopped" ? "warn" : "info"](`roll-out ${event}`, { channel, version: `v${version}`, phase, group, why });
+    }
+  }
+
+  #window(after: number): { readonly start: number; readonly stop: number } | undefined {
+    const [first] = this.#maintenance === undefined ? [] : nextWindows(this.#maintenance, new Date(after));
+    return first === undefined ? undefined : { start: first.start * 1000, stop: first.stop * 1000 };
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#turn.then(work);
+    this.#turn = mine.catch(() => {});
+    return await mine;
+  }
+}
+
+const auditOf = {
+  pause: ["rollout.paused", false],
+  resume: ["rollout.resumed", false],
+  promote: ["rollout.promoted", true],
+} as const;

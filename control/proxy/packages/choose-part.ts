@@ -1,0 +1,37 @@
+import { type ByteRange, parseByteRange } from "./byte-range.ts";
+
+export interface Validators {
+  readonly etag: string;
+  /** As it stands in `Last-Modified`. */
+  readonly modified: string | undefined;
+}
+
+export interface Conditions {
+  readonly "if-none-match"?: string | undefined;
+  readonly "if-modified-since"?: string | undefined;
+  readonly "if-range"?: string | undefined;
+  readonly range?: string | undefined;
+}
+
+export type Part =
+  | { readonly status: 200 }
+  | { readonly status: 206; readonly range: ByteRange }
+  | { readonly status: 304 }
+  | { readonly status: 416 };
+
+/**
+ * Which part of a file the request's conditions leave to be sent (RFC 9110 §13.2.2). Times are compared for equality: a
+ * repository that was rolled back is older, and has changed all the same.
+ */
+export function choosePart(asked: Conditions, file: Validators & { readonly size: number }): Part {
+  const { etag, modified, size } = file;
+  const matches = asked["if-none-match"];
+  if (matches !== undefined) {
+    if (matches.split(",").some((one) => one.trim() === "*" || one.trim().replace(/^W\//, "") === etag)) return { status: 304 };
+  } else if (modified !== undefined && asked["if-modified-since"] === modified) return { status: 304 };
+  const condition = asked["if-range"];
+  if (condition !== undefined && condition !== etag && condition !== modified) return { status: 200 };
+  const range = parseByteRange(asked.range, size);
+  if (range === undefined) return { status: 200 };
+  return range === "unsatisfiable" ? { status: 416 } : { status: 206, range };
+}

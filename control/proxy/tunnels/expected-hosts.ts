@@ -1,0 +1,59 @@
+/** A host as its tunnel is looked up: by id or name. */
+export interface HostNames {
+  readonly id: string;
+  readonly names: readonly string[];
+}
+
+/** Hosts that are sure to come after this process took over from another one: they need this long at most, ms. */
+const arrivalMs = 20_000;
+
+/**
+ * Hosts that had a tunnel in the process before this one and were told to come here. Whoever asks for one of them waits for
+ * it, instead of being told that it does not exist.
+ */
+export class ExpectedHosts {
+  readonly #missing = new Set<string>();
+  /** Lower-case name or id → ids. */
+  readonly #ids = new Map<string, string[]>();
+  #waiting: (() => void)[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  expect(hosts: readonly HostNames[]): void {
+    for (const { id, names } of hosts) {
+      this.#missing.add(id);
+      for (const name of [id, ...names]) this.#ids.set(name.toLowerCase(), [...(this.#ids.get(name.toLowerCase()) ?? []), id]);
+    }
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#forget(), arrivalMs).unref();
+  }
+
+  arrived(id: string): void {
+    if (!this.#missing.delete(id)) return;
+    if (this.#missing.size === 0) this.#forget();
+    else this.#wake();
+  }
+
+  /** Resolves once every host that the target may mean is here, or has had its time. Several may share a name. */
+  async settled(target: string, cluster: string): Promise<void> {
+    const wanted = target.toLowerCase();
+    const suffix = `.${cluster.toLowerCase()}`;
+    const short = wanted.endsWith(suffix) ? wanted.slice(0, -suffix.length) : wanted;
+    const isMissing = (): boolean => [wanted, short].some((name) => this.#ids.get(name)?.some((id) => this.#missing.has(id)) === true);
+    while (isMissing()) {
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+      });
+    }
+  }
+
+  #forget(): void {
+    clearTimeout(this.#timer);
+    this.#missing.clear();
+    this.#ids.clear();
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,239 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
+import { createLog } from "../../../core/log/log.ts";
+import { createTestAuthority } from "../../../core/transport/dial/test-certificate.ts";
+import { answering, startTestUpstream, type TestUpstream } from "../testing/test-upstream.ts";
+import { askUpstreamBy } from "./ask-upstream.ts";
+import { Channels } from "./channels.ts";
+
+let folder: string;
+let upstream: TestUpstream;
+let opened: Opened[];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "platform-channels-"));
+  upstream = await startTestUpstream();
+  opened = [];
+});
+afterEach(async () => {
+  for (const one of opened) await one.stop();
+  await upstream[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+interface Opened {
+  readonly channels: Channels;
+  readonly lines: string[];
+  /** Ends the pause between two questions; resolves once the next one is answered. */
+  again(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface Opening {
+  readonly now?: () => Date;
+  readonly ca?: readonly string[];
+  readonly timeoutMs?: number;
+}
+
+async function open(configured: Readonly<Record<string, UpgradeChannel>>, options: Opening = {}): Promise<Opened> {
+  const lines: string[] = [];
+  const log = createLog({ level: "debug", format: "text", write: (line) => void lines.push(line) });
+  const stop = new AbortController();
+  let resume: (() => void)[] = [];
+  let changed = Promise.withResolvers<void>();
+  const pause = (_ms: number, signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      resume.push(resolve);
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  const ask = askUpstreamBy({ env: {}, ca: options.ca, timeoutMs: options.timeoutMs ?? 5000 });
+  const channels = await Channels.open({
+    configured,
+    version: "1.4.0",
+    ask,
+    file: join(folder, "kept.json"),
+    log,
+    now: options.now ?? (() => new Date()),
+    pause,
+  });
+  channels.onChange(() => changed.resolve());
+  const running = channels.run(stop.signal);
+  const one: Opened = {
+    channels,
+    lines,
+    again: async () => {
+      changed = Promise.withResolvers();
+      const all = resume;
+      resume = [];
+      for (const go of all) go();
+      await changed.promise;
+    },
+    stop: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+  opened.push(one);
+  return one;
+}
+
+const forwarding = (): Record<string, UpgradeChannel> => ({ default: { forwardUrl: upstream.url } });
+
+describe("a channel without an upstream", () => {
+  test("answers the proxy's own version, also as stable/cloud", async () => {
+    const { channels } = await open({});
+    const own = { version: "v1.4.0", critical: false, source: "own", staleSeconds: undefined };
+    expect(channels.read("default")).toEqual(own);
+    expect(channels.read("stable/cloud")).toEqual(own);
+    expect(channels.settling("default")).toBeUndefined();
+  });
+
+  test("answers what is configured, but never above the proxy's major, which is logged", async () => {
+    const { channels, lines } = await open({ a: { staticVersion: "v1.3.0", critical: true }, b: { staticVersion: "v2.0.0", critical: false } });
+    expect(channels.read("a")).toMatchObject({ version: "v1.3.0", critical: true, source: "static" });
+    expect(channels.read("b")).toMatchObject({ version: "v1.4.0", source: "static" });
+    expect(lines.join("")).toMatch(/WARN .*higher major.* channel=b/);
+  });
+
+  test("that nobody configured does not exist", async () => {
+    const { channels } = await open({});
+    expect(() => channels.read("beta")).toThrow(expect.objectContaining({ code: "not_found" }));
+  });
+});
+
+describe("a channel that forwards", () => {
+  test.for([
+    ["v1.2.0", "no", "v1.2.0", false],
+    ["1.2.0\n", "YES\n", "v1.2.0", true],
+    ["none\n", "no", "none", false],
+    ["v1.2.0-rc.1+b.2", "true", "v1.2.0-rc.1+b.2", true],
+    // A higher major: ours instead, which is not urgent.
+    ["v2.0.0", "yes", "v1.4.0", false],
+  ] as const)("answers %j and %j as %s and %s", async ([version, critical, served, urgent]) => {
+    upstream.behave = answering(version, critical);
+    const { channels } = await open(forwarding());
+    await channels.settling("default");
+    expect(channels.read("default")).toEqual({ version: served, critical: urgent, source: "forward", staleSeconds: undefined });
+  });
+
+  const faults: [what: string, behave: TestUpstream["behave"], said: RegExp][] = [
+    ["hangs", () => {}, /did not come within/],
+    [
+      "drips",
+      (request, response) => {
+        response.writeHead(200, { "content-length": "100" });
+        const timer = setInterval(() => response.write("v"), 20);
+        request.socket.once("close", () => clearInterval(timer));
+      },
+      /did not come within/,
+    ],
+    ["sends without end", (_request, response) => void response.writeHead(200).end(Buffer.alloc(1_000_000, "1")), /a page, which is no version/],
+    ["fails", (_request, response) => void response.writeHead(500).end("v1.2.0"), /HTTP status 500/],
+    ["is a captive portal", answering("<!doctype html><title>Welcome to the hotel</title>"), /no version/],
+    ["redirects", (_request, response) => void response.writeHead(302, { location: "https://127.0.0.1:1/" }).end(), /redirects are not followed/],
+    ["answers with what is no version", answering("latest"), /no version: .*latest/],
+    [
+      "hangs up in the middle",
+      (request, response) => {
+        response.writeHead(200, { "content-length": "6" }).write("v1.");
+        request.socket.destroySoon();
+      },
+      /no answer/,
+    ],
+    ["speaks no HTTP", (request) => void request.socket.end("v1.2.0\n"), /no answer/],
+  ];
+  test.for(faults)("to a server that %s has nothing to say, and the log says why", async ([, behave, said]) => {
+    upstream.behave = behave;
+    const { channels, lines } = await open(forwarding(), { timeoutMs: 150 });
+    await channels.settling("default");
+    expect(() => channels.read("default")).toThrow(expect.objectContaining({ code: "unavailable" }));
+    expect(lines.join("")).toMatch(said);
+  });
+
+  test.for(faults)("to a server that later %s serves the last good answer and says how old it is", async ([, behave]) => {
+    let time = 1_700_000_000_000;
+    const { channels, again } = await open(forwarding(), { timeoutMs: 150, now: () => new Date(time) });
+    await channels.settling("default");
+    upstream.behave = behave;
+    time += 90_000;
+    await again();
+    expect(channels.read("default")).toEqual({ version: "v1.1.0", critical: false, source: "forward", staleSeconds: 90 });
+    upstream.behave = answering("v1.2.0");
+    await again();
+    expect(channels.read("default")).toMatchObject({ version: "v1.2.0", staleSeconds: undefined });
+  });
+
+  test("serves it from before a restart, for seven days", async () => {
+    let time = 1_700_000_000_000;
+    const now = (): Date => new Date(time);
+    upstream.behave = answering("v1.2.0", "yes");
+    const first = await open(forwarding(), { now });
+    await first.channels.settling("default");
+    await first.stop();
+    expect((await stat(join(folder, "kept.json"))).mode & 0o777).toBe(0o600);
+    upstream.behave = (request) => request.socket.destroy();
+    time += 3_600_000;
+    const second = await open(forwarding(), { now });
+    expect(second.channels.settling("default")).toBeInstanceOf(Promise);
+    await second.channels.settling("default");
+    expect(second.channels.read("default")).toEqual({ version: "v1.2.0", critical: true, source: "forward", staleSeconds: 3600 });
+    time += 7 * 24 * 3_600_000;
+    expect(() => second.channels.read("default")).toThrow(expect.objectContaining({ code: "unavailable" }));
+  });
+
+  test.for(["", "{", "[]", '{"version":1,"upstreams":{"URL":{"version":"<html>","at":1}}}', '{"version":2,"upstreams":{}}'])(
+    "takes nothing from a file that holds %j",
+    async (text) => {
+      await writeFile(join(folder, "kept.json"), text.replace("URL", upstream.url));
+      upstream.behave = (request) => request.socket.destroy();
+      const { channels } = await open(forwarding());
+      await channels.settling("default");
+      expect(() => channels.read("default")).toThrow(expect.objectContaining({ code: "unavailable" }));
+    },
+  );
+
+  test("asks a URL once for all channels and callers", async () => {
+    const { channels } = await open({ ...forwarding(), a: { forwardUrl: upstream.url }, b: { forwardUrl: upstream.url, critical: true } });
+    await Promise.all(["default", "a", "b", "default", "a"].map(async (name) => await channels.settling(name)));
+    for (let read = 0; read < 100; read += 1) channels.read("a");
+    expect(upstream.asked.toSorted()).toEqual(["/v1/stable/cloud/critical", "/v1/stable/cloud/version"]);
+    expect(channels.read("a").critical).toBe(false);
+    expect(channels.read("b").critical).toBe(true);
+  });
+
+  test("keeps what was said of a version while only that question fails", async () => {
+    upstream.behave = answering("v1.2.0", "yes");
+    const { channels, again } = await open(forwarding());
+    await channels.settling("default");
+    upstream.behave = answering("v1.2.0", "<html>");
+    await again();
+    expect(channels.read("default")).toMatchObject({ version: "v1.2.0", critical: true, staleSeconds: undefined });
+    upstream.behave = answering("v1.3.0", "<html>");
+    await again();
+    expect(channels.read("default")).toMatchObject({ version: "v1.3.0", critical: undefined });
+  });
+
+  test("checks the server's certificate", async () => {
+    const authority = await createTestAuthority();
+    await using secure = await startTestUpstream(await authority.issue({ type: "ip", value: "127.0.0.1" }));
+    const strange = await open({ default: { forwardUrl: secure.url } });
+    await strange.channels.settling("default");
+    expect(() => strange.channels.read("default")).toThrow();
+    expect(strange.lines.join("")).toMatch(/certificate/);
+    const known = await open({ default: { forwardUrl: secure.url } }, { ca: [authority.cert] });
+    await known.channels.settling("default");
+    expect(known.channels.read("default").version).toBe("v1.1.0");
+  });
+
+  test("writes down nothing new while nothing changes", async () => {
+    let time = 1_700_000_000_000;
+    const { channels, again, stop } = await open(forwarding(), { now: () => new Date(time) });
+    await channels.settling("default");
+    time += 60_000;
+    await again();
+    await stop();
+    expect(await readFile(join(folder, "kept.json"), "utf8")).toContain('"at":1700000000000');
+  });
+});

@@ -1,0 +1,102 @@
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { parseVersion } from "../../../core/versions/parse-version.ts";
+import { capVersion } from "./cap-version.ts";
+import type { ChannelReading } from "./channels.ts";
+
+export interface HostTarget {
+  /** `v1.2.3`, or `none`. */
+  readonly version: string;
+  readonly critical: boolean;
+  /** Why this is not the channel's own answer; undefined: it is. */
+  readonly held: string | undefined;
+}
+
+export interface HostTargetsOptions {
+  readonly auth: AuthClient;
+  readonly log: Log;
+  /** The proxy's own version, with a leading v. */
+  readonly own: string;
+  /** Milliseconds that only grow. */
+  readonly clock: () => number;
+}
+
+/** How long an answer is used, ms: an updater asks for version and criticality one after the other. */
+const cacheMs = 5000;
+/** Longest wait for the auth service, ms. */
+const limitMs = 5000;
+/** Hosts remembered; beyond, the one asked for first is forgotten. */
+const maxHosts = 20_000;
+/** Questions to the auth service at a time; beyond, hosts are held for the moment. */
+const maxAsking = 500;
+/** Longest sentence that goes into a header. */
+const maxHeld = 300;
+
+export interface HostAsk {
+  readonly channel: string;
+  readonly host: string;
+  readonly reading: ChannelReading;
+}
+
+/** Which version one host shall have now: the auth service decides by the roll-out. A host whose turn cannot be known is held. */
+export class HostTargets {
+  readonly #options: HostTargetsOptions;
+  readonly #known = new Map<string, { readonly until: number; readonly target: Promise<HostTarget> }>();
+  #asking = 0;
+
+  constructor(options: HostTargetsOptions) {
+    this.#options = options;
+  }
+
+  /** Never rejects. */
+  of(ask: HostAsk): Promise<HostTarget> {
+    const { version, critical = false } = ask.reading;
+    if (version === "none") return Promise.resolve({ version, critical, held: undefined });
+    const key = `${ask.host} ${ask.channel} ${version} ${critical}`;
+    const now = this.#options.clock();
+    const known = this.#known.get(key);
+    if (known !== undefined && now < known.until) return known.target;
+    if (this.#asking >= maxAsking) return Promise.resolve(heldBack("too many hosts ask at once"));
+    const target = this.#ask(ask);
+    this.#known.delete(key);
+    this.#known.set(key, { until: now + cacheMs, target });
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= maxHosts) break;
+      this.#known.delete(oldest);
+    }
+    return target;
+  }
+
+  async #ask({ channel, host, reading }: HostAsk): Promise<HostTarget> {
+    const { auth, log, own } = this.#options;
+    const { version, critical = false } = reading;
+    this.#asking += 1;
+    try {
+      const told = await auth.getUpgradeTarget({ channel, hostId: host, version, critical }, { timeoutMs: limitMs });
+      if (told.version !== "" && parseVersion(told.version) === undefined)
+        throw new PlatformError("invalid", "the auth service's answer is no version");
+      const wanted = told.version === "" ? "none" : capVersion(`v${told.version.replace(/^v/, "")}`, own);
+      return { version: wanted, critical: told.critical, held: told.held === "" ? undefined : headerText(told.held) };
+    } catch (thrown) {
+      // An auth service from before roll-outs: there is none.
+      if (thrown instanceof PlatformError && thrown.code === "unsupported") return { version, critical, held: undefined };
+      log.warn("a host's roll-out could not be asked for; the host is held", { host, channel, error: errorText(thrown) });
+      return heldBack("the auth service cannot be asked");
+    } finally {
+      this.#asking -= 1;
+    }
+  }
+}
+
+function heldBack(why: string): HostTarget {
+  return { version: "none", critical: false, held: `${why}, so this host stays as it is` };
+}
+
+/** One line of ASCII. */
+function headerText(text: string): string {
+  return text
+    .replace(/[^\x20-\x7e]+/g, " ")
+    .trim()
+    .slice(0, maxHeld);
+}

@@ -1,0 +1,72 @@
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { wait } from "../routing/wait.ts";
+import type { Channels } from "./channels.ts";
+
+/** How often the auth service is told, ms; it forgets a silent proxy after three of these. */
+const everyMs = 60_000;
+/** After a failure, ms. */
+const againMs = 10_000;
+
+export interface ChannelReporter {
+  /** Tells the auth service soon: something changed, or it has been restarted. */
+  soon(): void;
+  /** Until the signal. Never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export interface ReportOptions {
+  readonly channels: Channels;
+  readonly auth: AuthClient;
+  /** True once another process reports in place of this one. */
+  readonly retired: () => boolean;
+  readonly log: Log;
+}
+
+/** Keeps the auth service informed of what the channels answer, so that it sees when proxies disagree. */
+export function reportChannels(options: ReportOptions): ChannelReporter {
+  const { channels, log } = options;
+  let woken = Promise.withResolvers<void>();
+  const soon = (): void => woken.resolve();
+  channels.onChange(soon);
+  return {
+    soon,
+    run: async (signal) => {
+      for (let said = false; !signal.aborted && !options.retired(); ) {
+        woken = Promise.withResolvers<void>();
+        const fault = await report(options, signal);
+        if (fault !== undefined && !said && !signal.aborted) log.warn("version channels could not be reported", { error: errorText(fault) });
+        said = fault !== undefined;
+        const waiting = new AbortController();
+        const pause = wait(fault === undefined ? everyMs : againMs, AbortSignal.any([signal, waiting.signal]));
+        await (fault === undefined ? Promise.race([woken.promise, pause]) : pause);
+        waiting.abort();
+      }
+    },
+  };
+}
+
+/** What went wrong. An auth service from before channels were reported wants to know nothing. */
+async function report({ channels, auth }: ReportOptions, signal: AbortSignal): Promise<unknown> {
+  try {
+    await auth.reportChannels({ channelsJson: currentAnswers(channels), digest: channels.digest }, { signal, timeoutMs: 10_000 });
+    return undefined;
+  } catch (thrown) {
+    return thrown instanceof PlatformError && thrown.code === "unsupported" ? undefined : thrown;
+  }
+}
+
+/** What can be answered now; a channel without an answer is left out. */
+function currentAnswers(channels: Channels): string {
+  const answers = channels.names.flatMap((name) => {
+    try {
+      const { version, critical = false, source } = channels.read(name);
+      return [[name, { version, critical, source }] as const];
+    } catch (thrown) {
+      if (thrown instanceof PlatformError) return [];
+      throw thrown;
+    }
+  });
+  return JSON.stringify(Object.fromEntries(answers));
+}

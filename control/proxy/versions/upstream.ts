@@ -1,0 +1,124 @@
+import { errorText, type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { backOffDelay } from "../../../core/transport/back-off.ts";
+import { wait } from "../routing/wait.ts";
+import type { AskUpstream, UpstreamAnswer } from "./ask-upstream.ts";
+
+/** The last answer that was one. */
+export interface KeptAnswer extends UpstreamAnswer {
+  /** When it was given, ms since 1970. */
+  readonly at: number;
+}
+
+export interface UpstreamOptions {
+  readonly url: string;
+  readonly ask: AskUpstream;
+  /** From before a restart. */
+  readonly kept?: KeptAnswer | undefined;
+  readonly log: Log;
+  readonly now: () => Date;
+  /** After each answer and each failure. */
+  readonly onChange: () => void;
+  /** Between two questions; resolves early at the signal. For tests: the default waits. */
+  readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
+}
+
+/** How long an answer is used without asking again, ms. */
+const freshMs = 60_000;
+/** The shortest wait after a failure, ms. */
+const leastMs = 2000;
+/** How long the last good answer is served while the upstream fails, ms. */
+const staleMs = 7 * 24 * 3_600_000;
+
+export interface Reading extends UpstreamAnswer {
+  /** Age in seconds, when the upstream has failed since. */
+  readonly staleSeconds: number | undefined;
+}
+
+/**
+ * Another version server, asked in the background by one loop, so that nobody who asks us ever waits for it (but for the very
+ * first answer), and no number of askers makes it be asked more often.
+ */
+export class Upstream {
+  readonly url: string;
+  readonly #options: UpstreamOptions;
+  readonly #settled = Promise.withResolvers<void>();
+  #good: KeptAnswer | undefined;
+  #failure: PlatformError | undefined;
+  #asked = false;
+
+  constructor(options: UpstreamOptions) {
+    this.url = options.url;
+    this.#options = options;
+    this.#good = options.kept;
+  }
+
+  /** Resolved once the upstream has answered or failed for the first time. */
+  get settled(): Promise<void> {
+    return this.#settled.promise;
+  }
+
+  get isSettled(): boolean {
+    return this.#asked;
+  }
+
+  /** Why there is no fresh answer. */
+  get failure(): PlatformError | undefined {
+    return this.#failure;
+  }
+
+  get good(): KeptAnswer | undefined {
+    return this.#good;
+  }
+
+  /** Undefined: there is nothing to fall back on. */
+  read(): Reading | undefined {
+    if (this.#good === undefined) return undefined;
+    const { version, critical, at } = this.#good;
+    // A clock that was set back makes no answer younger than new.
+    const age = Math.max(0, this.#options.now().getTime() - at);
+    const fresh = this.#asked && this.#failure === undefined;
+    if (!fresh && age > staleMs) return undefined;
+    return { version, critical, staleSeconds: fresh ? undefined : Math.floor(age / 1000) };
+  }
+
+  /** Asks again and again until the signal. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { pause = wait } = this.#options;
+    for (let failures = 0; !signal.aborted; ) {
+      failures = (await this.#refresh(signal)) ? 0 : failures + 1;
+      const delay = failures === 0 ? freshMs : leastMs + backOffDelay(failures, Math.random(), { baseMs: 5000, capMs: freshMs });
+      await pause(delay, signal);
+    }
+    this.#settled.resolve();
+  }
+
+  async #refresh(signal: AbortSignal): Promise<boolean> {
+    const { ask, log, now, onChange } = this.#options;
+    try {
+      const answer = await ask(this.url, signal);
+      this.#good = { ...answer, critical: answer.critical ?? this.#sameCritical(answer.version), at: now().getTime() };
+      if (this.#failure !== undefined) log.info("the upstream version server answers again", { url: this.url, version: answer.version });
+      this.#failure = undefined;
+    } catch (thrown) {
+      if (signal.aborted) return false;
+      const error = toPlatformError(thrown);
+      const first = this.#failure === undefined;
+      this.#failure = error;
+      log[first ? "warn" : "debug"]("the upstream version server fails", {
+        url: this.url,
+        error: errorText(thrown),
+        serving: this.read()?.version ?? "nothing",
+      });
+    }
+    this.#asked = true;
+    this.#settled.resolve();
+    onChange();
+    return this.#failure === undefined;
+  }
+
+  /** What was said of this version before still holds when only this question fails. */
+  #sameCritical(version: string): boolean | undefined {
+    return this.#good?.version === version ? this.#good.critical : undefined;
+  }
+}

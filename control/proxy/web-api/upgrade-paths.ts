@@ -1,0 +1,7 @@
+/** Where the version server answers; `/v1` is the documented one, the other what old updaters ask. */
+export const upgradePrefixes = ["/v1/webapi/automaticupgrades/channel/", "/webapi/automaticupgrades/channel/"] as const;
+
+/** The answer is older than it should be, by so many seconds since it was given: the upstream fails. */
+export const staleHeader = "Platform-Upgrade-Stale";
+/** Why this host is not to have the channel's version now: a sentence. */
+export const heldHeader = "Platform-Upgrade-Held";

@@ -1,0 +1,143 @@
+import { once } from "node:events";
+import { request } from "node:https";
+import type { Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openAuthClient } from "../../../core/api/auth-client.ts";
+import { until } from "../../../test/world/until.ts";
+import { startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
+import { answering, startTestUpstream, type TestUpstream } from "../testing/test-upstream.ts";
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Record<string, string | string[] | undefined>;
+  readonly text: string;
+}
+
+async function ask(cluster: TestCluster, path: string, method = "GET"): Promise<Answer> {
+  const { port } = cluster.proxy.addresses.web;
+  const sent = request({ host: "127.0.0.1", port, path, method, ca: [...cluster.hostCaPem], servername: "localhost", agent: false });
+  sent.end();
+  const [response] = (await once(sent, "response")) as [import("node:http").IncomingMessage];
+  let text = "";
+  for await (const chunk of response) text += String(chunk);
+  return { status: response.statusCode ?? 0, headers: response.headers, text };
+}
+
+const base = "/v1/webapi/automaticupgrades/channel";
+const host = "3f1d0d4a-6a1c-4b55-9d06-2f4f9b3c8e10";
+
+describe("the version server", () => {
+  let cluster: TestCluster;
+  let upstream: TestUpstream;
+  let hanging: TestUpstream;
+  const held: Socket[] = [];
+  beforeAll(async () => {
+    upstream = await startTestUpstream();
+    upstream.behave = answering("none\n", "yes");
+    hanging = await startTestUpstream();
+    hanging.behave = (asked) => void held.push(asked.socket);
+    cluster = await startTestCluster({
+      proxy: {
+        upgradeChannels: {
+          "stable/cloud": { staticVersion: "v0.9.0", critical: true },
+          up: { forwardUrl: upstream.url },
+          hung: { forwardUrl: hanging.url },
+        },
+      },
+    });
+  });
+  afterAll(async () => {
+    await cluster[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+    await hanging[Symbol.asyncDispose]();
+  });
+
+  test.for([
+    [`${base}/default/version`, "v0.9.0"],
+    [`${base}/default/critical`, "yes"],
+    [`${base}/stable/cloud/version`, "v0.9.0"],
+    [`${base}/stable%2Fcloud/version`, "v0.9.0"],
+    [`/webapi/automaticupgrades/channel/stable/cloud/version`, "v0.9.0"],
+    [`/webapi/automaticupgrades/channel/default/critical`, "yes"],
+    [`${base}/default/version?x=1`, "v0.9.0"],
+    [`${base}/up/version`, "none"],
+    [`${base}/up/critical`, "yes"],
+    [`${base}/default/version?host=${host}`, "v0.9.0"],
+    [`${base}/default/critical?host=${host.toUpperCase()}`, "yes"],
+  ] as const)("answers %s with %s and nothing else", async ([path, text]) => {
+    const { status, headers, text: got } = await ask(cluster, path);
+    expect(status).toBe(200);
+    expect(got).toBe(text);
+    expect(headers).toMatchObject({
+      "content-type": "text/plain; charset=utf-8",
+      "content-length": String(text.length),
+      "cache-control": "no-store",
+    });
+    expect(headers).not.toHaveProperty("platform-upgrade-stale");
+    expect(headers).not.toHaveProperty("platform-upgrade-held");
+    const head = await ask(cluster, path, "HEAD");
+    expect(head).toMatchObject({ status: 200, text: "", headers: { "content-length": String(text.length) } });
+  });
+
+  test.for([
+    [`${base}/beta/version`, 404, "not_found"],
+    [`${base}/cloud/version`, 404, "not_found"],
+    [`${base}/${"x".repeat(100)}/version`, 404, "not_found"],
+    [`${base}/__proto__/version`, 404, "not_found"],
+    [`${base}/version`, 400, "invalid"],
+    [`${base}/`, 400, "invalid"],
+    [`${base}/default`, 400, "invalid"],
+    [`${base}/default/versions`, 400, "invalid"],
+    [`${base}//version`, 400, "invalid"],
+    [`${base}/default//version`, 400, "invalid"],
+    [`${base}/default/version?host=`, 400, "invalid"],
+    [`${base}/default/version?host=1`, 400, "invalid"],
+    [`${base}/default/version?host=${host}&host=${host}`, 400, "invalid"],
+  ] as const)("refuses %s with %i", async ([path, status, code]) => {
+    const answer = await ask(cluster, path);
+    expect(answer.status).toBe(status);
+    expect(JSON.parse(answer.text)).toMatchObject({ error: { code, message: expect.any(String) } });
+  });
+
+  test("answers everything else at once while an upstream hangs, and that channel with 502 when it fails", async () => {
+    let answered = false;
+    const waiting = ask(cluster, `${base}/hung/version`).finally(() => {
+      answered = true;
+    });
+    await until("the upstream was asked", () => held.length === 2);
+    const others = [`${base}/default/version`, `${base}/up/version`, "/webapi/find", `${base}/default/critical`].map((path) => ask(cluster, path));
+    expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(answered).toBe(false);
+    for (const socket of held) socket.destroy();
+    const answer = await waiting;
+    expect(answer.status).toBe(502);
+    expect(JSON.parse(answer.text)).toMatchObject({ error: { code: "unavailable", message: expect.stringContaining("hung") } });
+    expect(answer.text).not.toContain("127.0.0.1");
+  });
+
+  test("tells the auth service what it answers", async () => {
+    expect((await cluster.admin.getCluster({})).warnings).toEqual([]);
+    const other = JSON.stringify({ default: { version: "v1.0.0", critical: false, source: "own" } });
+    await cluster.admin.reportChannels({ channelsJson: other, digest: `sha256:${"0".repeat(64)}` });
+    await until("the proxy has reported", async () => (await cluster.admin.getCluster({})).warnings.length > 0);
+    expect((await cluster.admin.getCluster({})).warnings.join()).toMatch(/different automatic_upgrades_channels/);
+    expect(cluster.lines.join("")).toMatch(/WARN .*different automatic_upgrades_channels/);
+    using stranger = openAuthClient({ open: cluster.open, ca: cluster.hostCaPem });
+    expect((await stranger.client.getCluster({})).warnings).toEqual([]);
+  });
+});
+
+describe("a version server that is asked too often", () => {
+  test("says 429 to this client, also through the paths that are answered beforehand", async () => {
+    await using cluster = await startTestCluster({ upgradeLimit: { perMinute: 0, burst: 2 } });
+    expect((await ask(cluster, `${base}/default/version`)).status).toBe(200);
+    expect((await ask(cluster, `${base}/beta/version`)).status).toBe(404);
+    for (const path of [`${base}/default/version`, `${base}/beta/version`, `${base}/default/version?host=${host}`]) {
+      const answer = await ask(cluster, path);
+      expect(answer.status).toBe(429);
+      expect(answer.headers).toHaveProperty("retry-after");
+      expect(JSON.parse(answer.text)).toMatchObject({ error: { code: "limit" } });
+    }
+    expect((await ask(cluster, "/webapi/find")).status).toBe(200);
+  });
+});

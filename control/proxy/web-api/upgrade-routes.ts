@@ -1,0 +1,73 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { parseChannelPath } from "../versions/channel-path.ts";
+import type { ChannelReading } from "../versions/channels.ts";
+import type { VersionServer } from "../versions/open-version-server.ts";
+import { errorBody } from "./error-body.ts";
+import { heldHeader, staleHeader, upgradePrefixes } from "./upgrade-paths.ts";
+
+/**
+ * `GET …/automaticupgrades/channel/<name>/version` and `/critical`, for everybody: every question that has no answer made
+ * beforehand (quick-answers.ts). With `?host=<id>` the roll-out has a say.
+ */
+export function upgradeRoutes(app: FastifyInstance, server: VersionServer): void {
+  for (const prefix of upgradePrefixes) {
+    app.route({
+      method: ["GET", "HEAD"],
+      exposeHeadRoute: false,
+      url: `${prefix}*`,
+      handler: (request, reply) => answer({ request, reply, server, prefix }),
+    });
+  }
+}
+
+interface Asked {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly server: VersionServer;
+  readonly prefix: string;
+}
+
+async function answer({ request, reply, server, prefix }: Asked): Promise<FastifyReply> {
+  if (!server.limit.take(request.raw.socket)) {
+    void reply.header("Retry-After", "1");
+    throw new PlatformError("limit", "too many requests from this address", { hint: "try again in a minute" });
+  }
+  // The path as it was sent: the router's own decoding would not tell a%2Fb from a/b apart from errors.
+  const [path = "", query = ""] = (request.raw.url ?? "").slice(prefix.length).split("?", 2);
+  const { channel, what } = parseChannelPath(path);
+  const host = hostOf(query);
+  await server.channels.settling(channel);
+  let reading: ChannelReading;
+  try {
+    reading = server.channels.read(channel);
+    if (what === "critical" && reading.critical === undefined) {
+      throw new PlatformError("unavailable", `the version server that channel ${channel} forwards to does not say whether its version is critical`);
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError) || thrown.code !== "unavailable") throw thrown;
+    return await reply.code(502).send(errorBody(thrown));
+  }
+  void reply.type("text/plain; charset=utf-8");
+  if (reading.staleSeconds !== undefined) void reply.header(staleHeader, String(reading.staleSeconds));
+  const target = host === undefined ? { ...reading, held: undefined } : await server.targets.of({ channel, host, reading });
+  if (target.held !== undefined) void reply.header(heldHeader, target.held);
+  return await reply.send(what === "version" ? target.version : yesOrNo(target.critical));
+}
+
+/** Of `?host=<id>`; undefined: nothing is said of a host. Throws `invalid`. */
+function hostOf(query: string): string | undefined {
+  const hosts = new URLSearchParams(query).getAll("host");
+  const [host] = hosts;
+  if (host === undefined) return undefined;
+  if (hosts.length > 1 || !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(host)) {
+    throw new PlatformError("invalid", "host is not the id of a host, a UUID", {
+      hint: "leave it out, or give the id that `tctl inventory ls` shows",
+    });
+  }
+  return host.toLowerCase();
+}
+
+function yesOrNo(critical: boolean | undefined): string {
+  return critical === true ? "yes" : "no";
+}

@@ -1,0 +1,73 @@
+import type { ChangeQueue } from "./change-queue.ts";
+import type { Change, Entry } from "./storage.ts";
+
+export interface ForeignSource {
+  /** Another number whenever another process has committed; this one's own commits leave it (SQLite's data_version). */
+  version(): number;
+  list(prefix: string): readonly Entry[];
+}
+
+interface Followed {
+  readonly prefixes: readonly string[];
+  /** Key → revision, as its reader was told. */
+  readonly known: Map<string, string>;
+}
+
+/**
+ * Tells watches what another process writes into the same database: for a while there are two, when one replaces the other.
+ * Own writes are told by `own`; what others wrote is found by `look`, by comparing.
+ */
+export class ForeignChanges {
+  readonly #source: ForeignSource;
+  readonly #followed = new Map<ChangeQueue, Followed>();
+  #version: number | undefined;
+
+  constructor(source: ForeignSource) {
+    this.#source = source;
+  }
+
+  follow(queue: ChangeQueue, prefixes: readonly string[]): void {
+    this.#version ??= this.#source.version();
+    const known = new Map(this.#entries(prefixes).map(({ key, revision }) => [key, revision]));
+    this.#followed.set(queue, { prefixes, known });
+  }
+
+  forget(queue: ChangeQueue): void {
+    this.#followed.delete(queue);
+  }
+
+  own(changes: readonly Change[]): void {
+    for (const change of changes) {
+      for (const { prefixes, known } of this.#followed.values()) {
+        if (change.kind === "delete") known.delete(change.key);
+        else if (prefixes.some((prefix) => change.entry.key.startsWith(prefix))) known.set(change.entry.key, change.entry.revision);
+      }
+    }
+  }
+
+  look(): void {
+    const version = this.#source.version();
+    if (version === this.#version) return;
+    for (const [queue, followed] of [...this.#followed]) this.#compare(queue, followed);
+    // Last: what fails is looked at again.
+    this.#version = version;
+  }
+
+  #compare(queue: ChangeQueue, { prefixes, known }: Followed): void {
+    const gone = new Set(known.keys());
+    for (const entry of this.#entries(prefixes)) {
+      gone.delete(entry.key);
+      if (known.get(entry.key) === entry.revision) continue;
+      known.set(entry.key, entry.revision);
+      queue.offer(entry.key, { kind: "put", entry });
+    }
+    for (const key of gone) {
+      known.delete(key);
+      queue.offer(key, { kind: "delete", key });
+    }
+  }
+
+  #entries(prefixes: readonly string[]): Entry[] {
+    return prefixes.flatMap((prefix) => this.#source.list(prefix));
+  }
+}
