@@ -1,9 +1,11 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { errorText, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import { releaseMemory } from "../core/memory/release-memory.ts";
 import { whenQuiet } from "../core/memory/when-quiet.ts";
+import type { HostStatus } from "../core/resources/host-status.ts";
 import { sshCryptoKind } from "../core/ssh/native-crypto.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { dial } from "../core/transport/dial/dial.ts";
@@ -11,10 +13,11 @@ import { formatHostPort } from "../core/transport/host-port.ts";
 import { version } from "../core/versions/version.ts";
 import { type AccessSource, openAccessSource } from "./access/access-source.ts";
 import { openSpool, type Spool } from "./audit/spool.ts";
-import { uploadEvents } from "./audit/upload.ts";
+import { uploadEvents, uploadNext } from "./audit/upload.ts";
 import { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
 import { discoverTunnel } from "./discover.ts";
+import { followUpdater, type UpdaterSide } from "./follow-updater.ts";
 import { IdentityKeeper } from "./identity-keeper.ts";
 import { joinThroughProxy } from "./join.ts";
 import { type OpenedTunnel, openTunnel } from "./open-tunnel.ts";
@@ -23,18 +26,36 @@ import { ownCommand } from "./ssh/own-command.ts";
 import { openStreams, type Streams } from "./streams.ts";
 import { Tunnels } from "./tunnels.ts";
 
+export interface AgentState {
+  readonly hostId: string;
+  readonly cluster: string;
+  readonly tunnels: number;
+  /** Streams of people that are open. */
+  readonly sessions: number;
+  readonly connected: boolean;
+}
+
 export interface AgentDeps {
   readonly log: Log;
   readonly env: Env;
+  /** Called once with what tells about this agent while it runs. */
+  readonly report?: ((agent: { state(): AgentState }) => void) | undefined;
+  /** Another process serves this host from now on: ends once the last stream has ended. */
+  readonly retire?: AbortSignal | undefined;
+  /** Streams of people in earlier processes of this host. */
+  readonly elsewhere?: (() => number) | undefined;
 }
 
 /** After a stop, streams have this long to end by themselves, ms. */
 const drainMs = 10_000;
+/** For the last audit events of a process that was replaced, ms; what is left then, the new process sends. */
+const farewellMs = 5_000;
 const services = ["ssh"] as const;
 const clock = { wall: () => Date.now(), steady: () => performance.now() };
 
 /**
- * Joins when needed, keeps the tunnel and serves what comes through it, until aborted; then it drains.
+ * Joins when needed, keeps the tunnel and serves what comes through it, until aborted; then it drains. A process that another
+ * one has replaced drains for as long as its streams last.
  * Throws PlatformError when it cannot go on: a refused token, a wrong pin, a damaged identity.
  */
 export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: AbortSignal): Promise<void> {
@@ -49,11 +70,20 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
   }
   const failed = Promise.withResolvers<never>();
   const background = new AbortController();
+  const { retire = new AbortController().signal } = deps;
+  deps.report?.(agent);
   const onFailure = (thrown: unknown): void => failed.reject(toPlatformError(thrown));
-  agent.identity.keep(background.signal).catch(onFailure);
+  // The identity is the new process's to renew.
+  agent.identity.keep(AbortSignal.any([background.signal, retire])).catch(onFailure);
   const uploading = uploadEvents({ spool: agent.spool, send: agent.send, log }, background.signal).catch(onFailure);
   try {
-    await Promise.race([aborted(signal), failed.promise]);
+    await Promise.race([aborted(signal), aborted(retire), failed.promise]);
+    if (!signal.aborted && retire.aborted) {
+      log.info("agent retires: another process serves this host", { sessions: agent.state().sessions });
+      await Promise.race([agent.retire(), aborted(signal), failed.promise]);
+      background.abort();
+      if (!signal.aborted) await Promise.race([uploading.then(() => agent.sendRest()), sleep(farewellMs, undefined, { ref: false })]);
+    }
   } finally {
     await agent.stop();
     background.abort();
@@ -67,11 +97,16 @@ interface Agent {
   readonly identity: IdentityKeeper;
   readonly spool: Spool;
   readonly send: (events: readonly string[]) => Promise<void>;
+  state(): AgentState;
+  /** Resolves when the last stream has ended. */
+  retire(): Promise<void>;
+  /** Sends what waits in the spool. Never throws. */
+  sendRest(): Promise<void>;
   stop(): Promise<void>;
   close(): Promise<void>;
 }
 
-async function openAgent(config: AgentConfig, { log, env }: AgentDeps, signal: AbortSignal): Promise<Agent> {
+async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }: AgentDeps, signal: AbortSignal): Promise<Agent> {
   const folder = join(config.dataDir, "agent");
   let tunnels: Tunnels | undefined;
   // Without a tunnel the auth service is reached through the proxy's web port, as at joining.
@@ -92,19 +127,32 @@ async function openAgent(config: AgentConfig, { log, env }: AgentDeps, signal: A
   const streams = serveStreams({ config, identity, spool, access, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
+  const changed = (status: HostStatus): void => tunnels?.tell(status);
+  const sessions = (): number => streams.open + elsewhere();
+  const updater = await followUpdater({ env, log, clock, auth, identity, proxy: config.proxyServer, sessions, changed });
   tunnels = new Tunnels({
     log,
     clock,
-    open: (onStream, ended) => openNext({ config, identity, env }, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
-    serve: (channel) => streams.serve(channel).finally(worked),
+    open: (onStream, ended) => openNext({ config, identity, env, updater }, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
+    serve: (channel) => updater.during(streams.serve(channel)).finally(worked),
     onAccess: (revision) => access.announce(revision),
+    onMaintenance: updater.announce,
+    status: updater.status,
   });
   const kept = tunnels;
+  const send = async (events: readonly string[]): Promise<void> => void (await (await auth.client()).emitEvents({ eventsJson: [...events] }));
   return {
     identity,
     spool,
-    send: async (events) => void (await (await auth.client()).emitEvents({ eventsJson: [...events] })),
+    send,
+    state: () => ({ hostId, cluster, tunnels: kept.connected, sessions: streams.open, connected: kept.connected > 0 }),
+    retire: () => {
+      updater.stop();
+      return kept.retire();
+    },
+    sendRest: () => sendAll({ spool, send, log }),
     stop: async () => {
+      updater.stop();
       streams.stop();
       const force = AbortSignal.timeout(drainMs);
       force.addEventListener("abort", () => end.abort(), { once: true });
@@ -116,6 +164,11 @@ async function openAgent(config: AgentConfig, { log, env }: AgentDeps, signal: A
       await spool.close().catch((error: unknown) => log.error("the audit spool could not be closed", { error: errorText(error) }));
     },
   };
+}
+
+async function sendAll(options: Parameters<typeof uploadNext>[0]): Promise<void> {
+  let isMore = true;
+  while (isMore) isMore = await uploadNext(options).catch(() => false);
 }
 
 interface Parts {
@@ -134,13 +187,13 @@ function serveStreams({ config, identity, spool, access, log }: Parts, signal: A
 
 /** Where to is asked each time: an address that has changed is followed. */
 async function openNext(
-  { config, identity, env }: Pick<Parts, "config" | "identity"> & { env: Env },
+  { config, identity, env, updater }: Pick<Parts, "config" | "identity"> & { env: Env; updater: UpdaterSide },
   onStream: (channel: Duplex) => void,
   signal: AbortSignal,
 ): Promise<OpenedTunnel> {
   const credentials = identity.current();
   const target = await discoverTunnel({ proxy: config.proxyServer, hostCa: credentials.hostCaPem, env, signal });
-  const facts = { hostname: config.nodename, labels: config.ssh.labels, services, version };
+  const facts = { hostname: config.nodename, labels: config.ssh.labels, services, version, status: updater.status };
   return await openTunnel({ target, credentials, facts, dial: { env }, onStream, signal });
 }
 

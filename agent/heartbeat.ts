@@ -1,11 +1,11 @@
-import { heartbeatMs, missedHeartbeats } from "../core/transport/tunnel-message.ts";
+import { deadMs, heartbeatMs } from "../core/transport/tunnel-message.ts";
 
 /** How often a tunnel is looked at, ms. */
 export const lookMs = 5_000;
 /** After a jump of the clock the peer has this long to show that it is still there, ms. */
 const probeMs = 10_000;
-/** Silence that ends a tunnel, ms: one look less than three heartbeats, so that the end comes within them. */
-const silenceMs = heartbeatMs * missedHeartbeats - lookMs;
+/** Silence that ends a tunnel, ms: one look less than what makes a peer dead, so that the end comes within it. */
+const silenceMs = deadMs - lookMs;
 /** Wall clock and monotonic clock differ by more than this only when the machine slept or the clock was set, ms. */
 const jumpMs = 5_000;
 

@@ -1,8 +1,10 @@
-/** A tunnel as the decision sees it. `leaving`: its proxy is stopping, or this agent is. */
+/** A tunnel as the decision sees it. `leaving`: its proxy is stopping, or this agent is or has a successor. */
 export interface TunnelFacts {
   readonly id: number;
   readonly state: "opening" | "up" | "leaving";
   readonly streams: number;
+  /** The proxy may still open streams until then: it does not end before, ms of the same clock as `now`. */
+  readonly keepUntil: number;
 }
 
 export interface NextTunnelsFacts {
@@ -24,13 +26,15 @@ export interface NextTunnels {
   readonly wakeAt?: number;
 }
 
-/** Pure: a tunnel that leaves is kept while it carries streams, and until another one is up. */
+/** Pure: a tunnel that leaves is kept while it carries streams or may get one, and until another one is up. */
 export function nextTunnels({ wanted, tunnels, stopping, notBefore, now }: NextTunnelsFacts): NextTunnels {
-  const idle = (one: TunnelFacts): boolean => one.streams === 0;
+  const idle = (one: TunnelFacts): boolean => one.streams === 0 && now >= one.keepUntil;
   if (stopping) return { open: 0, end: tunnels.filter(idle).map(({ id }) => id) };
   const isUp = tunnels.some(({ state }) => state === "up");
   const end = tunnels.filter((one) => one.state === "leaving" && idle(one) && isUp).map(({ id }) => id);
   const missing = Math.max(0, wanted - tunnels.filter(({ state }) => state !== "leaving").length);
-  if (missing === 0) return { open: 0, end };
-  return now >= notBefore ? { open: missing, end } : { open: 0, end, wakeAt: notBefore };
+  const isWaiting = missing > 0 && now < notBefore;
+  const times = tunnels.flatMap(({ state, keepUntil }) => (state === "leaving" && keepUntil > now ? [keepUntil] : []));
+  const wakeAt = Math.min(...times, isWaiting ? notBefore : Number.POSITIVE_INFINITY);
+  return { open: isWaiting ? 0 : missing, end, ...(Number.isFinite(wakeAt) && { wakeAt }) };
 }

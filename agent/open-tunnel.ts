@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import type { HostCredentials } from "../core/api/host-credentials.ts";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import { fromSshCertificate } from "../core/identity/identity.ts";
+import type { HostStatus } from "../core/resources/host-status.ts";
 import type { Labels } from "../core/resources/metadata.ts";
 import { parseCertificateLine, type SshCertificate } from "../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../core/ssh/keys.ts";
@@ -19,6 +20,8 @@ export interface AgentFacts {
   readonly labels: Labels;
   readonly services: readonly string[];
   readonly version: string;
+  /** Asked when the hello is sent. */
+  readonly status: () => HostStatus;
 }
 
 /** A tunnel that the proxy has welcomed. */
@@ -27,6 +30,8 @@ export interface OpenedTunnel {
   readonly transport: Duplex & { readonly bytesRead: number };
   readonly control: Duplex;
   readonly welcome: Welcome;
+  /** What the hello said. */
+  readonly status: HostStatus;
 }
 
 export interface OpenTunnelOptions {
@@ -67,8 +72,9 @@ export async function openTunnel(options: OpenTunnelOptions): Promise<OpenedTunn
     await requestStreams(connection);
     const control = await openChannel(connection, tunnelChannels.control);
     const { hostname, labels, services, version } = options.facts;
-    control.write(encodeTunnelMessage({ type: "hello", hostname, labels, services: [...services], version }));
-    return { connection, transport, control, welcome: await readWelcome(control, signal) };
+    const status = options.facts.status();
+    control.write(encodeTunnelMessage({ type: "hello", hostname, labels, services: [...services], version, status }));
+    return { connection, transport, control, status, welcome: await readWelcome(control, signal) };
   } catch (thrown) {
     connection.end();
     transport.destroy();

@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import { errorText } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
+import type { HostStatus } from "../core/resources/host-status.ts";
 import { encodeTunnelMessage, type ProxyMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
 import { firstHeartbeat, heartbeat, lookMs } from "./heartbeat.ts";
 import { type OpenedTunnel, openChannel } from "./open-tunnel.ts";
@@ -18,8 +19,15 @@ export interface TunnelEvents {
   readonly onDrain: () => void;
   /** Another revision of roles and authorities, each time it is heard. */
   readonly onAccess: (revision: string) => void;
+  /** Revision of the cluster's maintenance configuration, each time it is heard. */
+  readonly onMaintenance: (revision: string) => void;
   readonly onEnd: () => void;
+  /** The proxy has read that this tunnel drains: what it opened before has arrived. */
+  readonly onDraining?: () => void;
 }
+
+/** Stands for a time in the ping that follows `draining`: no clock shows it. */
+const drainingPing = 0.5;
 
 /** One tunnel that is up: heartbeats, the proxy's messages, its end. */
 export class Tunnel {
@@ -29,6 +37,8 @@ export class Tunnel {
   readonly #events: TunnelEvents;
   readonly #timer: NodeJS.Timeout;
   #ended = false;
+  /** What the proxy knows of the host, JSON. */
+  #told: string;
 
   constructor(opened: OpenedTunnel, deps: { log: Log; clock: Clock; events: TunnelEvents }) {
     const { clock, log, events } = deps;
@@ -36,6 +46,7 @@ export class Tunnel {
     this.#log = log;
     this.#events = events;
     this.openedAt = clock.steady();
+    this.#told = JSON.stringify(opened.status);
     this.#timer = this.#watch(clock);
     opened.connection.once("close", () => this.end("the connection closed"));
     opened.transport.once("close", () => this.end("the connection closed"));
@@ -53,9 +64,18 @@ export class Tunnel {
     return openChannel(this.#opened.connection, tunnelChannels.auth);
   }
 
-  /** Tells the proxy to open no more streams here. */
+  /** Tells the proxy to open no more streams here. The answer to the ping behind it shows that the proxy knows. */
   announceDraining(): void {
     this.#send({ type: "draining" });
+    this.#send({ type: "ping", time: drainingPing });
+  }
+
+  /** Tells the proxy what the host says of itself, unless it knows. */
+  tell(status: HostStatus): void {
+    const text = JSON.stringify(status);
+    if (text === this.#told) return;
+    this.#told = text;
+    this.#send({ type: "status", status });
   }
 
   end(reason: string): void {
@@ -72,6 +92,10 @@ export class Tunnel {
   #receive(message: ProxyMessage): void {
     switch (message.type) {
       case "pong":
+        if (message.maintenanceRevision !== undefined) this.#events.onMaintenance(message.maintenanceRevision);
+        this.#events.onAccess(message.accessRevision);
+        if (message.time === drainingPing) this.#events.onDraining?.();
+        return;
       case "access":
         this.#events.onAccess(message.accessRevision);
         return;

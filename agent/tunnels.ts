@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import { errorText, type PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
+import type { HostStatus } from "../core/resources/host-status.ts";
 import { backOffDelay, failuresAfter } from "../core/transport/back-off.ts";
 import { nextTunnels } from "./next-tunnels.ts";
 import type { OpenedTunnel } from "./open-tunnel.ts";
@@ -15,6 +16,9 @@ export interface TunnelsOptions {
   /** Serves one stream to its end. Never throws. */
   readonly serve: (channel: Duplex) => Promise<void>;
   readonly onAccess: (revision: string) => void;
+  readonly onMaintenance: (revision: string) => void;
+  /** What the host says of itself now. */
+  readonly status: () => HostStatus;
 }
 
 interface Entry {
@@ -22,9 +26,12 @@ interface Entry {
   readonly abort: AbortController;
   state: "opening" | "up" | "leaving";
   streams: number;
+  keepUntil: number;
   tunnel?: Tunnel;
 }
 
+/** How long a tunnel whose proxy is stopping stays, ms: clients in the middle of their handshake still come through it. */
+const lingerMs = 20_000;
 /** How many proxies to be connected to. */
 const wantedTunnels = 1;
 
@@ -51,14 +58,28 @@ export class Tunnels {
     return best?.tunnel?.openAuth();
   }
 
+  /** Tells the proxies what the host says of itself now. */
+  tell(status: HostStatus): void {
+    for (const { tunnel } of this.#entries.values()) tunnel?.tell(status);
+  }
+
+  /** Tunnels through which streams still come; one that leaves does so until the next one is up. */
+  get connected(): number {
+    return this.#stopping ? 0 : [...this.#entries.values()].filter(({ tunnel }) => tunnel !== undefined).length;
+  }
+
+  /**
+   * Another process serves this host from now on: tells the proxies, serves what they opened before they knew, lets streams
+   * end, and resolves when all tunnels have ended.
+   */
+  retire(): Promise<void> {
+    this.#leave(Number.POSITIVE_INFINITY);
+    return this.#idle.promise;
+  }
+
   /** Tells the proxies, lets streams end, and resolves when all tunnels have ended; `force` ends them now. */
   stop(force: AbortSignal): Promise<void> {
-    this.#stopping = true;
-    for (const entry of this.#entries.values()) {
-      if (entry.tunnel === undefined) entry.abort.abort();
-      else entry.tunnel.announceDraining();
-      entry.state = "leaving";
-    }
+    this.#leave(0);
     const endAll = (): void => {
       for (const { abort, tunnel } of this.#entries.values()) {
         tunnel?.end("the agent stops");
@@ -67,8 +88,18 @@ export class Tunnels {
     };
     if (force.aborted) endAll();
     else force.addEventListener("abort", endAll, { once: true });
-    this.#step();
     return this.#idle.promise;
+  }
+
+  #leave(keepUntil: number): void {
+    this.#stopping = true;
+    for (const entry of this.#entries.values()) {
+      if (entry.tunnel === undefined) entry.abort.abort();
+      else entry.tunnel.announceDraining();
+      entry.state = "leaving";
+      entry.keepUntil = keepUntil;
+    }
+    this.#step();
   }
 
   #step(): void {
@@ -84,7 +115,7 @@ export class Tunnels {
 
   async #open(): Promise<void> {
     const { log, open } = this.#options;
-    const entry: Entry = { id: this.#nextId, abort: new AbortController(), state: "opening", streams: 0 };
+    const entry: Entry = { id: this.#nextId, abort: new AbortController(), state: "opening", streams: 0, keepUntil: 0 };
     this.#nextId += 1;
     this.#entries.set(entry.id, entry);
     try {
@@ -99,7 +130,7 @@ export class Tunnels {
   }
 
   #adopt(entry: Entry, opened: OpenedTunnel): void {
-    const { log, clock, onAccess } = this.#options;
+    const { log, clock, onAccess, onMaintenance } = this.#options;
     if (entry.state === "opening") entry.state = "up";
     log.info("tunnel is up", { tunnel: entry.id, proxy: opened.welcome.proxyId });
     const onEnd = (): void => {
@@ -112,7 +143,12 @@ export class Tunnels {
       if (entry.state !== "up") return;
       log.info("the proxy is stopping: opening the next tunnel", { tunnel: entry.id });
       entry.state = "leaving";
+      entry.keepUntil = clock.steady() + lingerMs;
       this.#postpone(clock.steady() - tunnel.openedAt);
+      this.#step();
+    };
+    const onDraining = (): void => {
+      entry.keepUntil = 0;
       this.#step();
     };
     // Ends of a tunnel are told in a later turn than its making at the earliest, except for one that is dead on arrival.
@@ -120,9 +156,10 @@ export class Tunnels {
     const tunnel: Tunnel = new Tunnel(opened, {
       log: log.with({ tunnel: entry.id }),
       clock,
-      events: { onAccess, onDrain: later(onDrain), onEnd: later(onEnd) },
+      events: { onAccess, onMaintenance, onDrain: later(onDrain), onEnd: later(onEnd), onDraining },
     });
     entry.tunnel = tunnel;
+    tunnel.tell(this.#options.status());
     if (this.#stopping) tunnel.end("the agent stops");
   }
 

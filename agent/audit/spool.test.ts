@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { appendFile, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -5,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { silentLog } from "../../core/log/log.ts";
 import { openSpool, type Spool } from "./spool.ts";
+import { segmentName, startOf } from "./spool-segments.ts";
 import { inCalls, uploadNext } from "./upload.ts";
 
 let folder: string;
@@ -102,4 +105,28 @@ test("calls stay below what the auth service takes, and no event is lost between
   expect(calls.flat()).toEqual(events);
   expect(Math.max(...calls.map((call) => call.join("").length))).toBeLessThanOrEqual(500_000);
   expect(inCalls([])).toEqual([]);
+});
+
+test("what another process still writes is left to it; once that has ended, it is sent here", async () => {
+  const other = spawn("sleep", ["600"]);
+  const name = segmentName(7, { pid: other.pid as number, start: (await startOf(other.pid as number)) as string });
+  await writeFile(join(folder, name), '{"event":"auth","error":"of the other"}\n');
+  const spool = await open();
+  expect(await spool.adopt()).toBe(false);
+  expect(await uploadAll(spool)).toEqual([]);
+  other.kill("SIGKILL");
+  await once(other, "close");
+  expect(await spool.adopt()).toBe(true);
+  await spool.record(refusal("own"));
+  expect(errors(await uploadAll(spool))).toEqual(["of the other", "own"]);
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("what this process writes itself is no leftover, and what another one took away is no fault", async () => {
+  const spool = await open();
+  await writeFile(join(folder, "000000000001.jsonl"), '{"event":"auth","error":"old"}\n');
+  await spool.record(refusal("own"));
+  expect(await spool.adopt()).toBe(true);
+  await rm(join(folder, "000000000001.jsonl"));
+  expect(errors(await uploadAll(spool))).toEqual(["own"]);
 });

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { AuditFacts } from "../../core/resources/audit-event.ts";
+import { freeSegments, type Segment, segmentName, sequenceOf, startOf } from "./spool-segments.ts";
 
 /** Audit events on this host until the auth service has them. */
 export interface Spool {
@@ -14,6 +15,8 @@ export interface Spool {
   next(): Promise<Batch | undefined>;
   /** Forgets a batch that the auth service has acknowledged. */
   remove(batch: Batch): Promise<void>;
+  /** Takes over what processes that have ended left behind. Whether there was anything. */
+  adopt(): Promise<boolean>;
   /** Called whenever there is something new to send. */
   onRecorded: () => void;
   close(): Promise<void>;
@@ -37,7 +40,6 @@ export interface SpoolOptions {
 /** A segment is closed at this many bytes or events: it is one batch, which must fit one API call. */
 const segmentBytes = 1024 * 1024;
 const segmentEvents = 256;
-const segmentName = /^\d{12}\.jsonl$/;
 
 interface Waiting {
   readonly line: string;
@@ -48,29 +50,31 @@ interface Waiting {
 /** Opens the spool and finds what an earlier run left behind. */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   await mkdir(options.folder, { recursive: true, mode: 0o700 });
-  const names = (await readdir(options.folder)).filter((name) => segmentName.test(name)).sort();
-  let bytes = 0;
-  for (const name of names) bytes += (await stat(join(options.folder, name))).size;
-  return new FileSpool(options, names, bytes);
+  const start = await startOf(process.pid);
+  if (start === undefined) throw new PlatformError("unavailable", "this process cannot be found under /proc", { hint: "is /proc mounted?" });
+  const spool = new FileSpool(options, { pid: process.pid, start });
+  await spool.adoptAll();
+  return spool;
 }
 
 class FileSpool implements Spool {
   onRecorded: () => void = () => {};
   readonly #options: SpoolOptions;
   /** Closed segments, oldest first. */
-  readonly #closed: string[];
+  readonly #closed: string[] = [];
+  /** Sizes of what other processes wrote. */
+  readonly #adopted = new Map<string, number>();
+  readonly #own: { readonly pid: number; readonly start: string };
   #current: { name: string; handle: FileHandle; bytes: number; events: number } | undefined;
-  #sequence: number;
-  #bytes: number;
+  #sequence = 0;
+  #bytes = 0;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
   #isFull = false;
 
-  constructor(options: SpoolOptions, names: readonly string[], bytes: number) {
+  constructor(options: SpoolOptions, own: { pid: number; start: string }) {
     this.#options = options;
-    this.#closed = [...names];
-    this.#sequence = Number.parseInt(names.at(-1) ?? "0", 10);
-    this.#bytes = bytes;
+    this.#own = own;
   }
 
   async record(facts: AuditFacts): Promise<void> {
@@ -94,21 +98,53 @@ class FileSpool implements Spool {
   }
 
   async next(): Promise<Batch | undefined> {
-    // No await between the last look and the rotation: a segment is never closed under its writer.
-    while (this.#writing !== undefined) await this.#writing;
-    if (this.#closed.length === 0 && this.#current !== undefined) await this.#rotate();
-    const name = this.#closed[0];
-    if (name === undefined) return undefined;
-    const file = join(this.#options.folder, name);
-    return { file, events: completeLines(await readFile(file, "utf8"), file, this.#options.log) };
+    for (;;) {
+      // No await between the last look and the rotation: a segment is never closed under its writer.
+      while (this.#writing !== undefined) await this.#writing;
+      if (this.#closed.length === 0 && this.#current !== undefined) await this.#rotate();
+      const name = this.#closed[0];
+      if (name === undefined) return undefined;
+      const file = join(this.#options.folder, name);
+      const text = await readFile(file, "utf8").catch(unlessMissing);
+      if (text !== undefined) return { file, events: completeLines(text, file, this.#options.log) };
+      // Another process has taken it over and sent it.
+      this.#forget(name, this.#adopted.get(name) ?? 0);
+    }
   }
 
   async remove({ file }: Batch): Promise<void> {
-    const { size } = await stat(file);
-    await rm(file);
-    const position = this.#closed.indexOf(basename(file));
+    const facts = await stat(file).catch(unlessMissing);
+    await rm(file, { force: true });
+    const name = basename(file);
+    this.#forget(name, facts?.size ?? this.#adopted.get(name) ?? 0);
+  }
+
+  #forget(name: string, bytes: number): void {
+    const position = this.#closed.indexOf(name);
     if (position >= 0) this.#closed.splice(position, 1);
-    this.#bytes = Math.max(0, this.#bytes - size);
+    this.#adopted.delete(name);
+    this.#bytes = Math.max(0, this.#bytes - bytes);
+  }
+
+  async adopt(): Promise<boolean> {
+    return this.#take(await freeSegments(this.#options.folder));
+  }
+
+  /** At the opening this process has written nothing yet: what carries its name is left from before. */
+  async adoptAll(): Promise<void> {
+    this.#take([...(await freeSegments(this.#options.folder, this.#own))]);
+  }
+
+  #take(found: readonly Segment[]): boolean {
+    const fresh = found.filter(({ name }) => !this.#closed.includes(name));
+    for (const { name, bytes } of fresh) {
+      this.#closed.push(name);
+      this.#adopted.set(name, bytes);
+      this.#bytes += bytes;
+      this.#sequence = Math.max(this.#sequence, sequenceOf(name));
+    }
+    this.#closed.sort();
+    return fresh.length > 0;
   }
 
   async close(): Promise<void> {
@@ -153,12 +189,14 @@ class FileSpool implements Spool {
   async #segment(): Promise<{ handle: FileHandle; bytes: number; events: number }> {
     if (this.#current !== undefined) return this.#current;
     this.#sequence += 1;
-    const name = `${String(this.#sequence).padStart(12, "0")}.jsonl`;
-    const handle = await open(join(this.#options.folder, name), "wx", 0o600);
+    const name = segmentName(this.#sequence, this.#own);
     await using folder = await open(this.#options.folder, constants.O_RDONLY);
+    const handle = await open(join(this.#options.folder, name), "wx", 0o600);
+    // From here on `close` finds it, whatever the next line does.
+    const current = { name, handle, bytes: 0, events: 0 };
+    this.#current = current;
     await folder.sync();
-    this.#current = { name, handle, bytes: 0, events: 0 };
-    return this.#current;
+    return current;
   }
 
   async #rotate(): Promise<void> {
@@ -180,6 +218,10 @@ export function completeLines(text: string, file: string, log: Log): string[] {
     if (line !== "") log.error("a line of the audit spool is damaged and cannot be sent", { file });
     return false;
   });
+}
+
+function unlessMissing(cause: NodeJS.ErrnoException): undefined {
+  if (cause.code !== "ENOENT") throw cause;
 }
 
 function isJsonObject(line: string): boolean {

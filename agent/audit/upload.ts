@@ -12,6 +12,9 @@ export interface UploadOptions {
   readonly random?: () => number;
 }
 
+/** How often it is looked for what other processes left behind, ms. */
+const adoptMs = 30_000;
+
 /** Sends what the spool holds, oldest first, until aborted. An event may be sent twice; its uid makes that harmless. */
 export async function uploadEvents(options: UploadOptions, signal: AbortSignal): Promise<void> {
   const { spool, log, random = Math.random } = options;
@@ -19,6 +22,11 @@ export async function uploadEvents(options: UploadOptions, signal: AbortSignal):
   let news = Promise.withResolvers<void>();
   spool.onRecorded = () => news.resolve();
   signal.addEventListener("abort", () => news.resolve(), { once: true });
+  const adopting = setInterval(() => {
+    const failed = (error: unknown): void => log.warn("the audit spool cannot be read", { error });
+    spool.adopt().then((found) => found && news.resolve(), failed);
+  }, adoptMs).unref();
+  signal.addEventListener("abort", () => clearInterval(adopting), { once: true });
   while (!signal.aborted) {
     news = Promise.withResolvers<void>();
     if (signal.aborted) return;

@@ -1,0 +1,50 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+/**
+ * A segment's name tells who writes it, `<number>.<pid>-<start>.jsonl`: while one process replaces another, both share the
+ * folder, and none may take what the other still writes. Without an owner: nobody does.
+ */
+const pattern = /^(\d{12})(?:\.(\d{1,10})-(\d{1,20}))?\.jsonl$/;
+
+export interface Segment {
+  readonly name: string;
+  readonly bytes: number;
+}
+
+export interface Writer {
+  readonly pid: number;
+  /** As of `startOf`. */
+  readonly start: string;
+}
+
+export function segmentName(sequence: number, { pid, start }: Writer): string {
+  return `${String(sequence).padStart(12, "0")}.${pid}-${start}.jsonl`;
+}
+
+export function sequenceOf(name: string): number {
+  return Number.parseInt(name, 10);
+}
+
+/** Segments in the folder, oldest first, that no living process writes; `own` is one that has not begun to. */
+export async function freeSegments(folder: string, own?: Writer): Promise<Segment[]> {
+  const found: Segment[] = [];
+  for (const name of (await readdir(folder)).sort()) {
+    const [, sequence, pid, start] = pattern.exec(name) ?? [];
+    if (sequence === undefined) continue;
+    const isOwn = own !== undefined && Number(pid) === own.pid && start === own.start;
+    // Its number may be another process's by now, which began at another time.
+    if (pid !== undefined && !isOwn && (await startOf(Number(pid))) === start) continue;
+    const facts = await stat(join(folder, name)).catch(() => undefined);
+    if (facts !== undefined) found.push({ name, bytes: facts.size });
+  }
+  return found;
+}
+
+/** When a process began, in ticks since the boot; `undefined` when there is none. */
+export async function startOf(pid: number): Promise<string | undefined> {
+  const text = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  // Ended, but not waited for yet: it writes nothing any more.
+  return fields[0] === "Z" ? undefined : fields[19];
+}

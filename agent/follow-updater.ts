@@ -1,0 +1,118 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AuthClient } from "../core/api/auth-client.ts";
+import { errorText } from "../core/errors/platform-error.ts";
+import type { Log } from "../core/log/log.ts";
+import type { HostStatus } from "../core/resources/host-status.ts";
+import type { Env } from "../core/transport/dial/choose-proxy.ts";
+import { httpsGet } from "../core/transport/dial/https-get.ts";
+import { trustedRoots } from "../core/transport/dial/trusted-roots.ts";
+import { formatHostPort, type HostPort, parseHostPort } from "../core/transport/host-port.ts";
+import { findUpgrader, type UpdaterPlaces, updaterPlaces } from "./host-status/find-upgrader.ts";
+import { HostWatch } from "./host-status/host-watch.ts";
+import type { Clock } from "./tunnel.ts";
+import { writeEndpoint } from "./upgrade-window/endpoint-file.ts";
+import { ScheduleKeeper } from "./upgrade-window/schedule-keeper.ts";
+
+export interface FollowOptions {
+  readonly env: Env;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly auth: { client(): Promise<AuthClient> };
+  readonly identity: { current(): { readonly hostCaPem: readonly string[] } };
+  /** Where the proxy is reached. */
+  readonly proxy: HostPort;
+  /** Streams of people in every process of this host. */
+  readonly sessions: () => number;
+  /** The host's status is another one. */
+  readonly changed: (status: HostStatus) => void;
+}
+
+/** The agent's side of its updater: the files that it writes for it, and what it sees of it. */
+export interface UpdaterSide {
+  status(): HostStatus;
+  /** The cluster's maintenance configuration has this revision. */
+  announce(revision: string): void;
+  /** Counts the work of a stream while it lasts. */
+  during<T>(work: Promise<T>): Promise<T>;
+  /** Another process follows the updater from now on, or none. */
+  stop(): void;
+}
+
+/** Between two looks whether the updater has an endpoint, ms; a host that is not enrolled may be at any time. */
+const endpointMs = 60_000;
+const enrolmentMs = 15_000;
+/** For the first look at the updater, before the first tunnel, ms. */
+const firstLookMs = 500;
+/** Largest `ca` file, bytes. */
+const maxAuthorities = 262_144;
+
+/** Follows the updater until it is stopped: enrolment, schedule, endpoint, state. */
+export async function followUpdater(options: FollowOptions): Promise<UpdaterSide> {
+  const stop = new AbortController();
+  const { signal } = stop;
+  const { env, log, clock, auth, sessions, changed } = options;
+  const places = updaterPlaces(env);
+  const enrolled = async (): Promise<boolean> => (await findUpgrader(env, places)).upgrader === "unit";
+  const told = env.PLATFORM_EXT_UPGRADER;
+  if (told !== undefined && told !== "" && told !== "unit" && told !== "kube") log.warn("PLATFORM_EXT_UPGRADER names no upgrader", { told });
+  const keeper: ScheduleKeeper = new ScheduleKeeper({
+    file: join(places.configDir, "schedule"),
+    enrolled,
+    ask: async () => await (await auth.client()).exportUpgradeWindows({ upgrader: "unit" }),
+    log,
+    clock,
+    changed: () => watch.poke(),
+  });
+  const watch = new HostWatch({ env, places, schedule: () => keeper.status, sessions, changed, steady: clock.steady });
+  // The hello should say what is known already; a systemd that does not answer must not hold it up.
+  await Promise.race([watch.open(signal), sleep(firstLookMs, undefined, { signal, ref: false }).catch(() => {})]);
+  void keeper.keep(signal);
+  void keepEndpoint({ ...options, places, enrolled }, signal);
+  const during = <T>(work: Promise<T>): Promise<T> => {
+    watch.poke();
+    return work.finally(() => watch.poke());
+  };
+  return { status: () => watch.status, announce: (revision) => keeper.announce(revision), during, stop: () => stop.abort() };
+}
+
+interface EndpointParts extends FollowOptions {
+  readonly places: UpdaterPlaces;
+  readonly enrolled: () => Promise<boolean>;
+}
+
+/** Names the version endpoint to an updater that has none. Never throws. */
+async function keepEndpoint({ log, places, enrolled, ...parts }: EndpointParts, signal: AbortSignal): Promise<void> {
+  let said = "";
+  while (!signal.aborted) {
+    const isEnrolled = await enrolled();
+    try {
+      const written = isEnrolled ? await writeEndpoint(endpointOptions(parts, places, signal)) : undefined;
+      if (written !== undefined) log.info("version endpoint written for the updater", { endpoint: written });
+    } catch (thrown) {
+      const text = errorText(thrown);
+      if (text !== said && !signal.aborted) log.warn("no version endpoint could be written for the updater", { error: thrown });
+      said = text;
+    }
+    await sleep((isEnrolled ? endpointMs : enrolmentMs) * (0.75 + Math.random() / 2), undefined, { signal, ref: false }).catch(() => {});
+  }
+}
+
+function endpointOptions({ env, proxy, identity }: Pick<FollowOptions, "env" | "proxy" | "identity">, places: UpdaterPlaces, signal: AbortSignal) {
+  return {
+    configDir: places.configDir,
+    proxies: [formatHostPort(proxy)],
+    hostCa: identity.current().hostCaPem,
+    get: async (address: string, path: string, ca?: readonly string[]) => {
+      const trusted = ca ?? [...trustedRoots(), ...(await configuredAuthorities(places))];
+      return await httpsGet(parseHostPort(address, undefined, "proxy"), path, { env, ca: trusted, maxBytes: 4096, signal });
+    },
+  };
+}
+
+/** What the admin lets the updater trust besides. */
+async function configuredAuthorities({ configDir }: UpdaterPlaces): Promise<readonly string[]> {
+  const text = await readFile(join(configDir, "ca"), "utf8").catch(() => "");
+  return text === "" || text.length > maxAuthorities ? [] : [text];
+}

@@ -1,0 +1,71 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { hostStatusSchema } from "../../core/resources/host-status.ts";
+import { describeHost, type HostFacts } from "./describe-host.ts";
+import { timerState } from "./read-timer.ts";
+import { parseUpdaterState } from "./read-updater-state.ts";
+
+const state = { updater_version: "1.0.0", reason: "up_to_date", detail: "fine", target: "1.0.0", at: "2026-11-20T10:00:00Z" } as const;
+const { updater_version: upgrader_version, ...rest } = state;
+const ran = { upgrader_version, ...rest };
+const unit: HostFacts = { found: { upgrader: "unit", installed: true }, state: ran, timer: "on", schedule: {}, sessions: 2 };
+
+test.for<[name: string, facts: Partial<HostFacts>, expected: object]>([
+  ["not enrolled", { found: { upgrader: "none", installed: false } }, { upgrader: "none", sessions: 2 }],
+  ["the updater's own word", {}, { upgrader: "unit", sessions: 2, reason: "up_to_date", detail: "fine", target: "1.0.0", upgrader_version: "1.0.0" }],
+  ["has not run", { state: undefined }, { reason: "never_ran", detail: "platform-upgrade is installed, and has not run yet" }],
+  ["has not run, nobody will run it", { state: undefined, timer: "no_systemd" }, { detail: expect.stringContaining("there is no systemd here") }],
+  ["without systemd something else runs it", { timer: "no_systemd" }, { reason: "up_to_date" }],
+  ["systemd does not answer", { timer: "unknown" }, { reason: "up_to_date" }],
+  ["timer stopped", { timer: "stopped" }, { reason: "timer_off", detail: expect.stringContaining("stopped"), target: "1.0.0" }],
+  ["timer disabled", { timer: "disabled" }, { reason: "timer_off", detail: expect.stringContaining("disabled") }],
+  ["updater removed", { found: { upgrader: "unit", installed: false } }, { reason: "updater_missing" }],
+  ["timer's unit removed", { timer: "not_installed" }, { reason: "updater_missing" }],
+  ["windows known", { schedule: { until: "2026-12-04T00:00:00.000Z" } }, { schedule_until: "2026-12-04T00:00:00.000Z" }],
+  ["no windows, and why", { schedule: { error: "x".repeat(900) } }, { schedule_error: "x".repeat(500) }],
+  ["kube", { found: { upgrader: "kube", installed: false }, externalVersion: "1.2.3" }, { upgrader: "kube", sessions: 2, upgrader_version: "1.2.3" }],
+])("%s", ([_name, facts, expected]) => {
+  const status = describeHost({ ...unit, ...facts });
+  expect(status).toMatchObject(expected);
+  expect(hostStatusSchema.parse(status)).toEqual(status);
+});
+
+test.for([
+  ["LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n", "on"],
+  ["LoadState=loaded\nActiveState=activating\nUnitFileState=enabled-runtime\n", "on"],
+  ["LoadState=loaded\nActiveState=inactive\nUnitFileState=enabled\n", "stopped"],
+  ["LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n", "stopped"],
+  ["LoadState=loaded\nActiveState=active\nUnitFileState=disabled\n", "disabled"],
+  ["LoadState=loaded\nActiveState=inactive\nUnitFileState=disabled\n", "disabled"],
+  ["LoadState=masked\nActiveState=inactive\nUnitFileState=masked\n", "disabled"],
+  ["LoadState=not-found\nActiveState=inactive\nUnitFileState=\n", "not_installed"],
+  ["", "unknown"],
+  ["nonsense", "unknown"],
+] as const)("systemd's %j means %s", ([answer, expected]) => {
+  expect(timerState(answer)).toBe(expected);
+});
+
+test("a state file is read field by field: what is wrong is left out", () => {
+  expect(parseUpdaterState(JSON.stringify({ version: 1, current: "1.0.0", skip: [], ...state }))).toEqual(ran);
+  expect(parseUpdaterState(JSON.stringify({ ...state, reason: "new_code", at: "yesterday", target: 7, detail: "y".repeat(900) }))).toEqual({
+    upgrader_version: "1.0.0",
+    detail: "y".repeat(500),
+  });
+  for (const text of ["", "{", "null", "[]", '"x"', "7"]) expect(parseUpdaterState(text), text).toBeUndefined();
+});
+
+test("whatever a state file holds, what the host says of itself is well-formed", () => {
+  const value = fc.record({ reason: fc.anything(), detail: fc.anything(), target: fc.anything(), at: fc.anything(), channel: fc.anything() });
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.json(),
+        value.map((one) => JSON.stringify(one) ?? ""),
+      ),
+      (text) => {
+        const status = describeHost({ ...unit, state: parseUpdaterState(text) });
+        expect(hostStatusSchema.parse(status)).toEqual(status);
+      },
+    ),
+  );
+});

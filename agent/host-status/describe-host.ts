@@ -1,0 +1,53 @@
+import type { HostStatus } from "../../core/resources/host-status.ts";
+import type { FoundUpgrader } from "./find-upgrader.ts";
+import type { TimerState } from "./read-timer.ts";
+import type { UpdaterState } from "./read-updater-state.ts";
+
+/** What is known of the maintenance windows on this host. */
+export interface ScheduleStatus {
+  /** When the last window ends, RFC 3339. */
+  readonly until?: string | undefined;
+  readonly error?: string | undefined;
+}
+
+export interface HostFacts {
+  readonly found: FoundUpgrader;
+  /** Left out: it has left none. */
+  readonly state?: UpdaterState | undefined;
+  readonly timer: TimerState;
+  readonly schedule: ScheduleStatus;
+  /** Streams of people that are open on this host. */
+  readonly sessions: number;
+  /** Version of an updater that leaves no state file (Kubernetes). */
+  readonly externalVersion?: string | undefined;
+}
+
+/** What the agent says of its updater: an updater that cannot run counts before what it said when it ran last. Pure. */
+export function describeHost(facts: HostFacts): HostStatus {
+  const { found, state, schedule, externalVersion } = facts;
+  const { upgrader } = found;
+  const sessions = Math.min(facts.sessions, 1_000_000);
+  if (upgrader === "none") return { upgrader, sessions };
+  if (upgrader === "kube") return { upgrader, sessions, ...(externalVersion !== undefined && { upgrader_version: externalVersion }) };
+  return {
+    upgrader,
+    sessions,
+    ...state,
+    ...obstacle(facts),
+    ...(schedule.until !== undefined && { schedule_until: schedule.until }),
+    ...(schedule.error !== undefined && { schedule_error: schedule.error.slice(0, 500) }),
+  };
+}
+
+/** Why the updater does not run, or has not yet; nothing when its own word counts. */
+function obstacle({ found, state, timer }: HostFacts): Pick<HostStatus, "reason" | "detail"> {
+  if (!found.installed || timer === "not_installed") {
+    return { reason: "updater_missing", detail: "PLATFORM_EXT_UPGRADER is set, but platform-upgrade is not installed on this host" };
+  }
+  if (timer === "disabled")
+    return { reason: "timer_off", detail: "platform-upgrade.timer is disabled: systemctl enable --now platform-upgrade.timer" };
+  if (timer === "stopped") return { reason: "timer_off", detail: "platform-upgrade.timer is stopped: systemctl enable --now platform-upgrade.timer" };
+  if (state?.reason !== undefined) return {};
+  const nobody = timer === "no_systemd" ? "; there is no systemd here: something else has to run it" : "";
+  return { reason: "never_ran", detail: `platform-upgrade is installed, and has not run yet${nobody}` };
+}

@@ -1,0 +1,116 @@
+import { type FSWatcher, watch } from "node:fs";
+import { dirname } from "node:path";
+import type { HostStatus } from "../../core/resources/host-status.ts";
+import { describeHost, type ScheduleStatus } from "./describe-host.ts";
+import { type FoundUpgrader, findUpgrader, type UpdaterPlaces } from "./find-upgrader.ts";
+import { readTimer, type TimerState } from "./read-timer.ts";
+import { readUpdaterState } from "./read-updater-state.ts";
+
+export interface HostWatchOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly places: UpdaterPlaces;
+  readonly schedule: () => ScheduleStatus;
+  readonly sessions: () => number;
+  /** The status is another one than before. */
+  readonly changed: (status: HostStatus) => void;
+  readonly steady: () => number;
+  /** For tests: the default asks systemd. */
+  readonly timer?: () => Promise<TimerState>;
+}
+
+/** Between two looks at the updater's state, ms, and at its timer, which takes a process. */
+const lookMs = 15_000;
+const timerMs = 60_000;
+/** At least so long between two changes that are told, ms. */
+const apartMs = 5_000;
+
+/** What the agent sees of its updater and its sessions, told when it changes. */
+export class HostWatch {
+  readonly #options: HostWatchOptions;
+  #status: HostStatus = { upgrader: "none", sessions: 0 };
+  #timer: { readonly state: TimerState; readonly at: number } | undefined;
+  #looking: Promise<void> | undefined;
+  #again = false;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #soon: NodeJS.Timeout | undefined;
+  #watcher: FSWatcher | undefined;
+
+  constructor(options: HostWatchOptions) {
+    this.#options = options;
+  }
+
+  /** As of the last look. */
+  get status(): HostStatus {
+    return this.#status;
+  }
+
+  /** The first look; then whenever the state file changes, and every 15 s, until aborted. */
+  async open(signal: AbortSignal): Promise<void> {
+    await this.look();
+    const every = setInterval(() => this.poke(), lookMs).unref();
+    const end = (): void => {
+      clearInterval(every);
+      clearTimeout(this.#soon);
+      this.#watcher?.close();
+    };
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+  }
+
+  /** Something may have changed: looks soon. */
+  poke(): void {
+    if (this.#soon !== undefined) return;
+    const wait = Math.max(50, this.#toldAt + apartMs - this.#options.steady());
+    this.#soon = setTimeout(() => {
+      this.#soon = undefined;
+      void this.look();
+    }, wait).unref();
+  }
+
+  /** Looks now. Never throws. */
+  look(): Promise<void> {
+    this.#again = this.#looking !== undefined;
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+      if (this.#again) this.poke();
+    });
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    const { env, places, schedule, sessions, changed, steady } = this.#options;
+    const found = await findUpgrader(env, places);
+    const enrolled = found.upgrader === "unit";
+    const state = enrolled ? await readUpdaterState(places.stateFile) : undefined;
+    const timer = enrolled ? await this.#timerState(found) : "unknown";
+    const externalVersion = env.PLATFORM_EXT_UPGRADER_VERSION?.slice(0, 64);
+    const next = describeHost({ found, state, timer, schedule: schedule(), sessions: sessions(), externalVersion });
+    if (enrolled) this.#follow(dirname(places.stateFile));
+    if (JSON.stringify(next) === JSON.stringify(this.#status)) return;
+    this.#status = next;
+    this.#toldAt = steady();
+    changed(next);
+  }
+
+  async #timerState(found: FoundUpgrader): Promise<TimerState> {
+    const { steady, timer = readTimer } = this.#options;
+    if (!found.installed) return "not_installed";
+    if (this.#timer === undefined || steady() - this.#timer.at >= timerMs) this.#timer = { state: await timer(), at: steady() };
+    return this.#timer.state;
+  }
+
+  /** The folder may come later, and go: until it can be watched, the interval looks. */
+  #follow(folder: string): void {
+    if (this.#watcher !== undefined) return;
+    try {
+      const watcher = watch(folder, { persistent: false }, () => this.poke());
+      watcher.on("error", () => {
+        watcher.close();
+        this.#watcher = undefined;
+      });
+      this.#watcher = watcher;
+    } catch {
+      this.#watcher = undefined;
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import { lstat, open } from "node:fs/promises";
+import { join } from "node:path";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { parseVersion } from "../../core/versions/parse-version.ts";
+
+/** Longest answer of a version endpoint, bytes. */
+const maxAnswer = 1024;
+const path = "v1/webapi/automaticupgrades/channel/default";
+
+export interface EndpointOptions {
+  readonly configDir: string;
+  /** `host:port` of the proxy, in the order in which they are tried. */
+  readonly proxies: readonly string[];
+  /** PEM certificates of the cluster's host authority, which signs the web certificate where the admin gave none. */
+  readonly hostCa: readonly string[];
+  /** GET of a path; `ca` left out: trusting what the updater trusts. Throws `unauthenticated` for a certificate that is not trusted. */
+  readonly get: (proxy: string, path: string, ca?: readonly string[]) => Promise<{ readonly status: number; readonly body: Buffer }>;
+}
+
+/**
+ * Tells the updater which endpoint to ask when nobody has: writes `endpoint` when it is not there or empty, once the endpoint has
+ * answered with a version; and `ca`, when only the cluster's own authority vouches for it. Never overwrites.
+ * Resolves to what was written; undefined: nothing to do. Throws PlatformError when none answers or a file cannot be written.
+ */
+export async function writeEndpoint(options: EndpointOptions): Promise<string | undefined> {
+  const { configDir, hostCa } = options;
+  if (await isFilled(join(configDir, "endpoint"))) return undefined;
+  const { proxy, ownAuthority } = await firstAnswering(options);
+  if (ownAuthority) await fill(join(configDir, "ca"), hostCa.join(""));
+  const endpoint = `${proxy}/${path}`;
+  return (await fill(join(configDir, "endpoint"), `${endpoint}\n`)) ? endpoint : undefined;
+}
+
+async function isFilled(file: string): Promise<boolean> {
+  const found = await lstat(file).catch(() => undefined);
+  return found !== undefined && (!found.isFile() || found.size > 0);
+}
+
+/** False: somebody else has written it. */
+async function fill(file: string, text: string): Promise<boolean> {
+  if (await isFilled(file)) return false;
+  try {
+    const flags = (await lstat(file).catch(() => undefined)) === undefined ? "wx" : "r+";
+    await using handle = await open(file, flags, 0o644);
+    if ((await handle.stat()).size > 0) return false;
+    await handle.write(text, 0);
+    await handle.sync();
+    return true;
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && cause.code === "EEXIST") return false;
+    throw new PlatformError("unavailable", `${file} cannot be written: ${String(cause)}`, { cause });
+  }
+}
+
+async function firstAnswering(options: EndpointOptions): Promise<{ proxy: string; ownAuthority: boolean }> {
+  let last: unknown;
+  for (const proxy of options.proxies) {
+    try {
+      return { proxy, ownAuthority: await answers(options, proxy) };
+    } catch (thrown) {
+      last = thrown;
+    }
+  }
+  throw new PlatformError("unavailable", "no version endpoint answers", { cause: last });
+}
+
+/** Resolves when it answers with a version: whether only the cluster's own authority vouches for it. Throws PlatformError. */
+async function answers({ get, hostCa }: EndpointOptions, proxy: string): Promise<boolean> {
+  let ownAuthority = false;
+  let answer: Awaited<ReturnType<typeof get>>;
+  try {
+    answer = await get(proxy, `/${path}/version`);
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError) || thrown.code !== "unauthenticated") throw thrown;
+    answer = await get(proxy, `/${path}/version`, hostCa);
+    ownAuthority = true;
+  }
+  const { status, body } = answer;
+  const text = body.length <= maxAnswer ? body.toString("utf8").trim() : "";
+  if (status === 200 && (text === "none" || parseVersion(text) !== undefined)) return ownAuthority;
+  throw new PlatformError("unavailable", `${proxy} answers with no version (status ${status})`);
+}

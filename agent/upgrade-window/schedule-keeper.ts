@@ -1,0 +1,150 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorText, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import { parseSchedule } from "../../core/versions/upgrade-schedule.ts";
+import type { ScheduleStatus } from "../host-status/describe-host.ts";
+import { type Asked, nextSchedule } from "./next-schedule.ts";
+import { readScheduleFile, writeScheduleFile } from "./schedule-file.ts";
+
+/** What the auth service answers. */
+export interface Windows {
+  readonly configured: boolean;
+  readonly systemdSchedule: string;
+  /** Of the configuration. */
+  readonly revision: string;
+}
+
+export interface ScheduleOptions {
+  readonly file: string;
+  /** Whether the host is enrolled with the package updater; asked each time. */
+  readonly enrolled: () => Promise<boolean>;
+  /** Asks the auth service. */
+  readonly ask: () => Promise<Windows>;
+  readonly log: Log;
+  readonly clock: { readonly wall: () => number; readonly steady: () => number };
+  /** Called after each look. */
+  readonly changed: () => void;
+}
+
+/** Between two looks, ms, with jitter of a quarter: a change of the configuration is there within a minute. */
+const everyMs = 40_000;
+/** A tunnel tells of the configuration's revision every 15 s: after this long without a word the auth service is asked itself, ms. */
+const confirmedMs = 50_000;
+/** However well it is confirmed, an answer is asked for anew after this long, ms. */
+const oldMs = 30 * 60_000;
+/** After news, so that not all hosts ask at once, ms. */
+const newsMs = 5_000;
+
+/** Keeps the updater's schedule file equal to what the cluster's maintenance configuration allows. */
+export class ScheduleKeeper {
+  readonly #options: ScheduleOptions;
+  /** When the cluster said last what the windows are; steady. */
+  #lastAnswer: number;
+  #held: { readonly windows: Windows; readonly asked: number; confirmed?: number } | undefined;
+  #news = Promise.withResolvers<void>();
+  #status: ScheduleStatus = {};
+  #said = "";
+
+  constructor(options: ScheduleOptions) {
+    this.#options = options;
+    this.#lastAnswer = options.clock.steady();
+  }
+
+  /** What is known of the windows now. */
+  get status(): ScheduleStatus {
+    return this.#status;
+  }
+
+  /** The configuration has this revision now, a proxy says: what is held still holds, or is asked for anew soon. */
+  announce(revision: string): void {
+    if (this.#held === undefined) return;
+    if (this.#held.windows.revision === revision) {
+      this.#held.confirmed = this.#options.clock.steady();
+      return;
+    }
+    delete this.#held.confirmed;
+    this.#news.resolve();
+  }
+
+  /** Until aborted. Never throws. */
+  async keep(signal: AbortSignal, random: () => number = Math.random): Promise<void> {
+    const rest = (ms: number, until: AbortSignal = signal): Promise<void> => sleep(ms, undefined, { signal: until, ref: false }).catch(() => {});
+    // Hosts that were started together, or heard the same news, do not ask together.
+    await rest(newsMs * random());
+    while (!signal.aborted) {
+      this.#news = Promise.withResolvers();
+      await this.look();
+      const woken = new AbortController();
+      void this.#news.promise.then(() => woken.abort());
+      await rest(everyMs * (0.75 + random() / 2), AbortSignal.any([signal, woken.signal]));
+      if (woken.signal.aborted) await rest(newsMs * random());
+    }
+  }
+
+  /** One look. */
+  async look(): Promise<void> {
+    const { enrolled, changed } = this.#options;
+    this.#status = (await enrolled()) ? await this.#step() : {};
+    this.#tell();
+    changed();
+  }
+
+  async #step(): Promise<ScheduleStatus> {
+    const { clock, file, log } = this.#options;
+    const asked = await this.#ask();
+    const next = nextSchedule(asked, { nowSeconds: clock.wall() / 1000, lastMs: clock.steady() - this.#lastAnswer });
+    if (asked.kind !== "failed" && next.text !== undefined) this.#lastAnswer = clock.steady();
+    try {
+      const held = (await readScheduleFile(file)) ?? "";
+      const text = next.text ?? held;
+      if (text !== held) {
+        await writeScheduleFile(file, text);
+        log.info("maintenance schedule written", { file, windows: parseSchedule(text).length });
+      }
+      return { until: untilOf(text, clock.wall()), error: next.error };
+    } catch (thrown) {
+      return { error: errorText(thrown) };
+    }
+  }
+
+  async #ask(): Promise<Asked> {
+    try {
+      const { configured, systemdSchedule } = this.#fresh() ?? (await this.#askNow());
+      return configured ? { kind: "windows", schedule: systemdSchedule } : { kind: "unconfigured" };
+    } catch (thrown) {
+      this.#held = undefined;
+      return { kind: "failed", error: toPlatformError(thrown) };
+    }
+  }
+
+  async #askNow(): Promise<Windows> {
+    const asked = this.#options.clock.steady();
+    const windows = await this.#options.ask();
+    this.#held = { windows, asked };
+    return windows;
+  }
+
+  /** The last answer, when it still holds: it was confirmed not long ago, and its first window is not over. */
+  #fresh(): Windows | undefined {
+    if (this.#held?.confirmed === undefined) return undefined;
+    const { windows, asked, confirmed } = this.#held;
+    const { wall, steady } = this.#options.clock;
+    const isOld = steady() - confirmed > confirmedMs || steady() - asked > oldMs;
+    return isOld || parseSchedule(windows.systemdSchedule).some(({ stop }) => stop * 1000 <= wall()) ? undefined : windows;
+  }
+
+  /** Each trouble once in the log, and its end. */
+  #tell(): void {
+    const error = this.#status.error ?? "";
+    const kind = error.replace(/\d+/g, "");
+    if (kind === this.#said) return;
+    this.#said = kind;
+    if (error === "") this.#options.log.info("the host has a maintenance schedule again or needs none");
+    else this.#options.log.warn("the host has no maintenance schedule", { error });
+  }
+}
+
+function untilOf(text: string, nowMs: number): string | undefined {
+  const last = Math.max(0, ...parseSchedule(text).map(({ stop }) => stop));
+  return last * 1000 > nowMs ? new Date(last * 1000).toISOString() : undefined;
+}
