@@ -1,0 +1,71 @@
+import { activateStep } from "./activate-step.ts";
+import type { Decision } from "./decide.ts";
+import { followStep } from "./follow-step.ts";
+import { installStep } from "./install-step.ts";
+import type { UpgradeInProgress } from "./parse-state.ts";
+import { rollBackStep } from "./roll-back-step.ts";
+import type { Ending, Tick } from "./tick.ts";
+import { UpgradeError } from "./upgrade-error.ts";
+
+/** Runs that may fail to complete an installation before it is undone instead. */
+const maxHeals = 3;
+
+/** Does what was decided. The end of the run, or undefined: decide anew. Throws UpgradeError for what ends the run with nothing changed. */
+export async function applyDecision(tick: Tick, decision: Decision): Promise<Ending | undefined> {
+  if (decision.act !== "stay") tick.world.say(decision.detail);
+  switch (decision.act) {
+    case "stay":
+      return endOf(tick, decision);
+    case "heal":
+      return await healStep(tick);
+    case "forget":
+      await tick.forget();
+      return undefined;
+    case "install":
+      return await installStep(tick, decision);
+    case "activate":
+      return await activateStep(tick, inProgress(tick));
+    case "accept":
+      await tick.forget();
+      return { reason: decision.reason, detail: decision.detail };
+    case "roll_back":
+      return await rollBackStep(tick, inProgress(tick));
+    case "follow":
+      return await followStep(tick, decision);
+  }
+}
+
+/** A run that found an installation cut short, and undone, says so. */
+function endOf(tick: Tick, { reason, detail }: Ending): Ending {
+  const undone = tick.resumed !== undefined && tick.resumed.phase === "installing" && tick.healed;
+  return undone && reason === "up_to_date"
+    ? { reason: "healed", detail: `an upgrade to ${tick.resumed?.to} had been cut short; ${detail}` }
+    : { reason, detail };
+}
+
+async function healStep(tick: Tick): Promise<Ending | undefined> {
+  const { installer } = tick.world;
+  const { upgrade } = tick.state;
+  try {
+    await installer.heal();
+  } catch (thrown) {
+    if (!(thrown instanceof UpgradeError)) throw thrown;
+    if (thrown.reason === "package_manager_busy") throw thrown;
+    tick.world.say(`the interrupted installation could not be completed: ${thrown.message}`);
+    if (upgrade?.phase === "installing") {
+      if (upgrade.tries + 1 < maxHeals) {
+        await tick.move(upgrade, { phase: "installing" });
+        throw thrown;
+      }
+      await tick.move(upgrade, { phase: "rolling_back", why: thrown.message });
+    }
+  }
+  tick.healed = true;
+  return undefined;
+}
+
+function inProgress(tick: Tick): UpgradeInProgress {
+  const { upgrade } = tick.state;
+  if (upgrade === undefined) throw new Error("no upgrade is in progress");
+  return upgrade;
+}

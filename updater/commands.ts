@@ -1,0 +1,123 @@
+import { errorText } from "../core/errors/platform-error.ts";
+import { version } from "../core/versions/version.ts";
+import { takeLock } from "./lock.ts";
+import { type Look, look } from "./look.ts";
+import { openWorld, type Places } from "./open-world.ts";
+import { availability, exitStatus, fieldsLine, printable, statusText } from "./output.ts";
+import { recordFailure } from "./record-failure.ts";
+import { runTick } from "./run-tick.ts";
+import { readState } from "./state.ts";
+import type { Ending } from "./tick.ts";
+import { UpgradeError } from "./upgrade-error.ts";
+
+/** What a command prints to and is stopped by. */
+export interface Terminal {
+  out(line: string): void;
+  err(line: string): void;
+  readonly signal: AbortSignal;
+}
+
+export const usage = `platform-upgrade keeps this host's agent at the version that its cluster wants.
+
+Usage: platform-upgrade COMMAND
+
+  run                    do what is due now; the timer platform-upgrade.timer calls it
+  dry-run                say what a run would do, and change nothing
+  force                  upgrade now: whatever the window, the roll-out, and a version that was rolled back here
+  status [--format=json] say how the last run ended
+  version                print the updater's version
+  help                   print this
+
+Settings: /etc/platform-upgrade.d, one file each: endpoint, package, installer, schedule, ca.
+Exit status: 0 done, nothing to do, or waiting; 1 an admin should look at it; 2 wrong command line.`;
+
+/** Runs one command; returns the exit status. Throws for the signal, and for faults of the program. */
+export async function runCommand(args: readonly string[], places: Places, terminal: Terminal): Promise<number> {
+  const [command = "", ...rest] = args;
+  if (command === "status") return await status(rest, places, terminal);
+  if (rest.length > 0) return wrong(terminal, `${command} takes no ${JSON.stringify(rest[0])}`);
+  switch (command) {
+    case "run":
+      return await run(places, terminal, false);
+    case "force":
+      return await run(places, terminal, true);
+    case "dry-run":
+      return await dryRun(places, terminal);
+    case "version":
+    case "--version":
+      terminal.out(`platform-upgrade ${version}`);
+      return 0;
+    case "help":
+    case "--help":
+    case "-h":
+      terminal.out(usage);
+      return 0;
+    default:
+      return wrong(terminal, command === "" ? "a command is missing" : `there is no command ${JSON.stringify(command)}`);
+  }
+}
+
+function wrong(terminal: Terminal, message: string): number {
+  terminal.err(printable(`ERROR: ${message}`));
+  terminal.err("platform-upgrade help lists the commands");
+  return 2;
+}
+
+async function run(places: Places, terminal: Terminal, forced: boolean): Promise<number> {
+  const ending = await lockedTick(places, terminal, forced);
+  const { state } = await readState(places.state).catch(() => ({ state: undefined }));
+  const { current, target, channel } = state ?? {};
+  terminal.out(fieldsLine({ reason: ending.reason, current, target, channel, updater: version, detail: ending.detail }));
+  return exitStatus(ending.reason, forced);
+}
+
+async function lockedTick(places: Places, terminal: Terminal, forced: boolean): Promise<Ending> {
+  try {
+    await using _lock = await takeLock(places.state);
+    try {
+      const world = await openWorld(places, { say: (line) => terminal.err(printable(line)), signal: terminal.signal });
+      return await runTick(world, { forced });
+    } catch (thrown) {
+      terminal.signal.throwIfAborted();
+      return await recordFailure(places.state, ending(thrown));
+    }
+  } catch (thrown) {
+    terminal.signal.throwIfAborted();
+    return ending(thrown);
+  }
+}
+
+function ending(thrown: unknown): Ending {
+  return { reason: thrown instanceof UpgradeError ? thrown.reason : "internal", detail: errorText(thrown) };
+}
+
+async function dryRun(places: Places, terminal: Terminal): Promise<number> {
+  let seen: Look;
+  try {
+    seen = await look(await openWorld(places, { say: (line) => terminal.err(printable(line)), signal: terminal.signal }));
+  } catch (thrown) {
+    if (!(thrown instanceof UpgradeError)) throw thrown;
+    terminal.out(fieldsLine({ reason: thrown.reason, updater: version, detail: thrown.message }));
+    return exitStatus(thrown.reason, false);
+  }
+  const { current, target, reason, detail } = seen;
+  if (seen.unscheduled) terminal.err("WARNING: this host has no valid upgrade schedule; right after the installation that is as it should be");
+  if (seen.staleSeconds !== undefined) terminal.err(`WARNING: the proxy could not ask anew: its answer is ${seen.staleSeconds} s old`);
+  const outcome = availability(current, target);
+  if (outcome !== undefined) terminal.out(outcome);
+  if (seen.acts || (outcome !== undefined && current !== target))
+    terminal.out(printable(`the next run ${seen.acts ? "would act" : "would wait"}: ${detail}`));
+  terminal.out(fieldsLine({ reason, current, target, updater: version, detail }));
+  return exitStatus(reason, false);
+}
+
+async function status(rest: readonly string[], places: Places, terminal: Terminal): Promise<number> {
+  const json = rest.join(" ") === "--format=json" || rest.join(" ") === "--format json";
+  if (rest.length > 0 && !json && rest.join(" ") !== "--format=text")
+    return wrong(terminal, `status takes --format=json, not ${JSON.stringify(rest.join(" "))}`);
+  const { state, damaged } = await readState(places.state);
+  if (json) terminal.out(JSON.stringify({ version: 1, ...state, reason: state.reason ?? "never_ran" }));
+  else terminal.out(state.reason === undefined ? "the updater has not run on this host yet" : statusText(state));
+  if (damaged) terminal.err("WARNING: the state file is damaged; the next run writes it anew");
+  return 0;
+}

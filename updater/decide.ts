@@ -1,0 +1,182 @@
+import { compareVersions } from "../core/versions/compare-versions.ts";
+import { parseVersion } from "../core/versions/parse-version.ts";
+import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
+import type { EndpointAnswer } from "./endpoint-answer.ts";
+import type { UpgradeInProgress } from "./parse-state.ts";
+import { type Schedule, windowAt } from "./schedule.ts";
+import type { AgentFacts } from "./service.ts";
+import type { FoundState } from "./state.ts";
+
+/** All that a decision is made from. */
+export interface Facts {
+  /** Unix seconds. */
+  readonly now: number;
+  /** An admin's `force`: the window, the skipped versions, the roll-out and the sessions do not count. */
+  readonly forced: boolean;
+  /** An interrupted transaction was looked for in this run. */
+  readonly healed: boolean;
+  /** Version of the running updater. */
+  readonly updater: string;
+  /** Version of the updater's package; left out: it is not installed as one. */
+  readonly updaterPackage?: string | undefined;
+  /** Left out: the agent's package is not installed. */
+  readonly installed?: string | undefined;
+  /** What holds the agent's package, and the updater's, by the admin's will. */
+  readonly hold?: string | undefined;
+  readonly updaterHold?: string | undefined;
+  /** Whether the agent's package is held could not be found out: nothing is installed on that. */
+  readonly unknownHold?: { readonly reason: UpgradeReason; readonly detail: string } | undefined;
+  readonly endpoint: EndpointAnswer;
+  readonly schedule: Schedule;
+  readonly agent: Pick<AgentFacts, "active" | "version" | "draining">;
+  readonly found: FoundState;
+}
+
+/**
+ * What to do next. `stay` ends the run; after any other act the facts are gathered and decided on anew.
+ * `heal`: complete what was interrupted; `forget`: an upgrade in progress is over without an effect; `install`, `activate` (reload and
+ * watch), `accept` (stop watching), `roll_back`; `follow`: bring the updater's own package to `to`.
+ * `reason` is what the run ends with if all goes well.
+ */
+export type Decision =
+  | { readonly act: "stay"; readonly reason: UpgradeReason; readonly detail: string }
+  | { readonly act: "heal" | "forget" | "activate" | "accept" | "roll_back"; readonly reason: UpgradeReason; readonly detail: string }
+  | ({ readonly act: "install" | "follow" } & VersionChange);
+
+/** A package that is to go from one version to another. */
+export interface VersionChange {
+  readonly reason: UpgradeReason;
+  readonly detail: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Runs that an upgrade is watched through while the network is down: a day of them. */
+export const maxWatches = 144;
+/** Processes that may drain at once before an upgrade that is not critical waits. */
+const maxDraining = 3;
+
+/** The one decision of the updater. Pure. */
+export function decide(facts: Facts): Decision {
+  const { state, damaged } = facts.found;
+  if (damaged && !facts.healed) return { act: "heal", reason: "healed", detail: "the state file is damaged: an upgrade may have been cut short" };
+  if (state.upgrade !== undefined) return decideInProgress(state.upgrade, facts);
+  return decideTarget(facts);
+}
+
+function decideInProgress(upgrade: UpgradeInProgress, facts: Facts): Decision {
+  const { phase, from, to } = upgrade;
+  if (phase !== "watching" && !facts.healed) return { act: "heal", reason: "healed", detail: `the installation of ${to} was cut short` };
+  if (phase === "following") return forget(`the updater's own package is ${facts.updaterPackage ?? "not installed"}`);
+  const { installed } = facts;
+  if (installed !== undefined && installed !== from && installed !== to) return forget(`somebody has installed ${installed} in between`);
+  if (phase === "rolling_back" || installed === undefined) {
+    return { act: "roll_back", reason: "rolled_back", detail: `back to ${from}: ${upgrade.why ?? `${to} was not installed completely`}` };
+  }
+  if (installed === from) return forget(`${to} did not get installed`);
+  if (phase === "watching" && upgrade.tries >= maxWatches) {
+    return { act: "accept", reason: "upgraded", detail: `${to} is kept: the network has been down too long to tell whether it is healthy` };
+  }
+  return { act: "activate", reason: "upgraded", detail: `${to} is installed; whether it is healthy is to be seen` };
+}
+
+function forget(detail: string): Decision {
+  return { act: "forget", reason: "healed", detail };
+}
+
+function decideTarget(facts: Facts): Decision {
+  const { endpoint, installed, forced } = facts;
+  if (installed === undefined) return stay("not_configured", "the package that is to be kept up to date is not installed");
+  if (endpoint.kind === "failed") return stay(endpoint.reason, endpoint.detail);
+  if (endpoint.held !== undefined && (!forced || endpoint.kind === "none")) return stay("held_by_rollout", endpoint.held);
+  if (endpoint.kind === "none") return stay("not_wanted", "the cluster wants no version at the moment");
+  const target = parseVersion(endpoint.version);
+  if (target === undefined) return stay("version_nonsense", `the version endpoint answered ${JSON.stringify(endpoint.version)}, which is no version`);
+  if (target.text === installed) return decideEqual(target.text, facts);
+  return decideChange({ from: installed, to: target.text, critical: endpoint.critical }, facts);
+}
+
+/** The package is what it should be; the process and the updater's own package may not. */
+function decideEqual(version: string, facts: Facts): Decision {
+  const { agent, updaterPackage, forced, endpoint } = facts;
+  if (agent.active && agent.version !== undefined && agent.version !== version) {
+    return stay("restart_needed", `${version} is installed, but the process that runs is ${agent.version}: systemctl reload platform`);
+  }
+  const critical = endpoint.kind === "version" && endpoint.critical;
+  const may = forced || critical || windowAt(facts.schedule, facts.now).kind === "open";
+  if (may && updaterPackage !== undefined && updaterPackage !== version && facts.updaterHold === undefined) {
+    return { act: "follow", from: updaterPackage, to: version, reason: "up_to_date", detail: `the updater follows the agent to ${version}` };
+  }
+  return stay("up_to_date", `${version} is the version that the cluster wants`);
+}
+
+interface Change {
+  readonly from: string;
+  readonly to: string;
+  readonly critical: boolean;
+}
+
+function decideChange(change: Change, facts: Facts): Decision {
+  const { from, to } = change;
+  if (facts.hold !== undefined) return stay("held_by_admin", `${facts.hold}; ${to} waits`);
+  const bad = facts.found.state.skip.find(({ version }) => version === to);
+  if (bad !== undefined && !facts.forced) return stay("known_bad", `${to} was rolled back on ${bad.since}: ${bad.why}`);
+  const waiting = change.critical || facts.forced ? undefined : (outsideWindow(to, facts) ?? manySessions(to, facts));
+  if (waiting !== undefined) return waiting;
+  if (facts.unknownHold !== undefined) return stay(facts.unknownHold.reason, facts.unknownHold.detail);
+  return otherMajor(change, facts) ?? { act: "install", from, to, reason: "upgraded", detail: sentence(change, facts.forced) };
+}
+
+function sentence({ from, to, critical }: Change, forced: boolean): string {
+  const what = compareVersions(to, from) < 0 ? "the cluster wants an older version" : "a newer version";
+  const why = forced ? "an admin has asked for it" : critical ? "it is critical" : "the maintenance window is open";
+  return `${what}, ${to}, and ${why}`;
+}
+
+function outsideWindow(to: string, { schedule, now }: Facts): Decision | undefined {
+  const window = windowAt(schedule, now);
+  const lost = schedule.unreadable > 0 ? ` (${schedule.unreadable} lines of the schedule cannot be read)` : "";
+  switch (window.kind) {
+    case "open":
+      return undefined;
+    case "closed":
+      return stay("outside_window", `${to} waits for the maintenance window of ${timeText(window.next)}${lost}`);
+    case "past":
+      return stay("stale_schedule", `${to} waits: the last maintenance window of the schedule ended at ${timeText(window.last)}${lost}`);
+    case "none":
+      return stay("no_schedule", `${to} waits: the agent has written no maintenance window yet${lost}`);
+  }
+}
+
+function manySessions(to: string, { agent }: Facts): Decision | undefined {
+  if (agent.draining < maxDraining) return undefined;
+  return stay("waiting_for_sessions", `${to} waits: ${agent.draining} earlier processes still carry sessions`);
+}
+
+/** An updater only installs versions of its own major: another one may need what it does not know. It follows first. */
+function otherMajor({ to }: Change, facts: Facts): Decision | undefined {
+  const own = parseVersion(facts.updater);
+  if (own !== undefined && own.major === parseVersion(to)?.major) return undefined;
+  const { updaterPackage } = facts;
+  const wants = `${to} needs an updater of its major; this one is ${facts.updater}`;
+  if (updaterPackage === undefined) return stay("major_mismatch", `${wants}, and was not installed as a package`);
+  if (facts.updaterHold !== undefined) return stay("major_mismatch", `${wants}, and ${facts.updaterHold}`);
+  if (updaterPackage === to) return stay("major_mismatch", `${wants}, although its package is ${to}: another copy of it runs`);
+  return {
+    act: "follow",
+    from: updaterPackage,
+    to,
+    reason: "major_mismatch",
+    detail: `the updater moves to ${to} first; its next run upgrades the agent`,
+  };
+}
+
+function stay(reason: UpgradeReason, detail: string): Decision {
+  return { act: "stay", reason, detail };
+}
+
+/** Seconds as a time for people; any number has one. */
+export function timeText(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  return Number.isNaN(date.getTime()) ? `second ${seconds}` : date.toISOString().replace(".000Z", "Z");
+}

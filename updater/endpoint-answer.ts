@@ -1,0 +1,50 @@
+import { parseVersion } from "../core/versions/parse-version.ts";
+import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
+
+/** What the version endpoint says, or why it says nothing. `held`: the roll-out keeps this host back, in a sentence. */
+export type EndpointAnswer =
+  | { readonly kind: "version"; readonly version: string; readonly critical: boolean; readonly held?: string; readonly staleSeconds?: number }
+  | { readonly kind: "none"; readonly held?: string }
+  | { readonly kind: "failed"; readonly reason: UpgradeReason; readonly detail: string };
+
+/** An HTTP answer, as far as it counts. */
+export interface HttpText {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/**
+ * The answer to GET …/version: `v1.2.3` or `none` in plain text, perhaps `Platform-Upgrade-Held: <sentence>` and
+ * `Platform-Upgrade-Stale: <seconds>`. A captive portal's page and a redirect are no version. Never throws.
+ */
+export function readVersionAnswer({ status, headers, body }: HttpText): EndpointAnswer {
+  if (status === 429 || status >= 500)
+    return { kind: "failed", reason: "endpoint_unreachable", detail: `the version endpoint answered with status ${status}` };
+  const text = body.trim();
+  if (status !== 200) return nonsense(`with status ${status}${status === 404 ? ": it does not know the channel" : ""}`);
+  const told = headers["platform-upgrade-held"];
+  const held = told === undefined ? {} : { held: plainText(told) || "the roll-out has not reached this host" };
+  if (text === "none") return { kind: "none", ...held };
+  const version = parseVersion(text);
+  if (version === undefined) return nonsense(`${JSON.stringify(plainText(text).slice(0, 40))}, which is no version`);
+  const stale = /^\d{1,9}$/.exec(headers["platform-upgrade-stale"] ?? "");
+  return { kind: "version", version: version.text, critical: false, ...held, ...(stale !== null && { staleSeconds: Number(stale[0]) }) };
+}
+
+/** The answer to GET …/critical: `yes`, and nothing else, means that it is. */
+export function readCriticalAnswer({ status, body }: HttpText): boolean {
+  return status === 200 && body.trim() === "yes";
+}
+
+function nonsense(what: string): EndpointAnswer {
+  return { kind: "failed", reason: "version_nonsense", detail: `the version endpoint answered ${what}` };
+}
+
+/** A peer's sentence, fit for a terminal and a log. */
+function plainText(text: string): string {
+  return text
+    .slice(0, 300)
+    .replace(/[^\x20-\x7e]/g, "?")
+    .trim();
+}

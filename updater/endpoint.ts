@@ -1,0 +1,49 @@
+import { httpsGet } from "../core/transport/dial/https-get.ts";
+import { trustedRoots } from "../core/transport/dial/trusted-roots.ts";
+import { type EndpointAnswer, type HttpText, readCriticalAnswer, readVersionAnswer } from "./endpoint-answer.ts";
+import { failedAnswer } from "./failed-answer.ts";
+import type { Endpoint } from "./settings.ts";
+
+export interface EndpointOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  /** PEM; more authorities to trust. */
+  readonly ca?: string | undefined;
+  /** This host, as the cluster knows it: the answer may be for it alone. */
+  readonly hostId?: string | undefined;
+  /** For each of the two questions; default 20,000 ms. */
+  readonly timeoutMs?: number;
+}
+
+/** Longest answer that is read, bytes. */
+const maxBytes = 16_384;
+
+/** Asks for the version and whether it is critical. Never throws but for the signal. */
+export async function askEndpoint(endpoint: Endpoint, options: EndpointOptions): Promise<EndpointAnswer> {
+  try {
+    const version = readVersionAnswer(await ask(endpoint, "version", options));
+    if (version.kind !== "version") return version;
+    return { ...version, critical: await isCritical(endpoint, options) };
+  } catch (thrown) {
+    options.signal.throwIfAborted();
+    return failedAnswer(thrown);
+  }
+}
+
+/** A version whose urgency cannot be had is not urgent: it waits for its window. */
+async function isCritical(endpoint: Endpoint, options: EndpointOptions): Promise<boolean> {
+  try {
+    return readCriticalAnswer(await ask(endpoint, "critical", options));
+  } catch {
+    options.signal.throwIfAborted();
+    return false;
+  }
+}
+
+async function ask(endpoint: Endpoint, what: "version" | "critical", options: EndpointOptions): Promise<HttpText> {
+  const { env, signal, ca, hostId, timeoutMs = 20_000 } = options;
+  const host = hostId === undefined ? "" : `?host=${encodeURIComponent(hostId)}`;
+  const trust = ca === undefined ? {} : { ca: [...trustedRoots(), ca] };
+  const answer = await httpsGet(endpoint, `${endpoint.path}/${what}${host}`, { env, signal, timeoutMs, maxBytes, ...trust });
+  return { status: answer.status, headers: answer.headers, body: answer.body.toString("utf8") };
+}

@@ -1,0 +1,45 @@
+import { parseVersion } from "../core/versions/parse-version.ts";
+import type { Facts } from "./decide.ts";
+import type { Ending, Tick } from "./tick.ts";
+import { UpgradeError } from "./upgrade-error.ts";
+
+/** Looks at everything that a decision needs, and at nothing more: who holds a package is asked only where a change is wanted. */
+export async function gather(tick: Tick): Promise<Facts> {
+  const { installer, service, package: name, schedule, updater } = tick.world;
+  const agent = await service.facts();
+  tick.learnHost(agent.hostId);
+  const endpoint = await tick.endpoint();
+  const installed = await installer.installed(name);
+  const updaterPackage = await installer.installed(tick.updaterPackage);
+  const target = endpoint.kind === "version" ? parseVersion(endpoint.version)?.text : undefined;
+  const wanted = tick.state.upgrade === undefined && target !== undefined;
+  const agentHold = wanted && installed !== undefined && installed !== target ? await holdOf(tick, name) : {};
+  // Where the first cannot be known nothing is installed: who holds the package manager is not waited for once more.
+  const both = wanted && agentHold.unknown === undefined;
+  const updaterHold = both && updaterPackage !== undefined && updaterPackage !== target ? await holdOf(tick, tick.updaterPackage) : {};
+  return {
+    now: tick.world.now().getTime() / 1000,
+    forced: tick.forced,
+    healed: tick.healed,
+    updater,
+    updaterPackage,
+    installed,
+    hold: agentHold.hold,
+    unknownHold: agentHold.unknown,
+    updaterHold: updaterHold.hold ?? updaterHold.unknown?.detail,
+    endpoint,
+    schedule,
+    agent,
+    found: tick.found,
+  };
+}
+
+/** A hold that cannot be read is no reason yet: most runs install nothing, and have better things to say. */
+async function holdOf(tick: Tick, name: string): Promise<{ hold?: string | undefined; unknown?: Ending }> {
+  try {
+    return { hold: await tick.world.installer.hold(name) };
+  } catch (thrown) {
+    if (!(thrown instanceof UpgradeError)) throw thrown;
+    return { unknown: { reason: thrown.reason, detail: thrown.message } };
+  }
+}

@@ -1,0 +1,49 @@
+import { errorText } from "../core/errors/platform-error.ts";
+import type { VersionChange } from "./decide.ts";
+import { needsDowngrade } from "./needs-downgrade.ts";
+import { prepare } from "./prepare.ts";
+import type { Ending, Tick } from "./tick.ts";
+import { UpgradeError } from "./upgrade-error.ts";
+
+/**
+ * Brings the updater's own package to a version. An updater that does not run is replaced by the one before at once: nobody else would.
+ * Its failure undoes nothing of the agent's upgrade; it ends the run with a reason of its own only when the agent waits for it.
+ */
+export async function followStep(tick: Tick, change: VersionChange): Promise<Ending> {
+  const { from, to, reason } = change;
+  const needed = reason === "major_mismatch";
+  const ending = tick.outcome ?? { reason, detail: needed ? `the updater is ${to} now; its next run upgrades the agent` : `${to}, the updater too` };
+  try {
+    await replace(tick, { from, to });
+    return ending;
+  } catch (thrown) {
+    tick.world.signal.throwIfAborted();
+    const text = errorText(thrown);
+    tick.world.say(`the updater could not follow to ${to}: ${text}`);
+    if (needed && thrown instanceof UpgradeError) return { reason: thrown.reason, detail: `the updater has to be ${to} first: ${text}` };
+    if (needed) throw thrown;
+    return { reason: ending.reason, detail: `${tick.outcome?.detail ?? to}; the updater could not follow: ${text}` };
+  }
+}
+
+async function replace(tick: Tick, { from, to }: { from: string; to: string }): Promise<void> {
+  const { installer } = tick.world;
+  const name = tick.updaterPackage;
+  await prepare(tick, name, { from, to });
+  await tick.begin({ phase: "following", from, to, before: "stopped" });
+  try {
+    await installer.install(name, to, { allowDowngrade: needsDowngrade({ from, to }) });
+    const version = await tick.world.updaterOnDisk();
+    if (version === to) return;
+    await tick.bestEffort(`${name} ${from} could not be installed again`, () => installer.install(name, from, { allowDowngrade: true }));
+    throw new UpgradeError(
+      "package_manager_failed",
+      `the updater of ${name} ${to} ${version === undefined ? "does not run" : `says it is ${version}`}`,
+    );
+  } catch (thrown) {
+    await tick.bestEffort("the interrupted installation could not be completed", () => installer.heal());
+    throw thrown;
+  } finally {
+    if (!tick.world.signal.aborted) await tick.forget();
+  }
+}

@@ -1,0 +1,137 @@
+import { existsSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { errorText } from "../../core/errors/platform-error.ts";
+import type { Installer, InstallerDeps } from "../installer.ts";
+import { UpgradeError } from "../upgrade-error.ts";
+import { aptHold } from "./apt-hold.ts";
+import { parseMadison, parseSizes } from "./apt-tables.ts";
+import { findInstalled, healDpkg, keepConfiguration } from "./dpkg.ts";
+import { spaceShortage } from "./free-space.ts";
+import { createRunOnHost, type RunOnHost } from "./host-command.ts";
+import { fetched, keepPackage, keptFolder, keptPackage } from "./kept-packages.ts";
+import { toPackageVersion } from "./package-version.ts";
+import { marked } from "./transaction-mark.ts";
+import { withKeptPackage } from "./with-kept-package.ts";
+
+/** Ours, as the install script writes it. */
+const sourceFiles = ["/etc/apt/sources.list.d/platform.sources", "/etc/apt/sources.list.d/platform.list"] as const;
+
+/** Debian and its family. Everything but `installed` is asked of our repository alone: no other can offer a version of ours. */
+export function aptInstaller(deps: InstallerDeps): Installer {
+  const run = createRunOnHost(deps, sourceFiles);
+  return {
+    kind: "apt",
+    installed: (name) => findInstalled(name, run),
+    hold: (name) => aptHold(name, run, sourceFile() === undefined ? [] : onlyOurs()),
+    refresh: () => refresh(run),
+    available: async (name, version) => {
+      const args = [...onlyOurs(), "madison", name];
+      const { stdout } = await run({ file: "apt-cache", args, step: "other", what: "the repository's index could not be read" });
+      return parseMadison(stdout, name).includes(toPackageVersion(version));
+    },
+    shortage: (name, version) => shortage(run, name, version),
+    keep: async (name, version) => {
+      try {
+        await keepPackage({ name, version, type: "deb" }, (folder) => download(run, name, version, folder));
+      } catch (thrown) {
+        deps.signal.throwIfAborted();
+        deps.log.warn("the installed package could not be kept for a roll-back", { name, version, error: errorText(thrown) });
+      }
+    },
+    install: (name, version, { allowDowngrade }) => install(deps, run, { name, version, allowDowngrade }),
+    heal: () => healDpkg(run),
+  };
+}
+
+/** Read at each use: the install script may have been run again meanwhile. The caches of apt are left to its other users. */
+function onlyOurs(): string[] {
+  const file = sourceFile();
+  if (file === undefined) {
+    throw new UpgradeError("repository_unreachable", `${sourceFiles[1]} is missing: run the install script again to add the repository`);
+  }
+  const options = [
+    `Dir::Etc::sourcelist=${file}`,
+    "Dir::Etc::sourceparts=-",
+    "APT::Get::List-Cleanup=0",
+    "Dir::Cache::pkgcache=",
+    "Dir::Cache::srcpkgcache=",
+  ];
+  return options.flatMap((option) => ["-o", option]);
+}
+
+function sourceFile(): string | undefined {
+  return sourceFiles.find((path) => existsSync(path));
+}
+
+/** Whatever the host's own settings say of it. */
+const strict = [
+  // Else apt exits 0 when it keeps the old index in place of one that it does not trust.
+  "APT::Update::Error-Mode=any",
+  "Acquire::AllowInsecureRepositories=false",
+  "Acquire::AllowWeakRepositories=false",
+  "Acquire::AllowDowngradeToInsecureRepositories=false",
+  "Acquire::Check-Valid-Until=true",
+  "Acquire::Check-Date=true",
+  "APT::Get::AllowUnauthenticated=false",
+  "Acquire::Languages=none",
+  "Acquire::Retries=1",
+  "Acquire::http::Timeout=30",
+  "Acquire::https::Timeout=30",
+].flatMap((option) => ["-o", option]);
+
+async function refresh(run: RunOnHost): Promise<void> {
+  const args = ["-q", ...onlyOurs(), ...strict, "update"];
+  await run({ file: "apt-get", args, step: "refresh", what: "the repository's index could not be read" });
+}
+
+async function shortage(run: RunOnHost, name: string, version: string): Promise<string | undefined> {
+  const args = [...onlyOurs(), "show", `${name}=${toPackageVersion(version)}`];
+  const { stdout } = await run({ file: "apt-cache", args, step: "other", what: `the size of ${name} ${version} could not be read` });
+  const sizes = parseSizes(stdout);
+  if (sizes === undefined) throw new UpgradeError("package_missing", `the repository does not have ${name} ${version}`);
+  return await spaceShortage([
+    // The package, and the one of the version before.
+    { folder: keptFolder, bytes: 2 * sizes.fetch },
+    { folder: "/usr", bytes: sizes.unpack },
+    { folder: "/var/lib/dpkg", bytes: 0 },
+  ]);
+}
+
+/** Where `apt-get` puts what it fetches: a folder of ours, so that nothing stays in the host's own and no one else's lock is in the way. */
+function into(folder: string): string[] {
+  return ["-o", `Dir::Cache::archives=${folder}/`];
+}
+
+async function download(run: RunOnHost, name: string, version: string, folder: string): Promise<void> {
+  const wanted = ["--reinstall", "--download-only", "install", `${name}=${toPackageVersion(version)}`];
+  const args = ["-q", "-y", ...onlyOurs(), ...strict, ...into(folder), ...wanted];
+  await run({ file: "apt-get", args, step: "download", what: `${name} ${version} could not be fetched` });
+}
+
+interface Wanted {
+  readonly name: string;
+  readonly version: string;
+  readonly allowDowngrade: boolean;
+}
+
+async function install(deps: InstallerDeps, run: RunOnHost, { name, version, allowDowngrade }: Wanted): Promise<void> {
+  const hold = await aptHold(name, run, onlyOurs());
+  if (hold !== undefined) throw new UpgradeError("held_by_admin", hold);
+  const what = `${name} ${version} could not be installed`;
+  const options = ["-q", "-y", "--no-install-recommends", "--no-remove", ...(allowDowngrade ? ["--allow-downgrades"] : [])];
+  const answers = keepConfiguration.flatMap((option) => ["-o", `Dpkg::Options::=${option}`]);
+  const exactly = ["install", `${name}=${toPackageVersion(version)}`];
+  await mkdir(join(fetched, "partial"), { recursive: true });
+  const common = [...onlyOurs(), ...strict, ...into(fetched), ...options, ...answers];
+  try {
+    await withKeptPackage(deps.log, {
+      kept: () => keptPackage({ name, version, type: "deb" }),
+      fetch: () => run({ file: "apt-get", args: [...common, "--download-only", ...exactly], step: "download", what }),
+      install: () => marked(name, () => run({ file: "apt-get", args: [...common, "--no-download", ...exactly], step: "install", what })),
+      installKept: (path) => marked(name, () => run({ file: "dpkg", args: [...keepConfiguration, "--install", path], step: "install", what })),
+    });
+  } finally {
+    await rm(fetched, { recursive: true, force: true });
+  }
+}

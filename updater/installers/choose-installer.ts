@@ -1,0 +1,27 @@
+import { existsSync } from "node:fs";
+import type { Installer, InstallerDeps, InstallerKind } from "../installer.ts";
+import { UpgradeError } from "../upgrade-error.ts";
+import { aptInstaller } from "./apt.ts";
+import { yumInstaller } from "./yum.ts";
+import { zypperInstaller } from "./zypper.ts";
+
+const made: Readonly<Record<InstallerKind, (deps: InstallerDeps) => Installer>> = { apt: aptInstaller, yum: yumInstaller, zypper: zypperInstaller };
+
+/** In this order: a SUSE host may have dnf besides zypper, and an rpm host may have apt's tools; the repository file decides there. */
+const detected: readonly { readonly kind: InstallerKind; readonly program: string; readonly repository: readonly string[] }[] = [
+  { kind: "apt", program: "/usr/bin/apt-get", repository: ["/etc/apt/sources.list.d/platform.list", "/etc/apt/sources.list.d/platform.sources"] },
+  { kind: "zypper", program: "/usr/bin/zypper", repository: ["/etc/zypp/repos.d/platform.repo"] },
+  { kind: "yum", program: "/usr/bin/dnf", repository: ["/etc/yum.repos.d/platform.repo"] },
+  { kind: "yum", program: "/usr/bin/yum", repository: ["/etc/yum.repos.d/platform.repo"] },
+];
+
+/**
+ * The package manager by its configured kind; without one the first whose repository file of ours is there, else the first that is
+ * there at all. Throws UpgradeError `not_configured`.
+ */
+export function chooseInstaller(kind: InstallerKind | undefined, deps: InstallerDeps): Installer {
+  const present = detected.filter(({ program }) => existsSync(program));
+  const found = kind ?? present.find(({ repository }) => repository.some((file) => existsSync(file)))?.kind ?? present[0]?.kind;
+  if (found === undefined) throw new UpgradeError("not_configured", "this host has neither apt, dnf, yum nor zypper");
+  return made[found](deps);
+}

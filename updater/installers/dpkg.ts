@@ -1,0 +1,77 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { RunOnHost } from "./host-command.ts";
+import { fetched, keptFolder } from "./kept-packages.ts";
+import { fromPackageVersion } from "./package-version.ts";
+import { clearMark, interrupted } from "./transaction-mark.ts";
+
+/** A configuration file that the admin has changed stays; a new one comes in where he has not. */
+export const keepConfiguration = ["--force-confdef", "--force-confold"] as const;
+
+const ours = ["platform-ent", "platform-ent-updater"] as const;
+
+interface DpkgState {
+  /** As dpkg writes it: `1.2.0~rc.1`. */
+  readonly version: string;
+  readonly status: string;
+  /** Its files are neither those of one version nor of the other. */
+  readonly broken: boolean;
+}
+
+/** Semver of the version on the disk; undefined: not installed, or only its configuration is left. */
+export async function findInstalled(name: string, run: RunOnHost): Promise<string | undefined> {
+  const state = await stateOf(name, run);
+  return state === undefined ? undefined : fromPackageVersion(state.version);
+}
+
+async function stateOf(name: string, run: RunOnHost): Promise<DpkgState | undefined> {
+  const format = `\${db:Status-Eflag} \${db:Status-Status} \${Version}\n`;
+  const what = `the state of ${name} could not be read`;
+  const { status, stdout } = await run({ file: "dpkg-query", args: ["-W", "-f", format, name], step: "other", what, ok: [0, 1] });
+  if (status !== 0) return undefined;
+  const [flag, state = "not-installed", version = ""] = stdout.trim().split(" ");
+  if (state === "not-installed" || state === "config-files" || version === "") return undefined;
+  return { version, status: state, broken: flag === "reinstreq" || state === "half-installed" };
+}
+
+/** Lets dpkg finish what was interrupted; a package of ours whose files are half unpacked is unpacked anew when its file is at hand. */
+export async function healDpkg(run: RunOnHost): Promise<"clean" | "healed"> {
+  const audit = await run({ file: "dpkg", args: ["--audit"], step: "other", what: "the state of dpkg could not be read", ok: [0, 1] });
+  if (audit.stdout.trim() === "" && !(await hasPendingUpdates())) {
+    await clearMark();
+    return "clean";
+  }
+  const name = await interrupted();
+  for (const one of new Set(name === undefined ? ours : [...ours, name])) await unpackAgain(one, run);
+  const what = "the interrupted installation could not be completed";
+  await run({ file: "dpkg", args: [...keepConfiguration, "--configure", "--pending"], step: "install", what });
+  await clearMark();
+  return "healed";
+}
+
+/** dpkg's journal: written while it works, emptied at its end. */
+async function hasPendingUpdates(): Promise<boolean> {
+  try {
+    return (await readdir("/var/lib/dpkg/updates")).some((file) => /^\d+$/.test(file));
+  } catch {
+    return false;
+  }
+}
+
+async function unpackAgain(name: string, run: RunOnHost): Promise<void> {
+  const state = await stateOf(name, run);
+  if (state?.broken !== true) return;
+  const path = await packageFile(name, state.version);
+  if (path === undefined) return;
+  await run({ file: "dpkg", args: [...keepConfiguration, "--unpack", path], step: "install", what: `${name} could not be unpacked again` });
+}
+
+async function packageFile(name: string, version: string): Promise<string | undefined> {
+  for (const folder of [keptFolder, fetched]) {
+    const files = await readdir(folder).catch(() => []);
+    const semver = fromPackageVersion(version);
+    const found = files.find((file) => file.endsWith(".deb") && (file.startsWith(`${name}_${version}_`) || file === `${name}_${semver}.deb`));
+    if (found !== undefined) return join(folder, found);
+  }
+  return undefined;
+}

@@ -1,0 +1,108 @@
+import { rm } from "node:fs/promises";
+import { errorText } from "../../core/errors/platform-error.ts";
+import type { Installer, InstallerDeps } from "../installer.ts";
+import { UpgradeError } from "../upgrade-error.ts";
+import { spaceShortage } from "./free-space.ts";
+import { createRunOnHost, type RunOnHost } from "./host-command.ts";
+import { fetched, keepPackage, keptFolder, keptPackage } from "./kept-packages.ts";
+import { toPackageVersion } from "./package-version.ts";
+import { findRpm } from "./rpm.ts";
+import { healRpmHost } from "./rpm-heal.ts";
+import { marked } from "./transaction-mark.ts";
+import { withKeptPackage } from "./with-kept-package.ts";
+import { createZypp, repositoryFile, type Zypp } from "./zypp.ts";
+import { zypperHold } from "./zypper-hold.ts";
+import { parseSearch, parseSummary } from "./zypper-tables.ts";
+
+/** SUSE and its family. */
+export function zypperInstaller(deps: InstallerDeps): Installer {
+  const run = createRunOnHost(deps, [repositoryFile]);
+  const zypp = createZypp(run);
+  return {
+    kind: "zypper",
+    installed: async (name) => (await findRpm(name, run))?.version,
+    hold: (name) => zypperHold(name, zypp),
+    refresh: async () => {
+      await zypp.trustKeys();
+      await zypp.run({ args: ["refresh", "--force", "platform"], step: "refresh", what: "the repository's index could not be read" });
+    },
+    available: async (name, version) => {
+      const args = ["search", "--details", "--match-exact", "--type", "package", name];
+      // 104: nothing found.
+      const { stdout } = await zypp.run({ args, step: "other", what: "the repository's index could not be read", ok: [0, 104] });
+      return parseSearch(stdout).some((row) => row.name === name && row.version === toPackageVersion(version));
+    },
+    shortage: (name, version) => shortage(run, zypp, { name, version }),
+    keep: async (name, version) => {
+      try {
+        await keepPackage({ name, version, type: "rpm" }, (folder) => downloadInstalled(zypp, name, version, folder));
+      } catch (thrown) {
+        deps.signal.throwIfAborted();
+        deps.log.warn("the installed package could not be kept for a roll-back", { name, version, error: errorText(thrown) });
+      }
+    },
+    install: (name, version, { allowDowngrade }) => install({ deps, run, zypp }, { name, version, allowDowngrade }),
+    heal: () => healRpmHost(run, (name, version) => zypp.command([...installing, "--force", "--oldpackage", exactly(name, version)])),
+  };
+}
+
+const installing = ["install", "--no-recommends", "--auto-agree-with-licenses"] as const;
+
+function exactly(name: string, version: string): string {
+  return `${name}=${toPackageVersion(version)}`;
+}
+
+async function shortage(
+  run: RunOnHost,
+  zypp: Zypp,
+  { name, version }: { readonly name: string; readonly version: string },
+): Promise<string | undefined> {
+  const args = [...installing, "--dry-run", "--oldpackage", exactly(name, version)];
+  const { stdout } = await zypp.run({ args, xml: true, step: "other", what: `the size of ${name} ${version} could not be read` });
+  const sizes = parseSummary(stdout);
+  if (sizes === undefined) throw new UpgradeError("package_manager_failed", `the size of ${name} ${version} could not be read`);
+  const before = (await findRpm(name, run))?.bytes ?? 0;
+  return await spaceShortage([
+    // The package, and the one of the version before.
+    { folder: keptFolder, bytes: 2 * sizes.fetch },
+    { folder: "/usr", bytes: Math.max(0, before + sizes.grow) },
+    { folder: "/var/lib/rpm", bytes: 0 },
+  ]);
+}
+
+async function downloadInstalled(zypp: Zypp, name: string, version: string, folder: string): Promise<void> {
+  const args = [...installing, "--download-only", "--force", "--oldpackage", exactly(name, version)];
+  await zypp.run({ args, packages: folder, step: "download", what: `${name} ${version} could not be fetched` });
+}
+
+interface Parts {
+  readonly deps: InstallerDeps;
+  readonly run: RunOnHost;
+  readonly zypp: Zypp;
+}
+
+interface Wanted {
+  readonly name: string;
+  readonly version: string;
+  readonly allowDowngrade: boolean;
+}
+
+async function install({ deps, run, zypp }: Parts, { name, version, allowDowngrade }: Wanted): Promise<void> {
+  const hold = await zypperHold(name, zypp);
+  if (hold !== undefined) throw new UpgradeError("held_by_admin", hold);
+  const what = `${name} ${version} could not be installed`;
+  const wanted = [...(allowDowngrade ? ["--oldpackage"] : []), exactly(name, version)];
+  try {
+    await withKeptPackage(deps.log, {
+      kept: () => keptPackage({ name, version, type: "rpm" }),
+      fetch: () => zypp.run({ args: [...installing, "--download-only", ...wanted], step: "download", what, ok: done }),
+      install: () => marked(name, () => zypp.run({ args: [...installing, ...wanted], step: "install", what, ok: done })),
+      installKept: (path) => marked(name, () => run({ file: "rpm", args: ["-U", "--oldpackage", "--replacepkgs", path], step: "install", what })),
+    });
+  } finally {
+    await rm(fetched, { recursive: true, force: true });
+  }
+}
+
+/** 102, 103: done, and the host or zypper itself wants a restart; 107: done, and a script of a package failed. */
+const done = [0, 102, 103, 107] as const;

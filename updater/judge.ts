@@ -1,0 +1,20 @@
+import type { AgentBefore } from "./parse-state.ts";
+import type { WatchResult } from "./service.ts";
+
+/**
+ * What a watched agent means for its new version. `keep`: it is no worse than before. `wait`: the network is down, which says nothing
+ * about a version. `bad`: the version is at fault. A process that dies is at fault on any network: where the agent's host serves the
+ * endpoint too, its own death would look like a network that is down.
+ */
+export function judge(result: WatchResult, before: AgentBefore, networkUp: boolean): "keep" | "wait" | "bad" {
+  if (result.healthy || before === "stopped" || before === "silent") return "keep";
+  switch (result.fault) {
+    case "process":
+      return "bad";
+    case "refused":
+      return networkUp ? "bad" : "wait";
+    case "tunnel":
+      if (before !== "ready") return "keep";
+      return networkUp ? "bad" : "wait";
+  }
+}

@@ -1,0 +1,33 @@
+import { errorText } from "../core/errors/platform-error.ts";
+import { runCommand } from "./commands.ts";
+import { placesOf } from "./open-world.ts";
+import { fieldsLine, printable } from "./output.ts";
+
+/* Entry of the executable platform-upgrade. It has to work when all else is broken: it imports little. */
+
+const stop = new AbortController();
+for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => stop.abort(new Error(`stopped by ${name}`)));
+
+const write = (stream: NodeJS.WriteStream) => (line: string) => {
+  stream.write(`${line}\n`);
+};
+// A reader that went away is no reason to leave an upgrade half done.
+process.stdout.on("error", () => {});
+process.stderr.on("error", () => {});
+
+const terminal = { out: write(process.stdout), err: write(process.stderr), signal: stop.signal };
+
+function fail(thrown: unknown): void {
+  if (stop.signal.aborted) terminal.err(`${errorText(stop.signal.reason)}; the next run goes on from here`);
+  else terminal.err(printable(thrown instanceof Error ? (thrown.stack ?? thrown.message).replaceAll("\n", " | ") : String(thrown)));
+  terminal.out(fieldsLine({ reason: "internal", detail: errorText(stop.signal.aborted ? stop.signal.reason : thrown) }));
+  process.exitCode = 1;
+}
+
+void runCommand(process.argv.slice(2), placesOf(process.env), terminal)
+  .then((status) => {
+    process.exitCode = status;
+  })
+  .catch(fail)
+  // A handle that somebody forgot must not keep a finished run alive; output has had time to drain.
+  .finally(() => setTimeout(() => process.exit(), 2000).unref());

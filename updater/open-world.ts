@@ -1,0 +1,77 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { createLog } from "../core/log/log.ts";
+import { version } from "../core/versions/version.ts";
+import { askEndpoint } from "./endpoint.ts";
+import { chooseInstaller } from "./installers/choose-installer.ts";
+import { withProxyVariables } from "./proxy-environment.ts";
+import { openAgentService } from "./service/open-agent-service.ts";
+import { readSettings } from "./settings.ts";
+import { readState, writeState } from "./state.ts";
+import { UpgradeError } from "./upgrade-error.ts";
+import type { World } from "./world.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Where everything is on this host, and the environment. */
+export interface Places {
+  /** Folder of the settings. */
+  readonly settings: string;
+  /** Folder of the state and the lock. */
+  readonly state: string;
+  readonly env: Env;
+}
+
+export function placesOf(env: Env): Places {
+  return {
+    settings: env.PLATFORM_UPGRADE_CONFIG || "/etc/platform-upgrade.d",
+    state: env.PLATFORM_UPGRADE_STATE || "/var/lib/platform-upgrade",
+    env,
+  };
+}
+
+/** The real world: this host's settings, package manager and service. Throws UpgradeError. */
+export async function openWorld(places: Places, { say, signal }: Pick<World, "say" | "signal">): Promise<World> {
+  const settings = await readSettings(places.settings);
+  const env = withProxyVariables(withoutRuntimeTricks(places.env), await textOf("/etc/default/platform"));
+  const { endpoint } = settings;
+  const log = createLog({ level: "info", format: "text", write: (line) => say(line.trimEnd().replace(/^\S+ +\S+ +/, "")) });
+  return {
+    installer: chooseInstaller(settings.installer, { log, env, signal }),
+    service: openAgentService({ log, env, signal }),
+    store: { read: () => readState(places.state), write: (state) => writeState(places.state, state) },
+    ask: async (hostId) => {
+      if (endpoint instanceof UpgradeError) return { kind: "failed", reason: endpoint.reason, detail: endpoint.message };
+      return await askEndpoint(endpoint, { env, signal, ca: settings.ca, hostId });
+    },
+    updaterOnDisk: () => versionOf("/usr/sbin/platform-upgrade", signal),
+    package: settings.package,
+    schedule: settings.schedule,
+    channel: endpoint instanceof UpgradeError ? undefined : endpoint.channel,
+    updater: version,
+    boot: (await textOf("/proc/sys/kernel/random/boot_id")).trim(),
+    now: () => new Date(),
+    say,
+    signal,
+  };
+}
+
+/** Variables of the runtime that would weaken TLS are without effect, here and in what is started. */
+function withoutRuntimeTricks(env: Env): Env {
+  const tricks = new Set(["NODE_TLS_REJECT_UNAUTHORIZED", "NODE_EXTRA_CA_CERTS", "NODE_OPTIONS"]);
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !tricks.has(name)));
+}
+
+/** Empty for a file that is not there. */
+async function textOf(path: string): Promise<string> {
+  return await readFile(path, "utf8").catch(() => "");
+}
+
+/** What `<program> version` says; undefined when it does not run. */
+function versionOf(program: string, signal: AbortSignal): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    execFile(program, ["version"], { timeout: 30_000, signal, env: {}, maxBuffer: 4096 }, (error, stdout) => {
+      resolve(error === null ? /^platform-upgrade (\S+)$/m.exec(stdout)?.[1] : undefined);
+    });
+  });
+}

@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import { type UpgradeReason, upgradeReasons } from "../core/versions/upgrade-reason.ts";
+import { availability, exitStatus, fieldsLine, printable, statusText } from "./output.ts";
+
+test.for([
+  ["1.0.0", "1.0.0", "no upgrades available (1.0.0 == 1.0.0)"],
+  ["1.0.0", "1.1.0", "an upgrade is available (1.0.0 -> 1.1.0)"],
+  ["1.1.0", "1.0.0", "an upgrade is available (1.1.0 -> 1.0.0)"],
+  [undefined, "1.0.0", undefined],
+  ["1.0.0", undefined, undefined],
+] as const)("availability of %s and %s", ([current, target, line]) => {
+  expect(availability(current, target)).toBe(line);
+});
+
+describe("fieldsLine", () => {
+  test("quotes what needs it, and leaves out what is not known", () => {
+    expect(fieldsLine({ reason: "up_to_date", current: "1.0.0", target: undefined, detail: 'a "b" c', empty: "" })).toBe(
+      'reason=up_to_date current=1.0.0 detail="a \\"b\\" c" empty=""',
+    );
+  });
+
+  test("is one line, whatever stands in it", () => {
+    const line = fieldsLine({ detail: "a\nreason=up_to_date\u001b[2J\u009b\u2028\u202e" });
+    expect(line).toBe('detail="a\\nreason=up_to_date\\u001b[2J???"');
+  });
+});
+
+test("what is printed obeys no peer", () => {
+  expect(printable("a\u001b]0;x\u0007b\tc")).toBe("a?]0;x?b?c");
+});
+
+test("each reason is calm, or for an admin to look at", () => {
+  const alarming = (Object.keys(upgradeReasons) as UpgradeReason[]).filter((reason) => exitStatus(reason, false) === 1);
+  expect(alarming).toEqual([
+    "endpoint_unreachable",
+    "certificate_wrong",
+    "version_nonsense",
+    "not_configured",
+    "package_missing",
+    "repository_unreachable",
+    "signature_wrong",
+    "no_space",
+    "package_manager_busy",
+    "package_manager_failed",
+    "rolled_back",
+    "rollback_failed",
+    "restart_needed",
+    "updater_missing",
+    "timer_off",
+    "never_ran",
+    "internal",
+  ]);
+  expect(exitStatus("held_by_admin", true)).toBe(1);
+  expect(exitStatus("upgraded", true)).toBe(0);
+});
+
+test("the status is for people", () => {
+  expect(
+    statusText({
+      reason: "known_bad",
+      detail: "it\nfails",
+      current: "1.0.0",
+      target: "1.1.0",
+      upgrade: { phase: "watching", from: "1.0.0", to: "1.1.0", started: "T", boot: "", before: "ready", tries: 1 },
+      skip: [{ version: "1.1.0", since: "S", why: "w" }],
+    }).split("\n"),
+  ).toEqual([
+    "Reason:      known_bad (this version was rolled back on this host: it is skipped until a newer one comes or an admin forces it)",
+    "Detail:      it?fails",
+    "Current:     1.0.0",
+    "Target:      1.1.0",
+    "In progress: watching: 1.0.0 -> 1.1.0, since T",
+    "Skipped:     1.1.0, rolled back on S: w",
+  ]);
+});

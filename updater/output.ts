@@ -1,0 +1,73 @@
+import { type UpgradeReason, upgradeReasons } from "../core/versions/upgrade-reason.ts";
+import type { UpdaterState } from "./parse-state.ts";
+
+/*
+ * What the updater prints. Results go to standard output, warnings and what happens on the way to standard error; both are for
+ * journald, so no line carries a time, a colour or a control character. Every run ends with one line `reason=<code> …`.
+ */
+
+/** Ends that leave nothing for an admin to look at: all is well, or the upgrade waits for what will come by itself or was set by will. */
+const calm: ReadonlySet<UpgradeReason> = new Set([
+  "up_to_date",
+  "upgraded",
+  "healed",
+  "outside_window",
+  "no_schedule",
+  "stale_schedule",
+  "held_by_admin",
+  "held_by_rollout",
+  "waiting_for_sessions",
+  "known_bad",
+  "major_mismatch",
+  "not_wanted",
+  "already_running",
+]);
+/** Ends that give an admin's `force` what was asked for. */
+const achieved: ReadonlySet<UpgradeReason> = new Set(["up_to_date", "upgraded", "healed"]);
+
+/** 0, or 1 for what an admin should look at. */
+export function exitStatus(reason: UpgradeReason, forced: boolean): 0 | 1 {
+  return (forced ? achieved : calm).has(reason) ? 0 : 1;
+}
+
+/** The specification's two outcomes of a look at the endpoint; undefined: one of the two is not known. */
+export function availability(current: string | undefined, target: string | undefined): string | undefined {
+  if (current === undefined || target === undefined) return undefined;
+  return current === target ? `no upgrades available (${current} == ${target})` : `an upgrade is available (${current} -> ${target})`;
+}
+
+/** `name=value` with quotes where they are needed; what is undefined is left out. */
+export function fieldsLine(fields: Readonly<Record<string, string | undefined>>): string {
+  return Object.entries(fields)
+    .flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name}=${/^[\x21-\x7e]+$/.test(value) && !value.includes('"') ? value : quoted(value)}`],
+    )
+    .join(" ");
+}
+
+/** A line from anywhere, fit for a terminal. */
+export function printable(line: string): string {
+  return line.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "?");
+}
+
+function quoted(value: string): string {
+  return printable(JSON.stringify(value));
+}
+
+/** `platform-upgrade status` for people. */
+export function statusText(state: UpdaterState): string {
+  const { upgrade, reason, skip } = state;
+  const rows: [string, string | undefined][] = [
+    ["Reason", reason === undefined ? undefined : `${reason} (${upgradeReasons[reason]})`],
+    ["Detail", state.detail],
+    ["Current", state.current],
+    ["Target", state.target],
+    ["Channel", state.channel],
+    ["Last run", state.at],
+    ["Updater", state.updater_version],
+    ["Host", state.host_id],
+    ["In progress", upgrade === undefined ? undefined : `${upgrade.phase}: ${upgrade.from} -> ${upgrade.to}, since ${upgrade.started}`],
+    ...skip.map(({ version, since, why }): [string, string] => ["Skipped", `${version}, rolled back on ${since}: ${why}`]),
+  ];
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [printable(`${`${name}:`.padEnd(13)}${value}`)])).join("\n");
+}

@@ -1,0 +1,97 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { upgradeReasons } from "../core/versions/upgrade-reason.ts";
+import { addSkipped, parseState, type UpdaterState, withoutSkipped } from "./parse-state.ts";
+
+const upgrade = { phase: "watching", from: "1.0.0", to: "1.1.0", started: "2026-01-01T00:00:00Z", boot: "b", before: "ready", tries: 3 } as const;
+
+describe("parseState", () => {
+  test("reads back what was written", () => {
+    const text = fc.string({ maxLength: 60 });
+    const state: fc.Arbitrary<UpdaterState> = fc.record(
+      {
+        updater_version: text,
+        host_id: text,
+        channel: text,
+        current: text,
+        target: text,
+        reason: fc.constantFrom(...(Object.keys(upgradeReasons) as (keyof typeof upgradeReasons)[])),
+        detail: text,
+        at: text,
+        upgrade: fc.record({
+          phase: fc.constantFrom("installing", "watching", "rolling_back", "following"),
+          from: text,
+          to: text,
+          started: text,
+          boot: text,
+          before: fc.constantFrom("stopped", "silent", "answering", "ready"),
+          tries: fc.nat(),
+          why: text,
+        }),
+        skip: fc.array(fc.record({ version: fc.string({ minLength: 1, maxLength: 60 }), since: text, why: text }), { maxLength: 20 }),
+      },
+      { requiredKeys: ["skip"] },
+    );
+    fc.assert(
+      fc.property(state, (one) => {
+        expect(parseState(JSON.stringify({ version: 1, ...one }))).toEqual(one);
+      }),
+    );
+  });
+
+  test.for(["", "{", "null", "[]", '"x"', "17", "\u0000".repeat(512), '{"version":1,"reason":"up_to_da'])("%j is none", (text) => {
+    expect(parseState(text)).toBeUndefined();
+  });
+
+  test.for([
+    null,
+    1,
+    [],
+    {},
+    { ...upgrade, phase: "sleeping" },
+    { ...upgrade, before: undefined },
+    { ...upgrade, to: 1 },
+    { ...upgrade, from: "x".repeat(81) },
+  ])("an upgrade in progress that says %o makes the whole file none: nobody knows what was going on", (value) => {
+    expect(parseState(JSON.stringify({ upgrade: value }))).toBeUndefined();
+  });
+
+  test("what another version of the updater wrote is read as far as it is understood", () => {
+    const text = JSON.stringify({
+      version: 9,
+      reason: "abducted",
+      current: 7,
+      target: "1.2.3",
+      new: true,
+      skip: [1, {}, { version: "1.1.0", since: "s" }],
+      upgrade,
+    });
+    expect(parseState(text)).toEqual({ target: "1.2.3", skip: [{ version: "1.1.0", since: "s", why: "" }], upgrade });
+  });
+
+  test("odd counts of tries count as none", () => {
+    for (const tries of [-1, 1.5, "3", null, 1e300]) expect(parseState(JSON.stringify({ upgrade: { ...upgrade, tries } }))?.upgrade?.tries).toBe(0);
+  });
+
+  test("no text throws, and every text that is taken stays bounded", () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.json(),
+      fc.json().map((json) => `{"upgrade":${json},"skip":[${json}]}`),
+    );
+    fc.assert(fc.property(text, (one) => void parseState(one)));
+    expect(parseState(JSON.stringify({ detail: "x".repeat(10_000) }))?.detail).toHaveLength(500);
+  });
+});
+
+describe("skipped versions", () => {
+  test("are there once, the newest last, twenty at most", () => {
+    let skip = addSkipped([], { version: "1.0.0", since: "a", why: "x".repeat(2000) });
+    expect(skip[0]?.why).toHaveLength(500);
+    skip = addSkipped(skip, { version: "1.0.0", since: "b", why: "y" });
+    expect(skip).toEqual([{ version: "1.0.0", since: "b", why: "y" }]);
+    for (let patch = 1; patch <= 30; patch += 1) skip = addSkipped(skip, { version: `1.0.${patch}`, since: "c", why: "" });
+    expect(skip.map(({ version }) => version)).toEqual(Array.from({ length: 20 }, (_, index) => `1.0.${index + 11}`));
+    expect(withoutSkipped(skip, "1.0.30")).toHaveLength(19);
+  });
+});

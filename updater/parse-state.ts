@@ -1,0 +1,123 @@
+import { type UpgradeReason, upgradeReasons } from "../core/versions/upgrade-reason.ts";
+
+/** How the agent was before an upgrade: it has to be no worse afterwards. `silent`: started by systemd, but without an answer. */
+export type AgentBefore = "stopped" | "silent" | "answering" | "ready";
+
+/**
+ * An upgrade that has begun. `installing`: the package may be in any condition; `watching`: it is `to`, and the agent has not been
+ * seen healthy; `rolling_back`: `from` has to be installed again; `following`: as `installing`, of the updater's own package.
+ */
+export interface UpgradeInProgress {
+  readonly phase: "installing" | "watching" | "rolling_back" | "following";
+  readonly from: string;
+  readonly to: string;
+  /** RFC 3339. */
+  readonly started: string;
+  /** Kernel's id of the boot in which it began. */
+  readonly boot: string;
+  readonly before: AgentBefore;
+  /** Runs that have worked on this phase. */
+  readonly tries: number;
+  /** Why it is rolled back. */
+  readonly why?: string;
+}
+
+/** A version that was rolled back here. */
+export interface SkippedVersion {
+  readonly version: string;
+  /** RFC 3339. */
+  readonly since: string;
+  readonly why: string;
+}
+
+/** /var/lib/platform-upgrade/state; the names are those of the file, which the agent reads too. */
+export interface UpdaterState {
+  readonly updater_version?: string;
+  readonly host_id?: string;
+  readonly channel?: string;
+  readonly current?: string;
+  readonly target?: string;
+  readonly reason?: UpgradeReason;
+  readonly detail?: string;
+  /** When the last run ended, RFC 3339. */
+  readonly at?: string;
+  readonly upgrade?: UpgradeInProgress;
+  readonly skip: readonly SkippedVersion[];
+}
+
+const maxSkipped = 20;
+const maxText = 500;
+const phases = ["installing", "watching", "rolling_back", "following"] as const;
+const befores = ["stopped", "silent", "answering", "ready"] as const;
+
+/**
+ * What a state file says; undefined for what is none, or has an upgrade in progress that cannot be understood. Any other field that
+ * is not what it should be is left out: a newer or older updater may have written it. Never throws.
+ */
+export function parseState(text: string): UpdaterState | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(value)) return undefined;
+  const upgrade = value.upgrade === undefined ? undefined : parseUpgrade(value.upgrade);
+  if (value.upgrade !== undefined && upgrade === undefined) return undefined;
+  const reason = shortText(value.reason);
+  return {
+    ...texts(value, ["updater_version", "host_id", "channel", "current", "target", "detail", "at"]),
+    ...(reason !== undefined && isReason(reason) && { reason }),
+    ...(upgrade !== undefined && { upgrade }),
+    skip: Array.isArray(value.skip) ? value.skip.flatMap(parseSkipped).slice(-maxSkipped) : [],
+  };
+}
+
+/** The list with one more, without doubles, the oldest dropped when it is full. */
+export function addSkipped(skip: readonly SkippedVersion[], added: SkippedVersion): SkippedVersion[] {
+  return [...withoutSkipped(skip, added.version), { ...added, why: added.why.slice(0, maxText) }].slice(-maxSkipped);
+}
+
+export function withoutSkipped(skip: readonly SkippedVersion[], version: string): SkippedVersion[] {
+  return skip.filter((one) => one.version !== version);
+}
+
+function parseUpgrade(value: unknown): UpgradeInProgress | undefined {
+  if (!isRecord(value)) return undefined;
+  const phase = phases.find((one) => one === value.phase);
+  const before = befores.find((one) => one === value.before);
+  const [from, to, started] = [shortText(value.from), shortText(value.to), shortText(value.started)];
+  if (phase === undefined || before === undefined || from === undefined || to === undefined || started === undefined) return undefined;
+  const tries = typeof value.tries === "number" && Number.isSafeInteger(value.tries) && value.tries >= 0 ? value.tries : 0;
+  const why = typeof value.why === "string" ? { why: value.why.slice(0, maxText) } : {};
+  return { phase, from, to, started, boot: shortText(value.boot) ?? "", before, tries, ...why };
+}
+
+function parseSkipped(value: unknown): SkippedVersion[] {
+  if (!isRecord(value)) return [];
+  const [version, since] = [shortText(value.version), shortText(value.since)];
+  if (version === undefined || version === "" || since === undefined) return [];
+  return [{ version, since, why: typeof value.why === "string" ? value.why.slice(0, maxText) : "" }];
+}
+
+function texts<Name extends string>(value: Record<string, unknown>, names: readonly Name[]): Partial<Record<Name, string>> {
+  const found: Partial<Record<Name, string>> = {};
+  for (const name of names) {
+    const text = value[name];
+    if (typeof text === "string") found[name] = text.slice(0, maxText);
+  }
+  return found;
+}
+
+/** A short text: a version, a time, an id. */
+function shortText(value: unknown): string | undefined {
+  return typeof value === "string" && value.length <= 80 ? value : undefined;
+}
+
+function isReason(text: string): text is UpgradeReason {
+  return Object.hasOwn(upgradeReasons, text);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,16 @@
+import type { Tick } from "./tick.ts";
+import { UpgradeError } from "./upgrade-error.ts";
+
+/**
+ * All that can be known before anything is changed: the repository answers and is the right one, it has the version, there is room,
+ * and the way back does not need it. Throws UpgradeError.
+ */
+export async function prepare(tick: Tick, name: string, { from, to }: { readonly from: string; readonly to: string }): Promise<void> {
+  const { installer, signal } = tick.world;
+  await installer.refresh();
+  if (!(await installer.available(name, to))) throw new UpgradeError("package_missing", `the repository does not have ${name} ${to}`);
+  const shortage = await installer.shortage(name, to);
+  if (shortage !== undefined) throw new UpgradeError("no_space", shortage);
+  await tick.bestEffort(`${name} ${from} could not be kept for a roll-back`, () => installer.keep(name, from));
+  signal.throwIfAborted();
+}

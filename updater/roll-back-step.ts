@@ -1,0 +1,64 @@
+import { errorText } from "../core/errors/platform-error.ts";
+import { addSkipped, type UpgradeInProgress } from "./parse-state.ts";
+import type { WatchResult } from "./service.ts";
+import type { Ending, Tick } from "./tick.ts";
+import { UpgradeError } from "./upgrade-error.ts";
+
+/** Brings the version before back, with its process, and remembers the bad one. What cannot be done now is tried again by the next run. */
+export async function rollBackStep(tick: Tick, begun: UpgradeInProgress): Promise<Ending> {
+  const upgrade = await tick.move(begun, { phase: "rolling_back" });
+  const { from, to, why = `${to} was not installed completely` } = upgrade;
+  tick.world.say(`rolling back from ${to} to ${from}: ${why}`);
+  const failure = await reinstall(tick, from);
+  if (failure !== undefined) {
+    const reason = failure.reason === "package_manager_busy" ? failure.reason : "rollback_failed";
+    return {
+      reason,
+      detail: `${to} is not healthy (${why}), and ${from} could not be installed again: ${failure.message}; the next run tries again`,
+    };
+  }
+  const result = await handBack(tick, upgrade);
+  // The version before has the same fault: it is not the version's.
+  const innocent = !result.healthy && result.fault !== "process";
+  const since = tick.world.now().toISOString();
+  await tick.forget(innocent ? tick.state.skip : addSkipped(tick.state.skip, { version: to, since, why }));
+  const after = result.healthy ? "" : `; ${from} is not well either: ${result.why}`;
+  return { reason: "rolled_back", detail: `from ${to} to ${from}: ${why}${after}` };
+}
+
+async function reinstall(tick: Tick, version: string): Promise<UpgradeError | undefined> {
+  const { installer, package: name } = tick.world;
+  if ((await installer.installed(name)) === version) return undefined;
+  const attempt = async (): Promise<void> => {
+    await installer.install(name, version, { allowDowngrade: true });
+    const now = await installer.installed(name);
+    if (now !== version) throw new UpgradeError("package_manager_failed", `${name} is ${now ?? "not installed"}`);
+  };
+  if ((await tick.bestEffort(`${name} ${version} is not to be had at once`, attempt)) === undefined) return undefined;
+  await tick.bestEffort("an interrupted installation could not be completed", () => installer.heal());
+  await tick.bestEffort("the repository's index could not be read anew", () => installer.refresh());
+  try {
+    await attempt();
+    return undefined;
+  } catch (thrown) {
+    tick.world.signal.throwIfAborted();
+    return thrown instanceof UpgradeError ? thrown : new UpgradeError("internal", errorText(thrown), { cause: thrown });
+  }
+}
+
+/** The process too has to be the version before: by a reload, or else by a restart. */
+async function handBack(tick: Tick, { from, before }: UpgradeInProgress): Promise<WatchResult> {
+  const { service, signal } = tick.world;
+  const agent = await service.facts();
+  const stopped = !agent.active && agent.failed !== true;
+  if (stopped || before === "stopped") return { healthy: true };
+  // It has never been replaced, or is back already: then nobody's session has to be risked.
+  if (agent.version === from && (agent.ready === true || before !== "ready")) return { healthy: true };
+  const expected = { version: from, wasReady: before === "ready", signal };
+  if (agent.mainPid !== undefined && agent.version !== from) await tick.bestEffort("the agent could not be reloaded", () => service.reload());
+  const reloaded = await service.watch(expected);
+  if (reloaded.healthy || reloaded.fault === "tunnel") return reloaded;
+  tick.world.say(`restarting the agent: ${reloaded.why}`);
+  const failed = await tick.bestEffort("the agent could not be restarted", () => service.restart());
+  return failed === undefined ? await service.watch(expected) : reloaded;
+}

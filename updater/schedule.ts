@@ -1,0 +1,56 @@
+/** One maintenance window, Unix seconds. */
+export interface Window {
+  readonly start: number;
+  readonly stop: number;
+}
+
+export interface Schedule {
+  readonly windows: readonly Window[];
+  /** Lines that are no window; they are left out. */
+  readonly unreadable: number;
+}
+
+/** What a schedule says about a moment. */
+export type WindowNow =
+  | { readonly kind: "open"; readonly until: number }
+  | { readonly kind: "closed"; readonly next: number }
+  | { readonly kind: "past"; readonly last: number }
+  | { readonly kind: "none" };
+
+const maxWindows = 1000;
+/** 9999-12-31: what lies beyond is no time that somebody meant. */
+const latest = 253_402_300_799;
+
+/**
+ * The file that the agent writes: lines `<start> <stop>` in Unix seconds; lines that begin with `#` and blank ones say nothing.
+ * A file that is torn in the middle of a line loses that line. Never throws.
+ */
+export function parseSchedule(text: string): Schedule {
+  const windows: Window[] = [];
+  let unreadable = 0;
+  for (const raw of text.split("\n")) {
+    const line = raw.trim();
+    if (line === "" || line.startsWith("#")) continue;
+    const window = parseWindow(line);
+    if (window === undefined || windows.length >= maxWindows) unreadable += 1;
+    else windows.push(window);
+  }
+  return { windows, unreadable };
+}
+
+/** `now` in Unix seconds; a window is open from its first second on, up to but without its last. */
+export function windowAt(schedule: Schedule, now: number): WindowNow {
+  const open = schedule.windows.filter(({ start, stop }) => start <= now && now < stop).map(({ stop }) => stop);
+  if (open.length > 0) return { kind: "open", until: Math.max(...open) };
+  const future = schedule.windows.filter(({ start }) => start > now).map(({ start }) => start);
+  if (future.length > 0) return { kind: "closed", next: Math.min(...future) };
+  if (schedule.windows.length > 0) return { kind: "past", last: Math.max(...schedule.windows.map(({ stop }) => stop)) };
+  return { kind: "none" };
+}
+
+function parseWindow(line: string): Window | undefined {
+  const parts = /^(\d{1,12})[ \t]+(\d{1,12})$/.exec(line);
+  if (parts === null) return undefined;
+  const [start, stop] = [Number(parts[1]), Number(parts[2])];
+  return start < stop && stop <= latest ? { start, stop } : undefined;
+}

@@ -1,0 +1,50 @@
+/** What is to be seen of the agent now. */
+export interface AgentFacts {
+  /** systemd counts it as running: active, reloading, or between two starts of a process that fails. */
+  readonly active: boolean;
+  /** systemd has given up on it (unit state `failed`), as against one that was stopped. */
+  readonly failed?: boolean;
+  readonly enabled: boolean;
+  readonly mainPid?: number;
+  /** From the status socket of `mainPid`; left out: it does not answer. */
+  readonly version?: string;
+  /** It serves everything; of an agent: its tunnel is up. Left out: it does not answer. */
+  readonly ready?: boolean;
+  readonly hostId?: string;
+  /** Streams of people in all processes. */
+  readonly sessions: number;
+  /** Earlier processes that still carry sessions. */
+  readonly draining: number;
+}
+
+export interface WatchOptions {
+  /** Version that the answering process must have. */
+  readonly version: string;
+  /** Before the change it was ready: then it has to be again. */
+  readonly wasReady: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What an unhealthy agent has:
+ * - `process`: it exited, keeps failing, stays silent; or it answers and is not ready although it is control itself (services auth or proxy);
+ * - `refused`: the process from before has kept its place (`reload.state=failed`) and serves on;
+ * - `tunnel`: it runs and answers with the right version, and is not ready.
+ * Whether the network is to blame for the last two is for the caller to find out.
+ */
+export type Fault = "process" | "refused" | "tunnel";
+export type WatchResult = { readonly healthy: true } | { readonly healthy: false; readonly why: string; readonly fault: Fault };
+
+/**
+ * The service `platform` under systemd. Without systemd (/run/systemd/system) it is neither active nor enabled and never changed.
+ * `reload` and `restart` throw UpgradeError `restart_needed`, `facts` `internal` when systemd does not answer; `watch` throws only for the signal. Implementation: service/open-agent-service.ts.
+ */
+export interface AgentService {
+  facts(): Promise<AgentFacts>;
+  /** `systemctl reload`: returns when systemd has taken it; its outcome is told by `watch`. */
+  reload(): Promise<void>;
+  /** `systemctl restart`: cuts sessions; only for a roll-back that a reload cannot bring about. */
+  restart(): Promise<void>;
+  /** Waits until it is known: a crash within 10 s, a missing tunnel after 60 s. A healthy process must stay so for 10 s. */
+  watch(options: WatchOptions): Promise<WatchResult>;
+}

@@ -1,0 +1,53 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { parseAgentStatus } from "./agent-status.ts";
+
+const full = {
+  pid: 12,
+  version: "1.1.0",
+  host_id: "c0ffee",
+  cluster: "example",
+  started: "2026-11-20T16:00:00Z",
+  ready: true,
+  services: ["ssh"],
+  tunnels: 1,
+  sessions: 2,
+  draining: [{ pid: 10, sessions: 3, since: "2026-11-20T16:00:00Z" }],
+  reload: { state: "failed", pid: 13, version: "1.1.0", error: "exit\nstatus 1", at: "2026-11-20T16:00:01Z" },
+};
+
+describe("the status of the agent", () => {
+  test("is read", () => {
+    expect(parseAgentStatus(JSON.stringify(full))).toEqual({
+      pid: 12,
+      version: "1.1.0",
+      hostId: "c0ffee",
+      ready: true,
+      services: ["ssh"],
+      sessions: 2,
+      draining: [{ sessions: 3 }],
+      reload: { state: "failed", version: "1.1.0", error: "exit status 1", at: Date.parse("2026-11-20T16:00:01Z") },
+    });
+  });
+
+  test("needs no more than a process and its version", () => {
+    const least = { pid: 1, version: "1.0.0", ready: false, services: [], sessions: 0, draining: [], reload: { state: "none" } };
+    expect(parseAgentStatus('{"pid":1,"version":"1.0.0"}')).toEqual(least);
+  });
+
+  test.for(["", "null", "[]", "{}", '{"pid":1}', '{"pid":-1,"version":"1"}', '{"pid":"1","version":"1"}', "<html>"])("is not %j", (text) => {
+    expect(parseAgentStatus(text)).toBeUndefined();
+  });
+
+  test("is bounded, and read from anything without harm", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom(...Object.keys(full)), fc.jsonValue()), (fields) => {
+        const status = parseAgentStatus(JSON.stringify({ pid: 1, version: "1.0.0", ...fields }));
+        if (status === undefined) return;
+        expect(status.services.length).toBeLessThanOrEqual(64);
+        expect(status.reload.error ?? "").not.toContain("\n");
+      }),
+    );
+    fc.assert(fc.property(fc.string(), (text) => void parseAgentStatus(text)));
+  });
+});

@@ -1,0 +1,86 @@
+/** What a process of the agent says on its status socket, as far as the updater needs it. */
+export interface AgentStatus {
+  readonly pid: number;
+  readonly version: string;
+  readonly hostId?: string;
+  readonly ready: boolean;
+  readonly services: readonly string[];
+  readonly sessions: number;
+  readonly draining: readonly { readonly sessions: number }[];
+  readonly reload: Reload;
+}
+
+export interface Reload {
+  readonly state: "none" | "starting" | "failed" | "done";
+  readonly version?: string;
+  readonly error?: string;
+  /** Milliseconds since 1970. */
+  readonly at?: number;
+}
+
+const maxList = 64;
+const maxText = 300;
+
+/** Undefined: it is no status. Any field may come from an agent of another version, or not at all. */
+export function parseAgentStatus(json: string): AgentStatus | undefined {
+  const value = parseObject(json);
+  if (value === undefined) return undefined;
+  const pid = countOf(value.pid);
+  const version = textOf(value.version);
+  if (pid === undefined || version === undefined) return undefined;
+  const hostId = textOf(value.host_id);
+  const draining = listOf(value.draining).flatMap((one) => (isObject(one) ? [{ sessions: countOf(one.sessions) ?? 0 }] : []));
+  return {
+    pid,
+    version,
+    ...(hostId !== undefined && { hostId }),
+    ready: value.ready === true,
+    services: listOf(value.services).flatMap((one) => textOf(one) ?? []),
+    sessions: countOf(value.sessions) ?? 0,
+    draining,
+    reload: reloadOf(value.reload),
+  };
+}
+
+function reloadOf(value: unknown): Reload {
+  if (!isObject(value)) return { state: "none" };
+  const state = reloadStates.find((one) => one === value.state) ?? "none";
+  const [version, error, at] = [textOf(value.version), textOf(value.error), timeOf(value.at)];
+  return { state, ...(version !== undefined && { version }), ...(error !== undefined && { error }), ...(at !== undefined && { at }) };
+}
+
+const reloadStates = ["none", "starting", "failed", "done"] as const;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function parseObject(json: string): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value.slice(0, maxList) : [];
+}
+
+/** One line. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value !== "string" || value === "") return undefined;
+  return value.slice(0, maxText).replace(/\s+/g, " ");
+}
+
+function countOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+function timeOf(value: unknown): number | undefined {
+  const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(time) ? undefined : time;
+}

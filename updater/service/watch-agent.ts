@@ -1,0 +1,113 @@
+import type { WatchResult } from "../service.ts";
+import type { AgentStatus } from "./agent-status.ts";
+import { isActive, type UnitState } from "./unit-state.ts";
+
+/** One look at the agent. */
+export interface Look {
+  /** Milliseconds of a clock that never goes back. */
+  readonly at: number;
+  readonly unit: UnitState;
+  /** Of the main process; left out: no answer. */
+  readonly status?: AgentStatus;
+  /** Whether the main process runs the executable that is on the disk now; left out: not known. */
+  readonly current?: boolean;
+}
+
+export interface Expected {
+  readonly version: string;
+  readonly wasReady: boolean;
+  /** When the last reload was asked for, in milliseconds since 1970; left out: by an earlier run. */
+  readonly reloadedAt?: number | undefined;
+}
+
+/** What the looks so far have shown. */
+export interface Watch {
+  readonly startedAt: number;
+  /** Restarts before the first look. */
+  readonly restarts: number;
+  /** Since when the same process has been well. */
+  readonly well?: { readonly pid: number; readonly since: number };
+  /** Since when nothing runs. */
+  readonly downSince?: number;
+  /** Since when the main process has not answered. */
+  readonly silentSince?: number;
+}
+
+const second = 1000;
+/** How long a process must be well. */
+const stableMs = 10 * second;
+/** systemd starts a process that has exited after 5 s. */
+const downMs = 8 * second;
+/** An agent without its status socket that had one before hangs. */
+const silentMs = 30 * second;
+const limitMs = 60 * second;
+
+/** The watch after one more look, and its end when it has one. Pure. */
+export function watchAgent(before: Watch | undefined, look: Look, expected: Expected): { readonly watch: Watch; readonly result?: WatchResult } {
+  const watch = next(before, look, expected);
+  if (watch.well !== undefined && look.at - watch.well.since >= stableMs) return { watch, result: { healthy: true } };
+  const result = faultOf(watch, look, expected);
+  return { watch, ...(result !== undefined && { result }) };
+}
+
+function next(before: Watch | undefined, look: Look, expected: Expected): Watch {
+  const { at, unit, status } = look;
+  const running = isActive(unit) && unit.mainPid !== 0;
+  const well = running && isWell(look, expected);
+  const samePid = before?.well?.pid === unit.mainPid;
+  return {
+    startedAt: before?.startedAt ?? at,
+    restarts: before?.restarts ?? unit.restarts,
+    ...(well && { well: { pid: unit.mainPid, since: (samePid ? before?.well?.since : undefined) ?? at } }),
+    ...(!running && { downSince: before?.downSince ?? at }),
+    ...(running && status === undefined && { silentSince: before?.silentSince ?? at }),
+  };
+}
+
+/** A process that says nothing may be of a version that has no status socket: then it must be the new executable, and stay. */
+function isWell({ unit, status, current }: Look, { version, wasReady }: Expected): boolean {
+  if (status === undefined) return !wasReady && current === true && unit.subState === "running";
+  return status.version === version && (status.ready || !wasReady);
+}
+
+function faultOf(watch: Watch, look: Look, expected: Expected): WatchResult | undefined {
+  const { at, unit, status } = look;
+  const crashes = unit.restarts - watch.restarts + (unit.subState === "auto-restart" ? 1 : 0);
+  // One is how an agent that cannot reload comes back.
+  if (crashes >= 2) return unhealthy("process", "the process exits soon after its start");
+  if (unit.activeState === "failed" || unit.activeState === "inactive") return unhealthy("process", `the service is ${unit.activeState}`);
+  if (watch.downSince !== undefined && at - watch.downSince >= downMs) return unhealthy("process", "the process has exited and does not come back");
+  if (status !== undefined && hasRefused(status, expected)) {
+    const { error } = status.reload;
+    return unhealthy("refused", `the new process did not take over${error === undefined ? "" : `: ${error}`}`);
+  }
+  if (expected.wasReady && watch.silentSince !== undefined && at - watch.silentSince >= silentMs) {
+    return unhealthy("process", `the process does not answer on its status socket for ${(at - watch.silentSince) / second} s`);
+  }
+  return at - watch.startedAt >= limitMs ? overdue(watch, look, expected) : undefined;
+}
+
+function hasRefused({ version: answering, reload }: AgentStatus, { version, reloadedAt }: Expected): boolean {
+  // After a roll-back the process that went on is the wanted one: what it refused was the bad version.
+  if (answering === version) return false;
+  if (reload.state !== "failed" || (reload.version !== undefined && reload.version !== version)) return false;
+  // Not one from before.
+  return reloadedAt === undefined || reload.at === undefined || reload.at >= reloadedAt - second;
+}
+
+function overdue(watch: Watch, { at, status, current }: Look, { version }: Expected): WatchResult | undefined {
+  if (watch.well !== undefined)
+    return at - watch.startedAt >= limitMs + stableMs ? unhealthy("process", "the process does not stay up for 10 s") : undefined;
+  if (status === undefined) {
+    if (current === false) return unhealthy("refused", "the process from before runs on");
+    return unhealthy("process", "the process does not answer on its status socket");
+  }
+  if (status.version !== version) return unhealthy("refused", `the process that answers has version ${status.version}`);
+  const control = status.services.some((service) => service === "auth" || service === "proxy");
+  if (control) return unhealthy("process", "the process runs, but does not serve all that it is configured for");
+  return unhealthy("tunnel", "the process runs, but has no tunnel to the cluster");
+}
+
+function unhealthy(fault: "process" | "refused" | "tunnel", why: string): WatchResult {
+  return { healthy: false, fault, why };
+}

@@ -1,0 +1,103 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { errorText, PlatformError } from "../core/errors/platform-error.ts";
+import { type HostPort, parseHostPort } from "../core/transport/host-port.ts";
+import type { InstallerKind } from "./installer.ts";
+import { parseSchedule, type Schedule } from "./schedule.ts";
+import { UpgradeError } from "./upgrade-error.ts";
+
+/** Where to ask: `path` begins with a slash, and is without /version. */
+export interface Endpoint extends HostPort {
+  readonly path: string;
+  /** Name of the channel, for people. */
+  readonly channel: string;
+}
+
+/** What /etc/platform-upgrade.d says; one file is one setting. */
+export interface Settings {
+  /** Or why there is none: what was interrupted is completed without it. */
+  readonly endpoint: Endpoint | UpgradeError;
+  readonly package: string;
+  /** Left out: to be detected. */
+  readonly installer?: InstallerKind;
+  readonly schedule: Schedule;
+  /** PEM; more authorities to trust for the endpoint. */
+  readonly ca?: string;
+}
+
+/** Longest file that is read, bytes. */
+const maxBytes = 262_144;
+const installers = ["apt", "yum", "zypper"] as const;
+
+/** Throws UpgradeError `not_configured` naming the file, but for the endpoint's. */
+export async function readSettings(folder: string): Promise<Settings> {
+  const read = async (name: string): Promise<string | undefined> => await readSetting(join(folder, name));
+  const endpoint = settingValue((await read("endpoint")) ?? "");
+  const name = settingValue((await read("package")) ?? "") || "platform-ent";
+  const installer = settingValue((await read("installer")) ?? "");
+  const schedule = await read("schedule");
+  const ca = await read("ca");
+  if (!/^[a-z0-9][a-z0-9+._-]{0,127}$/.test(name)) throw refused(folder, "package", `names ${JSON.stringify(name)}, which is no package`);
+  const kind = installers.find((one) => one === installer);
+  if (installer !== "" && kind === undefined) throw refused(folder, "installer", `says ${JSON.stringify(installer)}; apt, yum and zypper are known`);
+  return {
+    endpoint: endpointOf(endpoint, join(folder, "endpoint")),
+    package: name,
+    ...(kind !== undefined && { installer: kind }),
+    schedule: parseSchedule(schedule ?? ""),
+    ...(ca !== undefined && ca.trim() !== "" && { ca }),
+  };
+}
+
+function endpointOf(text: string, path: string): Endpoint | UpgradeError {
+  try {
+    return parseEndpoint(text, path);
+  } catch (thrown) {
+    if (thrown instanceof UpgradeError) return thrown;
+    throw thrown;
+  }
+}
+
+/** `host[:port]/path`, without scheme. Throws UpgradeError `not_configured` naming `source`. */
+export function parseEndpoint(text: string, source: string): Endpoint {
+  if (text === "") {
+    const hint = "write <proxy address>/v1/webapi/automaticupgrades/channel/default into it";
+    throw new UpgradeError("not_configured", `${source} is not there or empty: ${hint}`);
+  }
+  const slash = text.indexOf("/");
+  const [place, path] = slash < 0 ? [text, ""] : [text.slice(0, slash), text.slice(slash).replace(/\/+$/, "")];
+  // Room is left for /version, and for the host's id.
+  if (!/^(\/[\x21\x24-\x3e\x40-\x7e]*)?$/.test(path) || path.length > 1024) {
+    throw new UpgradeError("not_configured", `${source}: ${JSON.stringify(path.slice(0, 100))} is not a path`);
+  }
+  try {
+    const channel = /\/channel\/(.+)$/.exec(path)?.[1] ?? path.slice(1);
+    return { ...parseHostPort(place, 443, source), path, channel: channel.slice(0, 128) };
+  } catch (cause) {
+    const hint = cause instanceof PlatformError && cause.hint !== undefined ? `; ${cause.hint}` : "";
+    throw new UpgradeError("not_configured", `${errorText(cause)}${hint}, without https://`, { cause });
+  }
+}
+
+/** The first line that says something; `#` begins a comment. */
+function settingValue(text: string): string {
+  const lines = text.split("\n").map((line) => line.trim());
+  return lines.find((line) => line !== "" && !line.startsWith("#")) ?? "";
+}
+
+/** Undefined for a file that is not there. */
+async function readSetting(path: string): Promise<string | undefined> {
+  try {
+    const bytes = await readFile(path);
+    if (bytes.length > maxBytes) throw new UpgradeError("not_configured", `${path} has ${bytes.length} bytes; at most ${maxBytes} are read`);
+    return bytes.toString("utf8");
+  } catch (cause) {
+    if (cause instanceof UpgradeError) throw cause;
+    if (cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "ENOTDIR")) return undefined;
+    throw new UpgradeError("not_configured", `${path} cannot be read: ${errorText(cause)}`, { cause });
+  }
+}
+
+function refused(folder: string, name: string, why: string): UpgradeError {
+  return new UpgradeError("not_configured", `${join(folder, name)} ${why}`);
+}

@@ -1,0 +1,106 @@
+import { errorText } from "../core/errors/platform-error.ts";
+import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
+import type { EndpointAnswer } from "./endpoint-answer.ts";
+import { type AgentBefore, type UpdaterState, type UpgradeInProgress, withoutSkipped } from "./parse-state.ts";
+import type { AgentFacts } from "./service.ts";
+import type { FoundState } from "./state.ts";
+import type { World } from "./world.ts";
+
+/** How a run ends. */
+export interface Ending {
+  readonly reason: UpgradeReason;
+  readonly detail: string;
+}
+
+/** One run: what it knows, and its state, which is on the disk before each effect begins. */
+export class Tick {
+  readonly world: World;
+  readonly forced: boolean;
+  /** An interrupted transaction was looked for. */
+  healed = false;
+  /** What the run has achieved; whatever else it may still do, it ends with this. */
+  outcome: Ending | undefined;
+  /** The upgrade that an earlier run had begun. */
+  readonly resumed: UpgradeInProgress | undefined;
+  #found: FoundState;
+  #answer: EndpointAnswer | undefined;
+
+  constructor(world: World, found: FoundState, forced: boolean) {
+    this.world = world;
+    this.forced = forced;
+    this.resumed = found.state.upgrade;
+    this.#found = found;
+  }
+
+  get found(): FoundState {
+    return this.#found;
+  }
+
+  get state(): UpdaterState {
+    return this.#found.state;
+  }
+
+  /** The package of the updater itself. */
+  get updaterPackage(): string {
+    return `${this.world.package}-updater`;
+  }
+
+  /** The endpoint's answer, asked for once in a run. An admin's `force` is not for the roll-out to hold, so it asks for no host. */
+  async endpoint(): Promise<EndpointAnswer> {
+    this.#answer ??= await this.world.ask(this.forced ? undefined : this.state.host_id);
+    return this.#answer;
+  }
+
+  /** Whether the endpoint answers at this moment. */
+  async networkUp(): Promise<boolean> {
+    return (await this.world.ask(this.state.host_id)).kind !== "failed";
+  }
+
+  async begin(upgrade: Pick<UpgradeInProgress, "phase" | "from" | "to" | "before">): Promise<void> {
+    const started = this.world.now().toISOString();
+    const skip = this.forced ? withoutSkipped(this.state.skip, upgrade.to) : this.state.skip;
+    await this.write({ ...this.state, skip, upgrade: { ...upgrade, started, boot: this.world.boot, tries: 0 } });
+  }
+
+  /** Counts one more try of the phase, or goes to another. */
+  async move(upgrade: UpgradeInProgress, to: { readonly phase: UpgradeInProgress["phase"]; readonly why?: string }): Promise<UpgradeInProgress> {
+    const moved = { ...upgrade, ...to, tries: to.phase === upgrade.phase ? upgrade.tries + 1 : 0 };
+    await this.write({ ...this.state, upgrade: moved });
+    return moved;
+  }
+
+  /** The upgrade in progress is over. */
+  async forget(skip = this.state.skip): Promise<void> {
+    const { upgrade: _, ...rest } = this.state;
+    await this.write({ ...rest, skip });
+  }
+
+  async write(state: UpdaterState): Promise<void> {
+    this.world.signal.throwIfAborted();
+    await this.world.store.write(state);
+    this.#found = { state, damaged: false };
+  }
+
+  /** Kept for the end of the run, without a write of its own. */
+  learnHost(hostId: string | undefined): void {
+    if (hostId !== undefined && hostId.length <= 80) this.#found = { ...this.#found, state: { ...this.state, host_id: hostId } };
+  }
+
+  /** An effect whose failure changes nothing of what follows. Returns its error's text, undefined when it went well. */
+  async bestEffort(what: string, effect: () => Promise<unknown>): Promise<string | undefined> {
+    try {
+      await effect();
+      return undefined;
+    } catch (thrown) {
+      this.world.signal.throwIfAborted();
+      this.world.say(`${what}: ${errorText(thrown)}`);
+      return errorText(thrown);
+    }
+  }
+}
+
+export function agentBefore(agent: Pick<AgentFacts, "active" | "version" | "ready">): AgentBefore {
+  if (!agent.active) return "stopped";
+  if (agent.version === undefined) return "silent";
+  return agent.ready === true ? "ready" : "answering";
+}

@@ -1,0 +1,29 @@
+import type { EndpointAnswer } from "./endpoint-answer.ts";
+import type { Installer } from "./installer.ts";
+import type { UpdaterState } from "./parse-state.ts";
+import type { Schedule } from "./schedule.ts";
+import type { AgentService } from "./service.ts";
+import type { FoundState } from "./state.ts";
+
+/** All that a run of the updater touches. */
+export interface World {
+  readonly installer: Installer;
+  readonly service: AgentService;
+  readonly store: { read(): Promise<FoundState>; write(state: UpdaterState): Promise<void> };
+  /** Asks the version endpoint; `hostId` left out: for no host in particular. Never throws but for the signal. */
+  ask(hostId: string | undefined): Promise<EndpointAnswer>;
+  /** Version that the updater's executable on the disk says it has; undefined: it does not run. */
+  updaterOnDisk(): Promise<string | undefined>;
+  readonly package: string;
+  readonly schedule: Schedule;
+  /** Name of the channel that is asked; undefined: no endpoint is configured. */
+  readonly channel: string | undefined;
+  /** Version of this updater. */
+  readonly updater: string;
+  /** Kernel's id of this boot. */
+  readonly boot: string;
+  now(): Date;
+  /** One line for people. */
+  say(line: string): void;
+  readonly signal: AbortSignal;
+}
