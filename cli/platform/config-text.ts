@@ -13,6 +13,7 @@ export interface ConfigWishes {
   readonly publicAddr?: string | undefined;
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
+  readonly packagesDir?: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -96,6 +97,14 @@ function proxyLines(wishes: ConfigWishes): string[] {
     `  ${mark}https_keypairs:`,
     `  ${mark}- cert_file: ${quoted(wishes.certFile ?? "/etc/platform/fullchain.pem")}`,
     `  ${mark}  key_file: ${quoted(wishes.keyFile ?? "/etc/platform/privkey.pem")}`,
+    "  # Which version agents shall have, by channel; equal on all proxies. Without it the channel default serves the proxy's own version.",
+    "  # automatic_upgrades_channels:",
+    "  #   default:",
+    "  #     static_version: v1.2.3",
+    "  #   stable/cloud:",
+    "  #     forward_url: https://updates.example.com/v1/stable/cloud",
+    "  # A folder of package repositories; it is served under /packages/.",
+    setting("packages_dir", wishes.packagesDir, "/srv/platform/repository"),
   ];
 }
 

@@ -27,6 +27,7 @@ export const configureCommand: CommandSpec = {
     { flags: "--public-addr <address>", text: "how clients and agents reach the proxy" },
     { flags: "--cert-file <file>", text: "certificate chain for the web address" },
     { flags: "--key-file <file>", text: "its private key" },
+    { flags: "--packages-dir <folder>", text: "package repositories for the proxy to serve, as `make repository` writes them" },
     { flags: "--labels <labels>", text: "labels of this host: key=value, several with commas" },
   ],
   examples: [
@@ -52,6 +53,8 @@ function wishes(options: Options): ConfigWishes {
   for (const path of [certFile, keyFile]) {
     if (path !== undefined && !isAbsolute(path)) throw new PlatformError("invalid", `${path} must be an absolute path`);
   }
+  const packagesDir = options.text("packagesDir");
+  if (packagesDir !== undefined && !isAbsolute(packagesDir)) throw new PlatformError("invalid", `${packagesDir} must be an absolute path`);
   if ((certFile === undefined) !== (keyFile === undefined)) throw new PlatformError("invalid", "--cert-file and --key-file belong together");
   const named = options.list("roles");
   const proxy = options.text("proxy");
@@ -67,6 +70,7 @@ function wishes(options: Options): ConfigWishes {
     publicAddr: options.text("publicAddr"),
     certFile,
     keyFile,
+    packagesDir,
     labels: Object.fromEntries(options.list("labels").map(parseLabel)),
   };
 }

@@ -1,44 +1,72 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 
 export interface Diagnostics extends AsyncDisposable {
   readonly address: HostPort;
 }
 
+export interface DiagnosticsDeps {
+  readonly ready: () => boolean;
+  /** The text form of Prometheus. */
+  readonly metrics: () => Promise<string>;
+  readonly sockets: ListenSockets;
+}
+
 /**
- * Serves `/healthz` (the process answers) and `/readyz` (200 once `ready` says so, else 503), nothing else.
+ * Serves `/healthz` (the process answers), `/readyz` (200 once `ready` says so, else 503) and `/metrics`, nothing else.
  * Throws `unavailable` when the address cannot be used.
  */
-export async function serveDiagnostics(address: HostPort, ready: () => boolean): Promise<Diagnostics> {
+export async function serveDiagnostics(address: HostPort, { ready, metrics, sockets }: DiagnosticsDeps): Promise<Diagnostics> {
+  const scrape = once(metrics);
   const server = createServer(
     { requestTimeout: 5_000, headersTimeout: 5_000, keepAliveTimeout: 5_000, maxHeaderSize: 8_192 },
     (request, response) => {
       const path = request.url?.split("?")[0];
       const known = request.method === "GET" || request.method === "HEAD";
+      request.resume();
+      if (known && path === "/metrics") return sendMetrics(request, response, scrape);
       const status = !known ? 405 : path === "/healthz" ? 200 : path === "/readyz" ? (ready() ? 200 : 503) : 404;
       const body = JSON.stringify({ status: status === 200 ? "ok" : status === 503 ? "starting" : "error" });
       response.writeHead(status, { "content-type": "application/json" }).end(request.method === "HEAD" ? undefined : `${body}\n`);
-      request.resume();
     },
   );
   server.maxConnections = 64;
-  server.listen(address.port, address.host);
+  let bound: HostPort;
   try {
-    await once(server, "listening", { signal: AbortSignal.timeout(5_000) });
+    bound = await sockets.listen(server, { purpose: "diag", ...address });
   } catch (cause) {
     throw new PlatformError("unavailable", `diagnostics address ${formatHostPort(address)}: ${errorText(cause)}`, { cause });
   }
   // What fails later is one client's trouble.
   server.on("error", () => {});
   return {
-    address: { host: address.host, port: (server.address() as AddressInfo).port },
+    address: bound,
     [Symbol.asyncDispose]: async () => {
       server.close();
       server.closeAllConnections();
-      if (server.listening) await once(server, "close");
     },
+  };
+}
+
+function sendMetrics(request: IncomingMessage, response: ServerResponse, scrape: () => Promise<string>): void {
+  const send = (status: number, body: string): void => {
+    response.writeHead(status, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(request.method === "HEAD" ? undefined : body);
+  };
+  scrape().then(
+    (body) => send(200, body),
+    (error: unknown) => send(500, `# ${errorText(error)}\n`),
+  );
+}
+
+/** Those who ask while one answer is made, get that one. */
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined;
+    });
+    return running;
   };
 }

@@ -1,5 +1,6 @@
-import { open, readFile, readlink, unlink } from "node:fs/promises";
-import { basename } from "node:path";
+import { accessSync, constants } from "node:fs";
+import { open, readFile, readlink, rename, unlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 
 /**
@@ -18,6 +19,40 @@ export async function takePidFile(file: string): Promise<AsyncDisposable> {
     await unlink(file).catch(ignoreMissing);
   }
   throw new PlatformError("conflict", `${file} is taken by another process that starts at the same time`);
+}
+
+/** Makes the file this process's, whoever's it was, in one step: who reads it meanwhile finds the old number or the new one. */
+export async function replacePidFile(file: string): Promise<AsyncDisposable> {
+  const fresh = `${file}.${process.pid}`;
+  try {
+    await unlink(fresh).catch(ignoreMissing);
+    await create(fresh);
+    await rename(fresh, file);
+  } catch (cause) {
+    if (cause instanceof PlatformError) throw cause;
+    throw new PlatformError("unavailable", `pid file ${file} cannot be written: ${errorText(cause)}`, { cause });
+  }
+  return { [Symbol.asyncDispose]: () => release(file) };
+}
+
+/**
+ * Where the pid file goes: `file`, or the runtime directory that the service manager made when this user may not write
+ * there (an agent that does not run as root, and /run/platform.pid).
+ */
+export function usablePidFile(file: string, runtimeDirectory: string | undefined): string {
+  if (runtimeDirectory === undefined || mayWrite(dirname(file))) return file;
+  return join(runtimeDirectory, basename(file));
+}
+
+function mayWrite(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code;
+    // What is missing or odd is said when the file is written.
+    return code !== "EACCES" && code !== "EROFS" && code !== "EPERM";
+  }
 }
 
 async function create(file: string): Promise<boolean> {

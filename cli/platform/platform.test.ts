@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseConfig } from "../../core/config/parse-config.ts";
+import { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { configText, type Role } from "./config-text.ts";
 import { serveDiagnostics } from "./diagnostics.ts";
 import { takePidFile } from "./pid-file.ts";
@@ -79,13 +80,21 @@ test("the pid file of a running process of ours is respected", async () => {
 
 test("diagnostics answer healthz at once and readyz when it is true, and nothing else", async () => {
   const state = { ready: false };
-  await using served = await serveDiagnostics({ host: "127.0.0.1", port: 0 }, () => state.ready);
+  await using served = await serveDiagnostics(
+    { host: "127.0.0.1", port: 0 },
+    {
+      ready: () => state.ready,
+      metrics: async () => "platform_ready 1\n",
+      sockets: new ListenSockets(),
+    },
+  );
   const status = async (path: string, method = "GET"): Promise<number> =>
     (await fetch(`http://127.0.0.1:${served.address.port}${path}`, { method })).status;
   expect(await status("/healthz")).toBe(200);
   expect(await status("/readyz")).toBe(503);
   state.ready = true;
   expect(await status("/readyz")).toBe(200);
+  expect(await (await fetch(`http://127.0.0.1:${served.address.port}/metrics`)).text()).toBe("platform_ready 1\n");
   expect(await status("/")).toBe(404);
   expect(await status("/healthz", "POST")).toBe(405);
 });

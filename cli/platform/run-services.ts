@@ -3,6 +3,8 @@ import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
+import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
+import type { ProcessState } from "./reload/process-state.ts";
 import type { ControlFacts, LocalControl, Services } from "./services.ts";
 
 export interface RunOptions {
@@ -10,8 +12,11 @@ export interface RunOptions {
   readonly config: PlatformConfig;
   readonly log: Log;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Called once everything serves. */
-  readonly ready: () => void;
+  readonly sockets: ListenSockets;
+  /** Told of everything that runs. */
+  readonly state: ProcessState;
+  /** Another process takes over: the services end by themselves. */
+  readonly retire: AbortSignal;
 }
 
 /** Longest wait for services to end after the signal, ms: the reference's shutdown time would outlive systemd's patience. */
@@ -22,7 +27,7 @@ const drainMs = 60_000;
  * An agent beside a control waits for it, and joins it with a token of its own unless the configuration names another proxy.
  */
 export async function runServices(options: RunOptions, signal: AbortSignal): Promise<void> {
-  const { services, config, log, env } = options;
+  const { services, config, log, env, sockets, state, retire } = options;
   const failed = new AbortController();
   const both = AbortSignal.any([signal, failed.signal]);
   const control = config.auth_service.enabled || config.proxy_service.enabled;
@@ -34,23 +39,38 @@ export async function runServices(options: RunOptions, signal: AbortSignal): Pro
   const part = async (run: () => Promise<void>): Promise<void> => {
     try {
       await run();
-      if (!both.aborted) throw new PlatformError("internal", "a service ended by itself");
+      if (!both.aborted && !retire.aborted) throw new PlatformError("internal", "a service ended by itself");
     } catch (thrown) {
       failed.abort();
       facts.reject(thrown);
       throw thrown;
     }
   };
-  if (control) parts.push(part(() => services.control(config, { log: log.with({ component: "control" }), env, ready: facts.resolve }, both)));
+  if (control) {
+    const report = state.reportControl.bind(state);
+    const deps = { log: log.with({ component: "control" }), env, sockets, retire, report, ready: facts.resolve };
+    parts.push(part(() => services.control(config, deps, both)));
+  }
   if (agent) {
     parts.push(
       part(async () => {
         const local = control ? await localControl(config, facts.promise, both) : undefined;
-        if (!both.aborted) await services.agent(config, { log: log.with({ component: "agent" }), env, local }, both);
+        const deps = {
+          log: log.with({ component: "agent" }),
+          env,
+          retire,
+          report: state.reportAgent.bind(state),
+          elsewhere: () => state.elsewhere,
+          local,
+        };
+        if (!both.aborted) await services.agent(config, deps, both);
       }),
     );
   }
-  void (control ? facts.promise : Promise.resolve()).then(options.ready, () => {});
+  void (control ? facts.promise : Promise.resolve()).then(
+    () => state.serves(),
+    () => {},
+  );
   await endOf(parts, both);
 }
 

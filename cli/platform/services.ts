@@ -1,6 +1,7 @@
 import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
+import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 
 /** What a control tells once it serves. */
 export interface ControlFacts {
@@ -11,15 +12,52 @@ export interface ControlFacts {
   createJoinToken(): Promise<string>;
 }
 
+/** A host by its id and the names that it goes by. */
+export interface HostNames {
+  readonly id: string;
+  readonly names: readonly string[];
+}
+
+/** What a control that runs tells about itself. */
+export interface ControlReport {
+  state(): { readonly cluster: string; readonly tunnels: number; readonly sessions: number };
+  /** Hosts that have a tunnel here. */
+  hosts(): readonly HostNames[];
+  /** They come here now, from the process that hands over to this one. */
+  expect(hosts: readonly HostNames[]): void;
+  /** In the text form of Prometheus. */
+  metrics(): Promise<string>;
+}
+
+/** What an agent that runs tells about itself. */
+export interface AgentReport {
+  state(): { readonly hostId: string; readonly cluster: string; readonly tunnels: number; readonly sessions: number; readonly connected: boolean };
+}
+
 interface Deps {
   readonly log: Log;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Another process takes over: the service ends by itself once the last stream has ended. */
+  readonly retire: AbortSignal;
 }
 
-/** What `platform start` runs. main.ts hands them in, so that a command line loads no server. Each ends when the signal aborts. */
+interface ControlDeps extends Deps {
+  readonly sockets: ListenSockets;
+  readonly report: (control: ControlReport) => void;
+  readonly ready: (facts: ControlFacts) => void;
+}
+
+interface AgentDeps extends Deps {
+  readonly report: (agent: AgentReport) => void;
+  /** Streams of people in earlier processes of this service. */
+  readonly elsewhere: () => number;
+  readonly local?: LocalControl | undefined;
+}
+
+/** What `platform start` runs. main.ts hands them in, so that a command line loads no server. Each ends when the signal aborts, or after `retire`. */
 export interface Services {
-  control(config: PlatformConfig, deps: Deps & { ready: (facts: ControlFacts) => void }, signal: AbortSignal): Promise<void>;
-  agent(config: PlatformConfig, deps: Deps & { local?: LocalControl | undefined }, signal: AbortSignal): Promise<void>;
+  control(config: PlatformConfig, deps: ControlDeps, signal: AbortSignal): Promise<void>;
+  agent(config: PlatformConfig, deps: AgentDeps, signal: AbortSignal): Promise<void>;
   /** What does the ciphers of SSH in the services that this configuration enables. */
   sshCrypto(config: PlatformConfig): Promise<"native" | "javascript">;
 }

@@ -3,17 +3,22 @@ import { resolve } from "node:path";
 import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
 import { errorText } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
 import { formatHostPort, parseHostPort } from "../../core/transport/host-port.ts";
+import { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
 import type { CommandSpec, Options } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { type Result, textResult } from "../output.ts";
 import { serveDiagnostics } from "./diagnostics.ts";
 import { openLog } from "./open-log.ts";
-import { takePidFile } from "./pid-file.ts";
+import { usablePidFile } from "./pid-file.ts";
+import { processMetrics } from "./process-metrics.ts";
+import { openLife } from "./reload/open-life.ts";
+import { Predecessor } from "./reload/predecessor.ts";
+import { ProcessState } from "./reload/process-state.ts";
 import { runServices } from "./run-services.ts";
 import type { Services } from "./services.ts";
-import { stopSignals } from "./stop-signals.ts";
 
 export function startCommand(services: Services): CommandSpec {
   return {
@@ -22,47 +27,92 @@ export function startCommand(services: Services): CommandSpec {
     options: [
       { flags: "-c, --config <file>", text: "configuration file; default /etc/platform.yaml" },
       { flags: "--pid-file <file>", text: "write the process id here" },
-      { flags: "--diag-addr <address>", text: "serve /healthz and /readyz here" },
+      { flags: "--diag-addr <address>", text: "serve /healthz, /readyz and /metrics here" },
       { flags: "-d, --debug", text: "log everything" },
     ],
     run: async ({ io, options }) => await start(services, io, options),
   };
 }
 
+/** A process that is to replace another one tells it when it cannot. */
 async function start(services: Services, io: CliIo, options: Options): Promise<Result> {
+  const predecessor = await Predecessor.find(io.env);
+  try {
+    return await run({ services, io, options, predecessor });
+  } catch (thrown) {
+    predecessor?.failed(errorText(thrown));
+    throw thrown;
+  }
+}
+
+interface Starting {
+  readonly services: Services;
+  readonly io: CliIo;
+  readonly options: Options;
+  readonly predecessor: Predecessor | undefined;
+}
+
+async function run({ services, io, options, predecessor }: Starting): Promise<Result> {
   const file = resolve(options.text("config") ?? "/etc/platform.yaml");
   const { config, warnings } = await readConfigFile(file, hostname());
   const diagnostics = options.text("diagAddr");
   const diagAddress = diagnostics === undefined ? config.platform.diag_addr : parseHostPort(diagnostics, undefined, "--diag-addr");
-  const pidFile = options.text("pidFile") ?? config.platform.pid_file;
 
   await using opened = await openLog(config.platform.log, io, options.flag("debug") ? "debug" : undefined);
   const { log } = opened;
   await using stack = new AsyncDisposableStack();
-  if (pidFile !== undefined) stack.use(await takePidFile(resolve(pidFile)));
-  const stopping = stack.use(stopSignals(log));
-  log.info("platform starts", await startFacts(services, config, file));
+  const names = enabledServices(config);
+  const state = new ProcessState(names, predecessor === undefined ? "main" : "standby");
+  const sockets = new ListenSockets(predecessor?.sockets, predecessor !== undefined);
+  const runtimeDirectory = io.env.RUNTIME_DIRECTORY?.split(":")[0];
+  const pidFile = findPidFile(options.text("pidFile") ?? config.platform.pid_file, runtimeDirectory, log);
+  const life = stack.use(
+    await openLife({ log, env: io.env, isTerminal: io.stdin.isTTY === true, state, sockets, pidFile, runtimeDirectory, predecessor }),
+  );
+  log.info("platform starts", await startFacts({ services, config, file, names }));
   for (const warning of warnings) log.warn(warning);
-  const state = { ready: false };
   if (diagAddress !== undefined) {
-    const served = stack.use(await serveDiagnostics(diagAddress, () => state.ready && !stopping.signal.aborted));
+    const ready = (): boolean => state.isReady && !life.stopping.aborted;
+    const served = stack.use(await serveDiagnostics(diagAddress, { ready, sockets, metrics: () => processMetrics(state) }));
+    // The next process has the socket too: what is asked from now on is for that one to answer.
+    life.retire.addEventListener("abort", () => void served[Symbol.asyncDispose](), { once: true });
     log.info("diagnostics", { address: formatHostPort(served.address) });
   }
-  const ready = (): void => {
-    state.ready = true;
-  };
+  life.begin();
   try {
-    await runServices({ services, config, log, env: io.env, ready }, stopping.signal);
+    await runServices({ services, config, log, env: io.env, sockets, state, retire: life.retire }, life.stopping);
   } catch (thrown) {
     log.error("ended by a fault", { reason: errorText(thrown) });
     throw thrown;
   }
-  log.info("stopped");
+  log.info(state.role === "draining" ? "stopped: the last session of a process that was replaced has ended" : "stopped");
   return textResult("");
 }
 
-async function startFacts(services: Services, config: PlatformConfig, file: string): Promise<Readonly<Record<string, unknown>>> {
+function findPidFile(wanted: string | undefined, runtimeDirectory: string | undefined, log: Log): string | undefined {
+  if (wanted === undefined) return undefined;
+  const file = usablePidFile(resolve(wanted), runtimeDirectory);
+  if (file === resolve(wanted)) return file;
+  log.warn("this user may not write the pid file: it is kept in the runtime directory", {
+    wanted,
+    file,
+    hint: "for `systemctl reload`, add to the unit: ExecReload= and ExecReload=/bin/kill -HUP $MAINPID",
+  });
+  return file;
+}
+
+function enabledServices(config: PlatformConfig): readonly string[] {
   const sections = { auth: config.auth_service, proxy: config.proxy_service, ssh: config.ssh_service };
-  const enabled = Object.entries(sections).flatMap(([name, section]) => (section.enabled ? [name] : []));
-  return { version, node: process.versions.node, ssh_crypto: await services.sshCrypto(config), services: enabled.join(","), config: file };
+  return Object.entries(sections).flatMap(([name, section]) => (section.enabled ? [name] : []));
+}
+
+interface StartFacts {
+  readonly services: Services;
+  readonly config: PlatformConfig;
+  readonly file: string;
+  readonly names: readonly string[];
+}
+
+async function startFacts({ services, config, file, names }: StartFacts): Promise<Readonly<Record<string, unknown>>> {
+  return { version, node: process.versions.node, ssh_crypto: await services.sshCrypto(config), services: names.join(","), config: file };
 }

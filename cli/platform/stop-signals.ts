@@ -7,8 +7,8 @@ export interface StopSignals extends Disposable {
   stop(reason: string): void;
 }
 
-/** Listens for the signals of the service manager. The second one ends the process at once. */
-export function stopSignals(log: Log): StopSignals {
+/** Listens for the signals of the service manager. The second one to stop ends the process at once. */
+export function stopSignals(log: Log, { onHangUp }: { readonly onHangUp: () => void }): StopSignals {
   const controller = new AbortController();
   const stop = (reason: string): void => {
     if (controller.signal.aborted) return;
@@ -22,7 +22,10 @@ export function stopSignals(log: Log): StopSignals {
     }
     stop(name);
   };
-  const onReload = (): void => log.warn("reload is not supported yet; restart to read the configuration anew");
+  const onReload = (): void => {
+    log.info("asked to reload", { signal: "SIGHUP" });
+    onHangUp();
+  };
   process.on("SIGTERM", onSignal).on("SIGINT", onSignal).on("SIGHUP", onReload);
   return {
     signal: controller.signal,

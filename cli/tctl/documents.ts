@@ -1,18 +1,39 @@
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { type Maintenance, maintenanceName, maintenanceSchema } from "../../core/resources/maintenance.ts";
 import { type Node, nodeSchema } from "../../core/resources/node.ts";
 import { type Role, roleSchema } from "../../core/resources/role.ts";
 import { type Token, tokenSchema } from "../../core/resources/token.ts";
+import { type UpgradeRollout, upgradeRolloutSchema } from "../../core/resources/upgrade-rollout.ts";
 import { type User, userSchema } from "../../core/resources/user.ts";
 
 /** Kinds that tctl knows, with the schema that the auth service checks by too. */
-export const resourceSchemas = { role: roleSchema, user: userSchema, token: tokenSchema, node: nodeSchema } as const;
+export const resourceSchemas = {
+  role: roleSchema,
+  user: userSchema,
+  token: tokenSchema,
+  node: nodeSchema,
+  cluster_maintenance_config: maintenanceSchema,
+  upgrade_rollout: upgradeRolloutSchema,
+} as const;
 export type Kind = keyof typeof resourceSchemas;
 export const kinds = Object.keys(resourceSchemas) as readonly Kind[];
-export type Document = Role | User | Token | Node;
+export type Document = Role | User | Token | Node | Maintenance | UpgradeRollout;
 
 /** Other spellings that people type: plural, the reference's names. */
-const aliases: Readonly<Record<string, Kind>> = { roles: "role", users: "user", tokens: "token", nodes: "node", server: "node", servers: "node" };
+const aliases: Readonly<Record<string, Kind>> = {
+  roles: "role",
+  users: "user",
+  tokens: "token",
+  nodes: "node",
+  server: "node",
+  servers: "node",
+  cmc: "cluster_maintenance_config",
+  rollout: "upgrade_rollout",
+};
+
+/** Kinds of which there is one document, with its name: it need not be given. */
+const singletons: Readonly<Partial<Record<Kind, string>>> = { cluster_maintenance_config: maintenanceName, upgrade_rollout: "default" };
 
 /** Throws `invalid` naming the kinds there are. */
 export function parseKind(text: string): Kind {
@@ -21,10 +42,13 @@ export function parseKind(text: string): Kind {
   throw new PlatformError("invalid", `there is no resource kind ${JSON.stringify(text)}`, { hint: `kinds: ${kinds.join(", ")}` });
 }
 
-/** `kind` or `kind/name`. */
+/** `kind` or `kind/name`; a kind of which there is one is that one. */
 export function parseReference(text: string): { readonly kind: Kind; readonly name: string | undefined } {
   const slash = text.indexOf("/");
-  if (slash < 0) return { kind: parseKind(text), name: undefined };
+  if (slash < 0) {
+    const kind = parseKind(text);
+    return { kind, name: singletons[kind] };
+  }
   const name = text.slice(slash + 1);
   if (name !== "") return { kind: parseKind(text.slice(0, slash)), name };
   throw new PlatformError("invalid", `${JSON.stringify(text)} names no resource after the slash`, {

@@ -1,16 +1,20 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Maintenance } from "../../core/resources/maintenance.ts";
 import type { Node } from "../../core/resources/node.ts";
 import type { Token } from "../../core/resources/token.ts";
+import type { UpgradeRollout } from "../../core/resources/upgrade-rollout.ts";
 import type { User } from "../../core/resources/user.ts";
 import type { Call } from "../command.ts";
 import { type Result, textResult } from "../output.ts";
 import { renderTable } from "../table.ts";
 import { type Admin, withAdmin } from "./connect.ts";
 import { type Document, getDocument, type Kind, listDocuments, parseReference } from "./documents.ts";
+import { maintenanceTable } from "./maintenance.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
 import { nodesTable } from "./nodes.ts";
 import { readInput } from "./read-input.ts";
 import { tokensTable } from "./tokens.ts";
+import { rolloutTable } from "./upgrades-tables.ts";
 import { usersTable } from "./users.ts";
 
 /** `tctl get <kind>[/name]`: all as a list, one as itself. */
@@ -31,6 +35,8 @@ function resourcesTable(kind: Kind, documents: readonly Document[]): string {
   if (kind === "user") return usersTable(documents as readonly User[]);
   if (kind === "token") return tokensTable(documents as readonly Token[], new Date());
   if (kind === "node") return nodesTable(documents as readonly Node[]);
+  if (kind === "cluster_maintenance_config") return maintenanceTable(documents as readonly Maintenance[]);
+  if (kind === "upgrade_rollout") return rolloutTable(documents as readonly UpgradeRollout[]);
   return renderTable(
     ["Role", "Description"],
     documents.map(({ metadata }) => [metadata.name, metadata.description ?? ""]),
@@ -45,8 +51,13 @@ export async function createResources(call: Call): Promise<Result> {
   return await withAdmin(call, async (admin) => {
     const done: { kind: string; name: string; action: string }[] = [];
     for (const manifest of manifests) done.push(await put(admin, manifest, { overwrite, earlier: done.length }));
-    return { data: done, text: done.map(({ kind, name, action }) => `${kind} ${JSON.stringify(name)} has been ${action}`).join("\n") };
+    return { data: done, text: done.map(confirmation).join("\n") };
   });
+}
+
+function confirmation({ kind, name, action }: { readonly kind: string; readonly name: string; readonly action: string }): string {
+  if (kind === "cluster_maintenance_config") return "maintenance window has been updated";
+  return `${kind} ${JSON.stringify(name)} has been ${action}`;
 }
 
 interface PutAsk {
@@ -85,6 +96,7 @@ export async function removeResource(call: Call): Promise<Result> {
   if (name === undefined) throw new PlatformError("invalid", `no name is given after ${kind}`, { hint: `write it as ${kind}/<name>` });
   return await withAdmin(call, async ({ client }) => {
     await client.deleteResource({ kind, name });
+    if (kind === "cluster_maintenance_config") return textResult("maintenance window has been deleted");
     return textResult(`${kind} ${JSON.stringify(name)} has been deleted`);
   });
 }

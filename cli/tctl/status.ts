@@ -4,7 +4,7 @@ import type { Result } from "../output.ts";
 import { renderFacts } from "../table.ts";
 import { withAdmin } from "./connect.ts";
 
-/** `tctl status`: cluster, version, authorities, CA pins. */
+/** `tctl status`: cluster, version, authorities, CA pins, and what an admin should look at. */
 export async function status(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client, via }) => {
     const cluster = await client.getCluster({});
@@ -17,6 +17,7 @@ export async function status(call: Call): Promise<Result> {
       ...cluster.caPins.map((pin) => ["CA pin", pin] as const),
       ["Proxies", cluster.proxyPublicAddrs.join(", ") || "(none has connected)"],
       ["Connected", via],
+      ...cluster.warnings.map((warning) => ["Warning", warning] as const),
     ]);
     const { clusterName, version, caPins, proxyListenerMode, hostCaSsh, userCaSsh } = cluster;
     const data = {
@@ -27,6 +28,7 @@ export async function status(call: Call): Promise<Result> {
       proxy_listener_mode: proxyListenerMode,
       host_ca: hostCaSsh,
       user_ca: userCaSsh,
+      warnings: cluster.warnings,
     };
     return { data, text };
   });

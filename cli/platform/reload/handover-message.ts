@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+
+/*
+ * What the process from before and the one that is to replace it tell each other on descriptor 3 of the latter, a stream
+ * socket: one JSON object a line. The two are of different versions, so unknown fields and messages are left alone.
+ *
+ *   old                                   new
+ *    | offer (listening sockets)  ------>  |  starts, does not accept yet
+ *    |  <------  state, every second       |  or `failed`, and ends
+ *    | takeOver (hosts)           ------>  |  pid file, systemd, accepts
+ *    |  <------  taken                     |
+ *    | stops accepting, drains             |
+ *    | reload / the end           ------>  |  <- SIGHUP that still reached the old one
+ *    |  <------  stop                      |  stopped before the old one has ended
+ *   abandon instead of takeOver: the new one stops. The end of the socket before either: the new one takes over.
+ */
+
+const text = z.string().max(4_000);
+const socketSchema = z.object({ name: z.string().max(512), fd: z.int().min(3).max(65_535), port: z.int().min(0).max(65_535) });
+const hostSchema = z.object({ id: z.string().max(256), names: z.array(z.string().max(512)).max(64) });
+
+const fromOldSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("offer"), pid: z.int(), sockets: z.array(socketSchema).max(64) }),
+  z.object({ type: z.literal("takeOver"), hosts: z.array(hostSchema).max(200_000) }),
+  z.object({ type: z.literal("abandon") }),
+  z.object({ type: z.literal("reload") }),
+]);
+const fromNewSchema = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("state"), pid: z.int(), version: z.string().max(64), ready: z.boolean() }),
+  z.object({ type: z.literal("failed"), error: text }),
+  z.object({ type: z.literal("taken") }),
+  z.object({ type: z.literal("stop") }),
+]);
+export type FromOld = z.infer<typeof fromOldSchema>;
+export type FromNew = z.infer<typeof fromNewSchema>;
+
+/** Longest line, bytes: the names of 100,000 hosts. */
+export const maxLine = 32 * 1024 * 1024;
+
+export function encodeMessage(message: FromOld | FromNew): string {
+  return `${JSON.stringify(message)}\n`;
+}
+
+/** `undefined` for a message of a later version. Throws PlatformError `invalid`. */
+export function decodeFromOld(line: string): FromOld | undefined {
+  return decode(fromOldSchema, line);
+}
+
+export function decodeFromNew(line: string): FromNew | undefined {
+  return decode(fromNewSchema, line);
+}
+
+const typeSchema = z.object({ type: z.string() });
+
+function decode<T extends { type: string }>(
+  schema: z.ZodDiscriminatedUnion<readonly z.core.$ZodTypeDiscriminable[]> & z.ZodType<T>,
+  line: string,
+): T | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (cause) {
+    throw new PlatformError("invalid", "a message of the other process is not JSON", { cause });
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  if (typeSchema.safeParse(value).success && issue?.code === "invalid_union") return undefined;
+  throw new PlatformError("invalid", `a message of the other process is malformed at ${issue?.path.join(".") || "the top"}`);
+}

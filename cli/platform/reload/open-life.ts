@@ -1,0 +1,116 @@
+import { errorText } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import type { ListenSockets } from "../../../core/transport/listen-sockets.ts";
+import { version } from "../../../core/versions/version.ts";
+import { replacePidFile, takePidFile } from "../pid-file.ts";
+import type { HostNames } from "../services.ts";
+import { stopSignals } from "../stop-signals.ts";
+import type { Predecessor } from "./predecessor.ts";
+import type { ProcessState } from "./process-state.ts";
+import { Reloader } from "./reloader.ts";
+import { sameCommand } from "./same-command.ts";
+import { otherProcesses, serveStatus } from "./status-socket.ts";
+import { serviceManager } from "./systemd.ts";
+
+export interface LifeOptions {
+  readonly log: Log;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Somebody runs this in a terminal: SIGHUP means that it was closed. */
+  readonly isTerminal: boolean;
+  readonly state: ProcessState;
+  readonly sockets: ListenSockets;
+  readonly pidFile: string | undefined;
+  readonly runtimeDirectory: string | undefined;
+  readonly predecessor: Predecessor | undefined;
+}
+
+/** The life of a process among those of its service: it may replace one, is the main one, and is replaced by the next. */
+export interface Life extends AsyncDisposable {
+  /** Aborted by a signal to stop. */
+  readonly stopping: AbortSignal;
+  /** Aborted when the next process has taken over: sessions go on to their end. */
+  readonly retire: AbortSignal;
+  /** To call once it is about to run its services. */
+  begin(): void;
+}
+
+/** How often the sessions are counted for the service manager and the cluster, ms. */
+const statusMs = 10_000;
+
+/** Takes the pid file unless another process is the main one still. Throws PlatformError `conflict` or `unavailable`. */
+export async function openLife(options: LifeOptions): Promise<Life> {
+  const { log, env, state, sockets, pidFile, predecessor, runtimeDirectory } = options;
+  await using stack = new AsyncDisposableStack();
+  const manager = serviceManager(env, log);
+  let held: AsyncDisposable | undefined;
+  stack.defer(async () => held?.[Symbol.asyncDispose]());
+  if (pidFile !== undefined && predecessor === undefined) held = await takePidFile(pidFile);
+  const retire = new AbortController();
+  let said = "";
+  const say = (text: string): void => {
+    const status = `${version}: ${text}`;
+    if (status !== said) void manager.notify(`STATUS=${status}`);
+    said = status;
+  };
+  const main = async (): Promise<void> => {
+    if (pidFile !== undefined) held = await replacePidFile(pidFile);
+    await manager.notify(`MAINPID=${process.pid}`, "READY=1", `STATUS=${version}`);
+  };
+  const stopping = stack.use(
+    stopSignals(log, { onHangUp: () => (options.isTerminal ? stopping.stop("SIGHUP of the terminal") : reloader.request()) }),
+  );
+  const stop = (reason: string): void => stopping.stop(reason);
+  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, state, retire: () => retire.abort(), reclaim: main, stop, say });
+  stopping.signal.addEventListener("abort", () => {
+    if (state.role === "main") void manager.notify("STOPPING=1");
+    predecessor?.stopping();
+    void reloader.stop();
+  });
+  if (runtimeDirectory !== undefined) stack.use(await openStatus(runtimeDirectory, options));
+  const takeOver = async (hosts: readonly HostNames[]): Promise<void> => {
+    state.expect(hosts);
+    await sockets.start();
+    state.reload = { state: "done", pid: process.pid, version, at: new Date().toISOString() };
+    state.become("main");
+    await main();
+    log.info("this process has taken over", { pid: process.pid, version });
+    reloader.start();
+  };
+  const telling = setInterval(() => void tell(options, say), statusMs).unref();
+  const kept = stack.move();
+  return {
+    stopping: stopping.signal,
+    retire: retire.signal,
+    begin: () => predecessor?.follow({ log, ready: () => state.isReady, takeOver, reload: () => reloader.request(), stop }),
+    [Symbol.asyncDispose]: async () => {
+      clearInterval(telling);
+      predecessor?.close();
+      await reloader.stop();
+      await kept.disposeAsync();
+    },
+  };
+}
+
+async function tell({ state, runtimeDirectory, log }: LifeOptions, say: (text: string) => void): Promise<void> {
+  if (state.role !== "main") return;
+  // Only a process that has replaced another one has any.
+  if (runtimeDirectory !== undefined && state.reload.state !== "none") {
+    try {
+      const draining = (await otherProcesses(runtimeDirectory)).filter(({ role }) => role === "draining");
+      state.elsewhere = draining.reduce((sum, { sessions }) => sum + sessions, 0);
+    } catch (thrown) {
+      log.warn("the earlier processes cannot be asked", { error: errorText(thrown) });
+    }
+  }
+  if (state.reload.state !== "starting") say(`${state.sessions + state.elsewhere} sessions`);
+}
+
+/** Without it this process serves all the same: the updater then finds nobody to ask. */
+async function openStatus(folder: string, { log, state }: LifeOptions): Promise<AsyncDisposable> {
+  try {
+    return await serveStatus(folder, () => state.facts(), log);
+  } catch (thrown) {
+    log.warn("there is no status socket", { folder, error: errorText(thrown) });
+    return { [Symbol.asyncDispose]: async () => {} };
+  }
+}

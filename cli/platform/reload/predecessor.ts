@@ -1,0 +1,130 @@
+import { Socket } from "node:net";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import type { HandedSocket } from "../../../core/transport/listen-sockets.ts";
+import { version } from "../../../core/versions/version.ts";
+import type { HostNames } from "../services.ts";
+import { decodeFromOld, type FromOld } from "./handover-message.ts";
+import { MessageChannel } from "./message-channel.ts";
+import { handoverVariable } from "./start-successor.ts";
+
+export interface SuccessorRole {
+  readonly log: Log;
+  /** Everything serves, as far as it can before it accepts connections. */
+  readonly ready: () => boolean;
+  /** Becomes the main process. Rejects when it cannot. */
+  readonly takeOver: (hosts: readonly HostNames[]) => Promise<void>;
+  readonly reload: () => void;
+  readonly stop: (reason: string) => void;
+}
+
+/** For the first message of the process before, ms. */
+const offerMs = 10_000;
+/** How often it hears of us, ms. */
+const stateMs = 1_000;
+
+/** The process that this one is to replace, as seen from here. */
+export class Predecessor {
+  readonly sockets: readonly HandedSocket[];
+  readonly #channel: MessageChannel<FromOld>;
+  #role: SuccessorRole | undefined;
+  #early: FromOld[] = [];
+  #hasTakenOver = false;
+  #isAbandoned = false;
+  #hasEnded = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  private constructor(channel: MessageChannel<FromOld>, sockets: readonly HandedSocket[]) {
+    this.#channel = channel;
+    this.sockets = sockets;
+  }
+
+  /** Undefined for a process that nobody started to replace itself. Throws PlatformError when it makes no offer. */
+  static async find(env: Readonly<Record<string, string | undefined>>): Promise<Predecessor | undefined> {
+    const fd = Number(env[handoverVariable]);
+    if (env[handoverVariable] === undefined) return undefined;
+    if (!Number.isInteger(fd) || fd < 3) throw new PlatformError("invalid", `${handoverVariable} is no file descriptor`);
+    const { promise, resolve, reject } = Promise.withResolvers<Predecessor>();
+    const fail = (reason: string): void => reject(new PlatformError("unavailable", `the process before made no offer: ${reason}`));
+    const timer = setTimeout(() => fail("it said nothing"), offerMs);
+    let found: Predecessor | undefined;
+    const channel = new MessageChannel(new Socket({ fd }), {
+      decode: decodeFromOld,
+      onMessage: (message) => {
+        if (found !== undefined) return found.#receive(message);
+        if (message.type !== "offer") return fail(`it began with ${message.type}`);
+        found = new Predecessor(channel, message.sockets);
+        resolve(found);
+      },
+      onEnd: (fault) => (found === undefined ? fail(fault ?? "it has ended") : found.#ended()),
+    });
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Says every second how it goes, and does as it is told. */
+  follow(role: SuccessorRole): void {
+    this.#role = role;
+    const tell = (): void => this.#channel.send({ type: "state", pid: process.pid, version, ready: role.ready() });
+    tell();
+    this.#timer = setInterval(tell, stateMs).unref();
+    for (const message of this.#early.splice(0)) this.#receive(message);
+    if (this.#hasEnded) this.#ended();
+  }
+
+  failed(error: string): void {
+    this.#channel.send({ type: "failed", error: error.slice(0, 4_000) });
+    this.close();
+  }
+
+  /** This process stops: the one before, if its sessions still run, stops too. */
+  stopping(): void {
+    if (this.#hasTakenOver) this.#channel.send({ type: "stop" });
+    this.close();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#channel.close();
+  }
+
+  #receive(message: FromOld): void {
+    const role = this.#role;
+    if (role === undefined) {
+      this.#early.push(message);
+      return;
+    }
+    if (message.type === "takeOver") this.#takeOver(message.hosts, role);
+    if (message.type === "reload") role.reload();
+    if (message.type === "abandon") {
+      this.#isAbandoned = true;
+      role.stop("the process before goes on by itself");
+    }
+  }
+
+  /** It was killed, or has drained. */
+  #ended(): void {
+    this.#hasEnded = true;
+    clearInterval(this.#timer);
+    const role = this.#role;
+    if (role === undefined || this.#hasTakenOver || this.#isAbandoned) return;
+    role.log.warn("the process before is gone: taking over at once");
+    this.#takeOver([], role);
+  }
+
+  #takeOver(hosts: readonly HostNames[], role: SuccessorRole): void {
+    if (this.#hasTakenOver || this.#isAbandoned) return;
+    this.#hasTakenOver = true;
+    clearInterval(this.#timer);
+    role.takeOver(hosts).then(
+      () => this.#channel.send({ type: "taken" }),
+      (thrown: unknown) => {
+        this.failed(errorText(thrown));
+        role.stop(`it could not take over: ${errorText(thrown)}`);
+      },
+    );
+  }
+}

@@ -1,0 +1,118 @@
+import { z } from "zod";
+import { version } from "../../../core/versions/version.ts";
+import type { AgentReport, ControlReport, HostNames } from "../services.ts";
+
+const reloadSchema = z.object({
+  state: z.enum(["none", "starting", "failed", "done"]),
+  pid: z.int().optional(),
+  version: z.string().optional(),
+  error: z.string().optional(),
+  /** When it came to this state, RFC 3339. */
+  at: z.string().optional(),
+});
+type ReloadState = z.infer<typeof reloadSchema>;
+
+/** What a process tells of itself on its status socket. */
+export const processSchema = z.object({
+  pid: z.int(),
+  version: z.string(),
+  host_id: z.string().optional(),
+  cluster: z.string().optional(),
+  started: z.string(),
+  /** Everything serves; of an agent: its tunnel is up. */
+  ready: z.boolean(),
+  services: z.array(z.string()),
+  tunnels: z.int(),
+  /** Streams of people that are open. */
+  sessions: z.int(),
+  /** `standby`: it is to replace the main process; `draining`: it was replaced, and its sessions go on to their end. */
+  role: z.enum(["standby", "main", "draining"]),
+  /** Since when it has this role. */
+  since: z.string(),
+  reload: reloadSchema,
+});
+export type ProcessFacts = z.infer<typeof processSchema>;
+
+/** What this process knows about itself, from the services that it runs. */
+export class ProcessState {
+  readonly #services: readonly string[];
+  readonly #started = new Date();
+  #control: ControlReport | undefined;
+  #agent: AgentReport | undefined;
+  #serves = false;
+  #role: ProcessFacts["role"];
+  #since = this.#started;
+  reload: ReloadState = { state: "none" };
+  /** Streams of people in the processes that this one and those before it have replaced. */
+  elsewhere = 0;
+
+  constructor(services: readonly string[], role: ProcessFacts["role"]) {
+    this.#services = services;
+    this.#role = role;
+  }
+
+  reportControl(control: ControlReport): void {
+    this.#control = control;
+  }
+
+  reportAgent(agent: AgentReport): void {
+    this.#agent = agent;
+  }
+
+  /** Everything that the configuration enables has started. */
+  serves(): void {
+    this.#serves = true;
+  }
+
+  get role(): ProcessFacts["role"] {
+    return this.#role;
+  }
+
+  become(role: ProcessFacts["role"]): void {
+    this.#role = role;
+    this.#since = new Date();
+  }
+
+  /** An agent needs its tunnel. */
+  get isReady(): boolean {
+    const hasAgent = this.#services.includes("ssh");
+    return this.#serves && (!hasAgent || this.#agent?.state().connected === true);
+  }
+
+  /** A stream to the agent of this process is relayed by its proxy too: it counts once. */
+  get sessions(): number {
+    return Math.max(this.#control?.state().sessions ?? 0, this.#agent?.state().sessions ?? 0);
+  }
+
+  hosts(): readonly HostNames[] {
+    return this.#control?.hosts() ?? [];
+  }
+
+  expect(hosts: readonly HostNames[]): void {
+    this.#control?.expect(hosts);
+  }
+
+  /** In the text form of Prometheus; empty without a control. */
+  async controlMetrics(): Promise<string> {
+    return (await this.#control?.metrics()) ?? "";
+  }
+
+  facts(): ProcessFacts {
+    const [agent, control] = [this.#agent?.state(), this.#control?.state()];
+    const cluster = agent?.cluster ?? control?.cluster;
+    return {
+      pid: process.pid,
+      version,
+      ...(agent !== undefined && { host_id: agent.hostId }),
+      ...(cluster !== undefined && { cluster }),
+      started: this.#started.toISOString(),
+      ready: this.isReady && this.#role !== "draining",
+      services: [...this.#services],
+      tunnels: (agent?.tunnels ?? 0) + (control?.tunnels ?? 0),
+      sessions: this.sessions,
+      role: this.#role,
+      since: this.#since.toISOString(),
+      reload: this.reload,
+    };
+  }
+}

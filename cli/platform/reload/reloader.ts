@@ -1,0 +1,234 @@
+import type { Socket } from "node:net";
+import { errorText } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import type { HandedSocket, ListenSockets } from "../../../core/transport/listen-sockets.ts";
+import { decideHandover, type Handover } from "./decide-handover.ts";
+import type { FromNew } from "./handover-message.ts";
+import { decodeFromNew } from "./handover-message.ts";
+import { MessageChannel } from "./message-channel.ts";
+import type { ProcessState } from "./process-state.ts";
+import { startSuccessor } from "./start-successor.ts";
+
+export interface ReloaderDeps {
+  readonly log: Log;
+  /** Starts this program again as it is on the disk now. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly sockets: ListenSockets;
+  readonly state: ProcessState;
+  /** The other process serves now: this one takes nothing new and ends after its last stream. */
+  readonly retire: () => void;
+  /** The other process failed while it was taking over: this one is the main process still. */
+  readonly reclaim: () => Promise<void>;
+  readonly stop: (reason: string) => void;
+  /** Tells the service manager in words what happens. */
+  readonly say: (text: string) => void;
+}
+
+/** How often a successor is judged, ms. */
+const lookMs = 250;
+/** For its answer once it was told to take over, ms. */
+const takeMs = 15_000;
+/** For a successor to stop by itself, ms. */
+const stopMs = 3_000;
+
+interface Successor {
+  pid: number;
+  readonly channel: MessageChannel<FromNew>;
+  readonly startedAt: number;
+  version?: string;
+  heardAt?: number;
+  readySince?: number | undefined;
+  fault?: string;
+  hasTaken: boolean;
+}
+
+/** Replaces this process by a new one: starts it, watches it, hands over, or ends it and goes on. */
+export class Reloader {
+  readonly #deps: ReloaderDeps;
+  #successor: Successor | undefined;
+  #running: Promise<void> | undefined;
+  #isWanted = false;
+  #isStopping = false;
+  #connectedSince: number | undefined;
+  #wake: () => void = () => {};
+
+  constructor(deps: ReloaderDeps) {
+    this.#deps = deps;
+  }
+
+  /** SIGHUP. One that comes during a reload is kept for after it: whoever is the main process then reloads again. */
+  request(): void {
+    const { log, state } = this.#deps;
+    if (this.#isStopping) return;
+    if (state.role === "draining") {
+      if (this.#successor?.channel.isOpen === true) this.#successor.channel.send({ type: "reload" });
+      else log.warn("this process was replaced already: reload the main process instead");
+      return;
+    }
+    this.#isWanted = true;
+    if (state.role === "main") this.start();
+    else log.info("reload is kept until this process has taken over");
+  }
+
+  /** Does what was requested so far. */
+  start(): void {
+    if (!this.#isWanted || this.#running !== undefined) return;
+    this.#isWanted = false;
+    this.#running = this.#run()
+      .catch((error: unknown) => this.#failed(errorText(error)))
+      .finally(() => {
+        this.#running = undefined;
+        if (this.#deps.state.role === "main" && !this.#isStopping) this.start();
+      });
+  }
+
+  /** This process stops, and what it has started with it. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#wake();
+    await this.#running;
+    this.#successor?.channel.close();
+  }
+
+  async #run(): Promise<void> {
+    const { log, state, say } = this.#deps;
+    if (process.pid === 1) {
+      this.#failed("this process is the first one of its container, which would end with it: restart the container instead");
+      return;
+    }
+    state.reload = { state: "starting", at: new Date().toISOString() };
+    const successor = await this.#begin();
+    log.info("reloading: a new process starts", { pid: successor.pid });
+    say(`reloading into process ${successor.pid}`);
+    const verdict = await this.#watch(successor);
+    if (verdict.act === "hand over" && (await this.#handOver(successor, verdict.why))) return;
+    const why = verdict.act === "give up" ? verdict.why : (successor.fault ?? "it did not take over");
+    await this.#end(successor, why);
+    this.#failed(why, successor);
+    if (verdict.act === "hand over") await this.#deps.reclaim();
+  }
+
+  async #begin(): Promise<Successor> {
+    const { command, env, sockets } = this.#deps;
+    let successor: Successor | undefined;
+    const attach = (socket: Socket, handed: readonly HandedSocket[]): void => {
+      const channel: MessageChannel<FromNew> = new MessageChannel(socket, {
+        decode: decodeFromNew,
+        onMessage: (message) => this.#receive(made, message),
+        onEnd: (fault) => {
+          made.fault ??= fault ?? (made.heardAt === undefined ? "it ended at its start" : "it ended");
+          this.#wake();
+        },
+      });
+      const made: Successor = { pid: 0, channel, startedAt: performance.now(), hasTaken: false };
+      successor = made;
+      channel.send({ type: "offer", pid: process.pid, sockets: [...handed] });
+    };
+    const pid = await startSuccessor({ command, env, sockets: sockets.handOver(), attach });
+    if (successor === undefined) throw new Error("a successor without a channel");
+    successor.pid = pid;
+    this.#successor = successor;
+    return successor;
+  }
+
+  #receive(successor: Successor, message: FromNew): void {
+    const now = performance.now();
+    switch (message.type) {
+      case "state":
+        successor.heardAt = now;
+        successor.version = message.version;
+        successor.readySince = message.ready ? (successor.readySince ?? now) : undefined;
+        if (this.#deps.state.reload.state === "starting") {
+          this.#deps.state.reload = { ...this.#deps.state.reload, pid: successor.pid, version: message.version };
+        }
+        break;
+      case "failed":
+        successor.fault = message.error;
+        break;
+      case "taken":
+        successor.hasTaken = true;
+        break;
+      case "stop":
+        this.#deps.stop("the main process stops");
+    }
+    this.#wake();
+  }
+
+  /** Until it is known what becomes of it. */
+  async #watch(successor: Successor): Promise<Exclude<Handover, { act: "wait" }>> {
+    for (;;) {
+      if (this.#isStopping) return { act: "give up", why: "this process stops" };
+      const now = performance.now();
+      this.#connectedSince = this.#deps.state.isReady ? (this.#connectedSince ?? now) : undefined;
+      const { startedAt, fault, heardAt, readySince } = successor;
+      const verdict = decideHandover({ now, startedAt, fault, heardAt, readySince, connectedSince: this.#connectedSince });
+      if (verdict.act !== "wait") return verdict;
+      await this.#pause(lookMs);
+    }
+  }
+
+  /** Whether it has taken over. */
+  async #handOver(successor: Successor, why: string): Promise<boolean> {
+    const { log, state, retire } = this.#deps;
+    log.info("handing over", { pid: successor.pid, version: successor.version, why });
+    successor.channel.send({ type: "takeOver", hosts: state.hosts().map(({ id, names }) => ({ id, names: [...names] })) });
+    const end = performance.now() + takeMs;
+    while (!successor.hasTaken && successor.fault === undefined && performance.now() < end) await this.#pause(lookMs);
+    if (!successor.hasTaken) return false;
+    state.reload = { state: "done", pid: successor.pid, version: successor.version, at: new Date().toISOString() };
+    state.become("draining");
+    log.info("handed over: the sessions of this process go on to their end", { pid: successor.pid, sessions: state.sessions });
+    if (this.#isWanted) successor.channel.send({ type: "reload" });
+    this.#isWanted = false;
+    if (this.#isStopping) terminate(successor.pid, "SIGTERM");
+    retire();
+    return true;
+  }
+
+  /** Ends a process that is no good. Where the socket has ended, the process has. */
+  async #end(successor: Successor, why: string): Promise<void> {
+    const { log } = this.#deps;
+    log.error("the new process is ended, this one goes on", { pid: successor.pid, why });
+    successor.channel.send({ type: "abandon" });
+    if (successor.channel.isOpen) terminate(successor.pid, "SIGTERM");
+    const end = performance.now() + stopMs;
+    while (successor.channel.isOpen && performance.now() < end) await this.#pause(lookMs);
+    if (successor.channel.isOpen) terminate(successor.pid, "SIGKILL");
+    successor.channel.destroy();
+    this.#successor = undefined;
+  }
+
+  #failed(why: string, successor?: Successor): void {
+    const { log, state, say } = this.#deps;
+    log.error("reload failed", { reason: why, pid: successor?.pid, version: successor?.version });
+    state.reload = {
+      state: "failed",
+      error: why,
+      at: new Date().toISOString(),
+      ...(successor !== undefined && { pid: successor.pid, version: successor.version }),
+    };
+    say(`reload failed: ${why}`);
+  }
+
+  /** Until something happens, at most this long. */
+  async #pause(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+function terminate(pid: number, signal: NodeJS.Signals): void {
+  // 0 would be our own group.
+  if (pid <= 1) return;
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended between the look and the signal.
+  }
+}

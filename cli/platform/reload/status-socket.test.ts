@@ -1,0 +1,78 @@
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { createServer, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { silentLog } from "../../../core/log/log.ts";
+import { ProcessState } from "./process-state.ts";
+import { serveStatus } from "./status-socket.ts";
+
+let folder = "";
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "platform-status-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const own = (): string => join(folder, `status-${process.pid}.sock`);
+
+function ask(path: string, method = "GET"): Promise<{ status: number; body: unknown }> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath: own(), path, method, agent: false }, (response) => {
+      let text = "";
+      response.on("data", (chunk: Buffer) => {
+        text += chunk.toString();
+      });
+      response.once("end", () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(text) }));
+    });
+    asked.once("error", reject);
+    asked.end();
+  });
+}
+
+test("an agent is ready with its tunnel only, and the socket is its owner's", async () => {
+  const state = new ProcessState(["ssh"], "main");
+  const agent = { hostId: "h", cluster: "c", tunnels: 0, sessions: 2, connected: false };
+  {
+    await using _served = await serveStatus(folder, () => state.facts(), silentLog);
+    expect((await stat(own())).mode & 0o777).toBe(0o600);
+    expect((await ask("/status")).body).toMatchObject({ pid: process.pid, ready: false, services: ["ssh"], reload: { state: "none" }, draining: [] });
+    state.reportAgent({ state: () => agent });
+    state.serves();
+    expect((await ask("/status")).body).toMatchObject({ ready: false, host_id: "h", cluster: "c", sessions: 2 });
+    Object.assign(agent, { connected: true, tunnels: 1 });
+    expect((await ask("/status")).body).toMatchObject({ ready: true, tunnels: 1 });
+    state.become("draining");
+    expect((await ask("/status")).body).toMatchObject({ ready: false, role: "draining" });
+    expect((await ask("/other")).status).toBe(404);
+    expect((await ask("/status", "POST")).status).toBe(405);
+  }
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("other processes that drain are told; what does not answer or answers nonsense is left out", async () => {
+  const state = new ProcessState(["auth", "proxy"], "main");
+  state.reportControl({ state: () => ({ cluster: "c", tunnels: 5, sessions: 3 }), hosts: () => [], expect: () => {}, metrics: async () => "" });
+  state.serves();
+  const other = { ...state.facts(), pid: 7, role: "draining", sessions: 4, since: "2026-01-01T00:00:00.000Z" };
+  const answers: readonly (readonly [number, unknown])[] = [
+    [7, other],
+    [8, { ...other, pid: 8, role: "standby" }],
+    [9, { nonsense: true }],
+  ];
+  const servers = await Promise.all(
+    answers.map(async ([pid, body]) => {
+      const server = createServer((_request, response) => response.end(JSON.stringify(body)));
+      await new Promise<void>((resolve) => server.listen(join(folder, `status-${pid}.sock`), resolve));
+      return server;
+    }),
+  );
+  await writeFile(join(folder, "notes.txt"), "");
+  await using _served = await serveStatus(folder, () => state.facts(), silentLog);
+  expect((await ask("/status")).body).toMatchObject({
+    ready: true,
+    tunnels: 5,
+    sessions: 3,
+    draining: [{ pid: 7, sessions: 4, since: other.since }],
+  });
+  for (const server of servers) server.close();
+});

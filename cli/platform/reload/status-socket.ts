@@ -1,0 +1,105 @@
+import { once } from "node:events";
+import { chmodSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { createServer, request } from "node:http";
+import { join } from "node:path";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { type ProcessFacts, processSchema } from "./process-state.ts";
+
+/** The answer to GET /status: what this process says, and who else still carries sessions. */
+type Status = ProcessFacts & { readonly draining: readonly { readonly pid: number; readonly sessions: number; readonly since: string }[] };
+
+const socketName = /^status-(\d{1,10})\.sock$/;
+/** For another process to answer, ms, and the most that it may say, bytes. */
+const answerMs = 1_000;
+const maxAnswer = 65_536;
+
+/**
+ * Serves `/status`, and `/process` for the other processes of this service, on `status-<pid>.sock` in `folder`: for the
+ * same user and root only. Throws `unavailable` when that cannot be.
+ */
+export async function serveStatus(folder: string, facts: () => ProcessFacts, log: Log): Promise<AsyncDisposable> {
+  const path = join(folder, `status-${process.pid}.sock`);
+  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000, keepAliveTimeout: 1, maxHeaderSize: 8_192 }, (incoming, response) => {
+    const answer = (status: number, body: unknown): void => {
+      response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
+    };
+    incoming.resume();
+    if (incoming.method !== "GET") answer(405, { error: "only GET" });
+    else if (incoming.url === "/process") answer(200, facts());
+    else if (incoming.url !== "/status") answer(404, { error: "there is only /status" });
+    else {
+      statusOf(folder, facts).then(
+        (status) => answer(200, status),
+        (error: unknown) => {
+          log.error("the status could not be told", { error: errorText(error) });
+          answer(500, { error: "the log says more" });
+        },
+      );
+    }
+  });
+  server.maxConnections = 32;
+  await rm(path, { force: true });
+  // Made for its owner alone from the first moment on: the folder is open to all.
+  const before = process.umask(0o177);
+  try {
+    server.listen(path);
+  } finally {
+    process.umask(before);
+  }
+  try {
+    await once(server, "listening", { signal: AbortSignal.timeout(5_000) });
+    chmodSync(path, 0o600);
+  } catch (cause) {
+    throw new PlatformError("unavailable", `status socket ${path}: ${errorText(cause)}`, { cause });
+  }
+  server.on("error", () => {});
+  return {
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      server.closeAllConnections();
+      await rm(path, { force: true });
+    },
+  };
+}
+
+async function statusOf(folder: string, facts: () => ProcessFacts): Promise<Status> {
+  const others = await otherProcesses(folder);
+  const draining = others.filter(({ role }) => role === "draining").map(({ pid, sessions, since }) => ({ pid, sessions, since }));
+  return { ...facts(), draining };
+}
+
+/** What the other processes of this service say. One that does not answer is left out, and its socket removed once it is gone. */
+export async function otherProcesses(folder: string): Promise<readonly ProcessFacts[]> {
+  const names = (await readdir(folder)).filter((name) => Number(socketName.exec(name)?.[1] ?? process.pid) !== process.pid);
+  const answers = await Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name);
+      try {
+        return processSchema.parse(JSON.parse(await ask(path)));
+      } catch (thrown) {
+        if (thrown instanceof Error && "code" in thrown && thrown.code === "ECONNREFUSED") await rm(path, { force: true });
+        return undefined;
+      }
+    }),
+  );
+  return answers.filter((answer) => answer !== undefined);
+}
+
+function ask(socketPath: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath, path: "/process", agent: false, signal: AbortSignal.timeout(answerMs) }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+        if (text.length > maxAnswer) response.destroy(new Error("the answer is too long"));
+      });
+      response.once("end", () => resolve(text));
+      response.once("error", reject);
+    });
+    asked.once("error", reject);
+    asked.end();
+  });
+}

@@ -1,0 +1,63 @@
+import type { CommandSpec } from "../../command.ts";
+import { remote } from "./remote.ts";
+
+/** What concerns the cluster as a whole. */
+export const statusCommand: CommandSpec = remote({
+  name: "status",
+  summary: "show the cluster, its version and its CA pin",
+  examples: ["tctl status", "tctl status --format=json | jq -r '.ca_pins[0]'"],
+  run: async (call) => (await import("../status.ts")).status(call),
+});
+
+export const nodesCommands: CommandSpec = {
+  name: "nodes",
+  summary: "list and remove hosts",
+  commands: [
+    remote({ name: "ls", summary: "list hosts that have joined", run: async (call) => (await import("../nodes.ts")).listNodes(call) }),
+    remote({
+      name: "rm",
+      summary: "remove a host: its access ends at once",
+      args: ["<id>"],
+      run: async (call) => (await import("../nodes.ts")).removeNode(call),
+    }),
+  ],
+};
+
+export const authCommands: CommandSpec = {
+  name: "auth",
+  summary: "the cluster's authorities",
+  commands: [
+    remote({
+      name: "export",
+      summary: "print public keys of an authority",
+      details:
+        "Print public keys of an authority.\n  host      lines for known_hosts (@cert-authority)\n  user      lines for TrustedUserCAKeys of sshd\n  tls-host, tls-user   PEM certificates",
+      options: [
+        { flags: "--type <type>", text: "which authority, in which form", choices: ["host", "user", "tls-host", "tls-user"], required: true },
+        { flags: "--hosts <patterns>", text: "names that the line is for; default *.<cluster>", multiple: true },
+      ],
+      examples: ["tctl auth export --type=host >> ~/.ssh/known_hosts", "tctl auth export --type=user > /etc/ssh/user_ca.pub"],
+      run: async (call) => (await import("../auth-export.ts")).exportAuthority(call),
+    }),
+  ],
+};
+
+export const auditCommands: CommandSpec = {
+  name: "audit",
+  summary: "the audit log",
+  commands: [
+    remote({
+      name: "ls",
+      summary: "print audit events, the newest last",
+      options: [
+        { flags: "--from <time>", text: "not before: RFC 3339, a date, or a duration before now (2h)" },
+        { flags: "--to <time>", text: "before this time" },
+        { flags: "--event <names>", text: "only these events, separated by commas", multiple: true },
+        { flags: "--user <name>", text: "only of this user" },
+        { flags: "--limit <number>", text: "the newest so many; default 1000" },
+      ],
+      examples: ["tctl audit ls --from=24h --event=user.login", "tctl audit ls --format=json | jq 'select(.success == false)'"],
+      run: async (call) => (await import("../audit.ts")).listAudit(call),
+    }),
+  ],
+};

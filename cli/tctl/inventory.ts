@@ -1,0 +1,65 @@
+import type { AuthClient } from "../../core/api/auth-client.ts";
+import { type Instance, instanceSchema } from "../../core/resources/instance.ts";
+import type { Call } from "../command.ts";
+import type { Result } from "../output.ts";
+import { renderTable } from "../table.ts";
+import { withAdmin } from "./connect.ts";
+import { inventoryStatusText } from "./inventory-status-text.ts";
+import { summarizeInventory } from "./summarize-inventory.ts";
+
+/** `tctl inventory ls`: what is connected and fits the filters. */
+export async function listInventory(call: Call): Promise<Result> {
+  const { options } = call;
+  return await withAdmin(call, async ({ client }) => {
+    const found = await fetchInventory(client, {
+      upgrader: options.text("upgrader") ?? "",
+      services: [...options.list("services")],
+      olderThan: options.text("olderThan") ?? "",
+      newerThan: options.text("newerThan") ?? "",
+      exactVersion: options.text("exactVersion") ?? "",
+    });
+    const shown = options.flag("all") ? found : found.filter(({ connected }) => connected);
+    const gone = found.length - shown.length;
+    const notes =
+      gone === 0 ? [] : [`${gone} that ${gone === 1 ? "is" : "are"} not connected ${gone === 1 ? "is" : "are"} left out: --all shows them`];
+    return { data: shown, text: inventoryTable(shown), notes };
+  });
+}
+
+/** `tctl inventory status`: versions, and who needs an admin. */
+export async function inventoryStatus(call: Call): Promise<Result> {
+  return await withAdmin(call, async ({ client }) => {
+    const summary = summarizeInventory(await fetchInventory(client, {}));
+    return { data: summary, text: inventoryStatusText(summary) };
+  });
+}
+
+type Filter = Partial<Omit<Parameters<AuthClient["listInventory"]>[0], "$typeName" | "$unknown">>;
+
+/** All parts of it, by host name. */
+async function fetchInventory(client: AuthClient, filter: Filter): Promise<readonly Instance[]> {
+  const found: Instance[] = [];
+  let cursor = "";
+  do {
+    const part = await client.listInventory({ ...filter, cursor });
+    found.push(...part.instancesJson.map((json) => instanceSchema.parse(JSON.parse(json))));
+    cursor = part.cursor;
+  } while (cursor !== "");
+  const byName = ({ hostname, server_id }: Instance): string => `${hostname} ${server_id}`;
+  return found.sort((a, b) => (byName(a) < byName(b) ? -1 : 1));
+}
+
+export function inventoryTable(instances: readonly Instance[]): string {
+  const rows = instances.map((one) => [one.server_id, one.hostname, servicesText(one.services), one.version, upgraderText(one)]);
+  return renderTable(["Server ID", "Hostname", "Services", "Version", "Upgrader"], rows);
+}
+
+/** A host with the ssh service is called a node, as where it joins. */
+function servicesText(services: readonly string[]): string {
+  return services.map((name) => (name === "ssh" ? "node" : name)).join(",");
+}
+
+/** A host that has not been heard of since the auth service started may have any. */
+function upgraderText({ upgrader, connected, status }: Instance): string {
+  return !connected && status === undefined ? "unknown" : upgrader;
+}

@@ -1,0 +1,112 @@
+import type { Instance } from "../../core/resources/instance.ts";
+import { compareVersions } from "../../core/versions/compare-versions.ts";
+import { parseVersion } from "../../core/versions/parse-version.ts";
+import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
+
+/** A host that an admin should know of. */
+export interface HostLine {
+  readonly server_id: string;
+  readonly hostname: string;
+  readonly version: string;
+  readonly wanted?: string;
+  readonly reason?: UpgradeReason;
+  readonly detail?: string;
+  /** When its updater ran last, or since when it is gone; RFC 3339. */
+  readonly at?: string;
+}
+
+/** What `tctl inventory status` tells; the JSON form of it. */
+export interface InventorySummary {
+  readonly total: number;
+  readonly connected: number;
+  /** How many that are connected have each version, and each upgrader; hosts, proxies and auth service. */
+  readonly versions: Readonly<Record<string, number>>;
+  readonly upgraders: Readonly<Record<string, number>>;
+  /** Connected hosts with an older version than their channel answers, and with a newer one. */
+  readonly behind: readonly HostLine[];
+  readonly ahead: readonly HostLine[];
+  /** Hosts whose updater ended in trouble. */
+  readonly failed: readonly HostLine[];
+  readonly no_schedule: readonly HostLine[];
+  readonly timer_off: readonly HostLine[];
+  readonly not_enrolled: readonly HostLine[];
+  readonly gone: readonly HostLine[];
+}
+
+/** Ends of a run after which an admin has something to look at. */
+const troubles: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
+  "known_bad",
+  "major_mismatch",
+  "endpoint_unreachable",
+  "certificate_wrong",
+  "version_nonsense",
+  "not_configured",
+  "package_missing",
+  "repository_unreachable",
+  "signature_wrong",
+  "no_space",
+  "package_manager_failed",
+  "rolled_back",
+  "rollback_failed",
+  "restart_needed",
+  "updater_missing",
+  "internal",
+]);
+
+/** Pure. Lists are in the order of the instances. */
+export function summarizeInventory(instances: readonly Instance[]): InventorySummary {
+  const here = instances.filter(({ connected }) => connected);
+  const hosts = here.filter(({ services }) => !services.includes("auth") && !services.includes("proxy"));
+  const lines = (fits: (host: Instance) => boolean): HostLine[] => hosts.filter(fits).map(hostLine);
+  const reasonIs = (reason: UpgradeReason) => (host: Instance) => host.status?.reason === reason;
+  return {
+    total: instances.length,
+    connected: here.length,
+    versions: counts(here.map(({ version }) => version).sort(newestFirst)),
+    upgraders: counts(here.map(({ upgrader }) => upgrader).sort()),
+    behind: lines((host) => distance(host) < 0),
+    ahead: lines((host) => distance(host) > 0),
+    failed: lines(({ status }) => status?.reason !== undefined && troubles.has(status.reason)),
+    no_schedule: hosts.filter(lacksSchedule).map((host) => ({ ...hostLine(host), ...detailOf(host.status?.schedule_error ?? host.status?.detail) })),
+    timer_off: lines(reasonIs("timer_off")),
+    not_enrolled: lines(({ upgrader }) => upgrader === "none"),
+    gone: instances.filter(({ connected }) => !connected).map((host) => ({ ...hostLine(host), ...(host.since !== undefined && { at: host.since }) })),
+  };
+}
+
+function lacksSchedule({ upgrader, status }: Instance): boolean {
+  return upgrader === "unit" && status?.schedule_until === undefined;
+}
+
+/** Below 0: older than wanted; 0 as well when nobody can tell. */
+function distance({ version, wanted }: Instance): number {
+  const [has, wants] = [parseVersion(version), parseVersion(wanted ?? "")];
+  return has === undefined || wants === undefined ? 0 : compareVersions(has.text, wants.text);
+}
+
+function hostLine({ server_id, hostname, version, wanted, status }: Instance): HostLine {
+  const { reason, detail, at } = status ?? {};
+  return {
+    server_id,
+    hostname,
+    version,
+    ...(wanted !== undefined && { wanted }),
+    ...(reason !== undefined && { reason }),
+    ...detailOf(detail),
+    ...(at !== undefined && { at }),
+  };
+}
+
+function detailOf(detail: string | undefined): { detail?: string } {
+  return detail === undefined ? {} : { detail };
+}
+
+function counts(values: readonly string[]): Readonly<Record<string, number>> {
+  return Object.fromEntries([...Map.groupBy(values, (value) => value)].map(([value, all]) => [value, all.length]));
+}
+
+function newestFirst(a: string, b: string): number {
+  const [left, right] = [parseVersion(a), parseVersion(b)];
+  if (left !== undefined && right !== undefined) return compareVersions(right.text, left.text) || (a < b ? -1 : 1);
+  return left === undefined ? (right === undefined ? (a < b ? -1 : 1) : 1) : -1;
+}
