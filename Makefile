@@ -5,13 +5,15 @@ export PATH := $(CURDIR)/node_modules/node-linux-$(machine)/bin:$(CURDIR)/node_m
 reports := .cache/reports
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build bench fuzz clean
+.PHONY: help demo test check build packages repository bench fuzz clean
 
 help:
 	@echo "make demo    show the main job with real programs (CHECK=1: end after the last step)"
 	@echo "make test    check, build, then the stories with the built executable"
 	@echo "make check   types, formatting, lint, unused code, layers, unit tests; under a minute"
 	@echo "make build   dist/platform, with links tsh and tctl"
+	@echo "make packages    deb and rpm of both packages, into dist/packages"
+	@echo "make repository  adds them to signed apt and yum repositories: KEY=secret-key-file [PACKAGES=dist/packages] [OUT=dist/repository]"
 	@echo "make bench   measurements beside their peers, into bench/RESULTS.md"
 	@echo "make fuzz    every decoder, at least 100,000 runs each"
 
@@ -36,8 +38,17 @@ build:
 	@scripts/prepare.sh build
 	@node scripts/build.ts
 
+packages:
+	@scripts/prepare.sh packages
+	@node scripts/package.ts
+
+repository:
+	@scripts/prepare.sh repository
+	@node scripts/repository.ts --key "$(or $(KEY),$(error KEY=FILE says which file has the secret key; docs/packages.md))" \
+		--packages "$(or $(PACKAGES),dist/packages)" --out "$(or $(OUT),dist/repository)"
+
 bench: build
-	@scripts/prepare.sh test
+	@scripts/prepare.sh bench
 	@node bench/bench.ts
 
 fuzz:

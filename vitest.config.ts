@@ -10,7 +10,15 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "unit", setupFiles: ["test/fuzz/fuzz-runs.ts"], include: ["**/*.test.ts"], exclude: [...exclude, "test/stories/**"] },
+        test: {
+          name: "unit",
+          setupFiles: ["test/fuzz/fuzz-runs.ts"],
+          include: ["**/*.test.ts"],
+          exclude: [...exclude, "test/stories/**"],
+          // Tests leave nothing behind in their process, so that files can share one; a worker for each core of a small machine.
+          isolate: false,
+          maxWorkers: 2,
+        },
       },
       {
         extends: true,

@@ -1,58 +1,25 @@
-import { copyFile, mkdir, rename, rm, stat, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { bundle } from "./build/bundle.ts";
-import { compileAddon, compileMemoryAddon } from "./build/compile-addon.ts";
-import { makeExecutable } from "./build/make-executable.ts";
-import { newestGlibc } from "./build/newest-glibc.ts";
+import { parseArgs } from "node:util";
+import { buildPrograms } from "./build/build-programs.ts";
+import type { BuildArch } from "./build/build-target.ts";
+import { ownVersion } from "./build/own-version.ts";
 
 /*
- * Builds dist/platform and its links tsh and tctl, for the machine it runs on. Needs g++, binutils and `npm ci`; no network.
+ * build.ts [--version V] [--arch x64|arm64] [DIST]: builds DIST/platform, its links tsh and tctl, and DIST/platform-upgrade.
+ * Needs g++, binutils and `npm ci`; no network, but for another architecture than the machine's own, which is fetched once.
  * Two builds of one tree are byte-identical (test/stories/executable.test.ts).
  */
 
 const root = resolve(import.meta.dirname, "..");
-/** Most that the executable may be, bytes. */
-const maxSize = 115_000_000;
-/** Oldest C library that the executable runs on. */
-const oldestGlibc = [2, 28] as const;
+const { values, positionals } = parseArgs({
+  options: { version: { type: "string" }, arch: { type: "string", default: process.arch } },
+  allowPositionals: true,
+});
+const version = values.version ?? (await ownVersion(root));
+const built = await buildPrograms({ root, dist: resolve(positionals[0] ?? join(root, "dist")), version, arch: knownArch(values.arch) });
+for (const { file, size } of built) process.stdout.write(`built ${file}: ${(size / 1e6).toFixed(1)} MB\n`);
 
-async function build(dist: string): Promise<void> {
-  const cache = join(root, ".cache/build");
-  await mkdir(cache, { recursive: true });
-  await mkdir(dist, { recursive: true });
-  const work = join(cache, `work-${process.pid}`);
-  await mkdir(work);
-  try {
-    const { main, parts } = await bundle(root, work);
-    const sshcrypto = await compileAddon(root, join(work, "sshcrypto.node"));
-    const memory = await compileMemoryAddon(root, join(work, "memory.node"));
-    const pty = join(root, `node_modules/@lydell/node-pty-linux-${process.arch}/pty.node`);
-    const assets = { "pty.node": pty, "sshcrypto.node": sshcrypto, "memory.node": memory };
-    const made = await makeExecutable({ root, work, cache, main, parts, assets });
-    for (const file of [made, ...Object.values(assets)]) await checkGlibc(file);
-    const { size } = await stat(made);
-    if (size > maxSize) throw new Error(`${made} has ${size} bytes; at most ${maxSize} are allowed`);
-    // Two steps: dist may be on another file system, and a running program's file is replaced, not written over.
-    await copyFile(made, join(dist, ".platform.new"));
-    await rename(join(dist, ".platform.new"), join(dist, "platform"));
-    for (const name of ["tsh", "tctl"]) await link(dist, name);
-    process.stdout.write(`built ${join(dist, "platform")}: ${(size / 1e6).toFixed(1)} MB\n`);
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
+function knownArch(arch: string): BuildArch {
+  if (arch === "x64" || arch === "arm64") return arch;
+  throw new Error(`--arch is x64 or arm64, not ${arch}`);
 }
-
-async function link(dist: string, name: string): Promise<void> {
-  await rm(join(dist, name), { force: true });
-  await symlink("platform", join(dist, name));
-}
-
-async function checkGlibc(file: string): Promise<void> {
-  const newest = await newestGlibc(file);
-  const [major, minor] = oldestGlibc;
-  if (newest.major > major || (newest.major === major && newest.minor > minor)) {
-    throw new Error(`${file} needs ${newest.symbol}, newer than glibc ${oldestGlibc.join(".")}`);
-  }
-}
-
-await build(resolve(process.argv[2] ?? join(root, "dist")));

@@ -1,19 +1,33 @@
 #!/usr/bin/env bash
-# Makes sure that what a target needs is there: prepare.sh build|check|test|demo. Installs Debian packages only when some are
+# Makes sure that what a target needs is there: prepare.sh build|check|test|bench|demo|packages|repository. Installs Debian packages only when some are
 # missing (root; else names them), and npm packages when node_modules is older than the lock file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl [ip]=iproute2 [nft]=nftables [ssh]=openssh-client
   [sshd]=openssh-server [squid]=squid-openssl [tinyproxy]=tinyproxy [unshare]=util-linux
-  [sysctl]=procps [openssl]=openssl [tmux]=tmux)
+  [sysctl]=procps [openssl]=openssl [tmux]=tmux
+  # Beside what we measure ourselves.
+  [nginx]=nginx-light [wrk]=wrk [pgrep]=procps [ss]=iproute2
+  # Machines with systemd.
+  [systemd-nspawn]=systemd-container [mmdebstrap]=mmdebstrap [nsenter]=util-linux [setpriv]=util-linux [flock]=util-linux
+  [shellcheck]=shellcheck
+  # Packages and their repositories.
+  [rpmbuild]=rpm [rpmsign]=rpm [apt-ftparchive]=apt-utils [createrepo_c]=createrepo-c [gpg]=gnupg [lintian]=lintian [rpmlint]=rpmlint
+  [aarch64-linux-gnu-g++]=g++-aarch64-linux-gnu [aarch64-linux-gnu-strip]=binutils-aarch64-linux-gnu)
 tools=(g++ strip objdump)
+packing=(rpmbuild)
+publishing=(rpmsign apt-ftparchive createrepo_c gpg)
+machines=(systemd-nspawn mmdebstrap nsenter setpriv flock)
 case ${1:?what for} in
   build) ;;
-  check) tools+=(ssh) ;;
+  check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux) ;;
-  *) echo "prepare.sh: build, check, test or demo" >&2; exit 2 ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
+  bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx wrk) ;;
+  packages) tools+=("${packing[@]}" aarch64-linux-gnu-g++ aarch64-linux-gnu-strip) ;;
+  repository) tools=("${publishing[@]}") ;;
+  *) echo "prepare.sh: build, check, test, bench, demo, packages or repository" >&2; exit 2 ;;
 esac
 
 missing=()

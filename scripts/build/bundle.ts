@@ -2,16 +2,21 @@ import { readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type BuildOptions, build, type Plugin } from "esbuild";
 
+export interface BundleInput {
+  readonly root: string;
+  readonly work: string;
+  /** What the program will say its version is. */
+  readonly version: string;
+}
+
 export interface Bundles {
   readonly main: string;
   /** The parts that main.ts and programs/ import dynamically, by name: each a script whose value is a CommonJS module function. */
   readonly parts: Readonly<Record<string, string>>;
 }
 
-/** Bundles main.ts into one script, and each module that it or programs/ import dynamically into one of its own. */
-export async function bundle(root: string, work: string): Promise<Bundles> {
-  const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
-  const options: BuildOptions = {
+function buildOptions({ root, version }: BundleInput): BuildOptions {
+  return {
     absWorkingDir: root,
     bundle: true,
     platform: "node",
@@ -24,6 +29,19 @@ export async function bundle(root: string, work: string): Promise<Bundles> {
     define: { __PLATFORM_VERSION__: JSON.stringify(version), "process.env.NODE_ENV": '"production"' },
     logLevel: "error",
   };
+}
+
+/** Bundles the updater into one script: it is small, so that it is one whole. */
+export async function bundleUpdater(input: BundleInput): Promise<string> {
+  const main = join(input.work, "main.cjs");
+  await build({ ...buildOptions(input), entryPoints: ["updater/main.ts"], outfile: main });
+  return main;
+}
+
+/** Bundles main.ts into one script, and each module that it or programs/ import dynamically into one of its own. */
+export async function bundle(input: BundleInput): Promise<Bundles> {
+  const { root, work } = input;
+  const options = buildOptions(input);
   // Grows while the parts are bundled: a part may load another.
   const entries = new Set<string>();
   const main = join(work, "main.cjs");
@@ -36,7 +54,7 @@ export async function bundle(root: string, work: string): Promise<Bundles> {
       ...options,
       entryPoints: [entry],
       outfile: file,
-      plugins: [dynamicParts(root, entries), nativeAddons(join(root, "scripts/build/load-native.ts")), onlyEnglish],
+      plugins: [dynamicParts(root, entries), nativeAddons(join(root, "scripts/build/load-native.ts")), onlyEnglish, installScript(root)],
     });
     await writeFile(file, `(function(exports,require,module,__filename,__dirname){${await readFile(file, "utf8")}\n})`);
     parts[name] = file;
@@ -85,6 +103,18 @@ export function memoryAddon() { addon ??= loadNative("memory.node"); return addo
       // Only reorders ciphers, which we name ourselves.
       hooks.onLoad({ filter: /^cpu-features$/, namespace: "native" }, () => ({ contents: `throw new Error("left out");` }));
     },
+  };
+}
+
+/** The proxy serves the install script: its text becomes part of the program. */
+function installScript(root: string): Plugin {
+  return {
+    name: "install-script",
+    setup: (hooks) =>
+      hooks.onLoad({ filter: /web-api\/install-script\.ts$/ }, async () => {
+        const text = await readFile(join(root, "scripts/install.sh"), "utf8");
+        return { contents: `export function installScript() { return ${JSON.stringify(text)}; }` };
+      }),
   };
 }
 

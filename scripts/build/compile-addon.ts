@@ -1,12 +1,23 @@
 import { join } from "node:path";
+import type { BuildTarget } from "./build-target.ts";
 import { run } from "./run.ts";
 
 const code = ["-shared", "-fPIC", "-pthread", "-O3", "-fno-omit-frame-pointer", "-s", "-Wl,--build-id=none"];
 
 /** Compiles the addon that gives memory back (core/memory). Node-API alone: C, and no runtime's version. */
-export async function compileMemoryAddon(root: string, output: string): Promise<string> {
-  const headers = join(root, "node_modules", `node-linux-${process.arch}`, "include/node");
-  await run("gcc", [...code, "-std=gnu11", "-Wall", "-Wextra", "-Werror", `-I${headers}`, join(root, "core/memory/memory-addon.c"), "-o", output]);
+export async function compileMemoryAddon(root: string, target: BuildTarget, output: string): Promise<string> {
+  const headers = join(target.runtime, "include/node");
+  await run(target.gcc, [
+    ...code,
+    "-std=gnu11",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    `-I${headers}`,
+    join(root, "core/memory/memory-addon.c"),
+    "-o",
+    output,
+  ]);
   return output;
 }
 
@@ -14,7 +25,7 @@ export async function compileMemoryAddon(root: string, output: string): Promise<
  * Compiles ssh2's addon against the headers of the Node that we ship, with the flags that node-gyp would use
  * (include/node/common.gypi, ssh2's binding.gyp). It takes OpenSSL from the executable.
  */
-export async function compileAddon(root: string, output: string): Promise<string> {
+export async function compileAddon(root: string, target: BuildTarget, output: string): Promise<string> {
   const modules = join(root, "node_modules");
   const major = /^\d+/.exec(process.versions.openssl)?.[0] ?? "3";
   const defines = [
@@ -34,11 +45,11 @@ export async function compileAddon(root: string, output: string): Promise<string
     "NDEBUG",
   ].map((define) => `-D${define}`);
   const language = ["-std=gnu++20", "-fno-rtti", "-fno-exceptions", "-w"];
-  const includes = [`-I${modules}/node-linux-${process.arch}/include/node`, `-I${modules}/nan`];
+  const includes = [`-I${target.runtime}/include/node`, `-I${modules}/nan`];
   // glibc 2.34 moved dlsym: without this the addon would ask for a newer library than anything else in it.
   const oldGlibc = ["-include", join(root, "scripts/build/old-glibc.h")];
   const objectWrap = ["-include", join(root, "scripts/build/object-wrap.h")];
   const source = join(modules, "ssh2/lib/protocol/crypto/src/binding.cc");
-  await run("g++", [...code, ...language, ...oldGlibc, ...includes, ...objectWrap, ...defines, source, "-o", output]);
+  await run(target.gxx, [...code, ...language, ...oldGlibc, ...includes, ...objectWrap, ...defines, source, "-o", output]);
   return output;
 }

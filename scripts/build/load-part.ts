@@ -15,7 +15,7 @@ type PartFunction = (...scope: readonly [object, NodeJS.Require, { exports: obje
 export function loadPart(name: string): object {
   const script = new Script(asset(`${name}.cjs`).toString("latin1"), {
     filename: `${name}.cjs`,
-    cachedData: asset(`${name}.cache`),
+    cachedData: optionalAsset(`${name}.cache`),
     importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
   const module = { exports: {} };
@@ -24,6 +24,14 @@ export function loadPart(name: string): object {
 }
 
 function asset(name: string): Buffer {
-  if (getAssetKeys().includes(name)) return Buffer.from(getRawAsset(name));
-  return zstdDecompressSync(Buffer.from(getRawAsset(`${name}.zst`)));
+  const found = optionalAsset(name);
+  if (found === undefined) throw new Error(`this build lacks ${name}`);
+  return found;
+}
+
+/** Builds for another processor than the builder's have no code cache. */
+function optionalAsset(name: string): Buffer | undefined {
+  const names = getAssetKeys();
+  if (names.includes(name)) return Buffer.from(getRawAsset(name));
+  return names.includes(`${name}.zst`) ? zstdDecompressSync(Buffer.from(getRawAsset(`${name}.zst`))) : undefined;
 }

@@ -3,11 +3,14 @@ import { chmod, copyFile, readFile, rename, stat, writeFile } from "node:fs/prom
 import { basename, join, relative } from "node:path";
 import { constants, zstdCompressSync } from "node:zlib";
 import { inject } from "postject";
+import type { BuildTarget } from "./build-target.ts";
 import { run } from "./run.ts";
 
 export interface ExecutableParts {
-  readonly root: string;
-  /** Scratch folder of this build, and one that is kept between builds. */
+  readonly target: BuildTarget;
+  /** File name of the result. */
+  readonly name: string;
+  /** Scratch folder of this program alone, and one that is kept between builds. */
   readonly work: string;
   readonly cache: string;
   readonly main: string;
@@ -26,8 +29,7 @@ const fuse = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 const execArgv = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1", "--max-semi-space-size=1"];
 
 /** Puts the bundle, its code cache and the assets into a stripped copy of the runtime. The path of the result. */
-export async function makeExecutable({ root, work, cache, main, parts, assets }: ExecutableParts): Promise<string> {
-  const node = join(root, `node_modules/node-linux-${process.arch}/bin/node`);
+export async function makeExecutable({ target, name, work, cache, main, parts, assets }: ExecutableParts): Promise<string> {
   const blob = join(work, "program.blob");
   // Relative paths: the blob holds the main file's path as it is given.
   const settings = {
@@ -36,15 +38,16 @@ export async function makeExecutable({ root, work, cache, main, parts, assets }:
     mainFormat: "commonjs",
     disableExperimentalSEAWarning: true,
     useSnapshot: false,
-    useCodeCache: true,
+    // A cache belongs to the processor that it was made on; without one, starting takes some 50 ms longer.
+    useCodeCache: target.native,
   };
-  const all = { ...assets, ...(await partAssets(node, work, parts)) };
+  const all = { ...assets, ...(await partAssets(target, work, parts)) };
   // "none": NODE_OPTIONS is not read.
   await writeFile(join(work, "program.json"), JSON.stringify({ ...settings, execArgv, execArgvExtension: "none", assets: all }));
   // A fixed seed makes the code cache the same each time; V8 still accepts it.
-  await run(node, ["--random-seed=42", "--experimental-sea-config", "program.json"], work);
-  const made = join(work, "platform");
-  await copyFile(await strippedNode(node, cache), made);
+  await run(process.execPath, ["--random-seed=42", "--experimental-sea-config", "program.json"], { cwd: work });
+  const made = join(work, name);
+  await copyFile(await strippedNode(target, cache), made);
   await inject(made, "NODE_SEA_BLOB", await readFile(blob), { sentinelFuse: fuse });
   await chmod(made, 0o755);
   return made;
@@ -56,19 +59,21 @@ export async function makeExecutable({ root, work, cache, main, parts, assets }:
  * differed from run to run), are for the same end. V8 accepts it (checked).
  */
 const reproducible = ["--predictable", "--random-seed=42", "--min-semi-space-size=256", "--max-semi-space-size=256"];
-/** Parts that are kept compressed: it costs their start some 5 ms, which only a service can spare. */
-const isCompressed = (name: string): boolean => name.endsWith("-service");
+/** Parts that are kept compressed: it costs their start some 5 ms, which a service can spare, and what starts one. */
+const isCompressed = (name: string): boolean => name.endsWith("-service") || name === "platform";
 
 /** Each part's script and code cache, as assets. */
-async function partAssets(node: string, work: string, parts: ExecutableParts["parts"]): Promise<Record<string, string>> {
+async function partAssets(target: BuildTarget, work: string, parts: ExecutableParts["parts"]): Promise<Record<string, string>> {
   const assets: Record<string, string> = {};
   const maker = join(import.meta.dirname, "make-code-cache.ts");
   for (const name of Object.keys(parts).sort()) {
     const [script, cache] = [`${name}.cjs`, `${name}.cache`];
-    await run(node, [...execArgv, ...reproducible, maker, "make", script, cache], work);
-    await run(node, [...execArgv, maker, "check", script, cache], work);
+    if (target.native) {
+      await run(process.execPath, [...execArgv, ...reproducible, maker, "make", script, cache], { cwd: work });
+      await run(process.execPath, [...execArgv, maker, "check", script, cache], { cwd: work });
+    }
     const compress = isCompressed(name);
-    for (const file of [script, cache].map((asset) => join(work, asset))) {
+    for (const file of (target.native ? [script, cache] : [script]).map((asset) => join(work, asset))) {
       if (compress) await writeFile(`${file}.zst`, zstdCompressSync(await readFile(file), { params: { [constants.ZSTD_c_compressionLevel]: 19 } }));
       assets[`${basename(file)}${compress ? ".zst" : ""}`] = compress ? `${file}.zst` : file;
     }
@@ -77,14 +82,15 @@ async function partAssets(node: string, work: string, parts: ExecutableParts["pa
 }
 
 /** The runtime without its symbols. Stripping after the injection would break it. Kept by its content. */
-async function strippedNode(node: string, cache: string): Promise<string> {
+async function strippedNode(target: BuildTarget, cache: string): Promise<string> {
+  const node = join(target.runtime, "bin/node");
   const hash = createHash("sha256")
     .update(await readFile(node))
     .digest("hex");
   const kept = join(cache, `node-${hash.slice(0, 16)}`);
   if ((await stat(kept).catch(() => undefined)) !== undefined) return kept;
   const fresh = `${kept}.${process.pid}`;
-  await run("strip", ["-o", fresh, node]);
+  await run(target.strip, ["-o", fresh, node]);
   await rename(fresh, kept);
   return kept;
 }

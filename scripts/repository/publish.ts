@@ -1,0 +1,100 @@
+import { mkdir, open, readdir, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { type AddInput, addPackages } from "./add-packages.ts";
+import { writeAptTree } from "./apt-tree.ts";
+import type { Channel } from "./channel.ts";
+import { type Members, readMembers, writeMembers } from "./members.ts";
+import { openSigner, type Signer, type SigningKeys } from "./signer.ts";
+import { writeYumTree } from "./yum-tree.ts";
+
+export interface PublishRequest {
+  /** Folder with debs and rpms to add; without, only the indexes are made and signed anew. */
+  readonly packages?: string;
+  readonly out: string;
+  readonly keys: SigningKeys;
+  /** When given, the packages come into these channels and no others of theirs. */
+  readonly channels?: readonly Channel[];
+  readonly prereleases?: boolean;
+  readonly now: Date;
+}
+
+export interface Published {
+  /** How many packages each channel offers. */
+  readonly channels: Readonly<Partial<Record<Channel, number>>>;
+  /** Packages that were not added, for no channel takes them. */
+  readonly left: readonly string[];
+}
+
+/** What readers see: links to the publication of now. Keys come first, so that nothing is signed by what cannot be known yet. */
+const served = ["keys", "apt", "yum"];
+/** No dot in front: proxies serve nothing that is hidden. */
+const publications = "published";
+
+/**
+ * Publishes packages into a repository for apt, yum and zypper, or makes one. Each publication is a tree of its own, hard-linked
+ * with the one before; readers see the old one until three links are switched. Every version that was published stays.
+ */
+export async function publishRepository(request: PublishRequest): Promise<Published> {
+  const { out, now } = request;
+  await mkdir(join(out, publications), { recursive: true });
+  await using _lock = await lock(join(out, publications, "lock"));
+  await using signer = await openSigner(request.keys);
+  const current = await readlink(join(out, "apt")).catch(() => undefined);
+  const before = current === undefined ? undefined : join(out, current, "..");
+  const name = `${now.getTime()}-${process.pid}`;
+  const fresh = join(out, publications, name);
+  await mkdir(fresh);
+  try {
+    const published = await fill({ fresh, before, signer }, request);
+    for (const part of served) await switchTo(join(out, part), join(publications, name, part));
+    await removeOld(out, current === undefined ? [name] : [name, basename(join(current, ".."))]);
+    return published;
+  } catch (failure) {
+    await rm(fresh, { recursive: true, force: true });
+    throw failure;
+  }
+}
+
+interface Publication {
+  readonly fresh: string;
+  readonly before: string | undefined;
+  readonly signer: Signer;
+}
+
+async function fill(publication: Publication, request: PublishRequest): Promise<Published> {
+  const { fresh, before, signer } = publication;
+  const known: Members = before === undefined ? new Map() : await readMembers(before);
+  const wish = { channels: request.channels, prereleases: request.prereleases ?? false, packages: request.packages };
+  const input: AddInput = { ...publication, members: known, ...wish };
+  const { members, left } = await addPackages(input);
+  await writeMembers(fresh, members);
+  const channels = [...new Set([...members.values()].flat())].sort();
+  const tree = { fresh, before, members, signer, now: request.now };
+  await mkdir(join(fresh, "keys"));
+  await writeFile(join(fresh, "keys/platform.asc"), await signer.publicKeys());
+  await writeAptTree(tree, channels);
+  await writeYumTree(tree, channels, join(fresh, "rpms"));
+  const count = (channel: Channel): number => [...members.values()].filter((list) => list.includes(channel)).length;
+  return { channels: Object.fromEntries(channels.map((channel) => [channel, count(channel)])), left };
+}
+
+async function switchTo(link: string, target: string): Promise<void> {
+  await rm(`${link}.new`, { force: true });
+  await symlink(target, `${link}.new`);
+  await rename(`${link}.new`, link);
+}
+
+/** The publication before stays for readers in the middle of it. */
+async function removeOld(out: string, kept: readonly string[]): Promise<void> {
+  const all = (await readdir(join(out, publications))).filter((name) => /^\d+-\d+$/.test(name));
+  for (const name of all) if (!kept.includes(name)) await rm(join(out, publications, name), { recursive: true });
+}
+
+async function lock(file: string): Promise<AsyncDisposable> {
+  try {
+    await (await open(file, "wx")).close();
+  } catch (failure) {
+    throw new Error(`${file} is there: another run publishes. If none does, delete it.`, { cause: failure });
+  }
+  return { [Symbol.asyncDispose]: () => rm(file, { force: true }) };
+}
