@@ -21,6 +21,12 @@ export const pure = [
   "agent/config.ts",
   "control/config.ts",
   "cli/platform/config-text.ts",
+  "updater/decide.ts",
+  "updater/judge.ts",
+  "updater/schedule.ts",
+  "updater/parse-state.ts",
+  "updater/endpoint-answer.ts",
+  "updater/proxy-environment.ts",
 ] as const;
 
 const effects = new Set(
@@ -85,11 +91,11 @@ export function badExports(files: readonly SourceFile[]): string[] {
   });
 }
 
-/** The environment is read by main.ts and the command lines, and passed down. */
+/** The environment is read by main.ts, that of the updater and the command lines, and passed down. */
 export function environmentReaders(files: readonly SourceFile[]): string[] {
-  const placed = ["core", "agent", "control", "cli"];
+  const placed = ["core", "agent", "control", "cli", "updater"];
   return files.flatMap(({ path, text }) => {
-    if (path.endsWith(".test.ts") || !placed.some((folder) => within(path, folder))) return [];
+    if (path.endsWith(".test.ts") || path === "updater/main.ts" || !placed.some((folder) => within(path, folder))) return [];
     return /\bprocess\.env\b/.test(withoutComments(text)) ? [`${path} reads process.env`] : [];
   });
 }

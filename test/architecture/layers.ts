@@ -21,11 +21,13 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   agent: ["core"],
   control: ["core"],
   cli: ["core"],
+  // It must work when all else is broken.
+  updater: ["core/errors", "core/log", "core/versions", "core/transport/dial", "core/transport/host-port.ts"],
   programs: ["agent", "control", "cli", "core"],
   "main.ts": ["programs", "agent", "core/versions"],
   scripts: [],
-  test: ["agent", "control", "cli", "core", "main.ts", "scripts"],
-  bench: ["agent", "control", "cli", "core", "scripts", "test"],
+  test: ["agent", "control", "cli", "core", "updater", "main.ts", "scripts"],
+  bench: ["agent", "control", "cli", "core", "updater", "scripts", "test"],
   "vitest.config.ts": [],
 };
 
@@ -74,7 +76,7 @@ export function cycles(files: readonly SourceFile[]): string[] {
 /** Folders of core that fewer than two programs need: they belong into the one that does. */
 export function lonelyFolders(files: readonly SourceFile[]): string[] {
   const folders = new Set(files.flatMap((file) => /^core\/[^/]+/.exec(file.path)?.[0] ?? []));
-  const users = ["agent", "control", "cli"].map((program) => reachable(files, program));
+  const users = ["agent", "control", "cli", "updater"].map((program) => reachable(files, program));
   return [...folders].filter((folder) => users.filter((paths) => paths.some((path) => within(path, folder))).length < 2);
 }
 

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newestGlibc } from "../../scripts/build/newest-glibc.ts";
 import { freePorts } from "../world/free-port.ts";
-import { type Finished, output, program, run } from "../world/program.ts";
+import { dist, type Finished, output, program, run } from "../world/program.ts";
 import { startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
 
@@ -34,9 +34,11 @@ proxy_service: { web_listen_addr: "127.0.0.1:${web}" }
   return { config, diagnostics: `http://127.0.0.1:${diagnostics}` };
 }
 
-test("it has at most 115 MB and asks for no C library newer than 2.28", async () => {
-  expect((await stat(executable)).size).toBeLessThanOrEqual(115_000_000);
-  const { major, minor, symbol } = await newestGlibc(executable);
+const updater = join(dist, "platform-upgrade");
+
+test.for([executable, updater])("%s has at most 115 MB and asks for no C library newer than 2.28", async (file) => {
+  expect((await stat(file)).size).toBeLessThanOrEqual(115_000_000);
+  const { major, minor, symbol } = await newestGlibc(file);
   expect(major * 100 + minor, symbol).toBeLessThanOrEqual(228);
 });
 
@@ -48,6 +50,7 @@ test("two builds are byte-identical", async () => {
   const again = join(dir, "again");
   await output(process.execPath, [join(root, "scripts/build.ts"), again], { limitMs: 120_000 });
   expect(await hash(join(again, "platform"))).toBe(await hash(executable));
+  expect(await hash(join(again, "platform-upgrade"))).toBe(await hash(updater));
 });
 
 test("its name decides which program it is", async () => {

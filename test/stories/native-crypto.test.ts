@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { ownTarget } from "../../scripts/build/build-target.ts";
 import { compileAddon } from "../../scripts/build/compile-addon.ts";
 import { run } from "../world/program.ts";
 
@@ -28,7 +29,8 @@ const server = net.createServer((socket) => socket.on("data", () => {})).listen(
 test("the native ciphers of ended connections are collected at any time without harm", async () => {
   const dir = await mkdtemp(join(tmpdir(), "platform-addon-"));
   try {
-    const addon = await compileAddon(resolve(import.meta.dirname, "../.."), join(dir, "sshcrypto.node"));
+    const root = resolve(import.meta.dirname, "../..");
+    const addon = await compileAddon(root, await ownTarget(root), join(dir, "sshcrypto.node"));
     const done = await run(process.execPath, ["--max-semi-space-size=1", "-e", collect, addon]);
     expect(done).toMatchObject({ status: 0, stderr: "" });
   } finally {

@@ -15,6 +15,8 @@ export interface AgentOptions {
   readonly pin?: string;
   /** Other than the cluster's own. */
   readonly proxy?: string;
+  /** Another executable than the built one. */
+  readonly platform?: string;
   /** Do not wait until it is connected. */
   readonly noWait?: boolean;
 }
@@ -42,7 +44,7 @@ export async function makeAgent(cluster: Cluster, options: AgentOptions): Promis
   });
   await writeFile(config, text, { mode: 0o600 });
   const begin = (): Service =>
-    startService(program("platform"), ["start", "--config", config, "--pid-file", join(dir, "agent.pid")], {
+    startService(options.platform ?? program("platform"), ["start", "--config", config, "--pid-file", join(dir, "agent.pid")], {
       netns: options.netns,
       ...(options.env && { env: options.env }),
     });

@@ -13,10 +13,12 @@ export interface ControlFacts {
   readonly name: string;
   readonly ports: Ports;
   readonly mode: string;
+  /** More lines of `proxy_service`. */
+  readonly more?: string;
 }
 
 /** Auth and proxy service in one process. */
-export function controlConfig({ dir, address, name, ports, mode }: ControlFacts): string {
+export function controlConfig({ dir, address, name, ports, mode, more = "" }: ControlFacts): string {
   const separate = mode === "separate" ? `  listen_addr: ${address}:${ports.ssh}\n  tunnel_listen_addr: ${address}:${ports.tunnel}\n` : "";
   return `version: v3
 platform:
@@ -31,7 +33,7 @@ proxy_service:
   enabled: yes
   web_listen_addr: ${address}:${ports.web}
   public_addr: ${name}:${ports.web}
-${separate}ssh_service:
+${separate}${more}ssh_service:
   enabled: no
 `;
 }
@@ -55,7 +57,7 @@ ssh_service:
 }
 
 /** The proxy service alone: it joins the auth service. */
-export function proxyConfig({ dir, address, name, ports }: ControlFacts, trust: { token: string; pin: string }): string {
+export function proxyConfig({ dir, address, name, ports, more = "" }: ControlFacts, trust: { token: string; pin: string }): string {
   return `version: v3
 platform:
   nodename: proxy
@@ -69,7 +71,7 @@ proxy_service:
   enabled: yes
   web_listen_addr: ${address}:${ports.web}
   public_addr: ${name}:${ports.web}
-ssh_service:
+${more}ssh_service:
   enabled: no
 `;
 }

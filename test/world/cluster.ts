@@ -16,8 +16,16 @@ export interface ClusterOptions {
   /** Name that clients and agents use for it; default the address. */
   readonly name?: string;
   readonly netns?: string | undefined;
+  /** Another executable than the built one, for what runs as a service. */
+  readonly platform?: string;
+  /** More environment of control. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Auth and proxy service as two processes with a data folder each. */
   readonly split?: boolean;
+  /** Certificate of the web address, as of `makeCertificate`; default: one of the cluster's own authority. */
+  readonly keypair?: { readonly certFile: string; readonly keyFile: string };
+  /** More lines of `proxy_service`, indented by two. */
+  readonly proxyService?: string;
 }
 
 /** A control server of its own folder and ports, run from the executable. */
@@ -46,15 +54,23 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const proxy = `${options.name ?? address}:${web}`;
   const config = join(dir, "control.yaml");
   const netns = options.netns;
-  const facts = { dir, address, name: options.name ?? address, ports: { web, auth, ssh, tunnel }, mode: options.mode ?? "multiplex" };
+  const facts = {
+    dir,
+    address,
+    name: options.name ?? address,
+    ports: { web, auth, ssh, tunnel },
+    mode: options.mode ?? "multiplex",
+    more: moreOf(options),
+  };
   await writeFile(config, options.split === true ? authConfig(facts) : controlConfig(facts), { mode: 0o600 });
-  const begin = (): Service => startService(program("platform"), ["start", "--config", config, "--pid-file", join(dir, "control.pid")], { netns });
+  const { platform = program("platform"), env = {} } = options;
+  const begin = (): Service => startService(platform, ["start", "--config", config, "--pid-file", join(dir, "control.pid")], { netns, env });
   const beginProxy = async (): Promise<Service> => {
     const file = join(dir, "proxy.yaml");
     await until("the auth service answers", async () => (await cluster.tctl(["status"])).status === 0);
     const token = await cluster.token("--type=proxy");
     await writeFile(file, proxyConfig(facts, { token, pin: await cluster.pin() }), { mode: 0o600 });
-    return startService(program("platform"), ["start", "--config", file, "--pid-file", join(dir, "proxy.pid")], { netns });
+    return startService(platform, ["start", "--config", file, "--pid-file", join(dir, "proxy.pid")], { netns, env });
   };
   const ready = async (): Promise<void> => {
     await until(`control answers on ${proxy}`, async () => {
@@ -104,4 +120,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   if (options.split === true) cluster.proxyService = await beginProxy();
   await ready();
   return cluster;
+}
+
+function moreOf({ keypair, proxyService = "" }: ClusterOptions): string {
+  if (keypair === undefined) return proxyService;
+  return `  https_keypairs:\n    - cert_file: ${keypair.certFile}\n      key_file: ${keypair.keyFile}\n${proxyService}`;
 }

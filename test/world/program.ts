@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
-/** The built executable and its names; `make build` makes them. */
-export const dist: string = resolve(import.meta.dirname, "../../dist");
+/** The built executable and its names; `make build` makes them. PLATFORM_DIST names another folder. */
+export const dist: string = resolve(process.env.PLATFORM_DIST ?? resolve(import.meta.dirname, "../../dist"));
 
 export function program(name: "platform" | "tsh" | "tctl"): string {
   const path = resolve(dist, name);

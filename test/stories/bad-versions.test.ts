@@ -1,0 +1,64 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { machinesSkip } from "../world/machine-skip.ts";
+import { packagedVersions as versions } from "../world/package-world.ts";
+import { startLoad } from "../world/session-load.ts";
+import { openUpgradeSite, type UpgradeSite } from "../world/upgrade-site.ts";
+
+const skipped = machinesSkip !== undefined;
+let site: UpgradeSite;
+
+beforeAll(async () => {
+  if (!skipped) site = await openUpgradeSite();
+}, 400_000);
+
+afterAll(async () => {
+  await site?.[Symbol.asyncDispose]();
+});
+
+beforeEach(({ skip }) => skip(skipped, machinesSkip));
+
+test.for([
+  ["apt", "crashes"],
+  ["apt", "hangs"],
+  ["apt", "unconnected"],
+  ["dnf", "crashes"],
+  ["zypper", "hangs"],
+] as const)(
+  "%s: a version that %s is rolled back while the one before goes on, reported, and skipped from then on",
+  { timeout: 400_000 },
+  async ([manager, kind]) => {
+    await using host = await site.host({ manager });
+    const user = await site.cluster.user(`${manager}-${kind}`);
+    const folder = await mkdtemp(join(tmpdir(), "platform-load-"));
+    await using load = await startLoad(user, {
+      ...{ target: `root@${host.machine.hostname}`, folder },
+      ...{ bytes: 30_000_000, bytesPerSecond: 500_000, everyMs: 5_000 },
+    });
+    await load.stillThere();
+
+    await host.follow(`critical/${kind}`);
+    const begin = performance.now();
+    expect(await host.tick()).toMatchObject({ reason: "rolled_back", current: versions.now, detail: expect.stringContaining(versions[kind]) });
+    const seconds = (performance.now() - begin) / 1000;
+    process.stderr.write(`  ${manager}, ${kind}: rolled back after ${seconds.toFixed(0)} s\n`);
+    expect(await host.version()).toBe(versions.now);
+    await host.connected(versions.now);
+    await host.reported("rolled_back");
+    const { metadata } = await host.record();
+    expect(await site.cluster.admin("audit", "ls", "--event=upgrade.rolled_back", "--format=json")).toContain(metadata.name);
+
+    expect(await host.tick()).toMatchObject({ reason: "known_bad", current: versions.now });
+    await load.stillThere();
+
+    await host.follow("critical/next");
+    expect(await host.tick()).toMatchObject({ reason: "upgraded", current: versions.next });
+    await load.stillThere();
+    expect({ whole: await load.transferred, ended: await load.finish(), failures: load.logins.failures }).toEqual({
+      ...{ whole: true, ended: { shell: 0, openssh: 0 }, failures: [] },
+    });
+    await rm(folder, { recursive: true });
+  },
+);

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { machinesSkip } from "../world/machine-skip.ts";
+import { packagedVersions as versions } from "../world/package-world.ts";
+import type { UpgradeHost } from "../world/upgrade-host.ts";
+import { openUpgradeSite, type UpgradeSite } from "../world/upgrade-site.ts";
+
+const skipped = machinesSkip !== undefined;
+let site: UpgradeSite;
+
+beforeAll(async () => {
+  if (!skipped) site = await openUpgradeSite();
+}, 400_000);
+
+afterAll(async () => {
+  await site?.[Symbol.asyncDispose]();
+});
+
+beforeEach(({ skip }) => skip(skipped, machinesSkip));
+
+/** Begins an upgrade, and kills everything on the machine a random while later; its disk stays. Returns the while, ms. */
+async function cutShort(host: UpgradeHost, longestMs: number): Promise<number> {
+  const afterMs = Math.floor(Math.random() * longestMs);
+  await host.machine.systemctl("start", "--no-block", "platform-upgrade.service");
+  // Not a wait for an outcome: the moment is what is random.
+  await sleep(afterMs);
+  await host.machine.powerCut();
+  return afterMs;
+}
+
+/** How long an upgrade of this host takes, ms. */
+async function measure(host: UpgradeHost): Promise<number> {
+  await host.follow("critical/next");
+  const begin = performance.now();
+  expect(await host.tick()).toMatchObject({ reason: "upgraded" });
+  const took = performance.now() - begin;
+  await host.follow("critical/now");
+  expect(await host.tick()).toMatchObject({ reason: "upgraded" });
+  return took;
+}
+
+test.for([
+  ["apt", 10],
+  ["dnf", 5],
+  ["zypper", 5],
+] as const)(
+  "%s: the power fails at %i random moments of an upgrade, and the next run ends it well",
+  { timeout: 900_000 },
+  async ([manager, cuts]) => {
+    await using host = await site.host({ manager });
+    const longest = await measure(host);
+    for (let cut = 0; cut < cuts; cut += 1) {
+      const target = cut % 2 === 0 ? "next" : "now";
+      await host.follow(`critical/${target}`);
+      const afterMs = await cutShort(host, longest);
+      await host.machine.start();
+      const at = `cut ${cut + 1}, ${afterMs} ms after its begin`;
+      // The agent comes up by itself, whatever was left.
+      await host.connected();
+      const state = await host.tick();
+      expect({ at, state }).toMatchObject({ state: { current: versions[target], reason: expect.stringMatching(/^(upgraded|healed|up_to_date)$/) } });
+      expect({ at, version: await host.version() }).toEqual({ at, version: versions[target] });
+      await host.connected(versions[target]);
+      expect({ at, again: await host.tick() }).toMatchObject({ again: { reason: "up_to_date", current: versions[target] } });
+    }
+  },
+);

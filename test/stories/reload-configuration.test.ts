@@ -1,0 +1,66 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { startCluster } from "../world/cluster.ts";
+import { freePorts } from "../world/free-port.ts";
+import { run } from "../world/program.ts";
+import { processes } from "../world/reload.ts";
+import { until } from "../world/until.ts";
+
+const login = userInfo().username;
+
+test("a reload reads the configuration anew; all services in one process and its diagnostics are handed over", { timeout: 180_000 }, async () => {
+  const dir = await mkdtemp(join(tmpdir(), "platform-reload-"));
+  // Last of all: the status sockets in it tell which processes to end.
+  await using _dir = { [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
+  await mkdir(join(dir, "run"));
+  const [diag] = (await freePorts(1)) as [number];
+  await using cluster = await startCluster({ mode: "separate", env: { RUNTIME_DIRECTORY: join(dir, "run") } });
+  await using service = await processes(join(cluster.dir, "control.pid"), join(dir, "run"));
+  const file = join(cluster.dir, "control.yaml");
+  const text = (await readFile(file, "utf8")).replace(/ssh_service:\n {2}enabled: no/, "ssh_service:\n  enabled: yes");
+  await writeFile(file, text.replace("  nodename: control\n", `  nodename: control\n  diag_addr: 127.0.0.1:${diag}\n`));
+  expect(await service.status(await service.main())).toMatchObject({ services: ["auth", "proxy"] });
+
+  expect(await service.reload()).toMatchObject({ services: ["auth", "proxy", "ssh"] });
+  const readyz = async (): Promise<boolean> => (await run("curl", ["-sf", "--max-time", "5", `http://127.0.0.1:${diag}/readyz`])).status === 0;
+  await until("it is ready, its own agent too", readyz);
+  const user = await cluster.user("alice", { logins: login });
+  const session = user.tsh(["ssh", `${login}@control`, "sleep 16; echo to the end"], { limitMs: 60_000 });
+  const before = await service.main();
+  await until("the session is open", async () => (await service.status(before)).sessions === 1);
+
+  // Every connection to every port is answered while the process is replaced.
+  const refused: string[] = [];
+  const ending = new AbortController();
+  const asking = (async () => {
+    while (!ending.signal.aborted) {
+      const ping = await run("curl", ["-ksf", "--max-time", "10", `https://${cluster.proxy}/webapi/ping`]);
+      if (ping.status !== 0) refused.push(`ping: ${ping.status}`);
+      if (!(await run("curl", ["-s", "--max-time", "5", `http://127.0.0.1:${diag}/healthz`])).stdout.includes("ok")) refused.push("healthz");
+      const ls = await user.tsh(["ls"], { limitMs: 20_000 });
+      if (ls.status !== 0) refused.push(`tsh ls: ${ls.stderr}`);
+      const admin = await cluster.tctl(["get", "role"], { limitMs: 20_000 });
+      if (admin.status !== 0) refused.push(`tctl: ${admin.stderr}`);
+      await sleep(50);
+    }
+  })();
+  const main = await service.reload();
+  const inside = await user.tsh(["ssh", `${login}@control`, "echo in"], { limitMs: 30_000 });
+  expect(inside, inside.stderr).toMatchObject({ stdout: "in\n", status: 0 });
+  expect(await session).toMatchObject({ stdout: "to the end\n", status: 0 });
+  await until("the process before has ended", async () => (await service.all()).length === 1);
+  ending.abort();
+  await asking;
+  expect(refused).toEqual([]);
+  expect(main.pid).not.toBe(before);
+  expect(await readyz()).toBe(true);
+
+  // What that session did is in the audit log, although its process is gone.
+  await until("the end of the session is in the audit log", async () => {
+    const lines = (await cluster.admin("audit", "ls", "--event=session.end", "--format=json")).trim();
+    return lines.includes("session.end");
+  });
+});

@@ -1,0 +1,118 @@
+import { resolve } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import { agentConfig } from "../world/cluster-config.ts";
+import type { User } from "../world/cluster-user.ts";
+import { type Machine, startMachine } from "../world/machine.ts";
+import { type HostAddress, openHostAddress } from "../world/machine-network.ts";
+import { machinesSkip } from "../world/machine-skip.ts";
+import { program } from "../world/program.ts";
+import type { Status } from "../world/reload.ts";
+import { until } from "../world/until.ts";
+
+const units = resolve(import.meta.dirname, "../../packaging/systemd");
+
+/** The agent under real systemd, with the package's unit. */
+describe.skipIf(machinesSkip !== undefined)("systemctl reload platform", () => {
+  let address: HostAddress;
+  let cluster: Cluster;
+  let user: User;
+  let machine: Machine;
+  beforeAll(async () => {
+    address = await openHostAddress();
+    cluster = await startCluster({ address: address.address });
+    user = await cluster.user("alice", { logins: "root,keeper" });
+  }, 60_000);
+  afterAll(async () => {
+    await machine?.stop();
+    await cluster?.[Symbol.asyncDispose]();
+    await address?.[Symbol.asyncDispose]();
+  });
+
+  beforeEach(async () => {
+    await machine?.stop();
+    machine = await startMachine();
+    await machine.copyIn(program("platform"), "/usr/bin/platform", 0o755);
+    await machine.copyIn(resolve(units, "platform.service"), "/usr/lib/systemd/system/platform.service");
+    await machine.copyIn(resolve(units, "10-platform.conf"), "/usr/lib/systemd/system/platform.service.d/10-platform.conf");
+    const facts = { name: machine.hostname, dataDir: "/var/lib/platform", proxy: cluster.proxy, labels: {} };
+    const config = agentConfig({ ...facts, token: await cluster.token(), pin: await cluster.pin() });
+    await machine.write("/etc/platform.yaml", config, 0o600);
+    await machine.systemctl("daemon-reload");
+  }, 60_000);
+
+  const mainPid = async (): Promise<number> => Number((await machine.systemctl("show", "-P", "MainPID", "platform")).trim());
+  const status = async (pid: number): Promise<Status> => {
+    const answer = await machine.output(["curl", "-sf", "--unix-socket", `/run/platform/status-${pid}.sock`, "http://platform/status"]);
+    return JSON.parse(answer) as Status;
+  };
+  const connected = (): Promise<Status> =>
+    until("the agent is connected", async () => {
+      const now = await status(await mainPid());
+      return now.ready && now;
+    });
+  const login = async (as = "root"): Promise<void> => {
+    const done = await user.tsh(["ssh", `${as}@${machine.hostname}`, "echo in"], { limitMs: 30_000 });
+    expect(done, done.stderr).toMatchObject({ stdout: "in\n", status: 0 });
+  };
+  const reloaded = async (before: number): Promise<number> =>
+    await until("systemd follows another main process", async () => {
+      const main = await mainPid();
+      return main !== before && main !== 0 && main;
+    });
+
+  test("is followed by systemd twice, cuts no session, and a stop ends every process", { timeout: 180_000 }, async () => {
+    await machine.systemctl("start", "platform");
+    await connected();
+    const long = user.tsh(["ssh", `root@${machine.hostname}`, "sleep 35; echo to the end"], { limitMs: 120_000 });
+    const first = await mainPid();
+    await until("the session is open", async () => (await status(first)).sessions >= 1);
+    await machine.systemctl("reload", "platform");
+    const second = await reloaded(first);
+    expect((await status(second)).draining.map(({ pid }) => pid)).toEqual([first]);
+    await login();
+    await machine.systemctl("reload", "platform");
+    const third = await reloaded(second);
+    await login();
+    expect((await machine.read("/run/platform.pid")).trim()).toBe(String(third));
+    expect(await status(third)).toMatchObject({ role: "main", ready: true, reload: { state: "done" } });
+    expect((await machine.systemctl("is-active", "platform")).trim()).toBe("active");
+    expect(await machine.systemctl("show", "-P", "StatusText", "platform")).toContain((await status(third)).version);
+    expect(await long).toMatchObject({ stdout: "to the end\n", status: 0 });
+    const journal = await machine.output(["journalctl", "--unit=platform", "--output=cat", "--no-pager"]);
+    expect(journal).not.toMatch(/not our child|does not belong|notify-socket|could not be told/i);
+    await until("the first process has ended", async () => (await status(third)).draining.length === 0);
+    expect((await machine.systemctl("show", "-P", "NRestarts", "platform")).trim()).toBe("0");
+
+    // A main process that is killed is started again by systemd, whoever started it at first.
+    await machine.output(["kill", "-KILL", String(third)]);
+    await reloaded(third);
+    await connected();
+    const open = user.tsh(["ssh", `root@${machine.hostname}`, "sleep 600"], { limitMs: 120_000 });
+    const fourth = await mainPid();
+    await until("a session is open again", async () => (await status(fourth)).sessions === 1);
+    await machine.systemctl("reload", "platform");
+    await reloaded(fourth);
+    await machine.systemctl("stop", "platform");
+    expect((await machine.run(["pgrep", "-x", "platform"])).stdout).toBe("");
+    expect((await open).status).not.toBe(0);
+    expect((await machine.run(["ls", "/run/platform", "/run/platform.pid"])).status).not.toBe(0);
+  });
+
+  test("works for an agent that is not root: its pid file is in the runtime directory", { timeout: 120_000 }, async () => {
+    await machine.output(["useradd", "-m", "-s", "/bin/sh", "keeper"]);
+    await machine.output(["sh", "-c", "chown keeper /etc/platform.yaml && install -d -o keeper /var/lib/platform"]);
+    const dropIn = "[Service]\nUser=keeper\nExecReload=\nExecReload=/bin/kill -HUP $MAINPID\n";
+    await machine.write("/etc/systemd/system/platform.service.d/user.conf", dropIn);
+    await machine.systemctl("daemon-reload");
+    await machine.systemctl("start", "platform");
+    await connected();
+    const first = await mainPid();
+    expect((await machine.read("/run/platform/platform.pid")).trim()).toBe(String(first));
+    expect(await machine.journal("platform")).toContain("ExecReload=/bin/kill -HUP $MAINPID");
+    await machine.systemctl("reload", "platform");
+    const second = await reloaded(first);
+    expect((await machine.read("/run/platform/platform.pid")).trim()).toBe(String(second));
+    await login("keeper");
+  });
+});
