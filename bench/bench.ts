@@ -6,6 +6,8 @@ import { manyAgents } from "./many-agents.ts";
 import { relayThroughput } from "./relay.ts";
 import { sshLoginTime } from "./ssh-login.ts";
 import { startup } from "./startup.ts";
+import { upgradeUnderLoad } from "./upgrade-under-load.ts";
+import { versionServer } from "./version-server.ts";
 
 /** `make bench [only]`: measures everything, or the named section, and writes bench/RESULTS.md when it measured everything. */
 const sections: Readonly<Record<string, () => Promise<string>>> = {
@@ -13,6 +15,8 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
   login: () => sshLoginTime(21),
   startup: () => startup(21),
   memory: () => agentMemory(5),
+  versions: () => versionServer(7),
+  upgrade: () => upgradeUnderLoad(2),
   agents: () => manyAgents({ agents: 1000, rounds: 5, idleMs: 16_000 }),
 };
 

@@ -47,12 +47,15 @@ async function joinUpTo(count: number): Promise<void> {
 }
 
 function keep({ name, credentials }: (typeof hosts)[number]): Tunnels {
-  const facts = { hostname: name, labels: { kind: "load" }, services: ["ssh"], version };
+  const status = () => ({ upgrader: "none", sessions: 0 }) as const;
+  const facts = { hostname: name, labels: { kind: "load" }, services: ["ssh"], version, status };
   return new Tunnels({
     log: silentLog,
     clock,
     serve: async (channel) => void channel.destroy(),
     onAccess: () => {},
+    onMaintenance: () => {},
+    status,
     open: async (onStream, signal) => {
       try {
         setMaxListeners(0, signal);

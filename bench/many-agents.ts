@@ -71,11 +71,11 @@ control's, its start included; the agents' half of each handshake runs on the sa
 |---|---|---|---|---|---|---|---|---|
 ${returnRows.join("\n")}
 
-The bound of 64 KiB holds on the separate listener and not with TLS routing. What TLS adds is native memory: about
-29 KiB of OpenSSL's state for each connection (counted with a wrapped malloc), and the buffers that Node keeps between it and the socket.
-Tried: one SSH server for all connections and forgetting finished key exchanges (48 → 41 KiB of JavaScript heap); giving
-freed memory back once a burst is over (88 → 37 KiB on the separate listener, 116 → 94 with TLS); MALLOC_ARENA_MAX (no clear
-effect); X25519 instead of the post-quantum hybrid (94 → 81, not kept: it would weaken what an eavesdropper stores).
+What TLS adds is native memory: about 28 KiB of OpenSSL's and Node's state for each connection (counted with a wrapped malloc).
+What is left and what was done is in docs/decisions/0012-memory-of-an-idle-tunnel.md: shared listeners and nothing kept of handshakes (37 → 24 KiB of
+JavaScript heap, code included), no pooled memory held (4 KiB), a garbage collection and a trimmed C heap once a burst is over. Tried before that:
+MALLOC_ARENA_MAX (no clear effect); X25519 instead of the post-quantum hybrid (13 KiB less, not kept: it would weaken what an
+eavesdropper stores).
 `;
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { signCertificate } from "../core/ssh/certificate.ts";
 import { generateSshKey } from "../core/ssh/keys.ts";
+import { ownTarget } from "../scripts/build/build-target.ts";
 import { compileAddon } from "../scripts/build/compile-addon.ts";
 import { freePorts } from "../test/world/free-port.ts";
 import { output } from "../test/world/program.ts";
@@ -74,7 +75,7 @@ async function nativeCrypto(): Promise<AsyncDisposable> {
   const root = resolve(import.meta.dirname, "..");
   const folder = join(root, "node_modules/ssh2/lib/protocol/crypto/build");
   await mkdir(join(folder, "Release"), { recursive: true });
-  await compileAddon(root, join(folder, "Release/sshcrypto.node"));
+  await compileAddon(root, await ownTarget(root), join(folder, "Release/sshcrypto.node"));
   return { [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
 }
 
