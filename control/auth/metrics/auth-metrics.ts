@@ -1,4 +1,7 @@
+import type { Node } from "../../../core/resources/node.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { listNodes } from "../inventory/nodes.ts";
+import { withoutV } from "../rollout/to-rollout-host.ts";
 
 /** Hosts that are named one by one; beyond it only those that are gone are. */
 const maxNamed = 10_000;
@@ -6,7 +9,7 @@ const maxGone = 1_000;
 /** Versions that are told apart; hosts choose what they report. */
 const maxVersions = 100;
 
-type Watched = Pick<AuthContext, "live" | "presence" | "rollouts">;
+type Watched = Pick<AuthContext, "storage" | "live" | "presence" | "rollouts">;
 type Series = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[];
 
 /** What the auth service knows, in the text form of Prometheus. Made anew at every call: a host that was removed leaves nothing behind. */
@@ -17,18 +20,19 @@ export async function authMetrics(context: Watched): Promise<string> {
     const made = new Gauge({ name, help, labelNames: Object.keys(series[0]?.[0] ?? {}), registers: [registry] });
     for (const [labels, value] of series) made.set({ ...labels }, value);
   };
-  addHosts(gauge, context);
+  addHosts(gauge, { presence: context.presence, nodes: await listNodes(context) });
   addRollouts(gauge, context);
   return await registry.metrics();
 }
 
 type AddGauge = (name: string, help: string, series: Series) => void;
 
-function addHosts(gauge: AddGauge, { live, presence, rollouts }: Watched): void {
-  const { hosts } = rollouts;
+function addHosts(gauge: AddGauge, { presence, nodes }: Pick<Watched, "presence"> & { nodes: readonly Node[] }): void {
   const absent = [...presence.absent].map(([host, { kind, hostname }]) => ({ host, kind, hostname }));
   const gone = absent.filter(({ kind }) => kind === "gone");
-  const named = hosts.slice(0, maxNamed).map(({ id, hostname }) => [{ host: id, hostname }, live.get(id)?.connected === true ? 1 : 0] as const);
+  const named = nodes.slice(0, maxNamed).map(({ metadata, spec, status }) => {
+    return [{ host: metadata.name, hostname: spec.hostname }, status?.connected === true ? 1 : 0] as const;
+  });
   gauge("platform_agent_connected", "1 while the host has a tunnel, else 0", named);
   gauge(
     "platform_agent_gone",
@@ -37,7 +41,7 @@ function addHosts(gauge: AddGauge, { live, presence, rollouts }: Watched): void 
   );
   gauge("platform_agents_gone", "Hosts whose tunnel is gone without a word from their agent", [[{}, gone.length]]);
   gauge("platform_agents_stopped", "Hosts whose agent said that it stops, and has not come back", [[{}, absent.length - gone.length]]);
-  const versions = countBy(hosts, ({ id, version }) => JSON.stringify([version, live.get(id)?.status?.upgrader ?? "unknown"]));
+  const versions = countBy(nodes, ({ spec, status }) => JSON.stringify([withoutV(spec.version), status?.host?.upgrader ?? "unknown"]));
   const known = [...versions].sort((a, b) => b[1] - a[1]);
   const others = known.slice(maxVersions).reduce((sum, [, count]) => sum + count, 0);
   const told = known.slice(0, maxVersions).map(([key, count]) => {
@@ -45,7 +49,7 @@ function addHosts(gauge: AddGauge, { live, presence, rollouts }: Watched): void 
     return [{ version, upgrader }, count] as const;
   });
   gauge("platform_hosts", "Hosts of the inventory", others === 0 ? told : [...told, [{ version: "other", upgrader: "other" }, others]]);
-  const reasons = countBy(hosts, ({ reason }) => reason);
+  const reasons = countBy(nodes, ({ status }) => status?.host?.reason);
   gauge(
     "platform_host_upgrade_reason",
     "Hosts by where the last tick of their updater ended",

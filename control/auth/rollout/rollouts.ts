@@ -58,11 +58,6 @@ export class Rollouts {
     this.#deps = deps;
   }
 
-  /** As of the last look. */
-  get hosts(): readonly RolloutHost[] {
-    return [...this.#hosts.values()];
-  }
-
   /** Where each channel stands, as of the last look. */
   standing(): UpgradePlan {
     return this.#plan({ channel: "", version: "", brief: true });
