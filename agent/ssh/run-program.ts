@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import type { ServerChannel } from "ssh2";
 import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { clipCommand } from "../../core/resources/audit-event.ts";
+import { isFileCopy } from "./is-file-copy.ts";
 import { programOf } from "./program.ts";
 import { pump } from "./pump.ts";
 import type { SessionChannel } from "./session-channel.ts";
@@ -28,6 +29,7 @@ export async function runProgram(channel: SessionChannel, stream: ServerChannel,
     await recordStart(channel, command);
     isRecorded = true;
     if (channel.gone.aborted) throw new PlatformError("unavailable", "the client left before the program started");
+    if (command !== undefined && !channel.facts.grant.rules.fileCopy && isFileCopy(command)) throw fileCopyRefused();
     const exit = await run(channel, stream, command);
     end = exit.signal === null ? { exit_code: exit.code ?? faultStatus } : { reason: `ended by ${exit.signal}` };
     tellExit(stream, exit);
@@ -41,6 +43,10 @@ export async function runProgram(channel: SessionChannel, stream: ServerChannel,
   stream.resume();
   stream.end();
   if (isRecorded) await recordEnd(channel, started, end);
+}
+
+function fileCopyRefused(): PlatformError {
+  return new PlatformError("denied", "access denied: a role forbids copying files (ssh_file_copy: false)");
 }
 
 async function run(channel: SessionChannel, stream: ServerChannel, command: string | undefined): Promise<ProgramExit> {

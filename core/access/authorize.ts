@@ -4,6 +4,7 @@ import type { Labels } from "../resources/metadata.ts";
 import type { Role, Verb } from "../resources/role.ts";
 import { expandLogins } from "./logins.ts";
 import { matchLabels } from "./match-labels.ts";
+import { type SessionRules, sessionRules } from "./session-rules.ts";
 
 /** What somebody asks for. A `login` left out asks whether there is any at all: control then routes, the agent decides. */
 export interface SshAsk {
@@ -24,10 +25,13 @@ class IssuedGrant {
   readonly #issued = true;
   readonly identity: UserIdentity;
   readonly ask: Ask;
+  /** What the user may do there; of a grant for a login only. */
+  readonly rules: SessionRules | undefined;
 
-  constructor(identity: UserIdentity, ask: Ask) {
+  constructor({ identity, ask }: Pick<AuthorizeFacts, "identity" | "ask">, rules: SessionRules | undefined) {
     this.identity = identity;
     this.ask = ask;
+    this.rules = rules;
   }
 
   static holds(value: unknown): boolean {
@@ -36,7 +40,7 @@ class IssuedGrant {
 }
 /** Exported as a type only: `authorize` alone can make one. */
 export type Grant = IssuedGrant;
-export type SshGrant = Grant & { readonly ask: SshAsk & { readonly login: string } };
+export type SshGrant = Grant & { readonly ask: SshAsk & { readonly login: string }; readonly rules: SessionRules };
 
 export interface AuthorizeFacts {
   readonly identity: UserIdentity;
@@ -61,7 +65,9 @@ export function authorize({ identity, roles, ask, now }: AuthorizeFacts): Grant 
   const held = roles.filter((role) => identity.roles.includes(role.metadata.name));
   const refusal = ask.kind === "ssh" ? refuseSsh(identity, held, ask) : refuseResource(identity, held, ask);
   if (refusal !== undefined) throw new PlatformError("denied", refusal);
-  return new IssuedGrant(identity, ask);
+  const { traits } = identity;
+  const rules = ask.kind === "ssh" && ask.login !== undefined ? sessionRules(held.filter((role) => hasSay(role, { ...ask, traits }))) : undefined;
+  return new IssuedGrant({ identity, ask }, rules);
 }
 
 function refuseSsh(identity: UserIdentity, roles: readonly Role[], ask: SshAsk): string | undefined {
@@ -79,6 +85,17 @@ function refuseSsh(identity: UserIdentity, roles: readonly Role[], ask: SshAsk):
   if (login === undefined) return logins.length > 0 ? undefined : `${who} reach ${node.name}: no role lists a login there`;
   if (!includesLogin(logins, login)) return `${who} log in as ${login} on ${node.name}: no role lists this login`;
   return undefined;
+}
+
+/**
+ * Whether a role's options count for this login on this host: where it allows that, and where it does not say which hosts (or
+ * logins) it is about. So a role of nothing but options binds its holder everywhere.
+ */
+function hasSay({ spec: { allow } }: Role, { node, login, traits }: SshAsk & { readonly traits: UserIdentity["traits"] }): boolean {
+  const namesHosts = Object.keys(allow?.node_labels ?? {}).length > 0;
+  if (namesHosts && !matchLabels(allow?.node_labels, node.labels)) return false;
+  const namesLogins = (allow?.logins ?? []).length > 0;
+  return login === undefined || !namesLogins || includesLogin(expandLogins(allow?.logins, traits), login);
 }
 
 function includesLogin(logins: readonly string[], login: string): boolean {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { parseDuration } from "./duration.ts";
 import { metadataSchema } from "./metadata.ts";
+import { roleOptionsSchema } from "./role-options.ts";
 
 /** One value or several: several are alternatives. `*`, globs (`web-*`) and `^regular expressions$` are matched by core/access. */
 const matcherSchema = z.union([z.string().max(1024), z.array(z.string().max(1024)).max(256)]);
@@ -24,24 +24,13 @@ const conditionsSchema = z.strictObject({
 });
 export type RoleConditions = z.infer<typeof conditionsSchema>;
 
-export const durationText = z.string().refine(
-  (text) => {
-    try {
-      return parseDuration(text) > 0;
-    } catch {
-      return false;
-    }
-  },
-  { message: 'is not a duration; write it like "30m", "12h" or "1h30m"' },
-);
-
 /** An unknown field is refused: a condition that nobody enforces must not look as if it were in force. */
 export const roleSchema = z.strictObject({
   kind: z.literal("role"),
   version: z.literal("v7"),
   metadata: metadataSchema,
   spec: z.strictObject({
-    options: z.strictObject({ max_session_ttl: durationText.optional() }).optional(),
+    options: roleOptionsSchema.optional(),
     allow: conditionsSchema.optional(),
     deny: conditionsSchema.optional(),
   }),

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { parseDuration } from "./duration.ts";
+import { durationText } from "./duration-text.ts";
 import { metadataSchema } from "./metadata.ts";
-import { durationText, labelMatchersSchema } from "./role.ts";
+import { labelMatchersSchema } from "./role.ts";
 
 const date = /^\d{4}-\d{2}-\d{2}$/;
 const momentText = z.string().refine((text) => !Number.isNaN(startOf(text)), {

@@ -52,12 +52,12 @@ export interface UserSession extends AsyncDisposable {
   readonly served: Promise<void>;
 }
 
-export function accessRole(logins: readonly string[], labels: Record<string, string> = { "*": "*" }): Role {
+export function accessRole(logins: readonly string[], labels: Record<string, string> = { "*": "*" }, options?: Role["spec"]["options"]): Role {
   return {
     kind: "role",
     version: "v7",
     metadata: { name: "access" },
-    spec: { allow: { logins: [...logins], node_labels: labels } },
+    spec: { allow: { logins: [...logins], node_labels: labels }, ...(options && { options }) },
   };
 }
 

@@ -1,0 +1,30 @@
+import type { Role } from "../resources/role.ts";
+import type { RoleOptions } from "../resources/role-options.ts";
+
+/** What a user may do within one session: the options of every role that has a say there, put together. */
+export interface SessionRules {
+  readonly forwardAgent: boolean;
+  readonly portForwarding: boolean;
+  readonly fileCopy: boolean;
+  readonly x11Forwarding: boolean;
+}
+
+type Flag = { [Name in keyof RoleOptions]-?: boolean extends RoleOptions[Name] ? Name : never }[keyof RoleOptions];
+
+/**
+ * The least permissive wins: one role that says no outweighs all that say yes. What no role mentions is as the default says:
+ * ports and files yes, agent and X11 no. Pure.
+ */
+export function sessionRules(roles: readonly Role[]): SessionRules {
+  const options = roles.map(({ spec }) => spec.options ?? {});
+  const permits = (name: Flag, byDefault: boolean): boolean => {
+    const said = options.map((one) => one[name]);
+    return !said.includes(false) && (byDefault || said.includes(true));
+  };
+  return {
+    forwardAgent: permits("forward_agent", false),
+    portForwarding: permits("port_forwarding", true),
+    fileCopy: permits("ssh_file_copy", true),
+    x11Forwarding: permits("permit_x11_forwarding", false),
+  };
+}
