@@ -10,8 +10,8 @@ import { connectSsh, type SshConnection } from "../core/ssh/ssh-client.ts";
 import { alpn, roleServerName } from "../core/transport/alpn.ts";
 import { type DialOptions, dial } from "../core/transport/dial/dial.ts";
 import { dialTls } from "../core/transport/dial/dial-tls.ts";
+import type { TunnelAddress } from "../core/transport/discover-tunnel.ts";
 import { encodeTunnelMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
-import type { TunnelAddress } from "./discover.ts";
 import { readWelcome, type Welcome } from "./read-proxy-messages.ts";
 
 /** What the agent says about itself. */

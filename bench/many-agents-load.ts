@@ -1,10 +1,10 @@
 import { setMaxListeners } from "node:events";
-import { discoverTunnel } from "../agent/discover.ts";
 import { openTunnel } from "../agent/open-tunnel.ts";
 import { Tunnels } from "../agent/tunnels.ts";
 import { type HostCredentials, joinHost } from "../core/api/host-credentials.ts";
 import { silentLog } from "../core/log/log.ts";
 import { dial } from "../core/transport/dial/dial.ts";
+import { discoverTunnel } from "../core/transport/discover-tunnel.ts";
 import { parseHostPort } from "../core/transport/host-port.ts";
 import { version } from "../core/versions/version.ts";
 

@@ -1,10 +1,10 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createLog } from "../core/log/log.ts";
+import { withProxyVariables } from "../core/transport/dial/proxy-environment.ts";
 import { version } from "../core/versions/version.ts";
 import { askEndpoint } from "./endpoint.ts";
 import { chooseInstaller } from "./installers/choose-installer.ts";
-import { withProxyVariables } from "./proxy-environment.ts";
 import { openAgentService } from "./service/open-agent-service.ts";
 import { readSettings } from "./settings.ts";
 import { readState, writeState } from "./state.ts";

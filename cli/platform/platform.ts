@@ -14,6 +14,19 @@ export function platformProgram(services: Services): ProgramSpec {
       startCommand(services),
       configureCommand,
       {
+        name: "doctor",
+        summary: "say where this host's connection to its cluster stops, and what to do",
+        details:
+          "Look at the way from this host to its cluster step by step, as the service goes it: configuration, identity, HTTP proxy and why, name,\nconnection, TLS, certificate, version, clock, tunnel, access. The exit status is that of what failed.",
+        options: [
+          { flags: "-c, --config <file>", text: "configuration file; default /etc/platform.yaml" },
+          { flags: "--environment-file <file>", text: "environment of the service; default /etc/default/platform" },
+        ],
+        formats: ["text", "json", "yaml"],
+        examples: ["platform doctor", "platform doctor --format json | jq -r .stops_at"],
+        run: async (call) => (await import("./doctor.ts")).doctor(call),
+      },
+      {
         name: "version",
         summary: "show the version",
         formats: ["text", "json", "yaml"],

@@ -91,6 +91,20 @@ const commands: readonly CommandSpec[] = [
     examples: ["tsh config >> ~/.ssh/config", "ssh root@web-1.example.com"],
     run: async (call) => (await import("./config.ts")).config(call),
   },
+  {
+    name: "doctor",
+    summary: "say where a connection stops, and what to do",
+    details:
+      "Look at the way to the proxy step by step: which HTTP proxy and why, name, connection, TLS, certificate, version, clock, login;\nwith a host, whether its agent answers. The exit status is that of what failed.",
+    args: ["[[user@]host]"],
+    options: [
+      { flags: "--ca-pin <pin>", text: "sha256:… of the cluster's authority, before the first login; may be repeated", multiple: true },
+      proxy,
+    ],
+    formats: ["text", "json", "yaml"],
+    examples: ["tsh doctor --proxy=example.com:443", "tsh doctor root@web-1", "tsh doctor -f json | jq -r .stops_at"],
+    run: async (call) => (await import("./doctor.ts")).doctor(call),
+  },
   versionCommand("tsh"),
   completionCommand(() => tsh),
 ];

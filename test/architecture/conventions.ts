@@ -26,7 +26,7 @@ export const pure = [
   "updater/schedule.ts",
   "updater/parse-state.ts",
   "updater/endpoint-answer.ts",
-  "updater/proxy-environment.ts",
+  "core/transport/dial/proxy-environment.ts",
 ] as const;
 
 const effects = new Set(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type FindAnswer, tunnelAddress } from "./discover.ts";
+import { type FindAnswer, tunnelAddress } from "./discover-tunnel.ts";
 
 const proxy = { host: "proxy.example.com", port: 3080 };
 const find = (tls: boolean, ssh?: FindAnswer["proxy"]["ssh"]): FindAnswer => ({ proxy: { tls_routing_enabled: tls, ...(ssh && { ssh }) } });

@@ -1,15 +1,15 @@
 type Env = Readonly<Record<string, string | undefined>>;
 
-const names = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"] as const;
+export const proxyVariables = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"] as const;
 
 /**
  * The environment with the proxy variables of the agent's `/etc/default/platform`, when it has none itself: a run by hand then
  * takes the same way out as the one of the timer.
  */
 export function withProxyVariables(env: Env, file: string): Env {
-  if (names.some((name) => (env[name] ?? "").trim() !== "")) return env;
+  if (proxyVariables.some((name) => (env[name] ?? "").trim() !== "")) return env;
   const found = parseEnvironmentFile(file);
-  return { ...env, ...Object.fromEntries(names.flatMap((name) => (found.has(name) ? [[name, found.get(name)]] : []))) };
+  return { ...env, ...Object.fromEntries(proxyVariables.flatMap((name) => (found.has(name) ? [[name, found.get(name)]] : []))) };
 }
 
 /**

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { PlatformError } from "../core/errors/platform-error.ts";
-import type { DialOptions } from "../core/transport/dial/dial.ts";
-import { httpsGet } from "../core/transport/dial/https-get.ts";
-import { trustedRoots } from "../core/transport/dial/trusted-roots.ts";
-import { formatHostPort, type HostPort, parseHostPort } from "../core/transport/host-port.ts";
+import { PlatformError } from "../errors/platform-error.ts";
+import type { DialOptions } from "./dial/dial.ts";
+import { httpsGet } from "./dial/https-get.ts";
+import { trustedRoots } from "./dial/trusted-roots.ts";
+import { formatHostPort, type HostPort, parseHostPort } from "./host-port.ts";
 
 /** Where the next tunnel goes, and whether TLS is around it. */
 export interface TunnelAddress {

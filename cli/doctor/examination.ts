@@ -1,0 +1,53 @@
+import { toPlatformError } from "../../core/errors/platform-error.ts";
+import type { CheckName, Finding } from "./finding.ts";
+
+/** What a check found out, in a sentence. */
+export interface Said {
+  readonly says: string;
+  /** It works, but this should be done. */
+  readonly warning?: string | undefined;
+}
+
+/** The same with a value for the checks after it. */
+export interface Answer<T> extends Said {
+  readonly value: T;
+}
+
+/** The checks of one run, in order. */
+export class Examination {
+  readonly #findings: Finding[] = [];
+
+  get findings(): readonly Finding[] {
+    return this.#findings;
+  }
+
+  /** Undefined: it failed, and that is noted. */
+  async check<T>(check: CheckName, work: () => Promise<Answer<T>> | Answer<T>): Promise<T | undefined> {
+    let value: T | undefined;
+    await this.passes(check, async () => {
+      const answer = await work();
+      value = answer.value;
+      return answer;
+    });
+    return value;
+  }
+
+  /** False: it failed, and that is noted. */
+  async passes(check: CheckName, work: () => Promise<Said> | Said): Promise<boolean> {
+    try {
+      const { says, warning } = await work();
+      this.#findings.push({ check, outcome: warning === undefined ? "ok" : "warning", says, ...(warning !== undefined && { hint: warning }) });
+      return true;
+    } catch (thrown) {
+      const { code, message, hint } = toPlatformError(thrown);
+      this.#findings.push({ check, outcome: "failed", says: message, code, ...(hint !== undefined && { hint }) });
+      return false;
+    }
+  }
+
+  /** Those of `wanted` that were not reached, with the reason. */
+  skip(wanted: readonly CheckName[], why: string): void {
+    const seen = new Set(this.#findings.map(({ check }) => check));
+    for (const check of wanted) if (!seen.has(check)) this.#findings.push({ check, outcome: "skipped", says: why });
+  }
+}

@@ -1,0 +1,50 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { judgeClock } from "./judge-clock.ts";
+
+const at = Date.parse("2026-03-01T12:00:00Z");
+const header = (ms: number): string => new Date(ms).toUTCString();
+
+test.for<readonly [why: string, offset: number, says: RegExp]>([
+  ["as it is", 0, /^this machine's clock is the proxy's$/],
+  ["within the second that a header cannot tell", 900, /^this machine's clock is the proxy's$/],
+  ["a little behind", 10_000, /^this machine's clock is 10 s behind the proxy's$/],
+  ["a little ahead", -10_000, /^this machine's clock is 9 s ahead of the proxy's$/],
+])("a clock that is %s works", ([, offset, says]) => {
+  const said = judgeClock(header(at + offset), { asked: at, answered: at });
+  expect(said.says).toMatch(says);
+  expect(said.warning).toBeUndefined();
+});
+
+test.for<readonly [offset: number, says: string]>([
+  [30_000, "30 s behind"],
+  [-31_000, "30 s ahead of"],
+])("a clock that is off by %d ms works, and is to be set", ([offset, says]) => {
+  const said = judgeClock(header(at + offset), { asked: at, answered: at });
+  expect(said.says).toContain(says);
+  expect(said.warning).toContain("timedatectl");
+});
+
+test.for<readonly [offset: number, says: string]>([
+  [60_000, "60 s behind"],
+  [-3_601_000, "60 min ahead of"],
+  [86_400_000, "24 h behind"],
+  [-86_400_000 * 30, "30 days ahead of"],
+])("a clock that is off by %d ms is a failure", ([offset, says]) => {
+  expect(() => judgeClock(header(at + offset), { asked: at, answered: at })).toThrow(
+    expect.objectContaining({ code: "invalid", message: expect.stringContaining(says) }),
+  );
+});
+
+test("an answer that took long blames nobody for the time that it took", () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 60_000 }), fc.integer({ min: 0, max: 60_000 }), (there, back) => {
+      const said = judgeClock(header(at + there), { asked: at, answered: at + there + back });
+      expect(said.says).toBe("this machine's clock is the proxy's");
+    }),
+  );
+});
+
+test.for([[undefined], [""], ["yesterday"]])("the header %j says nothing", ([text]) => {
+  expect(judgeClock(text, { asked: at, answered: at }).says).toBe("the proxy does not say what time it is");
+});

@@ -1,0 +1,16 @@
+import { open } from "node:fs/promises";
+import type { EnvironmentFile } from "./service-environment.ts";
+
+/** Longest that is read, bytes. */
+const maxLength = 65_536;
+
+/** A file that is missing or may not be read is one without a text. */
+export async function readEnvironmentFile(path: string): Promise<EnvironmentFile> {
+  try {
+    await using file = await open(path);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxLength), 0, maxLength, 0);
+    return { path, text: buffer.toString("utf8", 0, bytesRead) };
+  } catch {
+    return { path, text: undefined };
+  }
+}

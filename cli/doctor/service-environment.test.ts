@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { serviceEnvironment } from "./service-environment.ts";
+
+const path = "/etc/default/platform";
+const secret = "http://agent:hunter2@proxy.corp:3128";
+
+test("the service's own variables count, whatever this shell says, and no value is shown", () => {
+  const env = { HTTPS_PROXY: "http://other:1", no_proxy: "*", PATH: "/bin" };
+  const { says, value, warning } = serviceEnvironment(env, { path, text: `HTTPS_PROXY="${secret}"\nNO_PROXY=.corp\n` });
+  expect(value).toEqual({ PATH: "/bin", HTTPS_PROXY: secret, NO_PROXY: ".corp" });
+  expect(says).toBe(`HTTPS_PROXY, NO_PROXY as ${path} sets them`);
+  expect(warning).toBeUndefined();
+});
+
+test.for([[undefined], [""], ["# nothing\nHTTPS_PROXY=\n"]])("with the file %j this shell's variables count, and the file lacks them", ([text]) => {
+  const { says, value, warning } = serviceEnvironment({ HTTPS_PROXY: secret }, { path, text });
+  expect(value.HTTPS_PROXY).toBe(secret);
+  expect(says).not.toContain("hunter2");
+  expect(warning).toContain(path);
+});
+
+test("no proxy anywhere is no fault", () => {
+  expect(serviceEnvironment({}, { path, text: undefined })).toEqual({
+    says: `no proxy is set, neither in ${path} nor here`,
+    value: {},
+    warning: undefined,
+  });
+});

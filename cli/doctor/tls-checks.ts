@@ -1,0 +1,103 @@
+import type { TLSSocket } from "node:tls";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { Attempt, ignoreError } from "../../core/transport/dial/attempt.ts";
+import { errorCode } from "../../core/transport/dial/connection-error.ts";
+import { startTls, type TlsOptions } from "../../core/transport/dial/start-tls.ts";
+import { formatHostPort } from "../../core/transport/host-port.ts";
+import type { Examination, Said } from "./examination.ts";
+import type { Path } from "./path-checks.ts";
+
+export interface TlsAsk {
+  /** The protocol that is to be agreed on. */
+  readonly alpn: string;
+  /** Whom the certificate must name. */
+  readonly servername: string;
+  /** Finds the authorities to trust, PEM; undefined: what this machine trusts. */
+  readonly authorities: () => Promise<readonly string[] | undefined>;
+  /** What to do when nothing that is trusted here has issued it. */
+  readonly untrusted: string;
+}
+
+interface Peer {
+  readonly protocol: string;
+  readonly alpn: string | false | null;
+  readonly issuer: string;
+  readonly subject: string;
+  readonly until: string;
+}
+
+/** A certificate of the right authority that is refused all the same. */
+const ownFaults = new Set(["CERT_HAS_EXPIRED", "CERT_NOT_YET_VALID", "ERR_TLS_CERT_ALTNAME_INVALID"]);
+
+/**
+ * TLS over the path: who answers, whether our protocol gets through, and whether the certificate is the right one. `answers`: something
+ * speaks TLS there, whoever it is.
+ */
+export async function examineTls(exam: Examination, path: Path, ask: TlsAsk): Promise<{ answers: boolean; trusted: boolean }> {
+  const where = formatHostPort(path.target);
+  const peer = await exam.check("tls", async () => {
+    // Unverified, to be able to say who answered: nothing is sent.
+    const found = await shakeHands(path, { alpn: [ask.alpn], servername: ask.servername, insecure: true }).catch(refusedProtocol);
+    const certificate = `certificate of ${found.subject}, issued by ${found.issuer}, until ${found.until}`;
+    return { says: `${where} speaks ${found.protocol}: ${certificate}`, value: found };
+  });
+  if (peer === undefined) return { answers: false, trusted: false };
+  const agreed = await exam.passes("alpn", () => judgeAlpn(ask.alpn, peer.alpn));
+  return { answers: true, trusted: agreed && (await exam.passes("certificate", () => verify(path, ask, peer))) };
+}
+
+const endsTls =
+  "something on the way ends TLS (a load balancer, an inspecting proxy), or this is no proxy of a cluster: let TLS pass through unopened";
+
+function refusedProtocol(thrown: unknown): never {
+  if (!(thrown instanceof PlatformError) || errorCode(thrown.cause) !== "ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL") throw thrown;
+  throw new PlatformError("unavailable", "the other end speaks TLS, and refuses our protocol", { hint: endsTls, cause: thrown });
+}
+
+function judgeAlpn(wanted: string, got: Peer["alpn"]): Said {
+  if (got === wanted) return { says: `${wanted} gets through` };
+  const instead = got === false || got === null ? "no protocol" : got;
+  throw new PlatformError("unavailable", `${wanted} does not get through: the other end agreed to ${instead}`, { hint: endsTls });
+}
+
+async function verify(path: Path, ask: TlsAsk, peer: Peer): Promise<Said> {
+  const { alpn, servername } = ask;
+  try {
+    await shakeHands(path, { alpn: [alpn], servername, ca: await ask.authorities() });
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError) || thrown.code !== "unauthenticated") throw thrown;
+    const known = ownFaults.has(errorCode(thrown.cause));
+    const stranger = `if ${peer.issuer} is a device that reads TLS on the way, exempt ${formatHostPort(path.target)} from it`;
+    const hint = known ? thrown.hint : `${ask.untrusted}; ${stranger}`;
+    throw new PlatformError("unauthenticated", thrown.message, { hint, cause: thrown });
+  }
+  return { says: `it is trusted, and good for ${servername}` };
+}
+
+async function shakeHands(path: Path, tls: TlsOptions): Promise<Peer> {
+  using attempt = new Attempt({});
+  const socket = await path.open(attempt);
+  const secure = await startTls(socket, tls, { attempt, peer: formatHostPort(path.target), hint: "check the address and its port" });
+  try {
+    return describe(secure);
+  } finally {
+    secure.off("error", ignoreError).on("error", ignoreError).destroy();
+  }
+}
+
+function describe(secure: TLSSocket): Peer {
+  const certificate = secure.getPeerX509Certificate();
+  return {
+    protocol: secure.getProtocol() ?? "TLS",
+    alpn: secure.alpnProtocol,
+    issuer: oneName(certificate?.issuer),
+    subject: oneName(certificate?.subject),
+    until: certificate?.validToDate.toISOString() ?? "unknown",
+  };
+}
+
+/** `CN=a\nO=b` as Node writes it: the common name, else all of it. A stranger's text, cut. */
+function oneName(name: string | undefined): string {
+  const text = /^CN=(.*)$/m.exec(name ?? "")?.[1] ?? (name ?? "").replaceAll("\n", ", ");
+  return JSON.stringify(text.slice(0, 100));
+}

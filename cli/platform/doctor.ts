@@ -1,0 +1,118 @@
+import { hostname } from "node:os";
+import { join, resolve } from "node:path";
+import { openAuthClient } from "../../core/api/auth-client.ts";
+import { loadCredentials } from "../../core/api/credential-store.ts";
+import { credentialsValidity, type HostCredentials } from "../../core/api/host-credentials.ts";
+import { trustByPin } from "../../core/api/trust.ts";
+import type { PlatformConfig } from "../../core/config/platform-config.ts";
+import { readConfigFile } from "../../core/config/read-config-file.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { alpn, roleServerName } from "../../core/transport/alpn.ts";
+import type { Env } from "../../core/transport/dial/choose-proxy.ts";
+import { dial } from "../../core/transport/dial/dial.ts";
+import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import type { Call } from "../command.ts";
+import { examineAnswer } from "../doctor/answer-checks.ts";
+import { type Answer, Examination, type Said } from "../doctor/examination.ts";
+import type { CheckName } from "../doctor/finding.ts";
+import { examinePath } from "../doctor/path-checks.ts";
+import { readEnvironmentFile } from "../doctor/read-environment-file.ts";
+import { report } from "../doctor/report.ts";
+import { serviceEnvironment } from "../doctor/service-environment.ts";
+import { examineTls, type TlsAsk } from "../doctor/tls-checks.ts";
+import { examineTunnel } from "../doctor/tunnel-check.ts";
+import type { Result } from "../output.ts";
+
+const wanted: readonly CheckName[] = [
+  ...(["configuration", "identity", "environment", "route", "name", "connection", "tls", "alpn", "certificate"] as const),
+  ...(["answer", "version", "clock", "tunnel", "access"] as const),
+];
+
+/** `platform doctor`: the agent's way to its cluster, as the service goes it. */
+export async function doctor({ io, options }: Call): Promise<Result> {
+  const exam = new Examination();
+  const file = resolve(options.text("config") ?? "/etc/platform.yaml");
+  const config = await exam.check("configuration", () => readConfiguration(file));
+  if (config !== undefined) {
+    const { platform, target } = config;
+    const identity = await exam.check("identity", () => findIdentity(platform));
+    const environment = await readEnvironmentFile(resolve(options.text("environmentFile") ?? "/etc/default/platform"));
+    const env = (await exam.check("environment", () => serviceEnvironment(io.env, environment))) ?? io.env;
+    await examine(exam, { target, env, platform, credentials: identity?.credentials });
+  }
+  exam.skip(wanted, "not reached");
+  return report(exam.findings, { config: file, ...(config && { target: formatHostPort(config.target) }) });
+}
+
+interface Configured {
+  readonly platform: PlatformConfig["platform"];
+  /** The web address of the proxy. */
+  readonly target: HostPort;
+}
+
+async function readConfiguration(file: string): Promise<Answer<Configured>> {
+  const { config, warnings } = await readConfigFile(file, hostname());
+  const { platform, proxy_service: proxy } = config;
+  const { host, port } = proxy.web_listen_addr;
+  const own = proxy.enabled ? { host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port } : undefined;
+  const target = platform.proxy_server ?? own;
+  if (target === undefined) {
+    throw new PlatformError("invalid", `${file} names no proxy to connect to`, { hint: "write the proxy's public address as platform.proxy_server" });
+  }
+  const from = platform.proxy_server === undefined ? "the proxy runs here" : `the proxy is ${formatHostPort(target)}`;
+  return { says: `${file} is understood: ${from}`, value: { platform, target }, ...(warnings.length > 0 && { warning: warnings.join("; ") }) };
+}
+
+/** Undefined credentials: the host has not joined yet, and could. */
+async function findIdentity({ data_dir: folder, token }: PlatformConfig["platform"]): Promise<Answer<{ credentials: HostCredentials | undefined }>> {
+  const credentials = await loadCredentials(join(folder, "agent", "credentials.json"));
+  if (credentials === undefined) {
+    if (token !== undefined) return { says: "this host has not joined yet: it will with the token of the configuration", value: { credentials } };
+    throw new PlatformError("unauthenticated", `this host has not joined, and the configuration has no token (looked in ${folder}/agent)`, {
+      hint: "make one with `tctl tokens add --type=node`, and write it as platform.auth_token",
+    });
+  }
+  const until = credentialsValidity(credentials).to;
+  const who = `host ${credentials.hostId} of the cluster ${JSON.stringify(credentials.cluster)}`;
+  if (Date.now() < until.getTime()) return { says: `${who}, until ${until.toISOString()}`, value: { credentials } };
+  throw new PlatformError("unauthenticated", `${who}: its certificate expired at ${until.toISOString()}`, {
+    hint: "if the clock is right, set a new token as platform.auth_token and restart the service: the host joins anew",
+  });
+}
+
+interface Ask {
+  readonly target: HostPort;
+  readonly env: Env;
+  readonly platform: PlatformConfig["platform"];
+  readonly credentials: HostCredentials | undefined;
+}
+
+async function examine(exam: Examination, ask: Ask): Promise<void> {
+  const { target, env, credentials } = ask;
+  const path = await examinePath(exam, { target, env });
+  if (path === undefined) return;
+  const { answers, trusted } = await examineTls(exam, path, tlsAsk(ask));
+  const fits = answers && (await examineAnswer(exam, { target, env }));
+  if (!trusted || !fits) return;
+  if (credentials === undefined) return exam.skip(["tunnel", "access"], "this host has not joined yet");
+  if (!(await exam.passes("tunnel", () => examineTunnel({ target, env, credentials })))) return;
+  await exam.passes("access", () => askAuth(target, env, credentials));
+}
+
+function tlsAsk({ target, env, platform, credentials }: Ask): TlsAsk {
+  const untrusted = "compare platform.ca_pin with what `tctl status` prints";
+  const { caPins: pins } = platform;
+  if (credentials === undefined && pins.length === 0) {
+    return { alpn: "http/1.1", servername: target.host, authorities: async () => undefined, untrusted };
+  }
+  const byPin = async () => [await trustByPin({ open: () => dial(target, { env }), pins })];
+  const authorities = async () => credentials?.hostCaPem ?? (await byPin());
+  return { alpn: alpn.stream, servername: roleServerName("proxy"), authorities, untrusted };
+}
+
+async function askAuth(target: HostPort, env: Env, { hostCaPem: ca, tlsCertificate, tlsPrivateKey }: HostCredentials): Promise<Said> {
+  const credentials = { certificate: tlsCertificate, privateKey: tlsPrivateKey };
+  using connection = openAuthClient({ open: () => dial(target, { env }), ca, credentials });
+  await connection.client.getAccess({});
+  return { says: "the auth service knows this host, and takes its certificate" };
+}

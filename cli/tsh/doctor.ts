@@ -1,0 +1,92 @@
+import { openAuthClient } from "../../core/api/auth-client.ts";
+import { trustByPin } from "../../core/api/trust.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { alpn, roleServerName } from "../../core/transport/alpn.ts";
+import { dial } from "../../core/transport/dial/dial.ts";
+import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import type { Call } from "../command.ts";
+import { examineAnswer } from "../doctor/answer-checks.ts";
+import { Examination, type Said } from "../doctor/examination.ts";
+import type { CheckName } from "../doctor/finding.ts";
+import { examinePath } from "../doctor/path-checks.ts";
+import { report } from "../doctor/report.ts";
+import { examineTls, type TlsAsk } from "../doctor/tls-checks.ts";
+import type { Result } from "../output.ts";
+import { loginCommand, type Profile, requireValid } from "../profile/profile.ts";
+import { loadProfile, tshHome } from "../profile/profile-folder.ts";
+import { openSshStream } from "./open-stream.ts";
+import { defaultLogin } from "./ssh.ts";
+import { parseSshTarget } from "./ssh-target.ts";
+import { proxyOption } from "./with-profile.ts";
+
+const wanted: readonly CheckName[] = ["route", "name", "connection", "tls", "alpn", "certificate", "answer", "version", "clock", "access"];
+
+/** `tsh doctor [[user@]host]`: where the way to the proxy, or to a host behind it, stops, and what to do. */
+export async function doctor(call: Call): Promise<Result> {
+  const { io, args } = call;
+  const profile = await loadProfile(tshHome(io.env), proxyOption(call)).catch((thrown: unknown) => {
+    // Without a login the way can be looked at all the same.
+    if (proxyOption(call) !== undefined && thrown instanceof PlatformError && thrown.code === "unauthenticated") return undefined;
+    throw thrown;
+  });
+  const proxy = proxyOption(call) ?? profile?.facts.proxy;
+  if (proxy === undefined) throw new PlatformError("invalid", "no proxy is given", { hint: "give it with --proxy=<host[:port]>" });
+  const exam = new Examination();
+  await examine(exam, { call, proxy, profile });
+  exam.skip([...wanted, ...(args.length > 0 ? (["host"] as const) : [])], "not reached");
+  return report(exam.findings, { proxy: formatHostPort(proxy), ...(profile && { cluster: profile.facts.cluster }) });
+}
+
+interface Ask {
+  readonly call: Call;
+  readonly proxy: HostPort;
+  readonly profile: Profile | undefined;
+}
+
+async function examine(exam: Examination, { call, proxy, profile }: Ask): Promise<void> {
+  const { env } = call.io;
+  const path = await examinePath(exam, { target: proxy, env });
+  if (path === undefined) return;
+  const { answers, trusted } = await examineTls(exam, path, tlsAsk({ call, proxy, profile }));
+  const fits = answers && (await examineAnswer(exam, { target: proxy, env }));
+  if (!trusted || !fits) return;
+  if (!(await exam.passes("access", () => lookIn({ call, proxy, profile })))) return;
+  const [host] = call.args;
+  if (host !== undefined && profile !== undefined) await exam.passes("host", () => reachHost(call, profile, host));
+}
+
+/** After a login as `tsh ssh` does it; before it as `tsh login` does. */
+function tlsAsk({ call, proxy, profile }: Ask): TlsAsk {
+  const untrusted = "log in anew with --ca-pin=sha256:…, as `tctl status` prints it";
+  const pins = call.options.list("caPin");
+  if (profile === undefined && pins.length === 0) {
+    return { alpn: "http/1.1", servername: proxy.host, authorities: async () => undefined, untrusted };
+  }
+  const byPin = async () => [await trustByPin({ open: () => dial(proxy, { env: call.io.env }), pins })];
+  const authorities = async () => (pins.length > 0 ? await byPin() : profile?.hostCaPem);
+  return { alpn: alpn.stream, servername: roleServerName("proxy"), authorities, untrusted };
+}
+
+async function lookIn({ call, proxy, profile }: Ask): Promise<Said> {
+  if (profile === undefined) {
+    const hint = `log in with: tsh login --proxy=${formatHostPort(proxy)} --user=<name>`;
+    throw new PlatformError("unauthenticated", "you are not logged in at this proxy", { hint });
+  }
+  const { facts, secrets, hostCaPem } = profile;
+  requireValid(facts, new Date());
+  const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
+  using connection = openAuthClient({ open: () => dial(facts.proxy, { env: call.io.env }), ca: hostCaPem, credentials });
+  const { resources } = await connection.client.listResources({ kind: "node" });
+  if (resources.length > 0) return { says: `${facts.user} is let in, and may reach ${resources.length} host${resources.length === 1 ? "" : "s"}` };
+  throw new PlatformError("not_found", `${facts.user} is let in, and may reach no host`, {
+    hint: `roles: ${facts.roles.join(", ")}; ask an admin, or if roles were changed: ${loginCommand(facts)}`,
+  });
+}
+
+async function reachHost({ io }: Call, profile: Profile, text: string): Promise<Said> {
+  const target = parseSshTarget(text);
+  const login = target.login ?? defaultLogin(profile.facts);
+  const stream = await openSshStream(io, { profile, target: target.host, login });
+  stream.on("error", () => {}).destroy();
+  return { says: `the agent of ${target.host} answers; ${login} may log in there` };
+}
