@@ -6,7 +6,7 @@ import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
 import { createLog } from "../../../core/log/log.ts";
 import { createTestAuthority } from "../../../core/transport/dial/test-certificate.ts";
 import { answering, startTestUpstream, type TestUpstream } from "../testing/test-upstream.ts";
-import { askUpstreamBy } from "./ask-upstream.ts";
+import { type AskUpstream, askUpstreamBy } from "./ask-upstream.ts";
 import { Channels } from "./channels.ts";
 
 let folder: string;
@@ -31,10 +31,14 @@ interface Opened {
   stop(): Promise<void>;
 }
 
+/** For an upstream that answers, and for one that never will: nothing but a timeout tells the second. ms. */
+const [patientMs, shortMs] = [5_000, 150];
+
 interface Opening {
   readonly now?: () => Date;
   readonly ca?: readonly string[];
-  readonly timeoutMs?: number;
+  /** Of the next question. */
+  readonly timeoutMs?: () => number;
 }
 
 async function open(configured: Readonly<Record<string, UpgradeChannel>>, options: Opening = {}): Promise<Opened> {
@@ -48,7 +52,8 @@ async function open(configured: Readonly<Record<string, UpgradeChannel>>, option
       resume.push(resolve);
       signal.addEventListener("abort", () => resolve(), { once: true });
     });
-  const ask = askUpstreamBy({ env: {}, ca: options.ca, timeoutMs: options.timeoutMs ?? 5000 });
+  const { ca, timeoutMs = () => patientMs } = options;
+  const ask: AskUpstream = (...question) => askUpstreamBy({ env: {}, ca, timeoutMs: timeoutMs() })(...question);
   const channels = await Channels.open({
     configured,
     version: "1.4.0",
@@ -146,21 +151,23 @@ describe("a channel that forwards", () => {
   ];
   test.for(faults)("to a server that %s has nothing to say, and the log says why", async ([, behave, said]) => {
     upstream.behave = behave;
-    const { channels, lines } = await open(forwarding(), { timeoutMs: 150 });
+    const { channels, lines } = await open(forwarding(), { timeoutMs: () => shortMs });
     await channels.settling("default");
     expect(() => channels.read("default")).toThrow(expect.objectContaining({ code: "unavailable" }));
     expect(lines.join("")).toMatch(said);
   });
 
   test.for(faults)("to a server that later %s serves the last good answer and says how old it is", async ([, behave]) => {
-    let time = 1_700_000_000_000;
-    const { channels, again } = await open(forwarding(), { timeoutMs: 150, now: () => new Date(time) });
+    let [time, timeoutMs] = [1_700_000_000_000, patientMs];
+    const { channels, again } = await open(forwarding(), { timeoutMs: () => timeoutMs, now: () => new Date(time) });
     await channels.settling("default");
     upstream.behave = behave;
     time += 90_000;
+    timeoutMs = shortMs;
     await again();
     expect(channels.read("default")).toEqual({ version: "v1.1.0", critical: false, source: "forward", staleSeconds: 90 });
     upstream.behave = answering("v1.2.0");
+    timeoutMs = patientMs;
     await again();
     expect(channels.read("default")).toMatchObject({ version: "v1.2.0", staleSeconds: undefined });
   });
