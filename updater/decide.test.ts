@@ -180,6 +180,12 @@ const table: Record<string, Row[]> = {
     ["with nothing left", { found: inPhase("installing"), healed: true, installed: undefined }, "roll_back", "rolled_back"],
     ["and then a third version by the admin", { found: inPhase("installing"), healed: true, installed: "1.3.0" }, "forget", "healed", /1\.3\.0/],
     ["while watching", { found: inPhase("watching"), installed: "1.1.0" }, "activate", "upgraded"],
+    [
+      "while watching, nobody can tell what is installed",
+      { found: inPhase("watching"), installed: undefined, unreadable: "it is torn" },
+      "heal",
+      "healed",
+    ],
     ["while watching, outside of the window", { found: inPhase("watching"), installed: "1.1.0", ...closed }, "activate", "upgraded"],
     ["while watching, another target since", { found: inPhase("watching"), installed: "1.1.0", endpoint: wants("1.2.0") }, "activate", "upgraded"],
     ["while watching, taken back by the admin", { found: inPhase("watching") }, "forget", "healed"],

@@ -21,6 +21,8 @@ export interface Facts {
   readonly updaterPackage?: string | undefined;
   /** Left out: the agent's package is not installed. */
   readonly installed?: string | undefined;
+  /** Why neither could be read, when something was interrupted and is not healed yet. */
+  readonly unreadable?: string | undefined;
   /** What holds the agent's package, and the updater's, by the admin's will. */
   readonly hold?: string | undefined;
   readonly updaterHold?: string | undefined;
@@ -66,6 +68,7 @@ export function decide(facts: Facts): Decision {
 
 function decideInProgress(upgrade: UpgradeInProgress, facts: Facts): Decision {
   const { phase, from, to } = upgrade;
+  if (facts.unreadable !== undefined) return { act: "heal", reason: "healed", detail: `after the upgrade to ${to}: ${facts.unreadable}` };
   if (phase !== "watching" && !facts.healed) return { act: "heal", reason: "healed", detail: `the installation of ${to} was cut short` };
   if (phase === "following") return forget(`the updater's own package is ${facts.updaterPackage ?? "not installed"}`);
   const { installed } = facts;

@@ -5,12 +5,12 @@ import { UpgradeError } from "./upgrade-error.ts";
 
 /** Looks at everything that a decision needs, and at nothing more: who holds a package is asked only where a change is wanted. */
 export async function gather(tick: Tick): Promise<Facts> {
-  const { installer, service, package: name, schedule, updater } = tick.world;
+  const { service, package: name, schedule, updater } = tick.world;
   const agent = await service.facts();
   tick.learnHost(agent.hostId);
   const endpoint = await tick.endpoint();
-  const installed = await installer.installed(name);
-  const updaterPackage = await installer.installed(tick.updaterPackage);
+  const packages = await readPackages(tick);
+  const { installed, updaterPackage } = packages;
   const target = endpoint.kind === "version" ? parseVersion(endpoint.version)?.text : undefined;
   const wanted = tick.state.upgrade === undefined && target !== undefined;
   const agentHold = wanted && installed !== undefined && installed !== target ? await holdOf(tick, name) : {};
@@ -22,8 +22,7 @@ export async function gather(tick: Tick): Promise<Facts> {
     forced: tick.forced,
     healed: tick.healed,
     updater,
-    updaterPackage,
-    installed,
+    ...packages,
     hold: agentHold.hold,
     unknownHold: agentHold.unknown,
     updaterHold: updaterHold.hold ?? updaterHold.unknown?.detail,
@@ -32,6 +31,18 @@ export async function gather(tick: Tick): Promise<Facts> {
     agent,
     found: tick.found,
   };
+}
+
+/** A database that cannot be read may be what the interruption has left: then there is something to heal, and nothing else to know. */
+async function readPackages(tick: Tick): Promise<Pick<Facts, "installed" | "updaterPackage" | "unreadable">> {
+  const { installer, package: name } = tick.world;
+  try {
+    return { installed: await installer.installed(name), updaterPackage: await installer.installed(tick.updaterPackage) };
+  } catch (thrown) {
+    const interrupted = tick.found.damaged || tick.state.upgrade !== undefined;
+    if (!(thrown instanceof UpgradeError) || tick.healed || !interrupted) throw thrown;
+    return { unreadable: thrown.message };
+  }
 }
 
 /** A hold that cannot be read is no reason yet: most runs install nothing, and have better things to say. */

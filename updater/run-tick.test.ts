@@ -282,7 +282,9 @@ describe("a run", () => {
   });
 });
 
-const halves: Half[] = (["from", "to", "none"] as const).flatMap((looksLike) => (["from", "to"] as const).map((healsTo) => ({ looksLike, healsTo })));
+const halves: Half[] = (["from", "to", "none", "unreadable"] as const).flatMap((looksLike) =>
+  (["from", "to"] as const).map((healsTo) => ({ looksLike, healsTo })),
+);
 const qualities: Quality[] = ["good", "crashes", "dies", "mute", "refused"];
 const cases = qualities.flatMap((quality) => halves.map((half) => [quality, half] as const));
 

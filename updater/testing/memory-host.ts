@@ -13,7 +13,8 @@ export type Quality = "good" | "crashes" | "dies" | "mute" | "refused";
 
 /** What a package manager that was killed in the middle leaves, and what it makes of it when it is asked to complete it. */
 export interface Half {
-  readonly looksLike: "from" | "to" | "none";
+  /** `unreadable`: not even the installed version can be read. */
+  readonly looksLike: "from" | "to" | "none" | "unreadable";
   readonly healsTo: "from" | "to";
 }
 
@@ -168,6 +169,7 @@ export class MemoryHost {
     const half = this.#half;
     if (half === undefined || half.name !== name) return this.disk.get(name);
     const looks = this.#options.half?.looksLike ?? "to";
+    if (looks === "unreadable") throw new UpgradeError("package_manager_failed", "the database of the packages cannot be read");
     return looks === "none" ? undefined : half[looks];
   }
 
