@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText } from "../core/errors/platform-error.ts";
+import { standardPath } from "./standard-path.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
 /** What `flock` exits with when another has the lock: of util-linux and of busybox, which only knows the short options. */
@@ -37,9 +38,8 @@ export async function takeLock(folder: string): Promise<AsyncDisposable> {
 
 function flock(fd: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
     const child = spawn("flock", ["-x", "-n", "3"], {
-      env,
+      env: { PATH: standardPath },
       stdio: ["ignore", "ignore", "ignore", fd],
       timeout: 10_000,
     });

@@ -5,6 +5,9 @@ import { fieldsLine, printable } from "./output.ts";
 
 /* Entry of the executable platform-upgrade. It has to work when all else is broken: it imports little. */
 
+// The agent, which need not be root, reads the state, and every user what a package's scripts make.
+process.umask(0o022);
+
 const stop = new AbortController();
 for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => stop.abort(new Error(`stopped by ${name}`)));
 

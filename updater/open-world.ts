@@ -38,7 +38,7 @@ export async function openWorld(places: Places, { say, signal }: Pick<World, "sa
   const log = createLog({ level: "info", format: "text", write: (line) => say(line.trimEnd().replace(/^\S+ +\S+ +/, "")) });
   return {
     installer: chooseInstaller(settings.installer, { log, env, signal }),
-    service: openAgentService({ log, env, signal }),
+    service: openAgentService({ log, signal }),
     store: { read: () => readState(places.state), write: (state) => writeState(places.state, state) },
     ask: async (hostId) => {
       if (endpoint instanceof UpgradeError) return { kind: "failed", reason: endpoint.reason, detail: endpoint.message };

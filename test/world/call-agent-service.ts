@@ -10,7 +10,7 @@ const [method = "", version = "", wasReady] = process.argv.slice(2);
 
 async function call(): Promise<unknown> {
   const { signal } = new AbortController();
-  const service = openAgentService({ log: silentLog, env: process.env, signal });
+  const service = openAgentService({ log: silentLog, signal });
   if (method === "facts") return await service.facts();
   if (method === "reload") return await service.reload();
   if (method === "restart") return await service.restart();

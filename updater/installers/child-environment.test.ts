@@ -28,6 +28,12 @@ describe("the environment of a package manager", () => {
     expect(proxied(childEnvironment(given, address))).toEqual([]);
   });
 
+  test("has the programs of an administrator, whatever the caller's PATH is: dpkg needs them", () => {
+    for (const path of ["/usr/local/bin:/usr/bin:/bin:/usr/games", "", undefined]) {
+      expect(childEnvironment({ PATH: path }, undefined).PATH?.split(":")).toEqual(expect.arrayContaining(["/usr/sbin", "/sbin", "/usr/bin"]));
+    }
+  });
+
   test("writes an IPv6 proxy in brackets", () => {
     expect(childEnvironment({ HTTPS_PROXY: "https://[fd00::1]:3129" }, repository).https_proxy).toBe("https://[fd00::1]:3129");
   });

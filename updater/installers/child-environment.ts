@@ -2,10 +2,12 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { chooseProxy, type Env } from "../../core/transport/dial/choose-proxy.ts";
 import type { ProxyUrl } from "../../core/transport/dial/proxy-url.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
+import { standardPath } from "../standard-path.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 
-/** Never a question, never a restarted service, the same words and the same language everywhere. */
+/** Never a question, never a restarted service, the same words, the same language and the same programs everywhere. */
 const quiet = {
+  PATH: standardPath,
   HOME: "/root",
   LC_ALL: "C.UTF-8",
   TERM: "dumb",
@@ -20,21 +22,18 @@ const quiet = {
   ZYPP_LOCK_TIMEOUT: "0",
 } as const;
 
-const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
 /**
  * All that a package manager sees of our environment. A proxy with its password reaches it this way and never on a command line;
  * whether the repository is behind one is decided by our rules (chooseProxy), which every package manager would read differently.
  * Throws UpgradeError `not_configured` for a proxy that cannot be meant.
  */
 export function childEnvironment(env: Env, repository: HostPort | undefined): Record<string, string> {
-  const plain = { PATH: env.PATH ?? standardPath, ...quiet };
-  if (repository === undefined) return plain;
+  if (repository === undefined) return quiet;
   try {
     const route = chooseProxy(repository, env);
-    if (route.kind === "direct") return plain;
+    if (route.kind === "direct") return quiet;
     const proxy = proxyText(route.url);
-    return { ...plain, http_proxy: proxy, https_proxy: proxy, HTTPS_PROXY: proxy };
+    return { ...quiet, http_proxy: proxy, https_proxy: proxy, HTTPS_PROXY: proxy };
   } catch (thrown) {
     if (!(thrown instanceof PlatformError)) throw thrown;
     throw new UpgradeError("not_configured", thrown.hint === undefined ? thrown.message : `${thrown.message}; ${thrown.hint}`);

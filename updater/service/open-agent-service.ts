@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../../core/log/log.ts";
 import { type CommandResult, runCommand } from "../run-command.ts";
 import type { AgentFacts, AgentService, WatchOptions, WatchResult } from "../service.ts";
+import { standardPath } from "../standard-path.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import { askStatus } from "./ask-status.ts";
@@ -12,7 +13,6 @@ import { type Look, type Watch, watchAgent } from "./watch-agent.ts";
 
 export interface AgentServiceDeps {
   readonly log: Log;
-  readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
 }
 
@@ -25,8 +25,7 @@ const watchMs = 120_000;
 const jobMs = 150_000;
 
 /** The service of this host. */
-export function openAgentService({ log, env, signal }: AgentServiceDeps): AgentService {
-  const systemctl = createSystemctl(env);
+export function openAgentService({ log, signal }: AgentServiceDeps): AgentService {
   let reloadedAt: number | undefined;
   const job = async (verb: "reload" | "restart"): Promise<void> => {
     if (!hasSystemd()) throw new UpgradeError("restart_needed", "systemd does not run on this host");
@@ -39,19 +38,18 @@ export function openAgentService({ log, env, signal }: AgentServiceDeps): AgentS
   return {
     facts: async () => {
       signal.throwIfAborted();
-      return factsOf(await look(systemctl));
+      return factsOf(await look());
     },
     reload: () => job("reload"),
     restart: () => job("restart"),
-    watch: (options) => watch(() => look(systemctl), { ...options, reloadedAt, log }),
+    watch: (options) => watch(look, { ...options, reloadedAt, log }),
   };
 }
 
-type Systemctl = (args: readonly string[], limitMs: number) => Promise<CommandResult>;
+const environment = { PATH: standardPath, LC_ALL: "C.UTF-8", SYSTEMD_PAGER: "", SYSTEMD_COLORS: "0" };
 
-function createSystemctl(env: AgentServiceDeps["env"]): Systemctl {
-  const own = { PATH: env.PATH ?? "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", SYSTEMD_PAGER: "", SYSTEMD_COLORS: "0" };
-  return (args, limitMs) => runCommand({ file: "systemctl", args, env: own, limitMs });
+async function systemctl(args: readonly string[], limitMs: number): Promise<CommandResult> {
+  return await runCommand({ file: "systemctl", args, env: environment, limitMs });
 }
 
 function hasSystemd(): boolean {
@@ -61,7 +59,7 @@ function hasSystemd(): boolean {
 const stopped: UnitState = { activeState: "inactive", subState: "dead", unitFileState: "", mainPid: 0, restarts: 0 };
 
 /** systemd that does not answer counts as before: undefined. */
-async function look(systemctl: Systemctl): Promise<Look | undefined> {
+async function look(): Promise<Look | undefined> {
   if (!hasSystemd()) return { at: performance.now(), unit: stopped };
   const shown = await systemctl(["show", unit, `--property=${shownProperties}`, "--no-pager"], showMs);
   if (shown.ended !== "exit" || shown.status !== 0) return undefined;
