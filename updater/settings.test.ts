@@ -1,6 +1,8 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseEndpoint, readSettings } from "./settings.ts";
@@ -71,7 +73,29 @@ describe("readSettings", () => {
     const folder = await folderWith({ endpoint: "p.test/x" });
     await mkdir(join(folder, "package"));
     await expect(readSettings(folder)).rejects.toMatchObject({ reason: "not_configured" });
-    await expect(readSettings(await folderWith({ schedule: "1 2\n".repeat(100_000) }))).rejects.toMatchObject({ reason: "not_configured" });
+    await expect(readSettings(await folderWith({ package: "x".repeat(300_000) }))).rejects.toMatchObject({ reason: "not_configured" });
+  });
+
+  test.for<[what: string, make: (path: string) => Promise<unknown>]>([
+    ["too long", (path) => writeFile(path, "1 2\n".repeat(100_000))],
+    ["a gigabyte of nothing", (path) => writeFile(path, "").then(() => truncate(path, 2 ** 30))],
+    ["a folder", (path) => mkdir(path)],
+    ["a pipe that nobody writes to", (path) => promisify(execFile)("mkfifo", [path])],
+    ["an endless device", (path) => symlink("/dev/zero", path)],
+  ])("a schedule that is %s has no windows: its owner may not be root, and must not stop what was interrupted", async ([, make]) => {
+    const folder = await folderWith({ endpoint: "p.test/x" });
+    await make(join(folder, "schedule"));
+    expect(await readSettings(folder)).toMatchObject({ schedule: { windows: [], unreadable: 1 }, package: "platform-ent" });
+  });
+
+  test("authorities that cannot be read are the endpoint's fault alone", async () => {
+    const folder = await folderWith({ endpoint: "p.test/x" });
+    await mkdir(join(folder, "ca"));
+    const { endpoint, ca } = await readSettings(folder);
+    expect([endpoint, ca]).toEqual([
+      expect.objectContaining({ reason: "not_configured", message: expect.stringContaining(join(folder, "ca")) }),
+      undefined,
+    ]);
   });
 });
 

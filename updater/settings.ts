@@ -1,8 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import { type HostPort, parseHostPort } from "../core/transport/host-port.ts";
 import type { InstallerKind } from "./installer.ts";
+import { readSetting } from "./read-setting.ts";
 import { parseSchedule, type Schedule } from "./schedule.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
@@ -25,35 +25,43 @@ export interface Settings {
   readonly ca?: string;
 }
 
-/** Longest file that is read, bytes. */
-const maxBytes = 262_144;
 const installers = ["apt", "yum", "zypper"] as const;
 
-/** Throws UpgradeError `not_configured` naming the file, but for the endpoint's. */
+/** Throws UpgradeError `not_configured` naming the file, but for those that what was interrupted is completed without. */
 export async function readSettings(folder: string): Promise<Settings> {
   const read = async (name: string): Promise<string | undefined> => await readSetting(join(folder, name));
-  const endpoint = settingValue((await read("endpoint")) ?? "");
+  const endpoint = await endpointOf(folder);
   const name = settingValue((await read("package")) ?? "") || "platform-ent";
   const installer = settingValue((await read("installer")) ?? "");
-  const schedule = await read("schedule");
-  const ca = await read("ca");
   if (!/^[a-z0-9][a-z0-9+._-]{0,127}$/.test(name)) throw refused(folder, "package", `names ${JSON.stringify(name)}, which is no package`);
   const kind = installers.find((one) => one === installer);
   if (installer !== "" && kind === undefined) throw refused(folder, "installer", `says ${JSON.stringify(installer)}; apt, yum and zypper are known`);
   return {
-    endpoint: endpointOf(endpoint, join(folder, "endpoint")),
     package: name,
     ...(kind !== undefined && { installer: kind }),
-    schedule: parseSchedule(schedule ?? ""),
-    ...(ca !== undefined && ca.trim() !== "" && { ca }),
+    schedule: await scheduleOf(join(folder, "schedule")),
+    ...endpoint,
   };
 }
 
-function endpointOf(text: string, path: string): Endpoint | UpgradeError {
+async function endpointOf(folder: string): Promise<Pick<Settings, "endpoint" | "ca">> {
   try {
-    return parseEndpoint(text, path);
+    const path = join(folder, "endpoint");
+    const endpoint = parseEndpoint(settingValue((await readSetting(path)) ?? ""), path);
+    const ca = await readSetting(join(folder, "ca"));
+    return { endpoint, ...(ca !== undefined && ca.trim() !== "" && { ca }) };
   } catch (thrown) {
-    if (thrown instanceof UpgradeError) return thrown;
+    if (thrown instanceof UpgradeError) return { endpoint: thrown };
+    throw thrown;
+  }
+}
+
+/** The agent writes it, which need not be root: whatever it is, it opens no window and stops nothing else. */
+async function scheduleOf(path: string): Promise<Schedule> {
+  try {
+    return parseSchedule((await readSetting(path)) ?? "");
+  } catch (thrown) {
+    if (thrown instanceof UpgradeError) return { windows: [], unreadable: 1 };
     throw thrown;
   }
 }
@@ -83,19 +91,6 @@ export function parseEndpoint(text: string, source: string): Endpoint {
 function settingValue(text: string): string {
   const lines = text.split("\n").map((line) => line.trim());
   return lines.find((line) => line !== "" && !line.startsWith("#")) ?? "";
-}
-
-/** Undefined for a file that is not there. */
-async function readSetting(path: string): Promise<string | undefined> {
-  try {
-    const bytes = await readFile(path);
-    if (bytes.length > maxBytes) throw new UpgradeError("not_configured", `${path} has ${bytes.length} bytes; at most ${maxBytes} are read`);
-    return bytes.toString("utf8");
-  } catch (cause) {
-    if (cause instanceof UpgradeError) throw cause;
-    if (cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "ENOTDIR")) return undefined;
-    throw new UpgradeError("not_configured", `${path} cannot be read: ${errorText(cause)}`, { cause });
-  }
 }
 
 function refused(folder: string, name: string, why: string): UpgradeError {
