@@ -134,6 +134,10 @@ describe.each<MachineManager>(["apt", "dnf", "zypper"])("%s:", (manager) => {
     await startAgent(machine);
     await machine.write("/var/lib/platform/agent/credentials.json", "{}");
     for (const name of ["endpoint", "mine"]) await machine.write(`/etc/platform-upgrade.d/${name}`, "x\n");
+    await machine.write("/var/cache/platform-upgrade/platform-ent_0.9.0.deb", "kept for a roll-back");
+    await packages.install("1.1.0");
+    expect(await exists(machine, "/var/cache/platform-upgrade")).toBe(true);
+    await packages.install("1.0.0");
     await machine.systemctl("disable", "--now", "platform-upgrade.timer");
     await packages.remove("platform-ent-updater", "platform-ent");
     expect(await processes(machine)).toEqual([]);
@@ -146,6 +150,7 @@ describe.each<MachineManager>(["apt", "dnf", "zypper"])("%s:", (manager) => {
       "/usr/sbin/platform-upgrade",
       "/usr/lib/platform",
       "/etc/apt/preferences.d/platform-ent",
+      "/var/cache/platform-upgrade",
     ]) {
       expect([path, await exists(machine, path)]).toEqual([path, false]);
     }
