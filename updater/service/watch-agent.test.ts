@@ -55,6 +55,12 @@ const stories: readonly Story[] = [
   },
   { name: "the successor failed", at: (s) => ({ unit: running, status: s < 1 ? old : failed(1_000_500) }), result: bad("refused"), within: 1 },
   {
+    name: "the successor failed, and called itself something else than its package",
+    at: (s) => ({ unit: running, status: s < 30 ? old : { ...old, reload: { state: "failed", version: "1.0.9", at: 1_030_000 } } }),
+    result: bad("refused"),
+    within: 30,
+  },
+  {
     name: "an earlier reload had failed",
     at: (s) => ({ unit: running, status: s < 1 ? failed(900_000) : s < 5 ? old : fresh }),
     result: healthy,

@@ -89,10 +89,10 @@ function faultOf(watch: Watch, look: Look, expected: Expected): WatchResult | un
 
 function hasRefused({ version: answering, reload }: AgentStatus, { version, reloadedAt }: Expected): boolean {
   // After a roll-back the process that went on is the wanted one: what it refused was the bad version.
-  if (answering === version) return false;
-  if (reload.state !== "failed" || (reload.version !== undefined && reload.version !== version)) return false;
-  // Not one from before.
-  return reloadedAt === undefined || reload.at === undefined || reload.at >= reloadedAt - second;
+  if (answering === version || reload.state !== "failed") return false;
+  // The one that was asked for here, whatever the new process called itself.
+  if (reloadedAt !== undefined && reload.at !== undefined) return reload.at >= reloadedAt - second;
+  return reload.version === undefined || reload.version === version;
 }
 
 function overdue(watch: Watch, { at, status, current }: Look, { version }: Expected): WatchResult | undefined {
