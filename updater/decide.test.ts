@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Decision, decide, type Facts, maxWatches } from "./decide.ts";
-import { calmFacts, inPhase, skipping, wants, windows } from "./testing/facts.ts";
+import { badUpdaters, calmFacts, inPhase, skipping, wants, windows } from "./testing/facts.ts";
 
 type Row = readonly [name: string, facts: Partial<Facts>, act: Decision["act"], reason: Decision["reason"], detail?: string | RegExp];
 
@@ -160,6 +160,13 @@ const table: Record<string, Row[]> = {
       "major_mismatch",
       /not installed as a package/,
     ],
+    ["when its updater did not run here", { endpoint: wants("2.0.0"), found: badUpdaters("2.0.0") }, "stay", "major_mismatch", /it crashes/],
+    [
+      "when its updater did not run here, forced",
+      { endpoint: wants("2.0.0"), found: badUpdaters("2.0.0"), forced: true },
+      "follow",
+      "major_mismatch",
+    ],
     ["when the updater is held", { endpoint: wants("2.0.0"), updaterHold: "a hold on it" }, "stay", "major_mismatch", /a hold on it/],
   ],
   "an updater behind its agent": [
@@ -169,6 +176,21 @@ const table: Record<string, Row[]> = {
     ["forced", { updaterPackage: "0.9.0", ...closed, forced: true }, "follow", "up_to_date"],
     ["held", { updaterPackage: "0.9.0", updaterHold: "a hold on it" }, "stay", "up_to_date"],
     ["no package", { updaterPackage: undefined }, "stay", "up_to_date"],
+    [
+      "that did not run here",
+      { updaterPackage: "0.9.0", found: badUpdaters("1.0.0") },
+      "stay",
+      "up_to_date",
+      /its updater was taken back on .*: it crashes/,
+    ],
+    [
+      "that did not run here, critical",
+      { updaterPackage: "0.9.0", found: badUpdaters("1.0.0"), endpoint: wants("1.0.0", { critical: true }) },
+      "stay",
+      "up_to_date",
+    ],
+    ["that did not run here, forced", { updaterPackage: "0.9.0", found: badUpdaters("1.0.0"), forced: true }, "follow", "up_to_date"],
+    ["whose other version did not run here", { updaterPackage: "0.9.0", found: badUpdaters("0.9.5") }, "follow", "up_to_date"],
   ],
   "an upgrade that was cut short": [
     ["while installing", { found: inPhase("installing") }, "heal", "healed"],

@@ -107,10 +107,23 @@ function decideEqual(version: string, facts: Facts): Decision {
   }
   const critical = endpoint.kind === "version" && endpoint.critical;
   const may = forced || critical || windowAt(facts.schedule, facts.now).kind === "open";
-  if (may && updaterPackage !== undefined && updaterPackage !== version && facts.updaterHold === undefined) {
+  if (updaterPackage === undefined || updaterPackage === version) return stay("up_to_date", upToDate(version));
+  const bad = badUpdater(version, facts);
+  if (bad !== undefined) return stay("up_to_date", `${upToDate(version)}; ${bad}`);
+  if (may && facts.updaterHold === undefined) {
     return { act: "follow", from: updaterPackage, to: version, reason: "up_to_date", detail: `the updater follows the agent to ${version}` };
   }
-  return stay("up_to_date", `${version} is the version that the cluster wants`);
+  return stay("up_to_date", upToDate(version));
+}
+
+function upToDate(version: string): string {
+  return `${version} is the version that the cluster wants`;
+}
+
+/** Says so when the updater's own package did not run in this version. */
+function badUpdater(version: string, { found, forced }: Facts): string | undefined {
+  const bad = found.state.skip_updater?.find((one) => one.version === version);
+  return bad === undefined || forced ? undefined : `its updater was taken back on ${bad.since}: ${bad.why}`;
 }
 
 interface Change {
@@ -164,6 +177,8 @@ function otherMajor({ to }: Change, facts: Facts): Decision | undefined {
   const wants = `${to} needs an updater of its major; this one is ${facts.updater}`;
   if (updaterPackage === undefined) return stay("major_mismatch", `${wants}, and was not installed as a package`);
   if (facts.updaterHold !== undefined) return stay("major_mismatch", `${wants}, and ${facts.updaterHold}`);
+  const bad = badUpdater(to, facts);
+  if (bad !== undefined) return stay("major_mismatch", `${wants}, and ${bad}`);
   if (updaterPackage === to) return stay("major_mismatch", `${wants}, although its package is ${to}: another copy of it runs`);
   return {
     act: "follow",

@@ -33,17 +33,28 @@ async function replace(tick: Tick, { from, to }: { from: string; to: string }): 
   await tick.begin({ phase: "following", from, to, before: "stopped" });
   try {
     await installer.install(name, to, { allowDowngrade: needsDowngrade({ from, to }) });
-    const version = await tick.world.updaterOnDisk();
-    if (version === to) return;
-    await tick.bestEffort(`${name} ${from} could not be installed again`, () => installer.install(name, from, { allowDowngrade: true }));
-    throw new UpgradeError(
-      "package_manager_failed",
-      `the updater of ${name} ${to} ${version === undefined ? "does not run" : `says it is ${version}`}`,
-    );
   } catch (thrown) {
     await tick.bestEffort("the interrupted installation could not be completed", () => installer.heal());
+    await tick.forget();
     throw thrown;
-  } finally {
-    if (!tick.world.signal.aborted) await tick.forget();
   }
+  const version = await tick.world.updaterOnDisk();
+  if (version === to) {
+    tick.trustUpdater(to);
+    return await tick.forget();
+  }
+  const why = version === undefined ? "it does not run" : `it says that it is ${version}`;
+  await tick.distrustUpdater(to, why);
+  await takeBack(tick, from);
+  throw new UpgradeError("package_manager_failed", `${name} ${to} was taken back: ${why}`);
+}
+
+/** Where this fails the state stays: packaging/restore-updater reads it, before a run that may not begin otherwise. */
+async function takeBack(tick: Tick, from: string): Promise<void> {
+  const { installer } = tick.world;
+  const name = tick.updaterPackage;
+  const failed = await tick.bestEffort(`${name} ${from} could not be installed again`, () => installer.install(name, from, { allowDowngrade: true }));
+  if (failed === undefined) return await tick.forget();
+  await tick.bestEffort("the interrupted installation could not be completed", () => installer.heal());
+  throw new UpgradeError("package_manager_failed", `${name} does not run, and ${from} could not be installed again: ${failed}`);
 }

@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createLog } from "../core/log/log.ts";
 import { withProxyVariables } from "../core/transport/dial/proxy-environment.ts";
@@ -8,6 +7,7 @@ import { chooseInstaller } from "./installers/choose-installer.ts";
 import { openAgentService } from "./service/open-agent-service.ts";
 import { readSettings } from "./settings.ts";
 import { readState, writeState } from "./state.ts";
+import { tryUpdater } from "./try-updater.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 import type { World } from "./world.ts";
 
@@ -44,7 +44,7 @@ export async function openWorld(places: Places, { say, signal }: Pick<World, "sa
       if (endpoint instanceof UpgradeError) return { kind: "failed", reason: endpoint.reason, detail: endpoint.message };
       return await askEndpoint(endpoint, { env, signal, ca: settings.ca, hostId });
     },
-    updaterOnDisk: () => versionOf("/usr/sbin/platform-upgrade", signal),
+    updaterOnDisk: () => tryUpdater("/usr/sbin/platform-upgrade", { env: places.env, signal }),
     package: settings.package,
     schedule: settings.schedule,
     channel: endpoint instanceof UpgradeError ? undefined : endpoint.channel,
@@ -65,13 +65,4 @@ function withoutRuntimeTricks(env: Env): Env {
 /** Empty for a file that is not there. */
 async function textOf(path: string): Promise<string> {
   return await readFile(path, "utf8").catch(() => "");
-}
-
-/** What `<program> version` says; undefined when it does not run. */
-function versionOf(program: string, signal: AbortSignal): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    execFile(program, ["version"], { timeout: 30_000, signal, env: {}, maxBuffer: 4096 }, (error, stdout) => {
-      resolve(error === null ? /^platform-upgrade (\S+)$/m.exec(stdout)?.[1] : undefined);
-    });
-  });
 }

@@ -56,7 +56,7 @@ function quoted(value: string): string {
 
 /** `platform-upgrade status` for people. */
 export function statusText(state: UpdaterState): string {
-  const { upgrade, reason, skip } = state;
+  const { upgrade, reason, skip, skip_updater = [] } = state;
   const rows: [string, string | undefined][] = [
     ["Reason", reason === undefined ? undefined : `${reason} (${upgradeReasons[reason]})`],
     ["Detail", state.detail],
@@ -68,6 +68,7 @@ export function statusText(state: UpdaterState): string {
     ["Host", state.host_id],
     ["In progress", upgrade === undefined ? undefined : `${upgrade.phase}: ${upgrade.from} -> ${upgrade.to}, since ${upgrade.started}`],
     ...skip.map(({ version, since, why }): [string, string] => ["Skipped", `${version}, rolled back on ${since}: ${why}`]),
+    ...skip_updater.map(({ version, since, why }): [string, string] => ["Skipped", `updater ${version}, taken back on ${since}: ${why}`]),
   ];
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [printable(`${`${name}:`.padEnd(13)}${value}`)])).join("\n");
 }

@@ -43,6 +43,8 @@ export interface UpdaterState {
   readonly at?: string;
   readonly upgrade?: UpgradeInProgress;
   readonly skip: readonly SkippedVersion[];
+  /** Versions of the updater's own package that did not run here; left out: none. */
+  readonly skip_updater?: readonly SkippedVersion[];
 }
 
 const maxSkipped = 20;
@@ -69,7 +71,8 @@ export function parseState(text: string): UpdaterState | undefined {
     ...texts(value, ["updater_version", "host_id", "channel", "current", "target", "detail", "at"]),
     ...(reason !== undefined && isReason(reason) && { reason }),
     ...(upgrade !== undefined && { upgrade }),
-    skip: Array.isArray(value.skip) ? value.skip.flatMap(parseSkipped).slice(-maxSkipped) : [],
+    skip: skippedOf(value.skip),
+    ...(Array.isArray(value.skip_updater) && value.skip_updater.length > 0 && { skip_updater: skippedOf(value.skip_updater) }),
   };
 }
 
@@ -91,6 +94,10 @@ function parseUpgrade(value: unknown): UpgradeInProgress | undefined {
   const tries = typeof value.tries === "number" && Number.isSafeInteger(value.tries) && value.tries >= 0 ? value.tries : 0;
   const why = typeof value.why === "string" ? { why: value.why.slice(0, maxText) } : {};
   return { phase, from, to, started, boot: shortText(value.boot) ?? "", before, tries, ...why };
+}
+
+function skippedOf(value: unknown): SkippedVersion[] {
+  return Array.isArray(value) ? value.flatMap(parseSkipped).slice(-maxSkipped) : [];
 }
 
 function parseSkipped(value: unknown): SkippedVersion[] {

@@ -262,6 +262,12 @@ describe("a run", () => {
     expect(await tick(host)).toMatchObject({ reason: "upgraded", detail: expect.stringContaining("does not run") });
     expect(host.disk.get("platform-ent-updater")).toBe("1.0.0");
     expect(host.running).toBe("1.1.0");
+    expect(await tick(host)).toMatchObject({ reason: "up_to_date", detail: expect.stringMatching(/its updater was taken back .*: it does not run/) });
+    const updaters = (): string[] => host.installs.filter(({ name }) => name === "platform-ent-updater").map(({ version }) => version);
+    expect(updaters()).toEqual(["1.1.0", "1.0.0"]);
+    host.brokenUpdater = undefined;
+    expect(await tick(host, { forced: true })).toMatchObject({ reason: "up_to_date" });
+    expect([updaters().slice(2), host.found.skip_updater]).toEqual([["1.1.0"], undefined]);
   });
 
   test("with a damaged state looks for an interrupted installation first", async () => {

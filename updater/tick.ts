@@ -1,7 +1,7 @@
 import { errorText } from "../core/errors/platform-error.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
-import { type AgentBefore, type UpdaterState, type UpgradeInProgress, withoutSkipped } from "./parse-state.ts";
+import { type AgentBefore, addSkipped, type UpdaterState, type UpgradeInProgress, withoutSkipped } from "./parse-state.ts";
 import type { AgentFacts } from "./service.ts";
 import type { FoundState } from "./state.ts";
 import type { World } from "./world.ts";
@@ -73,6 +73,19 @@ export class Tick {
   async forget(skip = this.state.skip): Promise<void> {
     const { upgrade: _, ...rest } = this.state;
     await this.write({ ...rest, skip });
+  }
+
+  /** The updater's package does not run in this version: it is not installed again. */
+  async distrustUpdater(version: string, why: string): Promise<void> {
+    const since = this.world.now().toISOString();
+    await this.write({ ...this.state, skip_updater: addSkipped(this.state.skip_updater ?? [], { version, since, why }) });
+  }
+
+  /** Kept for the next write. */
+  trustUpdater(version: string): void {
+    const { skip_updater = [], ...rest } = this.state;
+    const others = withoutSkipped(skip_updater, version);
+    this.#found = { ...this.#found, state: { ...rest, ...(others.length > 0 && { skip_updater: others }) } };
   }
 
   async write(state: UpdaterState): Promise<void> {

@@ -12,7 +12,7 @@ export interface World {
   readonly store: { read(): Promise<FoundState>; write(state: UpdaterState): Promise<void> };
   /** Asks the version endpoint; `hostId` left out: for no host in particular. Never throws but for the signal. */
   ask(hostId: string | undefined): Promise<EndpointAnswer>;
-  /** Version that the updater's executable on the disk says it has; undefined: it does not run. */
+  /** Version that the updater's executable on the disk says it has; undefined: it does not run, or a look around on this host fails. */
   updaterOnDisk(): Promise<string | undefined>;
   readonly package: string;
   readonly schedule: Schedule;

@@ -60,6 +60,8 @@ export function packageDefinitions(packaging: string, programs: PackagedPrograms
       files: [
         { from: programs.executable, to: "/usr/bin/platform", mode: 0o755 },
         { from: programs.pty, to: "/usr/lib/platform/pty.node", mode: 0o644 },
+        // Not in the updater's own package, which it puts back.
+        { from: source("restore-updater"), to: "/usr/lib/platform/restore-updater", mode: 0o755 },
         unit("platform.service"),
         unit("10-platform.conf", "platform.service.d/10-platform.conf"),
         { from: source("needrestart/platform.conf"), to: "/etc/needrestart/conf.d/platform.conf", mode: 0o644, configuration: true },

@@ -88,6 +88,7 @@ describe.skipIf(!canPack)("packages", () => {
         expect(await run("shellcheck", ["--shell=sh", ...scripts])).toMatchObject({ status: 0, stdout: "" });
       }
     }
+    expect(await run("shellcheck", [join(root, "packaging/restore-updater")])).toMatchObject({ status: 0, stdout: "" });
   });
 
   test("every exception of the checkers has its reason above it", async () => {

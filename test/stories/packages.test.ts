@@ -200,6 +200,22 @@ describe.each<MachineManager>(["apt", "dnf", "zypper"])("%s:", (manager) => {
     expect(await exists(machine, "/usr/sbin/platform-upgrade")).toBe(false);
   });
 
+  test("an updater whose own upgrade a power cut has torn is put back before its next run", async () => {
+    await using host = await machineWith(manager);
+    const { machine, packages } = host;
+    await packages.install("1.0.0");
+    await packages.install("1.1.0");
+    const torn = `type=$(if [ -d /var/lib/dpkg/info ] && dpkg -s platform-ent >/dev/null 2>&1; then echo deb; else echo rpm; fi)
+      mkdir -p /var/cache/platform-upgrade
+      cp "$(find /repository/ -name "platform-ent-updater[_-]1.0.0*.$type" | head -n 1)" "/var/cache/platform-upgrade/platform-ent-updater_1.0.0.$type"
+      : >/usr/sbin/platform-upgrade`;
+    await machine.output(["sh", "-ec", torn]);
+    const upgrade = { phase: "following", from: "1.0.0", to: "1.1.0", before: "stopped", started: "2026-01-01T00:00:00Z", boot: "b", tries: 0 };
+    await machine.write("/var/lib/platform-upgrade/state", `${JSON.stringify({ version: 1, skip: [], upgrade })}\n`);
+    await machine.systemctl("start", "platform-upgrade.service");
+    expect(await versions(machine)).toBe("platform 1.1.0\nplatform-upgrade 1.0.0\n");
+  });
+
   test("it installs, upgrades and goes where no systemd runs", async () => {
     await using host = await machineWith(manager);
     const { machine } = host;

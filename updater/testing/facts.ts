@@ -37,3 +37,9 @@ export function skipping(...versions: readonly string[]): Facts["found"] {
   const skip: SkippedVersion[] = versions.map((version) => ({ version, since: "2026-01-01T00:00:00Z", why: "it keeps failing" }));
   return { state: { skip }, damaged: false };
 }
+
+/** Versions of the updater's own package that did not run here. */
+export function badUpdaters(...versions: readonly string[]): Facts["found"] {
+  const skip_updater = versions.map((version) => ({ version, since: "2026-01-01T00:00:00Z", why: "it crashes" }));
+  return { state: { skip: [], skip_updater }, damaged: false };
+}
