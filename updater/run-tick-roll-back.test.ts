@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { runTick } from "./run-tick.ts";
+import { wants } from "./testing/facts.ts";
+import type { Quality } from "./testing/memory-agent.ts";
+import { MemoryHost } from "./testing/memory-host.ts";
+import { tick } from "./testing/tick.ts";
+import { UpgradeError } from "./upgrade-error.ts";
+
+describe("a run", () => {
+  test.for<[Quality, string]>([
+    ["crashes", "the process keeps failing"],
+    ["dies", "the process keeps failing"],
+    ["mute", "its tunnel is missing"],
+    ["refused", "the process before has kept its place"],
+  ])("takes back a version that %s, skips it, and takes the next one", async ([quality, why]) => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": quality } });
+    expect(await tick(host)).toMatchObject({ reason: "rolled_back", detail: expect.stringContaining(why) });
+    expect([host.installed, host.running]).toEqual(["1.0.0", "1.0.0"]);
+    expect(host.found.skip).toMatchObject([{ version: "1.1.0", why }]);
+    expect(await tick(host)).toMatchObject({ reason: "known_bad" });
+    expect(host.packages.agentInstalls).toEqual(["1.1.0", "1.0.0"]);
+    host.answer = wants("1.2.0");
+    expect(await tick(host)).toMatchObject({ reason: "upgraded" });
+    expect(host.running).toBe("1.2.0");
+  });
+
+  test("forced takes a version that was rolled back here, and forgets that it was", async () => {
+    const qualities: Record<string, Quality> = { "1.1.0": "crashes" };
+    const host = new MemoryHost({ answer: wants("1.1.0"), qualities });
+    await tick(host);
+    qualities["1.1.0"] = "good";
+    host.seconds = 5000;
+    expect(await tick(host, { forced: true })).toMatchObject({ reason: "upgraded" });
+    expect(host.found.skip).toEqual([]);
+  });
+
+  test("does not take a network that went down for a bad version", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), cutAtReload: true });
+    expect(await tick(host)).toMatchObject({ reason: "endpoint_unreachable" });
+    expect(host.found.upgrade).toMatchObject({ phase: "watching" });
+    host.seconds = 9000;
+    expect(await tick(host)).toMatchObject({ reason: "endpoint_unreachable" });
+    host.networkUp = true;
+    expect(await tick(host)).toMatchObject({ reason: "upgraded" });
+    expect(host.found.upgrade).toBeUndefined();
+    expect(host.packages.agentInstalls).toEqual(["1.1.0"]);
+  });
+
+  test("rolls back once the network is back and the version still has no tunnel", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": "mute" }, cutAtReload: true });
+    await tick(host);
+    expect(host.installed).toBe("1.1.0");
+    host.networkUp = true;
+    expect(await tick(host)).toMatchObject({ reason: "rolled_back" });
+    expect(host.running).toBe("1.0.0");
+  });
+
+  test("waits for a network that stays down only so long", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), cutAtReload: true });
+    await tick(host);
+    let runs = 0;
+    while (host.found.upgrade !== undefined && runs < 1000) {
+      await tick(host);
+      runs += 1;
+    }
+    expect(runs).toBe(145);
+    expect(host.found).toMatchObject({ reason: "upgraded", current: "1.1.0" });
+  });
+
+  test("blames no version whose predecessor has the same fault", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), qualities: {} });
+    const world = host.world();
+    const { reload } = world.service;
+    // The tunnel's port is closed from the reload on, the endpoint's is not.
+    const watch = async () => ({ healthy: false, why: "its tunnel is missing", fault: "tunnel" }) as const;
+    expect(await runTick({ ...world, service: { ...world.service, reload, watch } }, { forced: false })).toMatchObject({ reason: "rolled_back" });
+    expect(host.found.skip).toEqual([]);
+  });
+
+  test("leaves a process alone that has refused its successor", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": "refused" } });
+    await tick(host);
+    expect(host.log.filter((line) => line === "reload" || line === "restart")).toEqual(["reload"]);
+  });
+
+  test("restarts the agent when the version before does not come back by a reload", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": "mute" } });
+    host.state = JSON.stringify({ upgrade: { phase: "watching", from: "1.0.0", to: "1.1.0", started: "", boot: "", before: "ready", tries: 1 } });
+    host.packages.disk.set("platform-ent", "1.1.0");
+    host.agent.running = "1.1.0";
+    host.agent.reloadError = new UpgradeError("restart_needed", "no");
+    expect(await tick(host)).toMatchObject({ reason: "rolled_back" });
+    expect(host.log).toContain("restart");
+    expect(host.running).toBe("1.0.0");
+    expect(host.found.skip).toHaveLength(1);
+  });
+
+  test("takes back what can never be completed", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0"), half: { looksLike: "to", healsTo: "from" } });
+    for (let killAfter = 1; !host.packages.halfDone && killAfter < 20; killAfter += 1) await tick(host, { killAfter });
+    host.packages.healError = new UpgradeError("package_manager_failed", "its script fails");
+    expect(await tick(host)).toMatchObject({ reason: "package_manager_failed" });
+    expect(await tick(host)).toMatchObject({ reason: "package_manager_failed" });
+    expect(await tick(host)).toMatchObject({ reason: "rollback_failed" });
+    host.packages.healError = undefined;
+    expect(await tick(host)).toMatchObject({ reason: "rolled_back" });
+    expect(host.found).toMatchObject({ current: "1.0.0", skip: [{ version: "1.1.0", why: "its script fails" }] });
+  });
+});

@@ -1,0 +1,89 @@
+import type { AgentFacts, AgentService, WatchOptions, WatchResult } from "../service.ts";
+import type { UpgradeError } from "../upgrade-error.ts";
+import type { MortalRun } from "./mortal-run.ts";
+
+/** How a version behaves when it runs: after `dies` systemd gives up on it, `mute` starts and never gets its tunnel; `refused` is not taken over from the process before. */
+export type Quality = "good" | "crashes" | "dies" | "mute" | "refused";
+
+/** What it sees of its host. */
+export interface AgentSurroundings {
+  readonly run: MortalRun;
+  readonly onDisk: () => string | undefined;
+  readonly networkUp: () => boolean;
+  readonly reloaded: () => void;
+  readonly qualities: Readonly<Record<string, Quality>>;
+  /** Whether the admin has the agent run at all. */
+  readonly enabled: boolean;
+}
+
+/** The agent and systemd in memory, as `AgentService` promises them. What is here survives a kill. */
+export class MemoryAgent {
+  /** The version of its process. */
+  running: string | undefined;
+  reloadError: UpgradeError | undefined;
+  readonly #around: AgentSurroundings;
+  #failed = false;
+
+  constructor(around: AgentSurroundings) {
+    this.#around = around;
+    this.running = around.enabled ? "1.0.0" : undefined;
+  }
+
+  /** systemd starts what lies on the disk. */
+  boot(): void {
+    const version = this.#around.onDisk();
+    const starts = this.#around.enabled && version !== undefined && !["crashes", "dies"].includes(this.#quality(version));
+    this.running = starts ? version : undefined;
+    this.#failed = version !== undefined && this.#quality(version) === "dies";
+  }
+
+  service(): AgentService {
+    const { run } = this.#around;
+    return {
+      facts: async () => this.#facts(),
+      reload: async () => await this.#reload(),
+      restart: async () => await run.effect("restart", () => this.#start("restart")),
+      watch: async (options) => {
+        run.alive();
+        return this.#watch(options);
+      },
+    };
+  }
+
+  async #reload(): Promise<void> {
+    if (this.reloadError !== undefined) throw this.reloadError;
+    await this.#around.run.effect("reload", () => this.#start("reload"));
+    this.#around.reloaded();
+  }
+
+  #facts(): AgentFacts {
+    this.#around.run.alive();
+    if (this.#failed) return { active: false, failed: true, enabled: true, sessions: 0, draining: 0 };
+    const active = this.#around.enabled;
+    const known = this.running === undefined ? {} : { mainPid: 1, version: this.running, ready: this.#ready(this.running), hostId: "host-1" };
+    return { active, enabled: true, sessions: 0, draining: 0, ...known };
+  }
+
+  #quality(version: string): Quality {
+    return this.#around.qualities[version] ?? "good";
+  }
+
+  #ready(version: string): boolean {
+    return this.#around.networkUp() && this.#quality(version) !== "mute";
+  }
+
+  #start(how: "reload" | "restart"): void {
+    const version = this.#around.onDisk();
+    if (version === undefined || (how === "reload" && this.#quality(version) === "refused")) return;
+    const quality = this.#quality(version);
+    this.running = quality === "crashes" || quality === "dies" ? undefined : version;
+    this.#failed = quality === "dies";
+  }
+
+  #watch({ version, wasReady }: WatchOptions): WatchResult {
+    if (this.running === undefined) return { healthy: false, why: "the process keeps failing", fault: "process" };
+    if (this.running !== version) return { healthy: false, why: "the process before has kept its place", fault: "refused" };
+    if (wasReady && !this.#ready(version)) return { healthy: false, why: "its tunnel is missing", fault: "tunnel" };
+    return { healthy: true };
+  }
+}
