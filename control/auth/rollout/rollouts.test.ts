@@ -2,20 +2,13 @@ import { expect, test } from "vitest";
 import type { HostStatus } from "../../../core/resources/host-status.ts";
 import { upgradePlanSchema } from "../../../core/resources/upgrade-plan.ts";
 import { addUser, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { minute, rolloutDocument } from "./testing/play-rollout.ts";
 
-const minute = 60_000;
-const rollout = (spec: object = {}) => ({
-  kind: "upgrade_rollout",
-  version: "v1",
-  metadata: { name: "default" },
-  spec: {
-    groups: [
-      { name: "staging", labels: { env: "staging" }, canaries: 1 },
-      { name: "prod", labels: { "*": "*" }, wait: "1h" },
-    ],
-    ...spec,
-  },
-});
+const groups = [
+  { name: "staging", labels: { env: "staging" }, canaries: 1 },
+  { name: "prod", labels: { "*": "*" }, wait: "1h" },
+];
+const rollout = (spec: object = {}) => rolloutDocument({ groups, ...spec });
 const window = {
   kind: "cluster_maintenance_config",
   metadata: { name: "cluster-maintenance-config" },

@@ -11,19 +11,14 @@ export const hour = 60 * minute;
 /** The moment of the look. */
 export const t = 1_800_000_000_000;
 
-export const specOf = (more: object = {}): UpgradeRollout["spec"] =>
-  upgradeRolloutSchema.parse({
-    kind: "upgrade_rollout",
-    version: "v1",
-    metadata: { name: "default" },
-    spec: {
-      groups: [
-        { name: "staging", labels: { env: "staging" }, canaries: 1 },
-        { name: "prod", labels: { env: "prod" }, canaries: 2, wait: "1h" },
-      ],
-      ...more,
-    },
-  }).spec;
+/** As an admin would write it; not checked. */
+export const rolloutDocument = (spec: object) => ({ kind: "upgrade_rollout", version: "v1", metadata: { name: "default" }, spec });
+
+const groups = [
+  { name: "staging", labels: { env: "staging" }, canaries: 1 },
+  { name: "prod", labels: { env: "prod" }, canaries: 2, wait: "1h" },
+];
+export const specOf = (more: object = {}): UpgradeRollout["spec"] => upgradeRolloutSchema.parse(rolloutDocument({ groups, ...more })).spec;
 
 export interface Played {
   readonly host: RolloutHost;
