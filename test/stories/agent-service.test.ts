@@ -1,33 +1,25 @@
 import { resolve } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type Machine, startMachine } from "../world/machine.ts";
-import { machinesSkip } from "../world/machine-skip.ts";
+import { expect, test } from "vitest";
+import { startMachine } from "../world/machine.ts";
+import { machineFixture } from "../world/machine-fixture.ts";
 import { until } from "../world/until.ts";
 
 /** What the updater sees of the agent's service on a real systemd; scripts stand in for the agent. */
 
 const there = "/opt/source";
-let machine: Machine;
-beforeAll(async () => {
-  if (machinesSkip === undefined) machine = await startMachine({ binds: { [resolve(import.meta.dirname, "../..")]: there } });
-});
-afterAll(async () => {
-  await machine?.stop();
-});
-beforeEach(({ skip }) => skip(machinesSkip !== undefined, machinesSkip));
-
+const machine = machineFixture(() => startMachine({ binds: { [resolve(import.meta.dirname, "../..")]: there } }));
 const node = `${there}/node_modules/node-linux-${process.arch}/bin/node`;
 
 async function call(method: string, ...args: string[]): Promise<{ value?: unknown; reason?: string; message?: string }> {
-  return JSON.parse(await machine.output([node, `${there}/test/world/call-agent-service.ts`, method, ...args]));
+  return JSON.parse(await machine().output([node, `${there}/test/world/call-agent-service.ts`, method, ...args]));
 }
 
 async function agentRuns(command: string, reload = "/bin/true"): Promise<void> {
   const service = `ExecStart=${command}\nExecReload=${reload}\nRestart=always\nRestartSec=5\nRuntimeDirectory=platform\n`;
-  await machine.write("/etc/systemd/system/platform.service", `[Service]\n${service}[Install]\nWantedBy=multi-user.target\n`);
-  await machine.systemctl("daemon-reload");
-  await machine.run(["systemctl", "reset-failed", "platform"]);
-  await machine.systemctl("restart", "platform");
+  await machine().write("/etc/systemd/system/platform.service", `[Service]\n${service}[Install]\nWantedBy=multi-user.target\n`);
+  await machine().systemctl("daemon-reload");
+  await machine().run(["systemctl", "reset-failed", "platform"]);
+  await machine().systemctl("restart", "platform");
 }
 
 /** An agent with a status socket. */
@@ -42,9 +34,9 @@ test("a host without the agent has nothing to see, and nothing to reload", async
 });
 
 test("an agent that answers is seen with its sessions, and is healthy when it stays ready", async () => {
-  await machine.write("/opt/agent.mjs", answering);
+  await machine().write("/opt/agent.mjs", answering);
   await agentRuns(`${node} /opt/agent.mjs ready`);
-  await machine.systemctl("enable", "platform");
+  await machine().systemctl("enable", "platform");
   const facts = await until("it answers", async () => {
     const { value } = await call("facts");
     return JSON.stringify(value).includes("1.1.0") && value;

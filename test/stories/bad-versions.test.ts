@@ -1,24 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { machinesSkip } from "../world/machine-skip.ts";
+import { expect, test } from "vitest";
+import { machineFixture } from "../world/machine-fixture.ts";
 import { packagedVersions as versions } from "../world/package-world.ts";
 import { startLoad } from "../world/session-load.ts";
-import { openUpgradeSite, type UpgradeSite } from "../world/upgrade-site.ts";
+import { openUpgradeSite } from "../world/upgrade-site.ts";
 
-const skipped = machinesSkip !== undefined;
-let site: UpgradeSite;
-
-beforeAll(async () => {
-  if (!skipped) site = await openUpgradeSite();
-}, 400_000);
-
-afterAll(async () => {
-  await site?.[Symbol.asyncDispose]();
-});
-
-beforeEach(({ skip }) => skip(skipped, machinesSkip));
+const site = machineFixture(openUpgradeSite);
 
 test.for([
   ["apt", "crashes"],
@@ -30,8 +19,8 @@ test.for([
   "%s: a version that %s is rolled back while the one before goes on, reported, and skipped from then on",
   { timeout: 400_000 },
   async ([manager, kind]) => {
-    await using host = await site.host({ manager });
-    const user = await site.cluster.user(`${manager}-${kind}`);
+    await using host = await site().host({ manager });
+    const user = await site().cluster.user(`${manager}-${kind}`);
     const folder = await mkdtemp(join(tmpdir(), "platform-load-"));
     await using load = await startLoad(user, {
       ...{ target: `root@${host.machine.hostname}`, folder },
@@ -48,7 +37,7 @@ test.for([
     await host.connected(versions.now);
     await host.reported("rolled_back");
     const { metadata } = await host.record();
-    expect(await site.cluster.admin("audit", "ls", "--event=upgrade.rolled_back", "--format=json")).toContain(metadata.name);
+    expect(await site().cluster.admin("audit", "ls", "--event=upgrade.rolled_back", "--format=json")).toContain(metadata.name);
 
     expect(await host.tick()).toMatchObject({ reason: "known_bad", current: versions.now });
     await load.stillThere();

@@ -1,34 +1,16 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { publishRepository } from "../../scripts/repository/publish.ts";
 import type { Machine } from "../world/machine.ts";
 import { clockEnv } from "../world/machine-clock.ts";
-import { machinesSkip } from "../world/machine-skip.ts";
-import { openPackageSite, type PackageSite } from "../world/package-site.ts";
-import { type PackageWorld, packageWorld, packagedVersions as versions } from "../world/package-world.ts";
+import { machineFixture } from "../world/machine-fixture.ts";
+import { openPackageSite, openWorldSite } from "../world/package-site.ts";
+import { packagedVersions as versions } from "../world/package-world.ts";
 import { output } from "../world/program.ts";
 
-const skipped = machinesSkip !== undefined;
+const site = machineFixture(openWorldSite);
 const managers = ["apt", "dnf", "zypper"] as const;
-let world: PackageWorld;
-let site: PackageSite;
-let dir: string;
-
-beforeAll(async () => {
-  if (skipped) return;
-  world = await packageWorld();
-  site = await openPackageSite(world.repository);
-  dir = await mkdtemp(join(tmpdir(), "platform-refusals-"));
-}, 400_000);
-
-afterAll(async () => {
-  await site?.[Symbol.asyncDispose]();
-  if (dir !== undefined) await rm(dir, { recursive: true });
-});
-
-beforeEach(({ skip }) => skip(skipped, machinesSkip));
 
 const script = (version: string, proxy: string, ...args: string[]): string[] => [
   "sh",
@@ -57,31 +39,31 @@ async function refused(machine: Machine, args: readonly string[], env: Record<st
 }
 
 test.for(managers)("%s: what is not there, or cannot be trusted, changes nothing", async (manager) => {
-  await using machine = await site.machine({ manager });
+  await using machine = await site().machine({ manager });
   const wrongKey = `--key-fingerprint=${"0".repeat(40)}`;
   for (const [args, status, words] of [
-    [script("1.0.77", site.proxy, ca), 5, "version 1.0.77 is not in the repository"],
-    [script("9.0.0", site.proxy, ca), 5, "there is no channel stable/v9"],
-    [script(versions.now, site.proxy), 3, "the certificate of control.test is not to be trusted"],
-    [script(versions.now, site.proxy, ca, wrongKey), 3, "signing key is another one"],
+    [script("1.0.77", site().proxy, ca), 5, "version 1.0.77 is not in the repository"],
+    [script("9.0.0", site().proxy, ca), 5, "there is no channel stable/v9"],
+    [script(versions.now, site().proxy), 3, "the certificate of control.test is not to be trusted"],
+    [script(versions.now, site().proxy, ca, wrongKey), 3, "signing key is another one"],
     [script(versions.now, "control.test:1", ca), 9, "the repository cannot be reached"],
     [script(versions.now, "nowhere.test", ca), 9, "the repository cannot be reached"],
-    [script(versions.now, site.proxy, ca, `--repository=https://${site.proxy}/packages/apt`), 9, "there is no repository at"],
+    [script(versions.now, site().proxy, ca, `--repository=https://${site().proxy}/packages/apt`), 9, "there is no repository at"],
   ] as const) {
     expect(await refused(machine, args)).toEqual({ status, said: expect.stringContaining(words), traces: "" });
   }
 });
 
 test.for(managers)("%s: an index that another key has signed, or that was changed, is refused", async (manager) => {
-  const gnupghome = await mkdtemp(join(dir, "gnupg-"));
+  const gnupghome = await mkdtemp(join(site().dir, "gnupg-"));
   const gpg = ["--homedir", gnupghome, "--batch", "--quiet", "--passphrase", "", "--pinentry-mode", "loopback"];
   await output("gpg", [...gpg, "--quick-generate-key", "Mallory <mallory@test.invalid>", "rsa3072", "sign", "never"]);
-  const mallory = join(dir, `${manager}-mallory`);
-  await publishRepository({ packages: world.packages, out: mallory, keys: { gnupghome }, now: new Date() });
+  const mallory = join(site().dir, `${manager}-mallory`);
+  await publishRepository({ packages: site().world.packages, out: mallory, keys: { gnupghome }, now: new Date() });
   await output("gpgconf", ["--homedir", gnupghome, "--kill", "all"]);
-  await replace(join(mallory, "keys/platform.asc"), () => readFile(join(world.repository, "keys/platform.asc")));
-  const changed = join(dir, `${manager}-changed`);
-  await world.copyTo(changed);
+  await replace(join(mallory, "keys/platform.asc"), () => readFile(join(site().world.repository, "keys/platform.asc")));
+  const changed = join(site().dir, `${manager}-changed`);
+  await site().world.copyTo(changed);
   const index = manager === "apt" ? "apt/dists/stable/v1/InRelease" : `yum/stable/v1/${await arch()}/repodata/repomd.xml`;
   await replace(join(changed, index), async (bytes) =>
     Buffer.from(bytes.toString().replace(/Date: \w{3}|<revision>\d/, (text) => `${text.slice(0, -1)}9`)),
@@ -95,7 +77,7 @@ test.for(managers)("%s: an index that another key has signed, or that was change
 });
 
 async function arch(): Promise<string> {
-  return (await readdir(join(world.repository, "yum/stable/v1")))[0] ?? "";
+  return (await readdir(join(site().world.repository, "yum/stable/v1")))[0] ?? "";
 }
 
 async function replace(file: string, change: (bytes: Buffer) => Promise<Buffer>): Promise<void> {
@@ -105,7 +87,7 @@ async function replace(file: string, change: (bytes: Buffer) => Promise<Buffer>)
 }
 
 test("a login page in the way is no repository", async () => {
-  const portal = join(dir, "portal");
+  const portal = join(site().dir, "portal");
   await output("mkdir", ["-p", join(portal, "keys")]);
   await writeFile(join(portal, "keys/platform.asc"), "<html>Please log in</html>\n");
   await using other = await openPackageSite(portal);
@@ -115,48 +97,48 @@ test("a login page in the way is no repository", async () => {
 });
 
 test("systems that are not supported are told so before anything is done", async () => {
-  await using machine = await site.machine({});
+  await using machine = await site().machine({});
   await machine.output(["rm", "/etc/os-release"]);
   await machine.write("/etc/os-release", 'ID=alpine\nNAME="Alpine Linux"\n');
-  const alpine = await refused(machine, script(versions.now, site.proxy, ca));
+  const alpine = await refused(machine, script(versions.now, site().proxy, ca));
   expect(alpine).toEqual({ status: 11, said: expect.stringContaining('/etc/os-release says "alpine"'), traces: "" });
   await machine.write("/etc/os-release", "ID=linuxmint\nID_LIKE=ubuntu\n");
   await machine.write("/usr/local/bin/uname", '#!/bin/sh\n[ "$1" = -m ] && echo riscv64 || echo Linux\n', 0o755);
-  const riscv = await refused(machine, script(versions.now, site.proxy, ca));
+  const riscv = await refused(machine, script(versions.now, site().proxy, ca));
   expect(riscv).toEqual({ status: 11, said: expect.stringContaining("there are no packages for riscv64"), traces: "" });
 });
 
 test("an admin's hold is respected, and named", async () => {
-  await using machine = await site.machine({});
-  await machine.output(script(versions.now, site.proxy, ca));
+  await using machine = await site().machine({});
+  await machine.output(script(versions.now, site().proxy, ca));
   expect(await traces(machine)).toContain("/etc/apt/sources.list.d/platform.list");
   await machine.output(["apt-mark", "hold", "platform-ent"]);
-  const held = await machine.run(script(versions.next, site.proxy, ca));
+  const held = await machine.run(script(versions.next, site().proxy, ca));
   expect(held).toMatchObject({ status: 7, stderr: expect.stringContaining("apt-mark unhold platform-ent") });
   expect(await machine.output(["platform", "version"])).toContain(versions.now);
   await machine.output(["apt-mark", "unhold", "platform-ent"]);
-  expect((await machine.run(script(versions.next, site.proxy, ca))).status).toBe(0);
-  await using rocky = await site.machine({ manager: "dnf" });
-  await rocky.output(script(versions.now, site.proxy, ca));
+  expect((await machine.run(script(versions.next, site().proxy, ca))).status).toBe(0);
+  await using rocky = await site().machine({ manager: "dnf" });
+  await rocky.output(script(versions.now, site().proxy, ca));
   await rocky.output(["dnf", "versionlock", "add", "platform-ent"]);
-  const locked = await rocky.run(script(versions.next, site.proxy, ca));
+  const locked = await rocky.run(script(versions.next, site().proxy, ca));
   expect(locked).toMatchObject({ status: 7, stderr: expect.stringContaining("holds platform-ent") });
-  await using suse = await site.machine({ manager: "zypper" });
-  await suse.output(script(versions.now, site.proxy, ca));
+  await using suse = await site().machine({ manager: "zypper" });
+  await suse.output(script(versions.now, site().proxy, ca));
   await suse.output(["zypper", "addlock", "platform-ent"]);
-  const bound = await suse.run(script(versions.next, site.proxy, ca));
+  const bound = await suse.run(script(versions.next, site().proxy, ca));
   expect(bound).toMatchObject({ status: 7, stderr: expect.stringContaining("holds platform-ent") });
 });
 
 test("a full disk leaves nothing half done", async () => {
-  await using machine = await site.machine({ diskMb: 200 });
+  await using machine = await site().machine({ diskMb: 200 });
   await machine.leaveFree(30_000);
-  const full = await refused(machine, script(versions.now, site.proxy, ca));
+  const full = await refused(machine, script(versions.now, site().proxy, ca));
   expect(full).toEqual({ status: 1, said: expect.stringMatching(/space/), traces: "" });
 });
 
 test("a clock that is a year off is named", async () => {
-  await using machine = await site.machine({});
-  const result = await refused(machine, script(versions.now, site.proxy, ca), clockEnv("-400d"));
+  await using machine = await site().machine({});
+  const result = await refused(machine, script(versions.now, site().proxy, ca), clockEnv("-400d"));
   expect(result).toEqual({ status: 3, said: expect.stringMatching(/clock|not yet valid/), traces: "" });
 });

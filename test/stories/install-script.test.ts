@@ -1,26 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Machine } from "../world/machine.ts";
-import { machinesSkip } from "../world/machine-skip.ts";
-import { openPackageSite, type PackageSite } from "../world/package-site.ts";
-import { type PackageWorld, packageWorld, packagedVersions as versions } from "../world/package-world.ts";
+import { machineFixture } from "../world/machine-fixture.ts";
+import { openWorldSite } from "../world/package-site.ts";
+import { packagedVersions as versions } from "../world/package-world.ts";
 
-const skipped = machinesSkip !== undefined;
-let world: PackageWorld;
-let site: PackageSite;
+const site = machineFixture(openWorldSite);
 
-beforeAll(async () => {
-  if (skipped) return;
-  world = await packageWorld();
-  site = await openPackageSite(world.repository);
-}, 400_000);
-
-afterAll(async () => {
-  await site?.[Symbol.asyncDispose]();
-});
-
-beforeEach(({ skip }) => skip(skipped, machinesSkip));
-
-const script = (...args: string[]): string[] => ["sh", "/tmp/install.sh", ...args, `--proxy=${site.proxy}`, "--ca=/tmp/ca.pem"];
+const script = (...args: string[]): string[] => ["sh", "/tmp/install.sh", ...args, `--proxy=${site().proxy}`, "--ca=/tmp/ca.pem"];
 const endpoint = (machine: Machine): Promise<string> => machine.read("/etc/platform-upgrade.d/endpoint");
 
 /** All that lies on the disk, but for logs and caches: path, size and time. */
@@ -34,14 +20,14 @@ async function disk(machine: Machine): Promise<string> {
 test.for(["apt", "dnf", "yum", "zypper"] as const)(
   "%s: exactly that version, twice without harm, then another edition and version",
   async (manager) => {
-    await using machine = await site.machine({ manager });
-    const first = await machine.run(script(versions.now, "enterprise", `--key-fingerprint=${world.fingerprint}`));
+    await using machine = await site().machine({ manager });
+    const first = await machine.run(script(versions.now, "enterprise", `--key-fingerprint=${site().world.fingerprint}`));
     expect(first).toMatchObject({ status: 0, stdout: "" });
     expect(first.stderr).toContain(`platform-ent and platform-ent-updater ${versions.now} are installed (stable/v1).`);
     expect(await machine.output(["platform", "version"])).toContain(versions.now);
     expect((await machine.run(["systemctl", "is-enabled", "platform", "platform-upgrade.timer"])).stdout).toBe("disabled\nenabled\n");
     expect((await machine.run(["systemctl", "is-active", "platform", "platform-upgrade.timer"])).stdout).toBe("inactive\nactive\n");
-    expect(await endpoint(machine)).toBe(`${site.proxy}/v1/webapi/automaticupgrades/channel/default\n`);
+    expect(await endpoint(machine)).toBe(`${site().proxy}/v1/webapi/automaticupgrades/channel/default\n`);
 
     const before = await disk(machine);
     const again = await machine.run(script(versions.now, "enterprise"));
@@ -53,7 +39,7 @@ test.for(["apt", "dnf", "yum", "zypper"] as const)(
     expect(other).toMatchObject({ status: 0 });
     expect(other.stderr).toContain(`platform-ent ${versions.now} is installed: changing it to ${versions.next}`);
     expect(await machine.output(["platform", "version"])).toContain(versions.next);
-    expect(await endpoint(machine)).toBe(`${site.proxy}/v1/webapi/automaticupgrades/channel/stable/cloud\n`);
+    expect(await endpoint(machine)).toBe(`${site().proxy}/v1/webapi/automaticupgrades/channel/stable/cloud\n`);
 
     const back = await machine.run(script(versions.now, "cloud"));
     expect({ status: back.status, said: back.stderr }).toMatchObject({ status: 0 });
@@ -62,9 +48,9 @@ test.for(["apt", "dnf", "yum", "zypper"] as const)(
 );
 
 test.for(["apt", "dnf", "zypper"] as const)("%s: --dry-run says each file and command, and does nothing", async (manager) => {
-  await using machine = await site.machine({ manager });
+  await using machine = await site().machine({ manager });
   const before = await disk(machine);
-  const { asked } = site.server;
+  const { asked } = site().server;
   const requests = asked.length;
   const dry = await machine.run(script(versions.now, "cloud", "--dry-run"), { user: "nobody" });
   expect(dry).toMatchObject({ status: 0, stderr: "" });
@@ -80,7 +66,7 @@ test("nothing else on the host moves our packages afterwards: apt, dnf and zyppe
     ["dnf", ["dnf", "-y", "--enablerepo=*", "upgrade"]],
     ["zypper", ["zypper", "--non-interactive", "update"]],
   ] as const) {
-    await using machine = await site.machine({ manager });
+    await using machine = await site().machine({ manager });
     await machine.output(script(versions.now, "enterprise"));
     await machine.run(upgrade);
     expect(await machine.output(["platform", "version"])).toContain(versions.now);
@@ -88,7 +74,7 @@ test("nothing else on the host moves our packages afterwards: apt, dnf and zyppe
 });
 
 test("as an ordinary user with sudo, and with wget alone", async () => {
-  await using machine = await site.machine({});
+  await using machine = await site().machine({});
   await machine.output(["useradd", "--create-home", "ann"]);
   await machine.write("/etc/sudoers.d/ann", "ann ALL=(ALL) NOPASSWD: ALL\n", 0o440);
   await machine.output(["mv", "/usr/bin/curl", "/root/curl"]);
@@ -100,7 +86,7 @@ test("as an ordinary user with sudo, and with wget alone", async () => {
 });
 
 test.for(["apt", "dnf"] as const)("%s: without systemd, as in an image that is being made", async (manager) => {
-  await using machine = await site.machine({ manager });
+  await using machine = await site().machine({ manager });
   await machine.output([
     "sh",
     "-c",
@@ -113,7 +99,7 @@ test.for(["apt", "dnf"] as const)("%s: without systemd, as in an image that is b
 });
 
 test("a package that an earlier attempt left half unpacked is put right", async () => {
-  await using machine = await site.machine({});
+  await using machine = await site().machine({});
   await machine.output(script(versions.now, "enterprise"));
   await machine.output([
     "sed",
@@ -131,7 +117,7 @@ test("a package that an earlier attempt left half unpacked is put right", async 
 test.for(["apt", "dnf"] as const)(
   "%s: killed at any moment, the next run ends it well; asked to stop, it takes back what it wrote",
   async (manager) => {
-    await using machine = await site.machine({ manager });
+    await using machine = await site().machine({ manager });
     const before = await disk(machine);
     const asked = await machine.run(["timeout", "--signal=TERM", "0.2", ...script(versions.now, "enterprise")]);
     expect(asked.status).toBe(124);

@@ -1,22 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { machinesSkip } from "../world/machine-skip.ts";
+import { expect, test } from "vitest";
+import { machineFixture } from "../world/machine-fixture.ts";
 import { packagedVersions as versions } from "../world/package-world.ts";
 import type { UpgradeHost } from "../world/upgrade-host.ts";
-import { openUpgradeSite, type UpgradeSite } from "../world/upgrade-site.ts";
+import { openUpgradeSite } from "../world/upgrade-site.ts";
 
-const skipped = machinesSkip !== undefined;
-let site: UpgradeSite;
-
-beforeAll(async () => {
-  if (!skipped) site = await openUpgradeSite();
-}, 400_000);
-
-afterAll(async () => {
-  await site?.[Symbol.asyncDispose]();
-});
-
-beforeEach(({ skip }) => skip(skipped, machinesSkip));
+const site = machineFixture(openUpgradeSite);
 
 /** Begins an upgrade, and kills everything on the machine a random while later; its disk stays. Returns the while, ms. */
 async function cutShort(host: UpgradeHost, longestMs: number): Promise<number> {
@@ -47,7 +36,7 @@ test.for([
   "%s: the power fails at %i random moments of an upgrade, and the next run ends it well",
   { timeout: 900_000 },
   async ([manager, cuts]) => {
-    await using host = await site.host({ manager });
+    await using host = await site().host({ manager });
     const longest = await measure(host);
     for (let cut = 0; cut < cuts; cut += 1) {
       const target = cut % 2 === 0 ? "next" : "now";

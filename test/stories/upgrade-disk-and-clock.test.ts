@@ -1,23 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { clockEnv, setClock } from "../world/machine-clock.ts";
-import { machinesSkip } from "../world/machine-skip.ts";
+import { machineFixture } from "../world/machine-fixture.ts";
 import { setWindow } from "../world/maintenance-window.ts";
 import { packagedVersions as versions } from "../world/package-world.ts";
 import { until } from "../world/until.ts";
-import { openUpgradeSite, type UpgradeSite } from "../world/upgrade-site.ts";
+import { openUpgradeSite } from "../world/upgrade-site.ts";
 
-beforeEach(({ skip }) => skip(machinesSkip !== undefined, machinesSkip));
-
-let site: UpgradeSite;
-beforeAll(async () => {
-  if (machinesSkip === undefined) site = await openUpgradeSite({ certificateDays: 30 });
-}, 400_000);
-afterAll(async () => {
-  await site?.[Symbol.asyncDispose]();
-});
+const site = machineFixture(() => openUpgradeSite({ certificateDays: 30 }));
 
 test.concurrent("a disk with 1 MB left: said, nothing half done, the agent goes on; with room again it upgrades", { timeout: 900_000 }, async () => {
-  await using host = await site.host({ diskMb: 1200 });
+  await using host = await site().host({ diskMb: 1200 });
   const { machine } = host;
   await host.follow("critical/next");
   await machine.leaveFree(1024);
@@ -34,7 +26,7 @@ test.concurrent("a disk with 1 MB left: said, nothing half done, the agent goes 
   await host.reported("no_space");
   expect([await host.version(), await host.mainPid()]).toEqual([versions.now, pid]);
   expect(await machine.output(["dpkg", "--audit"])).toBe("");
-  const user = await site.cluster.user("narrow");
+  const user = await site().cluster.user("narrow");
   expect(await user.tsh(["ssh", `root@${machine.hostname}`, "true"])).toMatchObject({ status: 0 });
 
   await machine.output(["rm", "/var/tmp/filler"]);
@@ -45,8 +37,8 @@ test.concurrent("a disk with 1 MB left: said, nothing half done, the agent goes 
 test.concurrent("a clock that is a day off: the window is the host's, what is not valid then is named, and nothing falls over", {
   timeout: 900_000,
 }, async () => {
-  await setWindow(site.cluster, 0, { todayOnly: true });
-  await using host = await site.host();
+  await setWindow(site().cluster, 0, { todayOnly: true });
+  await using host = await site().host();
   const { machine } = host;
   await until("the schedule has come", async () => /^\d+ \d+$/m.test(await machine.read("/etc/platform-upgrade.d/schedule")), 90_000);
   await host.follow("next");

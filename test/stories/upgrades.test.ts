@@ -1,27 +1,16 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { machinesSkip } from "../world/machine-skip.ts";
+import { expect, test } from "vitest";
+import { machineFixture } from "../world/machine-fixture.ts";
 import { setWindow } from "../world/maintenance-window.ts";
 import { packagedVersions as versions } from "../world/package-world.ts";
 import { startLoad } from "../world/session-load.ts";
 import { until } from "../world/until.ts";
 import type { UpgradeHost } from "../world/upgrade-host.ts";
-import { openUpgradeSite, type UpgradeSite } from "../world/upgrade-site.ts";
+import { openUpgradeSite } from "../world/upgrade-site.ts";
 
-const skipped = machinesSkip !== undefined;
-let site: UpgradeSite;
-
-beforeAll(async () => {
-  if (!skipped) site = await openUpgradeSite();
-}, 400_000);
-
-afterAll(async () => {
-  await site?.[Symbol.asyncDispose]();
-});
-
-beforeEach(({ skip }) => skip(skipped, machinesSkip));
+const site = machineFixture(openUpgradeSite);
 
 async function scheduled(host: UpgradeHost, how: "open" | "closed"): Promise<void> {
   await until(
@@ -48,10 +37,10 @@ const managers = Object.keys(editions) as (keyof typeof editions)[];
 test("enrolled; nothing outside the window, the new version inside it, the one before when the admin wants it back", {
   timeout: 600_000,
 }, async () => {
-  await setWindow(site.cluster, 2);
+  await setWindow(site().cluster, 2);
   await using stack = new AsyncDisposableStack();
   const hosts: UpgradeHost[] = [];
-  for (const manager of managers) hosts.push(stack.use(await site.host({ manager, edition: editions[manager] })));
+  for (const manager of managers) hosts.push(stack.use(await site().host({ manager, edition: editions[manager] })));
   const each = async (act: (host: UpgradeHost) => Promise<void>): Promise<void> => void (await Promise.all(hosts.map(act)));
 
   await each(async (host) => {
@@ -68,7 +57,7 @@ test("enrolled; nothing outside the window, the new version inside it, the one b
     expect(await host.version()).toBe(versions.now);
   });
 
-  await setWindow(site.cluster, 0);
+  await setWindow(site().cluster, 0);
   await each(async (host) => {
     await scheduled(host, "open");
     expect(await host.tick()).toMatchObject({ reason: "upgraded", current: versions.next });
@@ -77,7 +66,7 @@ test("enrolled; nothing outside the window, the new version inside it, the one b
     await host.connected(versions.next);
     await host.reported("upgraded");
     const { metadata } = await host.record();
-    expect(await site.cluster.admin("audit", "ls", "--event=upgrade.done", "--format=json")).toContain(metadata.name);
+    expect(await site().cluster.admin("audit", "ls", "--event=upgrade.done", "--format=json")).toContain(metadata.name);
 
     await host.follow("now");
     expect(await host.tick()).toMatchObject({ reason: "upgraded", current: versions.now });
@@ -87,8 +76,8 @@ test("enrolled; nothing outside the window, the new version inside it, the one b
 });
 
 test("a critical version is installed at once, whatever the window", { timeout: 800_000 }, async () => {
-  await setWindow(site.cluster, 2);
-  await using host = await site.host();
+  await setWindow(site().cluster, 2);
+  await using host = await site().host();
   await scheduled(host, "closed");
   await host.follow("critical/next");
   expect(await host.tick()).toMatchObject({ reason: "upgraded", current: versions.next });
@@ -96,7 +85,7 @@ test("a critical version is installed at once, whatever the window", { timeout: 
 });
 
 test("a timer that the admin switched off stays off, through an upgrade too, and the cluster is told", { timeout: 800_000 }, async () => {
-  await using host = await site.host();
+  await using host = await site().host();
   await host.machine.systemctl("enable", "--now", "platform-upgrade.timer");
   await host.machine.systemctl("disable", "--now", "platform-upgrade.timer");
   await host.reported("timer_off");
@@ -118,8 +107,8 @@ test("a timer that the admin switched off stays off, through an upgrade too, and
 test("people at work notice nothing of an upgrade: a shell, a transfer of 1 GB, OpenSSH, and a new login every second", {
   timeout: 300_000,
 }, async () => {
-  await using host = await site.host({ manager: "apt" });
-  const user = await site.cluster.user("worker");
+  await using host = await site().host({ manager: "apt" });
+  const user = await site().cluster.user("worker");
   const folder = await mkdtemp(join(tmpdir(), "platform-load-"));
   const target = `root@${host.machine.hostname}`;
   await using load = await startLoad(user, { target, folder, bytes: 1_000_000_000, bytesPerSecond: 25_000_000, everyMs: 1_000 });

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { makePackages } from "../../scripts/package/make-packages.ts";
 import { publishRepository } from "../../scripts/repository/publish.ts";
+import { openHostAddress } from "./machine-network.ts";
 import { output } from "./program.ts";
 import { makeTestKey } from "./stand-in-packages.ts";
 
@@ -17,6 +18,8 @@ import { makeTestKey } from "./stand-in-packages.ts";
 export type Served = "good" | "tampered" | "wrong_key" | "expired" | "bad_package" | "no_package" | "gone" | "portal";
 
 export interface HostileRepository extends AsyncDisposable {
+  /** Of this host, which machines reach. */
+  readonly address: string;
   /** `http://address:port/<served>`, with apt/ and yum/ below. */
   url(served: Served): string;
   /** Armored. */
@@ -27,8 +30,9 @@ export interface HostileRepository extends AsyncDisposable {
 
 export const hostileVersions = ["1.0.0", "1.1.0", "1.2.0-rc.1"] as const;
 
-/** Our packages with stand-ins for the executables, in three versions, served on an address of this host in all these ways. */
-export async function openHostileRepository(address: string): Promise<HostileRepository> {
+/** Our packages with stand-ins for the executables, in three versions, served in all these ways. */
+export async function openHostileRepository(): Promise<HostileRepository> {
+  const host = await openHostAddress();
   const dir = await mkdtemp(join(tmpdir(), "platform-hostile-"));
   const [ours, stranger, packages] = [join(dir, "ours"), join(dir, "stranger"), join(dir, "packages")];
   await makeTestKey(ours, "Packages Test");
@@ -41,11 +45,12 @@ export async function openHostileRepository(address: string): Promise<HostileRep
   await publish("expired", ours, longAgo);
   await publish("wrong_key", stranger, new Date());
   const asked: string[] = [];
-  const server = serve(dir, asked).listen(0, address);
+  const server = serve(dir, asked).listen(0, host.address);
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   return {
-    url: (served) => `http://${address}:${port}/${served}`,
+    address: host.address,
+    url: (served) => `http://${host.address}:${port}/${served}`,
     key: await readFile(join(dir, "good/keys/platform.asc"), "utf8"),
     asked,
     [Symbol.asyncDispose]: async () => {
@@ -53,6 +58,7 @@ export async function openHostileRepository(address: string): Promise<HostileRep
       server.close();
       for (const home of [ours, stranger]) await output("gpgconf", ["--homedir", home, "--kill", "all"]);
       await rm(dir, { recursive: true, force: true });
+      await host[Symbol.asyncDispose]();
     },
   };
 }

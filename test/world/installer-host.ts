@@ -87,6 +87,15 @@ export class InstallerHost implements AsyncDisposable {
     return (await this.machine.output(["platform", "version"])).replace(/^platform /, "").trim();
   }
 
+  /** Back to 1.0.0, and to a repository that is well. */
+  async restore(): Promise<void> {
+    if (this.served !== "good") {
+      await this.use("good");
+      await this.value("refresh");
+    }
+    if ((await this.onDisk()) !== "1.0.0") await this.value("downgrade", "platform-ent", "1.0.0");
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.machine.stop();
   }

@@ -5,6 +5,7 @@ import { makeCertificate } from "./http-proxy/make-certificate.ts";
 import { type Machine, startMachine } from "./machine.ts";
 import { openHostAddress } from "./machine-network.ts";
 import type { MachineOptions } from "./machine-options.ts";
+import { type PackageWorld, packageWorld } from "./package-world.ts";
 import { type FolderServer, serveFolder } from "./package-world-server.ts";
 
 /** A web server of this host, `control.test`, with a certificate of an authority of its own, that serves a repository. */
@@ -13,6 +14,8 @@ export interface PackageSite extends AsyncDisposable {
   readonly proxy: string;
   readonly server: FolderServer;
   readonly caPem: string;
+  /** For a test's own files; gone at the end. */
+  readonly dir: string;
   /** A machine that knows its name, with scripts/install.sh and the authority's certificate in /tmp. */
   machine(options: MachineOptions): Promise<Machine>;
 }
@@ -26,6 +29,7 @@ export async function openPackageSite(repository: string): Promise<PackageSite> 
     proxy: `control.test:${server.port}`,
     server,
     caPem: certificate.caPem,
+    dir,
     machine: async (options) => {
       const machine = await startMachine({ hosts: { "control.test": host.address }, ...options });
       await addInstallScript(machine, certificate.caPem);
@@ -37,6 +41,12 @@ export async function openPackageSite(repository: string): Promise<PackageSite> 
       await rm(dir, { recursive: true });
     },
   };
+}
+
+/** It serves the package world. */
+export async function openWorldSite(): Promise<PackageSite & { readonly world: PackageWorld }> {
+  const world = await packageWorld();
+  return { ...(await openPackageSite(world.repository)), world };
 }
 
 /** /tmp/install.sh and /tmp/ca.pem. */

@@ -1,0 +1,24 @@
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import { machinesSkip } from "./machine-skip.ts";
+
+/**
+ * Something that all tests of a file or a `describe` share, and that needs machines: opened before the first, closed after the
+ * last. Where there can be no machines, the tests are skipped. Call what it gives inside of tests only.
+ *
+ *     const site = machineFixture(openUpgradeSite);
+ *     test("…", async () => { await using host = await site().host(); });
+ */
+export function machineFixture<T extends AsyncDisposable>(open: () => Promise<T>): () => T {
+  let opened: T | undefined;
+  beforeAll(async () => {
+    if (machinesSkip === undefined) opened = await open();
+  }, 400_000);
+  afterAll(async () => {
+    await opened?.[Symbol.asyncDispose]();
+  });
+  beforeEach(({ skip }) => skip(machinesSkip !== undefined, machinesSkip));
+  return () => {
+    if (opened === undefined) throw new Error("a fixture is there inside of tests only");
+    return opened;
+  };
+}
