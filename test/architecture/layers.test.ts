@@ -1,7 +1,8 @@
+import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { badExports, badNames, environmentReaders, impurities, missingPurePlaces } from "./conventions.ts";
+import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces } from "./conventions.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { readSources } from "./source-tree.ts";
 
@@ -41,4 +42,10 @@ test("nothing is re-exported or exported as default", () => {
 
 test("only main.ts and programs/ read the environment", () => {
   expect(environmentReaders(files)).toEqual([]);
+});
+
+test.skipIf(!existsSync(join(root, ".git")))("nothing that is installed or built is in git", () => {
+  const paths = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).trim().split("\n");
+  expect(paths).toContain("main.ts");
+  expect(committedProducts(paths)).toEqual([]);
 });

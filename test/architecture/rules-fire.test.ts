@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { steps } from "../../scripts/check/steps.ts";
-import { badExports, badNames, environmentReaders, impurities, missingPurePlaces } from "./conventions.ts";
+import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces } from "./conventions.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { plant } from "./planted.ts";
 import { readSources, type SourceFile } from "./source-tree.ts";
@@ -135,5 +135,10 @@ describe("the architecture test sees", () => {
   ];
   test.for(cases)("%s", ([, files, find, found]) => {
     expect(find(tree(files)).join("\n")).toMatch(found);
+  });
+
+  test("a link to the installed modules, or what was built, in git", () => {
+    const paths = ["main.ts", "node_modules", "dist/platform", "bench/dist.ts"];
+    expect(committedProducts(paths)).toEqual(["node_modules is in git and is no source", "dist/platform is in git and is no source"]);
   });
 });
