@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJson } from "../bytes/parse-json.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 
 /** Audit events: one JSON object each. Unknown fields are refused, so that nothing secret rides along unseen. */
@@ -178,13 +179,7 @@ export function makeAuditEvent(whole: AuditFacts, origin: AuditOrigin): AuditEve
 export function parseAuditEvent(json: string): AuditEvent {
   const bytes = Buffer.byteLength(json);
   if (bytes > maxAuditEvent) throw new PlatformError("invalid", `an audit event of ${bytes} bytes; ${maxAuditEvent} are allowed`);
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch (cause) {
-    throw new PlatformError("invalid", "an audit event is not JSON", { cause });
-  }
-  return checkAuditEvent(value);
+  return checkAuditEvent(parseJson(json, "an audit event"));
 }
 
 /** Cuts a command for an event and marks the cut: by its characters, and by the bytes that control characters grow to in JSON. */

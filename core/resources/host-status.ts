@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { PlatformError } from "../errors/platform-error.ts";
+import { parseJsonAs } from "../bytes/parse-json.ts";
 import { type UpgradeReason, upgradeReasons } from "../versions/upgrade-reason.ts";
 
 const reasons = Object.keys(upgradeReasons) as [UpgradeReason, ...UpgradeReason[]];
@@ -35,13 +35,5 @@ export type HostStatus = z.infer<typeof hostStatusSchema>;
 
 /** Throws PlatformError `invalid`. */
 export function parseHostStatus(json: string): HostStatus {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch (cause) {
-    throw new PlatformError("invalid", "a host's status is not JSON", { cause });
-  }
-  const parsed = hostStatusSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw new PlatformError("invalid", `a host's status is malformed at ${parsed.error.issues[0]?.path.join(".") || "the top"}`);
+  return parseJsonAs(hostStatusSchema, json, "a host's status");
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJsonAs } from "../bytes/parse-json.ts";
 import { u32 } from "../bytes/writer.ts";
 import { errorCodes, PlatformError } from "../errors/platform-error.ts";
 import { hostStatusSchema } from "../resources/host-status.ts";
@@ -68,21 +69,9 @@ export function encodeTunnelMessage(message: AgentMessage | ProxyMessage): Buffe
 
 /** `body` is the message without its length. Throws PlatformError `invalid`. */
 export function decodeAgentMessage(body: Buffer): AgentMessage {
-  return decode(agentMessageSchema, body);
+  return parseJsonAs(agentMessageSchema, body.toString("utf8"), "a tunnel message");
 }
 
 export function decodeProxyMessage(body: Buffer): ProxyMessage {
-  return decode(proxyMessageSchema, body);
-}
-
-function decode<T>(schema: z.ZodType<T>, body: Buffer): T {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString("utf8"));
-  } catch (cause) {
-    throw new PlatformError("invalid", "a tunnel message is not JSON", { cause });
-  }
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw new PlatformError("invalid", `a tunnel message is malformed at ${parsed.error.issues[0]?.path.join(".") || "type"}`);
+  return parseJsonAs(proxyMessageSchema, body.toString("utf8"), "a tunnel message");
 }

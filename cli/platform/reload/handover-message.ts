@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJson } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 
 /*
@@ -57,12 +58,7 @@ function decode<T extends { type: string }>(
   schema: z.ZodDiscriminatedUnion<readonly z.core.$ZodTypeDiscriminable[]> & z.ZodType<T>,
   line: string,
 ): T | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch (cause) {
-    throw new PlatformError("invalid", "a message of the other process is not JSON", { cause });
-  }
+  const value = parseJson(line, "a message of the other process");
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;

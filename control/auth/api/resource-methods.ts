@@ -3,6 +3,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { z } from "zod";
 import { authorize } from "../../../core/access/authorize.ts";
 import type { AuthService, ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { parseJson } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import type { Actor } from "../auth-context.ts";
@@ -87,13 +88,7 @@ async function visible({ context }: Api, { identity }: UserCaller, nodes: readon
 const headSchema = z.looseObject({ kind: z.string().max(64), metadata: z.looseObject({ name: z.string().max(64) }) });
 
 function parse(json: string): z.infer<typeof headSchema> {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch (cause) {
-    throw new PlatformError("invalid", "the resource is not JSON", { cause });
-  }
-  return checkDocument(headSchema, value);
+  return checkDocument(headSchema, parseJson(json, "the resource"));
 }
 
 function message(document: Document): MessageInitShape<typeof ResourceSchema> {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { parseVersion } from "../../../core/versions/parse-version.ts";
@@ -92,17 +93,7 @@ export class LiveChannels {
 }
 
 function parseReport(json: string): ReadonlyMap<string, ChannelAnswer> {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch (cause) {
-    throw new PlatformError("invalid", "the report of version channels is not JSON", { cause });
-  }
-  const parsed = reportSchema.safeParse(value);
-  if (!parsed.success) {
-    throw new PlatformError("invalid", `the report of version channels is malformed at ${parsed.error.issues[0]?.path.join(".") || "the top"}`);
-  }
-  const channels = new Map(Object.entries(parsed.data));
+  const channels = new Map(Object.entries(parseJsonAs(reportSchema, json, "the report of version channels")));
   if (channels.size > maxChannels) throw new PlatformError("limit", `more than ${maxChannels} version channels`);
   return channels;
 }
