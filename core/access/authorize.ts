@@ -2,7 +2,7 @@ import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
 import type { Labels } from "../resources/metadata.ts";
 import type { Role, Verb } from "../resources/role.ts";
-import { expandLogins } from "./logins.ts";
+import { expandDeniedLogins, expandLogins, includesLogin } from "./logins.ts";
 import { matchLabels } from "./match-labels.ts";
 import { type SessionRules, sessionRules } from "./session-rules.ts";
 
@@ -72,16 +72,18 @@ export function authorize({ identity, roles, ask, now }: AuthorizeFacts): Grant 
 
 function refuseSsh(identity: UserIdentity, roles: readonly Role[], ask: SshAsk): string | undefined {
   const { node, login } = ask;
+  const { traits } = identity;
   const who = `access denied: ${identity.name} may not`;
   for (const { metadata, spec } of roles) {
-    if (matchLabels(spec.deny?.node_labels, node.labels)) return `${who} reach ${node.name}: role ${metadata.name} denies its labels`;
-    if (login !== undefined && includesLogin(expandLogins(spec.deny?.logins, identity.traits), login)) {
+    if (matchLabels(spec.deny?.node_labels, node.labels, { traits, unreadable: true }))
+      return `${who} reach ${node.name}: role ${metadata.name} denies its labels`;
+    if (login !== undefined && includesLogin(expandDeniedLogins(spec.deny?.logins, traits), login)) {
       return `${who} log in as ${login}: role ${metadata.name} denies it`;
     }
   }
-  const matching = roles.filter(({ spec }) => matchLabels(spec.allow?.node_labels, node.labels));
+  const matching = roles.filter(({ spec }) => matchLabels(spec.allow?.node_labels, node.labels, { traits }));
   if (matching.length === 0) return `${who} reach ${node.name}: no role of ${listed(identity.roles)} allows its labels`;
-  const logins = matching.flatMap(({ spec }) => expandLogins(spec.allow?.logins, identity.traits));
+  const logins = matching.flatMap(({ spec }) => expandLogins(spec.allow?.logins, traits));
   if (login === undefined) return logins.length > 0 ? undefined : `${who} reach ${node.name}: no role lists a login there`;
   if (!includesLogin(logins, login)) return `${who} log in as ${login} on ${node.name}: no role lists this login`;
   return undefined;
@@ -93,13 +95,9 @@ function refuseSsh(identity: UserIdentity, roles: readonly Role[], ask: SshAsk):
  */
 function hasSay({ spec: { allow } }: Role, { node, login, traits }: SshAsk & { readonly traits: UserIdentity["traits"] }): boolean {
   const namesHosts = Object.keys(allow?.node_labels ?? {}).length > 0;
-  if (namesHosts && !matchLabels(allow?.node_labels, node.labels)) return false;
+  if (namesHosts && !matchLabels(allow?.node_labels, node.labels, { traits, unreadable: true })) return false;
   const namesLogins = (allow?.logins ?? []).length > 0;
   return login === undefined || !namesLogins || includesLogin(expandLogins(allow?.logins, traits), login);
-}
-
-function includesLogin(logins: readonly string[], login: string): boolean {
-  return logins.includes(login) || logins.includes("*");
 }
 
 function refuseResource(identity: UserIdentity, roles: readonly Role[], ask: ResourceAsk): string | undefined {

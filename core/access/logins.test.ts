@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Role } from "../resources/role.ts";
-import { allowedLogins, expandLogins } from "./logins.ts";
+import { allowedLogins, expandDeniedLogins, expandLogins } from "./logins.ts";
 
-const traits = { logins: ["alice", "root"], team: ["ops"], empty: [] };
+const traits = { logins: ["alice", "root"], team: ["ops"], empty: [], odd: ["*", "Ops Team", "-l", "ok"], email: ["bob@example.com", "@x", "none"] };
 
 test.for([
   [undefined, []],
@@ -14,7 +14,15 @@ test.for([
   [["{{internal.empty}}"], []],
   [["{{internal.absent}}"], []],
   [["{{internal.constructor}}"], []],
-  [["{{internal.logins}}x"], []],
+  [["{{internal.logins}}x"], ["alicex", "rootx"]],
+  [["adm-{{external.team}}"], ["adm-ops"]],
+  [['{{external["team"]}}'], ["ops"]],
+  [["{{email.local(external.email)}}"], ["bob"]],
+  [["{{external.odd}}"], ["ok"]],
+  [["{{internal.logins}}{{external.team}}"], []],
+  [["{{internal.logins"], []],
+  [["{{email.local(external.email}}"], []],
+  [['{{regexp.replace(external.email, "a", "b")}}'], []],
   [["{{other.logins}}"], []],
   [
     ["a", "{{internal.logins}}", "b"],
@@ -22,6 +30,17 @@ test.for([
   ],
 ] as const)("logins %j become %j", ([logins, expected]) => {
   expect(expandLogins(logins, traits)).toEqual(expected);
+});
+
+test.for([
+  [["root"], ["root"]],
+  [["{{internal.logins}}"], ["alice", "root"]],
+  [["{{external.absent}}"], []],
+  [["{{external.odd}}"], ["*", "Ops Team", "-l", "ok"]],
+  [["{{other.logins}}"], ["*"]],
+  [["{{internal.logins"], ["*"]],
+] as const)("denied logins %j become %j: what cannot be read denies all", ([logins, expected]) => {
+  expect(expandDeniedLogins(logins, traits)).toEqual(expected);
 });
 
 function role(allow: string[] | undefined, deny?: string[]): Role {

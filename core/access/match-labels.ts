@@ -1,32 +1,71 @@
+import { PlatformError } from "../errors/platform-error.ts";
 import type { Labels } from "../resources/metadata.ts";
 import type { LabelMatchers } from "../resources/role.ts";
+import type { Traits } from "../resources/user.ts";
+import { compileExpression, type Program } from "./expression/compile-expression.ts";
+import { matchExpression } from "./expression/match-expression.ts";
+import { expandTemplate, isTemplate } from "./templates.ts";
+
+export interface MatchOptions {
+  /** Of the user, for templates in the matchers; left out: none. */
+  readonly traits?: Traits;
+  /** Whether a value that cannot be read counts as a match: so it does where matching denies. */
+  readonly unreadable?: boolean;
+}
 
 /**
  * Whether labels satisfy matchers: every key must match (AND), any value of a list will do (OR).
  * No matchers match nothing; `'*': '*'` matches everything, labels or not.
  */
-export function matchLabels(matchers: LabelMatchers | undefined, labels: Labels): boolean {
+export function matchLabels(matchers: LabelMatchers | undefined, labels: Labels, options: MatchOptions = {}): boolean {
   const entries = Object.entries(matchers ?? {});
   if (entries.length === 0) return false;
   return entries.every(([key, wanted]) => {
-    const values = typeof wanted === "string" ? [wanted] : wanted;
-    if (key === "*") return values.includes("*");
+    const patterns = typeof wanted === "string" ? [wanted] : wanted;
+    if (key === "*") return patterns.includes("*");
     const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
-    return value !== undefined && values.some((pattern) => matchValue(pattern, value));
+    return value !== undefined && patterns.some((pattern) => matchPattern(pattern, value, options));
   });
 }
 
-/** Exact text, `*`, a glob with `*`, or `^a regular expression$`. A broken expression matches nothing. */
-export function matchValue(pattern: string, value: string): boolean {
-  if (pattern === "*" || pattern === value) return true;
-  if (pattern.startsWith("^") && pattern.endsWith("$")) {
-    try {
-      return new RegExp(pattern, "u").test(value);
-    } catch {
-      return false;
-    }
+/** What a template stands for is compared as it is: a `*` in a trait is a star, and no pattern that reaches everything. */
+function matchPattern(pattern: string, value: string, { traits = {}, unreadable = false }: MatchOptions): boolean {
+  if (!isTemplate(pattern) || isExpression(pattern)) return matchValue(pattern, value, unreadable);
+  try {
+    return expandTemplate(pattern, traits).includes(value);
+  } catch {
+    return unreadable;
   }
-  return pattern.includes("*") && matchGlob(pattern.split("*"), value);
+}
+
+/** Exact text, `*`, a glob with `*`, or `^an expression of RE2$`, in linear time. `unreadable` is the answer of a broken expression. */
+export function matchValue(pattern: string, value: string, unreadable = false): boolean {
+  if (pattern === "*" || pattern === value) return true;
+  if (!isExpression(pattern)) return pattern.includes("*") && matchGlob(pattern.split("*"), value);
+  try {
+    return matchExpression(compiled(pattern), value);
+  } catch (thrown) {
+    if (thrown instanceof PlatformError) return unreadable;
+    throw thrown;
+  }
+}
+
+/** Whether a matcher's value is an expression, readable or not. */
+export function isExpression(pattern: string): boolean {
+  return pattern.startsWith("^") && pattern.endsWith("$");
+}
+
+const programs = new Map<string, Program>();
+const maxPrograms = 256;
+
+/** Roles are matched against every host: what was compiled is kept for a while. */
+function compiled(pattern: string): Program {
+  const known = programs.get(pattern);
+  if (known !== undefined) return known;
+  const program = compileExpression(pattern);
+  if (programs.size >= maxPrograms) programs.clear();
+  programs.set(pattern, program);
+  return program;
 }
 
 /** Linear: the parts between stars are looked for from left to right. */

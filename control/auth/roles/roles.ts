@@ -1,3 +1,4 @@
+import { unreadableParts } from "../../../core/access/unreadable-parts.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type Role, roleSchema } from "../../../core/resources/role.ts";
 import type { Storage } from "../../storage/storage.ts";
@@ -23,6 +24,8 @@ export async function rolesNamed(storage: Storage, names: readonly string[]): Pr
 
 export async function putRole(context: AuthContext, role: Role, how: PutMode & { actor: Actor }): Promise<Role> {
   const name = role.metadata.name;
+  const problems = unreadableParts(role);
+  if (problems.length > 0) throw new PlatformError("invalid", problems.slice(0, 8).join("; "));
   const existed = (await context.storage.get(documentKey("role", name))) !== undefined;
   const entry = await named(`role ${name}`, context.storage.put(toPut(role, how)));
   context.audit.emit({

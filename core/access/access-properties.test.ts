@@ -1,0 +1,138 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { PlatformError } from "../errors/platform-error.ts";
+import type { UserIdentity } from "../identity/identity.ts";
+import { authorize } from "./authorize.ts";
+import { matchLabels } from "./match-labels.ts";
+import { expandTemplate } from "./templates.ts";
+import { labelsOf, roleOf } from "./testing/role-of.ts";
+
+const identity: UserIdentity = {
+  kind: "user",
+  name: "alice",
+  roles: ["role-1", "role-2", "role-3", "role-4"],
+  traits: { logins: ["alice", "root"], env: ["dev"] },
+  logins: [],
+  cluster: "c",
+  validBefore: new Date("2026-11-20T13:00:00Z"),
+};
+
+const login = fc.constantFrom("root", "alice", "admin", "{{internal.logins}}", "{{external.none}}", "{{broken", "*");
+const matcher = fc.constantFrom(
+  "*=*",
+  "env=prod",
+  "env=prod|dev",
+  "env=p*",
+  "env=^(prod|dev)$",
+  "env=^($",
+  "env={{external.env}}",
+  "app=web",
+  "env=prod app=web",
+);
+const side = fc
+  .tuple(fc.array(login, { maxLength: 2 }), fc.option(matcher))
+  .map(([logins, on]) => `${logins.join(",")}${on === null ? "" : ` on ${on}`}`);
+const allow = side.map((one) => `allow ${one}`);
+const deny = side.map((one) => `deny ${one}`);
+const line = fc.oneof(
+  allow,
+  deny,
+  fc.tuple(allow, deny).map((both) => both.join("; ")),
+);
+const lines = fc.array(line, { maxLength: 3 });
+const host = fc.constantFrom("", "env=prod", "env=dev", "env=prod app=web", "app=web", "env=qa");
+const wanted = fc.constantFrom("root", "alice", "admin", "nobody");
+
+function allows(held: readonly string[], asked: string, labels: string): boolean {
+  const roles = held.map((one, index) => roleOf(one, `role-${index + 1}`));
+  const node = { id: "1", name: "n", labels: labelsOf(labels) };
+  try {
+    authorize({ identity, roles, ask: { kind: "ssh", node, login: asked }, now: new Date("2026-11-20T12:00:00Z") });
+    return true;
+  } catch (thrown) {
+    expect(thrown).toMatchObject({ code: "denied" });
+    return false;
+  }
+}
+
+test("deny always wins: a role that denies the login or the host lets no other role allow it", () => {
+  fc.assert(
+    fc.property(lines, host, wanted, fc.nat(), (held, labels, asked, at) => {
+      const place = at % (held.length + 1);
+      const refuses = (denial: string): void => expect(allows(held.toSpliced(place, 0, denial), asked, labels)).toBe(false);
+      refuses(`deny ${asked}`);
+      refuses("deny *");
+      refuses("deny on *=*");
+      if (labels !== "") refuses(`deny on ${labels}`);
+    }),
+  );
+});
+
+test("adding a role that denies never widens", () => {
+  fc.assert(
+    fc.property(lines, deny, host, wanted, (held, denial, labels, asked) => {
+      if (allows([...held, denial], asked, labels)) expect(allows(held, asked, labels)).toBe(true);
+    }),
+  );
+});
+
+test("adding a deny to a role never widens", () => {
+  fc.assert(
+    fc.property(fc.array(allow, { minLength: 1, maxLength: 3 }), deny, host, wanted, ([first = "", ...others], denial, labels, asked) => {
+      if (allows([`${first}; ${denial}`, ...others], asked, labels)) expect(allows([first, ...others], asked, labels)).toBe(true);
+    }),
+  );
+});
+
+test("adding a role that only allows never narrows", () => {
+  fc.assert(
+    fc.property(lines, allow, host, wanted, (held, more, labels, asked) => {
+      if (allows(held, asked, labels)) expect(allows([...held, more], asked, labels)).toBe(true);
+    }),
+  );
+});
+
+test("nothing is allowed without a role that allows it", () => {
+  fc.assert(
+    fc.property(fc.array(deny, { maxLength: 4 }), host, wanted, (held, labels, asked) => {
+      expect(allows(held, asked, labels)).toBe(false);
+    }),
+  );
+});
+
+const traits = fc.dictionary(fc.constantFrom("a", "b", "logins"), fc.array(fc.string({ maxLength: 6 }), { maxLength: 3 }));
+const odd = fc.array(fc.constantFrom("{{", "}}", "{", "}", "internal.", "external.", "a", "logins", "email.local(", ")", '["', '"]', " ", "x*"), {
+  maxLength: 9,
+});
+
+test("any text is a template, plain text or refused as invalid; what comes out has a value of the trait in it", () => {
+  fc.assert(
+    fc.property(odd, traits, (parts, known) => {
+      const text = parts.join("");
+      try {
+        const values = expandTemplate(text, known);
+        const possible = Object.values(known).flat();
+        if (text.includes("{{")) expect(values.every((value) => possible.some((one) => value.includes(one.split("@")[0] ?? "")))).toBe(true);
+        else expect(values).toEqual([text]);
+      } catch (thrown) {
+        expect(thrown).toBeInstanceOf(PlatformError);
+        expect(thrown).toMatchObject({ code: "invalid" });
+      }
+    }),
+  );
+});
+
+test("any matcher against any label has an answer, and where it denies it matches no less", () => {
+  const pattern = fc.oneof(
+    fc.string({ maxLength: 20 }),
+    odd.map((parts) => parts.join("")),
+    fc.string({ maxLength: 20 }).map((text) => `^${text}$`),
+  );
+  fc.assert(
+    fc.property(pattern, fc.string({ maxLength: 20 }), traits, (wantedValue, value, known) => {
+      const asAllow = matchLabels({ k: wantedValue }, { k: value }, { traits: known });
+      const asDeny = matchLabels({ k: wantedValue }, { k: value }, { traits: known, unreadable: true });
+      if (asAllow) expect(asDeny).toBe(true);
+    }),
+  );
+});
