@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import type { RoleOptions } from "../../core/resources/role-options.ts";
-import { accessRole, openUserSession, ownLogin, runCommand } from "./testing/user-session.ts";
+import { accessRole, openUserSession, ownLogin, runCommand, type UserSession } from "./testing/user-session.ts";
 
 const everywhere = { "*": "*" };
 const withOptions = (options: RoleOptions) => ({ roles: [accessRole([ownLogin], everywhere, options)] });
+const named = (session: UserSession, event: string) => session.events.filter((one) => one.event === event);
 
 test("ssh_file_copy: false refuses scp's far side and records why; a command still runs", async () => {
   await using session = await openUserSession(withOptions({ ssh_file_copy: false }));
@@ -17,4 +18,75 @@ test("ssh_file_copy: false refuses scp's far side and records why; a command sti
 test("ssh_file_copy is allowed when no role says otherwise", async () => {
   await using session = await openUserSession();
   expect((await runCommand(session.client, "scp -t /nonexistent/folder/x")).stderr).not.toContain("access denied");
+});
+
+test("client_idle_timeout ends a terminal at which nobody types, whatever it prints, and says so", async () => {
+  await using session = await openUserSession(withOptions({ client_idle_timeout: "1s" }));
+  const ran = await runCommand(session.client, "while :; do echo busy; sleep 0.1; done", { pty: true, feed: () => {} });
+  expect(ran.stderr).toBe("\r\nplatform: this connection was ended: there was no activity for 1s\r\n");
+  await session.served;
+  expect(named(session, "client.disconnect")).toMatchObject([
+    { user: "alice", login: ownLogin, reason: expect.stringContaining("no activity for 1s") },
+  ]);
+  expect(named(session, "session.end")).toMatchObject([{ reason: expect.stringContaining("no activity for 1s") }]);
+});
+
+test("client_idle_timeout leaves alone who types, and what moves bytes without a terminal", async () => {
+  await using session = await openUserSession(withOptions({ client_idle_timeout: "3s" }));
+  const output = await runCommand(session.client, "for n in 1 2 3 4 5 6 7 8; do echo $n; sleep 0.5; done; echo whole", { feed: () => {} });
+  expect(output.stdout.toString()).toContain("whole");
+  const typed = await runCommand(session.client, "n=0; while [ $n -lt 8 ]; do read line && n=$((n+1)); done; echo whole", {
+    pty: true,
+    feed: (channel) => {
+      const timer = setInterval(() => channel.write("x\n"), 500);
+      channel.on("close", () => clearInterval(timer));
+    },
+  });
+  expect(typed.stdout.toString()).toContain("whole");
+});
+
+test("client_idle_timeout ends a connection without a session too", async () => {
+  await using session = await openUserSession(withOptions({ client_idle_timeout: "1s" }));
+  await session.served;
+  expect(named(session, "client.disconnect")).toHaveLength(1);
+});
+
+test("disconnect_expired_cert ends the connection when the certificate does; without it the session lives on", async () => {
+  const validBefore = (): Date => new Date(Math.ceil(Date.now() / 1000) * 1000 + 2000);
+  const command = "sleep 4; echo lived on";
+  const ends = validBefore();
+  await using strict = await openUserSession({ ...withOptions({ disconnect_expired_cert: true }), validBefore: ends });
+  const [cut, kept] = await Promise.all([
+    runCommand(strict.client, command, { feed: () => {} }),
+    openUserSession({ ...withOptions({ disconnect_expired_cert: false }), validBefore: validBefore() }).then(async (lenient) => {
+      await using session = lenient;
+      return await runCommand(session.client, command, { feed: () => {} });
+    }),
+  ]);
+  expect(cut.stdout.toString()).toBe("");
+  expect(cut.stderr).toContain(`the certificate of alice expired at ${ends.toISOString()} (log in again with: tsh login)`);
+  expect(kept.stdout.toString()).toBe("lived on\n");
+  await strict.served;
+  expect(named(strict, "client.disconnect")).toHaveLength(1);
+});
+
+test("max_sessions refuses one session more on a connection, with the reason, until one has ended", async () => {
+  await using session = await openUserSession(withOptions({ max_sessions: 2 }));
+  const started = Promise.withResolvers<void>();
+  let finish: () => void = () => {};
+  const first = runCommand(session.client, "echo up; read line; echo done", {
+    feed: (channel) => {
+      channel.once("data", () => started.resolve());
+      finish = () => channel.end("go\n");
+    },
+  });
+  await started.promise;
+  expect((await runCommand(session.client, "echo second")).stdout.toString()).toBe("second\n");
+  const both = await Promise.allSettled([1, 2].map(() => runCommand(session.client, "sleep 0.5; echo fits")));
+  expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  const refused = both.find((one) => one.status === "rejected");
+  expect(String(refused?.reason)).toContain("this connection has 2 sessions, and may not have more (max_sessions)");
+  finish();
+  expect((await first).stdout.toString()).toBe("up\ndone\n");
+  expect(named(session, "session.rejected")).toMatchObject([{ maximum: 2, user: "alice" }]);
 });

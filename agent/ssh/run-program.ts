@@ -8,6 +8,7 @@ import { programOf } from "./program.ts";
 import { pump } from "./pump.ts";
 import type { SessionChannel } from "./session-channel.ts";
 import { sessionEnvironment } from "./session-environment.ts";
+import { sessionFacts } from "./session-facts.ts";
 import { type ProgramExit, startProgram } from "./start-program.ts";
 import { openTerminal } from "./terminal.ts";
 
@@ -22,6 +23,7 @@ export async function runProgram(channel: SessionChannel, stream: ServerChannel,
   // Writing to a channel that the client has closed fails: `gone` says the same, and is what counts.
   stream.on("error", () => {});
   stream.stderr.on("error", () => {});
+  channel.stream = stream;
   const started = (deps.now ?? (() => new Date()))();
   let isRecorded = false;
   let end: { exit_code?: number; reason?: string } = {};
@@ -32,6 +34,7 @@ export async function runProgram(channel: SessionChannel, stream: ServerChannel,
     if (command !== undefined && !channel.facts.grant.rules.fileCopy && isFileCopy(command)) throw fileCopyRefused();
     const exit = await run(channel, stream, command);
     end = exit.signal === null ? { exit_code: exit.code ?? faultStatus } : { reason: `ended by ${exit.signal}` };
+    if (channel.gone.reason instanceof PlatformError) end = { reason: channel.gone.reason.message.slice(0, 2000) };
     tellExit(stream, exit);
   } catch (thrown) {
     const error = toPlatformError(thrown);
@@ -116,22 +119,10 @@ function tellExit(stream: ServerChannel, { code, signal }: ProgramExit): void {
   else stream.exit(128 + constants.signals[signal]);
 }
 
-function sessionFacts(channel: SessionChannel) {
-  const { user, grant, request, deps } = channel.facts;
-  return {
-    server_id: grant.ask.node.id,
-    server_name: deps.node.name,
-    user: grant.identity.name,
-    login: user.login,
-    sid: channel.sid,
-    ...(request.clientAddress !== "" && { "addr.remote": request.clientAddress }),
-  };
-}
-
 /** Before anything runs: what cannot be recorded does not happen. */
 async function recordStart(channel: SessionChannel, command: string | undefined): Promise<void> {
   const { audit } = channel.facts.deps;
-  const facts = sessionFacts(channel);
+  const facts = sessionFacts(channel.facts, channel.sid);
   await audit.record({ event: "session.start", ...facts, interactive: channel.wanted !== undefined });
   if (command !== undefined) await audit.record({ event: "exec", ...facts, command: clipCommand(command) });
 }
@@ -139,7 +130,7 @@ async function recordStart(channel: SessionChannel, command: string | undefined)
 async function recordEnd(channel: SessionChannel, started: Date, end: { exit_code?: number; reason?: string }): Promise<void> {
   const { audit, log } = channel.facts.deps;
   try {
-    await audit.record({ event: "session.end", ...sessionFacts(channel), session_start: started.toISOString(), ...end });
+    await audit.record({ event: "session.end", ...sessionFacts(channel.facts, channel.sid), session_start: started.toISOString(), ...end });
   } catch (thrown) {
     log.error("the end of a session could not be recorded", { sid: channel.sid, error: errorText(thrown) });
   }

@@ -1,8 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { AcceptConnection, Connection, RejectConnection, Session } from "ssh2";
 import type { SshGrant } from "../../core/access/authorize.ts";
+import { peersNumber } from "../../core/ssh/watch-traffic.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
+import { cutOff } from "./cut-off.ts";
 import type { SshDeps } from "./deps.ts";
+import { endByRules } from "./end-by-rules.ts";
+import { refuseSession } from "./refuse-session.ts";
 import { env } from "./requests/env.ts";
 import { exec } from "./requests/exec.ts";
 import { pty } from "./requests/pty.ts";
@@ -43,7 +47,8 @@ function onRequests(session: Session, channel: SessionChannel): void {
 /** Serves sessions until the connection is closed and every program has ended. Forwarding is refused: nobody listens for it. */
 export function serveConnection(connection: Connection, facts: UserConnection, abort: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const open = new Set<AbortController>();
+  const { deps, grant, request } = facts;
+  const open = new Map<SessionChannel, AbortController>();
   const running = new Set<Promise<void>>();
   let isFirst = true;
   const track = (work: Promise<void>): void => {
@@ -51,23 +56,34 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     void work.finally(() => running.delete(work));
   };
   const end = (): void => void connection.end();
+  const limit = Math.min(maxSessions, grant.rules.maxSessions ?? maxSessions);
   connection.on("session", (accept: AcceptConnection<Session>, reject: RejectConnection) => {
-    if (open.size >= maxSessions || abort.aborted) return reject();
+    if (abort.aborted) return reject();
+    if (open.size >= limit) return refuseSession({ connection, reject, facts, limit, track });
     const closed = new AbortController();
-    open.add(closed);
-    const sid = isFirst && facts.request.sessionId !== "" ? facts.request.sessionId : randomUUID();
+    const sid = isFirst && request.sessionId !== "" ? request.sessionId : randomUUID();
     isFirst = false;
     const session = accept();
-    onRequests(session, { facts, sid, variables: new Map(), gone: closed.signal, track });
+    const channel: SessionChannel = { facts, sid, variables: new Map(), number: peersNumber(session), gone: closed.signal, track };
+    open.set(channel, closed);
+    onRequests(session, channel);
     session.once("close", () => {
-      open.delete(closed);
+      open.delete(channel);
       closed.abort();
     });
+  });
+  const stopRules = endByRules({
+    connection,
+    grant,
+    now: deps.now ?? (() => new Date()),
+    isTerminal: (number) => [...open.keys()].some((channel) => channel.number === number && channel.wanted !== undefined),
+    end: (why) => cutOff({ connection, facts, open, track }, why),
   });
   abort.addEventListener("abort", end, { once: true });
   connection.once("close", () => {
     abort.removeEventListener("abort", end);
-    for (const closed of open) closed.abort();
+    stopRules();
+    for (const closed of open.values()) closed.abort();
     void Promise.allSettled([...running]).then(() => resolve());
   });
   if (abort.aborted) end();

@@ -1,3 +1,4 @@
+import type { ServerChannel } from "ssh2";
 import type { UserConnection } from "./serve-connection.ts";
 import type { StartedProgram } from "./start-program.ts";
 import type { Terminal, TerminalSize } from "./terminal.ts";
@@ -7,13 +8,17 @@ export interface SessionChannel {
   readonly facts: UserConnection;
   /** Session id of the audit events. */
   readonly sid: string;
+  /** The client's number of the channel. */
+  readonly number: number;
   /** Accepted environment variables. */
   readonly variables: Map<string, string>;
-  /** The client has closed the channel or the connection. */
+  /** The client has closed the channel or the connection; a PlatformError as the reason says that the host has ended it. */
   readonly gone: AbortSignal;
   /** The terminal that was asked for, with its latest size. */
   wanted?: { readonly kind: string; size: TerminalSize };
   terminal?: Terminal;
+  /** Once a program was asked for. */
+  stream?: ServerChannel;
   program?: StartedProgram;
   /** The connection ends after this work. */
   readonly track: (work: Promise<void>) => void;

@@ -1,3 +1,4 @@
+import { parseDuration } from "../resources/duration.ts";
 import type { Role } from "../resources/role.ts";
 import type { RoleOptions } from "../resources/role-options.ts";
 
@@ -7,6 +8,12 @@ export interface SessionRules {
   readonly portForwarding: boolean;
   readonly fileCopy: boolean;
   readonly x11Forwarding: boolean;
+  /** Without activity, seconds; undefined: never ended for it. */
+  readonly idleTimeoutSeconds: number | undefined;
+  /** Whether a connection ends when its certificate does. */
+  readonly disconnectExpired: boolean;
+  /** Sessions at a time on one connection. */
+  readonly maxSessions: number | undefined;
 }
 
 type Flag = { [Name in keyof RoleOptions]-?: boolean extends RoleOptions[Name] ? Name : never }[keyof RoleOptions];
@@ -26,5 +33,15 @@ export function sessionRules(roles: readonly Role[]): SessionRules {
     portForwarding: permits("port_forwarding", true),
     fileCopy: permits("ssh_file_copy", true),
     x11Forwarding: permits("permit_x11_forwarding", false),
+    idleTimeoutSeconds: least(
+      options.map(({ client_idle_timeout: text }) => (text === undefined || text === "never" ? undefined : parseDuration(text))),
+    ),
+    disconnectExpired: options.some((one) => one.disconnect_expired_cert === true),
+    maxSessions: least(options.map((one) => one.max_sessions)),
   };
+}
+
+function least(values: readonly (number | undefined)[]): number | undefined {
+  const given = values.filter((value) => value !== undefined);
+  return given.length > 0 ? Math.min(...given) : undefined;
 }

@@ -78,6 +78,10 @@ const auditEventSchema = z.discriminatedUnion("event", [
     exit_code: z.int().optional(),
     error: text.optional(),
   }),
+  /** A session that a limit of the user's roles refused. */
+  z.strictObject({ event: z.literal("session.rejected"), ...common, ...session, reason: text, maximum: z.int() }),
+  /** A connection that the host ended: idle, certificate expired, locked. */
+  z.strictObject({ event: z.literal("client.disconnect"), ...common, ...session, reason: text }),
   z.strictObject({ event: z.literal("maintenance.updated"), ...common, ...change }),
   z.strictObject({ event: z.literal("maintenance.deleted"), ...common, ...change }),
   z.strictObject({ event: z.literal("upgrade.done"), ...common, ...upgrade }),
@@ -126,6 +130,8 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "session.start": ["T2000I", "T2000I"],
   "session.end": ["T2004I", "T2004I"],
   exec: ["T3002I", "T3002E"],
+  "session.rejected": ["T1006W", "T1006W"],
+  "client.disconnect": ["T3006I", "T3006I"],
   auth: ["T3007W", "T3007W"],
   "invite.create": ["T6000I", "T6000I"],
   "invite.accepted": ["T6001I", "T6001I"],

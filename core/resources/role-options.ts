@@ -8,5 +8,8 @@ export const roleOptionsSchema = z.strictObject({
   port_forwarding: z.boolean().optional(),
   ssh_file_copy: z.boolean().optional(),
   permit_x11_forwarding: z.boolean().optional(),
+  client_idle_timeout: z.union([z.literal("never"), durationText]).optional(),
+  disconnect_expired_cert: z.boolean().optional(),
+  max_sessions: z.int().min(1, "is a number from 1 on; leave it out for no limit").optional(),
 });
 export type RoleOptions = z.infer<typeof roleOptionsSchema>;

@@ -3,13 +3,13 @@ import type { Connection } from "ssh2";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import { checkCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
+import { refuseChannel } from "../../../core/ssh/refuse-channel.ts";
 import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import { decodeStreamReply, maxStreamMessage } from "../../../core/transport/stream-request.ts";
 import type { ClientStreamServices } from "../routing/client-stream.ts";
 import { auditRefusal, openStream } from "../routing/open-stream.ts";
-import { refuseChannel } from "./refuse-channel.ts";
 import { refuseSession } from "./refuse-session.ts";
 
 export interface JumpArrival {

@@ -1,6 +1,6 @@
 import type { Connection } from "ssh2";
-import type { PlatformError } from "../../../core/errors/platform-error.ts";
-import { rawConnection } from "../../../core/ssh/ssh2.ts";
+import type { PlatformError } from "../errors/platform-error.ts";
+import { rawConnection } from "./ssh2.ts";
 
 /** SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254 §5.1). */
 const prohibited = 1;

@@ -1,0 +1,40 @@
+import type { Connection, Session } from "ssh2";
+import { rawConnection } from "./ssh2.ts";
+
+export interface Traffic {
+  /** The peer sent data or a request on a channel, or opened one. */
+  readonly onIn: () => void;
+  /** We sent data on a channel; `channel` is the peer's number of it. */
+  readonly onOut: (channel: number) => void;
+}
+
+type Handler = (protocol: object, ...values: unknown[]) => void;
+
+/** Tells about the bytes of a connection's channels. Keep-alives and new keys are none. Costs a call for each packet. */
+export function watchTraffic(connection: Connection, { onIn, onOut }: Traffic): void {
+  const { _protocol: protocol } = rawConnection(connection);
+  const handlers = protocol._handlers as Record<string, Handler | undefined>;
+  const before = (name: string, seen: (...values: unknown[]) => void): void => {
+    const handler = handlers[name];
+    handlers[name] = (from, ...values) => {
+      seen(...values);
+      handler?.(from, ...values);
+    };
+  };
+  before("CHANNEL_OPEN", onIn);
+  before("CHANNEL_DATA", onIn);
+  before("CHANNEL_EXTENDED_DATA", onIn);
+  before("CHANNEL_REQUEST", (_channel, type) => {
+    if (type !== "keepalive@openssh.com") onIn();
+  });
+  const send = protocol.channelData;
+  protocol.channelData = function channelData(recipient, data) {
+    onOut(recipient);
+    send.call(this, recipient, data);
+  };
+}
+
+/** The peer's number of a session's channel: ssh2 keeps it to itself. */
+export function peersNumber(session: Session): number {
+  return (session as unknown as { readonly _chanInfo: { readonly outgoing: { readonly id: number } } })._chanInfo.outgoing.id;
+}
