@@ -25,6 +25,16 @@ test.for<readonly [options: readonly string[], rules: Partial<SessionRules>]>([
   [["permit_x11_forwarding=true"], { x11Forwarding: true }],
   [["permit_x11_forwarding=true", ""], { x11Forwarding: true }],
   [["permit_x11_forwarding=false", "permit_x11_forwarding=true"], { x11Forwarding: false }],
+  [[], { idleTimeoutSeconds: undefined, disconnectExpired: false, maxSessions: undefined }],
+  [["client_idle_timeout=5m"], { idleTimeoutSeconds: 300 }],
+  [["client_idle_timeout=never"], { idleTimeoutSeconds: undefined }],
+  [["client_idle_timeout=never", "client_idle_timeout=1h30m"], { idleTimeoutSeconds: 5400 }],
+  [["client_idle_timeout=10m", "client_idle_timeout=90s", ""], { idleTimeoutSeconds: 90 }],
+  [["disconnect_expired_cert=true", "disconnect_expired_cert=false"], { disconnectExpired: true }],
+  [["disconnect_expired_cert=false"], { disconnectExpired: false }],
+  [["max_sessions=3"], { maxSessions: 3 }],
+  [["max_sessions=3", "max_sessions=1", "max_sessions=9"], { maxSessions: 1 }],
+  [["max_sessions=3", ""], { maxSessions: 3 }],
 ])("the options of %j together: %j", ([lines, rules]) => {
   expect(sessionRules(roles(lines))).toMatchObject(rules);
 });
@@ -63,28 +73,43 @@ test.for<readonly [why: string, lines: readonly string[], portForwarding: boolea
   expect(rulesFor(roles(lines), "root", "env=dev").portForwarding).toBe(portForwarding);
 });
 
-const option = fc
-  .record({
-    name: fc.constantFrom("forward_agent", "port_forwarding", "ssh_file_copy", "permit_x11_forwarding"),
-    value: fc.boolean(),
-  })
-  .map(({ name, value }) => `${name}=${value}`);
-const line = fc.uniqueArray(option, { maxLength: 3, selector: (one) => one.split("=")[0] }).map((options) => options.join(" "));
+const flag = fc.tuple(
+  fc.constantFrom("forward_agent", "port_forwarding", "ssh_file_copy", "permit_x11_forwarding", "disconnect_expired_cert"),
+  fc.boolean(),
+);
+const duration = fc.tuple(fc.constant("client_idle_timeout"), fc.constantFrom("never", "30s", "5m", "1h"));
+const count = fc.tuple(fc.constant("max_sessions"), fc.integer({ min: 1, max: 9 }));
+const option = fc.oneof(flag, duration, count).map(([name, value]) => `${name}=${value}`);
+const line = fc.uniqueArray(option, { maxLength: 4, selector: (one) => one.split("=")[0] }).map((options) => options.join(" "));
 
 /** Whether the second are nowhere wider than the first. */
 function isNoWider(before: SessionRules, after: SessionRules): boolean {
   const flags = ["forwardAgent", "portForwarding", "fileCopy", "x11Forwarding"] as const;
-  return flags.every((flag) => before[flag] || !after[flag]);
+  const limits = ["idleTimeoutSeconds", "maxSessions"] as const;
+  const most = Number.POSITIVE_INFINITY;
+  return (
+    flags.every((name) => before[name] || !after[name]) &&
+    limits.every((name) => (after[name] ?? most) <= (before[name] ?? most)) &&
+    (after.disconnectExpired || !before.disconnectExpired)
+  );
 }
 
-test("one more role never lifts what another forbids, and never takes back what nobody mentions", () => {
+/** Opens what is closed unless a role says otherwise. */
+const opening = "forward_agent=true permit_x11_forwarding=true";
+
+test("one more role never lifts what another restricts", () => {
   fc.assert(
     fc.property(fc.array(line, { maxLength: 3 }), line, (held, added) => {
-      const forbidden = held.flatMap((one) => one.split(" ").filter((word) => word.endsWith("=false")));
-      const rules = sessionRules(roles([...held, added, ...held]));
-      // The forbidding words alone are the widest that may come out.
-      const widest = sessionRules(roles([...forbidden, "forward_agent=true", "permit_x11_forwarding=true"]));
-      expect(isNoWider(widest, rules)).toBe(true);
+      const before = sessionRules(roles([opening, ...held]));
+      expect(isNoWider(before, sessionRules(roles([opening, ...held, added])))).toBe(true);
+    }),
+  );
+});
+
+test("what a role forbids or limits by itself is so in every company", () => {
+  fc.assert(
+    fc.property(fc.array(line, { maxLength: 3 }), line, (held, one) => {
+      expect(isNoWider(sessionRules(roles([opening, one])), sessionRules(roles([...held, one, opening])))).toBe(true);
     }),
   );
 });
