@@ -59,6 +59,9 @@ export async function openTestAuth(deps: Partial<AuthDeps> = {}): Promise<TestAu
     connect: (credentials, address = "203.0.113.7") => {
       const dial = async () => {
         const [near, far] = duplexPair();
+        // As a network does: the end that is left learns of it. A TLS socket that nobody ends may end the process when it is collected.
+        near.once("close", () => far.destroy());
+        far.once("close", () => near.destroy());
         test.auth.inject(far, address);
         return near;
       };

@@ -34,13 +34,20 @@ const maxMessage = 16 * 1024 * 1024;
 
 /** A client that connects at its first call, drops an idle connection and connects anew when one broke. */
 export function openAuthClient(options: AuthClientOptions): AuthConnection {
-  let session: { manager: Http2SessionManager; transport: Transport } | undefined;
+  let session: { socket: TLSSocket; manager: Http2SessionManager; transport: Transport } | undefined;
   let opening: Promise<Transport> | undefined;
   const usable = (): Transport | undefined => {
     const state = session?.manager.state();
     return state === "open" || state === "idle" || state === "verifying" ? session?.transport : undefined;
   };
+  // The session alone would wait for its last write, over a connection whose other end may read nothing any more.
+  const cut = (): void => {
+    session?.manager.abort();
+    session?.socket.destroy();
+    session = undefined;
+  };
   const connected = async (): Promise<Transport> => {
+    cut();
     const socket = await connectAuthTls(options);
     const manager = new Http2SessionManager("https://auth", { idleConnectionTimeoutMs: idleMs }, { createConnection: () => socket });
     const transport = createGrpcTransport({
@@ -55,9 +62,10 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
       readMaxBytes: maxMessage,
     });
     if ((await manager.connect()) === "error") {
+      socket.destroy();
       throw new PlatformError("unavailable", "the auth service closed the connection", { cause: manager.error() });
     }
-    session = { manager, transport };
+    session = { socket, manager, transport };
     return transport;
   };
   const ready = (): Promise<Transport> => {
@@ -79,8 +87,7 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
     unary: (...call) => translated((transport) => transport.unary(...call)),
     stream: (...call) => translated((transport) => transport.stream(...call)),
   });
-  const close = (): void => session?.manager.abort();
-  return { client, close, [Symbol.dispose]: close };
+  return { client, close: cut, [Symbol.dispose]: cut };
 }
 
 /** TLS to the auth service over an open stream. Throws `unauthenticated` when its certificate is not of this cluster. */

@@ -45,11 +45,12 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
   const sessions = new Map<Http2Session, { peer: Peer; quiet: () => Promise<void> }>();
   const http2 = http2Server(deps, sessions);
   const contexts = secureContexts(deps.identity);
-  let arriving: Peer | undefined;
+  let arriving: { peer: Peer; tls: TLSSocket } | undefined;
   let closing = false;
   http2.on("session", (session: ServerHttp2Session) => {
     if (arriving === undefined) return session.destroy();
-    sessions.set(session, { peer: arriving, ...keepSession(session) });
+    const { peer, tls } = arriving;
+    sessions.set(session, { peer, ...keepSession(session, () => tls.destroy()) });
     session.once("close", () => sessions.delete(session));
   });
   const accept = (stream: Duplex, remoteAddress: string): void => {
@@ -61,7 +62,7 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
     open.add(stream);
     stream.once("close", () => open.delete(stream));
     handshake(stream, contexts(), (tls) => {
-      arriving = peerOf(tls, { context, remoteAddress });
+      arriving = { peer: peerOf(tls, { context, remoteAddress }), tls };
       // Makes the session, and tells it by "session", before it returns.
       http2.emit("connection", tls);
       arriving = undefined;

@@ -6,11 +6,16 @@ const pingMs = 15_000;
 
 /**
  * Ends idle connections and those whose peer is gone. A watch may be silent for long: its peer answers pings.
+ * `cut` ends the connection below: a destroyed session waits for its last write, which a peer that is gone never takes.
  * `quiet` resolves once no call is open.
  */
-export function keepSession(session: ServerHttp2Session): { quiet(): Promise<void> } {
+export function keepSession(session: ServerHttp2Session, cut: () => void): { quiet(): Promise<void> } {
   let streams = 0;
   const waiting: (() => void)[] = [];
+  const giveUp = (): void => {
+    session.destroy();
+    cut();
+  };
   const tell = (): void => {
     for (const resolve of waiting.splice(0)) resolve();
   };
@@ -28,14 +33,14 @@ export function keepSession(session: ServerHttp2Session): { quiet(): Promise<voi
       session.close();
       return;
     }
-    const timer = setTimeout(() => session.destroy(), pingMs);
+    const timer = setTimeout(giveUp, pingMs);
     const sent = session.ping((error) => {
       clearTimeout(timer);
-      if (error !== null) session.destroy();
+      if (error !== null) giveUp();
     });
     if (!sent) {
       clearTimeout(timer);
-      session.destroy();
+      giveUp();
     }
   });
   return {
