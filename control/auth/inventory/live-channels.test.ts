@@ -73,6 +73,25 @@ describe("the channels of the proxies", () => {
     expect(channels.warnings()).toEqual([]);
   });
 
+  test("that forward and differ for longer are warned of: one of them may not reach its upstream", () => {
+    const { channels, report, forward } = open();
+    const both = (): void => {
+      report("p1", { ...own("v1.0.0"), source: "forward" });
+      report("p2", { ...own("v1.1.0"), source: "forward" });
+    };
+    for (let minute = 0; minute < 4; minute += 1) {
+      both();
+      forward(60_000);
+    }
+    expect(channels.warnings()).toEqual([
+      "channel default answers v1.0.0 by p1; v1.1.0 by p2 for more than 3 minutes: no roll-out of it begins; see the log of the proxy that is behind",
+    ]);
+    report("p1", { ...own("v1.1.0"), source: "forward" });
+    expect(channels.warnings()).toEqual([]);
+    both();
+    expect(channels.warnings()).toEqual([]);
+  });
+
   test("of a proxy that is silent or was removed count no more", () => {
     const { channels, report, forward } = open();
     report("p1", own("v1.0.0"));

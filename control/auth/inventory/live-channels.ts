@@ -20,6 +20,8 @@ interface ReportingProxy {
 
 /** A proxy that has not reported for this long counts no more, ms; it reports every minute. */
 const rememberedMs = 180_000;
+/** Proxies ask their upstreams every minute: when their answers differ for longer than this, ms, it is no delay. */
+const lastingMs = 180_000;
 const maxProxies = 1000;
 const maxChannels = 256;
 
@@ -38,6 +40,8 @@ export class LiveChannels {
   readonly #log: Log;
   /** By id; the one that reported last is the last. */
   readonly #proxies = new Map<string, ReportingProxy>();
+  /** Channel → since when the proxies differ, ms. */
+  readonly #differing = new Map<string, number>();
   #said = "";
 
   constructor(now: () => Date, log: Log) {
@@ -55,6 +59,7 @@ export class LiveChannels {
       if (this.#proxies.size <= maxProxies) break;
       this.#proxies.delete(oldest);
     }
+    this.#noteDifferences();
     this.#logDisagreement();
   }
 
@@ -69,12 +74,32 @@ export class LiveChannels {
       .findLast((answer) => answer !== undefined);
   }
 
+  /** The versions that proxies answer for the channel, each once, in order. Several: they disagree, or are about to agree. */
+  versions(channel: string): readonly string[] {
+    return [...new Set(this.#current().flatMap(([, { channels }]) => channels.get(channel)?.version ?? []))].sort();
+  }
+
   /** Whether proxies disagree, as sentences for the admin. `named` gives a proxy a name that people know. */
   warnings(named: (proxy: string) => string = (proxy) => proxy): readonly string[] {
     const proxies = this.#current();
     const groups = Map.groupBy(proxies, ([, { digest }]) => digest);
     if (groups.size > 1) return [configWarning([...groups.values()].map((group) => group.map(([proxy]) => named(proxy))))];
-    return ownVersionWarning(proxies, named);
+    const [channel] = [...this.#differing]
+      .filter(([name, since]) => this.#now().getTime() - since >= lastingMs && this.versions(name).length > 1)
+      .map(([name]) => name);
+    const own = ownVersionWarning(proxies, named);
+    if (own.length > 0 || channel === undefined) return own;
+    const behind = "no roll-out of it begins; see the log of the proxy that is behind";
+    return [`channel ${channel} answers ${sidesOf(proxies, channel, named).join("; ")} for more than 3 minutes: ${behind}`];
+  }
+
+  #noteDifferences(): void {
+    const names = new Set(this.#current().flatMap(([, { channels }]) => [...channels.keys()]));
+    for (const channel of this.#differing.keys()) if (!names.has(channel)) this.#differing.delete(channel);
+    for (const channel of names) {
+      if (this.versions(channel).length < 2) this.#differing.delete(channel);
+      else if (!this.#differing.has(channel)) this.#differing.set(channel, this.#now().getTime());
+    }
   }
 
   #current(): readonly [string, ReportingProxy][] {
@@ -110,10 +135,14 @@ function configWarning(groups: readonly (readonly string[])[]): string {
 function ownVersionWarning(proxies: readonly [string, ReportingProxy][], named: (proxy: string) => string): readonly string[] {
   const channels = new Set(proxies.flatMap(([, { channels: all }]) => [...all].flatMap(([name, { source }]) => (source === "own" ? [name] : []))));
   for (const channel of [...channels].toSorted()) {
-    const versions = Map.groupBy(proxies, ([, proxy]) => proxy.channels.get(channel)?.version ?? "nothing");
-    if (versions.size < 2) continue;
-    const sides = [...versions].map(([version, group]) => `${version} by ${group.map(([proxy]) => named(proxy)).join(", ")}`).toSorted();
+    const sides = sidesOf(proxies, channel, named);
+    if (sides.length < 2) continue;
     return [`channel ${channel} serves each proxy's own version, and these differ: ${sides.join("; ")}; bring the proxies to one version`];
   }
   return [];
+}
+
+function sidesOf(proxies: readonly [string, ReportingProxy][], channel: string, named: (proxy: string) => string): readonly string[] {
+  const versions = Map.groupBy(proxies, ([, proxy]) => proxy.channels.get(channel)?.version ?? "nothing");
+  return [...versions].map(([version, group]) => `${version} by ${group.map(([proxy]) => named(proxy)).join(", ")}`).toSorted();
 }

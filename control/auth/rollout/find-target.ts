@@ -1,5 +1,4 @@
 import type { UpgradeRollout } from "../../../core/resources/upgrade-rollout.ts";
-import type { ChannelAnswer } from "../inventory/live-channels.ts";
 import { findHold } from "./find-hold.ts";
 import type { RolloutHost } from "./rollout-host.ts";
 import type { RolloutState } from "./rollout-state.ts";
@@ -15,8 +14,8 @@ export interface TargetFacts {
   readonly host: RolloutHost | undefined;
   readonly spec: UpgradeRollout["spec"] | undefined;
   readonly state: RolloutState | undefined;
-  /** What the proxies reported last. */
-  readonly channelAnswer: ChannelAnswer | undefined;
+  /** What the proxies answer for the channel, by their last reports. */
+  readonly channelVersions: readonly string[];
   readonly now: number;
 }
 
@@ -28,14 +27,20 @@ export interface TargetAnswer {
   readonly held: string;
 }
 
+/** Versions named to a host that is held because proxies disagree. */
+const maxVersions = 3;
+
 /** Which version a host shall have now. Pure. What is not known yet, holds: nobody gets a version by accident. */
-export function findTarget({ channel, hostId, version, critical, host, spec, state, channelAnswer, now }: TargetFacts): TargetAnswer {
+export function findTarget({ channel, hostId, version, critical, host, spec, state, channelVersions, now }: TargetFacts): TargetAnswer {
   if (spec === undefined || version === "none" || version === "") return { version, critical, held: "" };
   const target = withoutV(version);
   if (host?.version === target) return { version, critical, held: "" };
   const hold = (why: string): TargetAnswer => ({ version: "", critical: false, held: `held by the roll-out: ${why}` });
-  if (channelAnswer === undefined) return hold(`no proxy has told yet what channel ${channel} answers`);
-  if (withoutV(channelAnswer.version) !== target) return hold(`channel ${channel} answers ${channelAnswer.version} at another proxy`);
+  const [answered, ...others] = channelVersions;
+  if (answered === undefined) return hold(`no proxy has told yet what channel ${channel} answers`);
+  if (others.length > 0)
+    return hold(`proxies disagree about channel ${channel}, which answers ${channelVersions.slice(0, maxVersions).join(" and ")}`);
+  if (withoutV(answered) !== target) return hold(`channel ${channel} answers ${answered} at another proxy`);
   if (state?.version !== target) return hold(`the roll-out of v${target} has not begun yet`);
   const why = findHold(state, host ?? { id: hostId, labels: {} }, { spec, now });
   return why === undefined ? { version, critical, held: "" } : hold(why);

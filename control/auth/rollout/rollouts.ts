@@ -8,7 +8,7 @@ import { parseVersion } from "../../../core/versions/parse-version.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
 import type { Actor } from "../auth-context.ts";
-import type { LiveChannels } from "../inventory/live-channels.ts";
+import type { ChannelAnswer, LiveChannels } from "../inventory/live-channels.ts";
 import { findMaintenance } from "../maintenance/maintenance.ts";
 import { nextWindows } from "../maintenance/next-windows.ts";
 import { changeRollout, type RolloutAction } from "./change-rollout.ts";
@@ -86,7 +86,7 @@ export class Rollouts {
       host,
       spec: this.#spec,
       state: this.#states.get(ask.channel),
-      channelAnswer: channels.answer(ask.channel),
+      channelVersions: channels.versions(ask.channel),
       now: at,
     });
     const mayAct = answer.critical || (this.#window(at)?.start ?? at + 1) <= at;
@@ -175,7 +175,7 @@ export class Rollouts {
     if (this.#spec === undefined) return;
     const members = Map.groupBy(hosts, ({ channel }) => channel);
     for (const channel of this.#channelNames()) {
-      const answer = this.#deps.channels.answer(channel);
+      const answer = this.#answer(channel);
       if (answer === undefined || answer.version === "none") continue;
       const last = this.#states.get(channel);
       const facts = { channel, target: withoutV(answer.version), critical: answer.critical, spec: this.#spec, before, now: now().getTime() };
@@ -185,13 +185,23 @@ export class Rollouts {
     }
   }
 
+  /** While proxies disagree, no version begins: the one that is on goes on, as if it were the answer still. */
+  #answer(channel: string): Pick<ChannelAnswer, "version" | "critical"> | undefined {
+    const { channels } = this.#deps;
+    const answer = channels.answer(channel);
+    if (answer === undefined || channels.versions(channel).length <= 1) return answer;
+    const state = this.#states.get(channel);
+    if (state === undefined) return undefined;
+    return { version: `v${state.version}`, critical: answer.critical && withoutV(answer.version) === state.version };
+  }
+
   #channelNames(): readonly string[] {
     const asked = [...this.#hosts.values()].map(({ channel }) => channel);
     return [...new Set([...asked, ...this.#states.keys()])].sort();
   }
 
   #channelNow(channel: string, version: string): readonly ChannelNow[] {
-    const answer = this.#deps.channels.answer(channel);
+    const answer = this.#answer(channel) ?? this.#deps.channels.answer(channel);
     const target = version === "" ? withoutV(answer?.version ?? "none") : version;
     if (target === "none") return [];
     const critical = answer?.critical ?? false;
