@@ -2,6 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { accessState, watchAccess } from "../access/access-state.ts";
+import type { AuthContext } from "../auth-context.ts";
 import { removedError } from "../inventory/host-records.ts";
 import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
 import { tunnelEndings } from "../inventory/live-nodes.ts";
@@ -9,6 +10,7 @@ import { reportNode } from "../inventory/nodes.ts";
 import type { Caller } from "./caller.ts";
 import { clusterFacts, clusterWarnings } from "./cluster-facts.ts";
 import { type Api, serverStream, unary } from "./guard.ts";
+import { requireRule } from "./permissions.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "getCluster" | "getAccess" | "watchAccess" | "reportNode">;
 
@@ -18,7 +20,8 @@ export function clusterMethods(api: Api): Methods {
   return {
     getCluster: unary(api, "getCluster", async (_request, caller) => ({
       ...clusterFacts(context),
-      warnings: caller.kind === "anonymous" ? [] : [...clusterWarnings(context)],
+      // They name hosts.
+      warnings: (await mayListNodes(context, caller)) ? [...clusterWarnings(context)] : [],
     })),
     getAccess: unary(api, "getAccess", async () => {
       const { revision, roles } = await accessState(context);
@@ -48,6 +51,16 @@ export function clusterMethods(api: Api): Methods {
       return {};
     }),
   };
+}
+
+async function mayListNodes(context: AuthContext, caller: Caller): Promise<boolean> {
+  try {
+    await requireRule(context, caller, { resource: "node", verb: "list" });
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof PlatformError && (thrown.code === "denied" || thrown.code === "unauthenticated")) return false;
+    throw thrown;
+  }
 }
 
 function hostOf(caller: Caller): { readonly id: string } {
