@@ -1,5 +1,5 @@
 import { parseDuration } from "../../../core/resources/duration.ts";
-import { freezeAt, type UpgradeRollout } from "../../../core/resources/upgrade-rollout.ts";
+import { type Freeze, freezeAt, type UpgradeRollout } from "../../../core/resources/upgrade-rollout.ts";
 import type { RolloutState } from "./rollout-state.ts";
 
 /** The first moment from `after` on, ms, at which a host may upgrade; undefined: there is none in sight. */
@@ -18,18 +18,18 @@ interface Facts {
 }
 
 /** When each group goes at the earliest: as if every host took the version at its first chance and none failed. Pure. */
-export function planTimes(state: RolloutState, { spec, chance, now }: Facts): ReadonlyMap<string, GroupTimes> {
-  const base = Math.max(now, freezeAt(spec.freezes, now)?.until ?? now);
+export function planTimes(state: RolloutState, { spec, chance: allowed, now }: Facts): ReadonlyMap<string, GroupTimes> {
+  const chance = outsideFreezes(allowed, spec.freezes);
   const soakMs = parseDuration(spec.vanished_after) * 1000;
   const times = new Map<string, GroupTimes>();
-  let free: number | undefined = base;
+  let free: number | undefined = now;
   for (const { name, canaries, wait } of spec.groups) {
     if (state.all || state.passed.includes(name)) {
-      times.set(name, both(chance(base)));
+      times.set(name, both(chance(now)));
       continue;
     }
     const isOn = state.group === name;
-    const waited: number | undefined = isOn ? Math.max(base, state.until ?? base) : plus(free, parseDuration(wait) * 1000);
+    const waited: number | undefined = isOn ? Math.max(now, state.until ?? now) : plus(free, parseDuration(wait) * 1000);
     const first: number | undefined = at(chance, waited);
     const followsCanaries = canaries > 0 && !(isOn && state.phase === "group");
     const rest: number | undefined = followsCanaries ? at(chance, plus(first, soakMs)) : first;
@@ -37,6 +37,18 @@ export function planTimes(state: RolloutState, { spec, chance, now }: Facts): Re
     free = rest;
   }
   return times;
+}
+
+/** A freeze that is to come counts as well as one that runs. Ends: none holds after its end. */
+function outsideFreezes(chance: NextChance, freezes: readonly Freeze[]): NextChance {
+  return (after) => {
+    for (let time = chance(after); time !== undefined; ) {
+      const frozen = freezeAt(freezes, time);
+      if (frozen === undefined) return time;
+      time = chance(frozen.until);
+    }
+    return undefined;
+  };
 }
 
 function both(time: number | undefined): GroupTimes {
