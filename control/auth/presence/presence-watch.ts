@@ -97,6 +97,12 @@ export class PresenceWatch {
     const { storage, audit, log } = this.#deps;
     await storage.put({ key: presenceKey(id), value: JSON.stringify(absence) });
     this.#absent.set(id, absence);
+    // A removal that came before the record was written knew nothing of it; one that comes from here on takes it along.
+    if ((await findHost(storage, "node", id)) === undefined) {
+      await storage.delete(presenceKey(id));
+      this.#absent.delete(id);
+      return;
+    }
     const about = { host: id, name: absence.hostname, since: new Date(absence.since).toISOString() };
     if (absence.kind === "stopped") return log.info("agent has stopped", about);
     const reason =
