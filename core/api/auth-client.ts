@@ -1,3 +1,4 @@
+import type { ClientHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
@@ -54,7 +55,11 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
       baseUrl: "https://auth",
       sessionManager: {
         authority: manager.authority,
-        request: async (...call) => readAhead(await manager.request(...call)),
+        request: async (...call) => {
+          const stream = await manager.request(...call);
+          outliveManager(stream.session);
+          return readAhead(stream);
+        },
         notifyResponseByteRead: (stream) => manager.notifyResponseByteRead(stream),
       },
       defaultTimeoutMs: options.timeoutMs ?? 15_000,
@@ -89,6 +94,16 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
   });
   return { client, close: cut, [Symbol.dispose]: cut };
 }
+
+/**
+ * The manager takes its listener off when it is closed. A session that has just been told goodbye fails after that, which
+ * with nobody listening would end the process (connect-node 2, http2-session-manager.js, onGoaway).
+ */
+function outliveManager(session: ClientHttp2Stream["session"]): void {
+  if (session !== undefined && !session.listeners("error").includes(ignore)) session.on("error", ignore);
+}
+
+function ignore(): void {}
 
 /** TLS to the auth service over an open stream. Throws `unauthenticated` when its certificate is not of this cluster. */
 export async function connectAuthTls(options: AuthClientOptions): Promise<TLSSocket> {
