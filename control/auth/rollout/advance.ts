@@ -85,13 +85,14 @@ function chooseCanaries(state: RolloutState, group: RolloutGroup, { hosts, vanis
   return [...kept, ...fresh.slice(0, Math.max(0, group.canaries - kept.length)).map(({ id }) => id)].slice(0, group.canaries);
 }
 
-/** Each canary has the version, and has stayed for as long as a host may be gone without being missed. */
+/** Each canary has the version, and has stayed for as long as a host may be gone without being missed: since it took it, or since it was first seen with it. */
 function areSettled(state: RolloutState, { hosts, vanishedMs, now }: Look): boolean {
   const byId = new Map(hosts.map((host) => [host.id, host]));
   return state.canaries.every((id) => {
     const host = byId.get(id);
+    if (host?.connected !== true || host.version !== state.version) return false;
     const tookAt = Object.hasOwn(state.took, id) ? state.took[id] : undefined;
-    return host?.connected === true && host.version === state.version && (tookAt === undefined || now - tookAt >= vanishedMs);
+    return now - (tookAt ?? host.since) >= vanishedMs;
   });
 }
 

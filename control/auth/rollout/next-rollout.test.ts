@@ -74,6 +74,12 @@ testRows(
       "s1 s2",
     ],
     [
+      "a canary that took it while nobody looked is watched since it is back: the auth service may have been away",
+      { state: canaries, hosts: ["s1 new just-back", "s2 old"] },
+      canaries,
+      "s1",
+    ],
+    [
       "a canary that is away is waited for",
       { state: { ...canaries, took: { s1: t - 15 * minute } }, hosts: ["s1 new away", "s2 old"] },
       canaries,

@@ -37,7 +37,7 @@ export function read(text: string): Played {
     labels: env === undefined ? {} : { env },
     version: version === "new" ? "1.1.0" : "1.0.0",
     connected: !says("gone") && !says("away"),
-    since: says("gone") ? t - 20 * minute : says("away") ? t - minute : t - 5 * hour,
+    since: says("gone") ? t - 20 * minute : says("away") || says("just-back") ? t - minute : t - 5 * hour,
     enrolled: !says("unenrolled"),
     reason,
     reasonTarget: says("at-1.0.5") ? "1.0.5" : "1.1.0",
