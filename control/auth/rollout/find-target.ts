@@ -43,5 +43,7 @@ export function findTarget({ channel, hostId, version, critical, host, spec, sta
   if (withoutV(answered) !== target) return hold(`channel ${channel} answers ${answered} at another proxy`);
   if (state?.version !== target) return hold(`the roll-out of v${target} has not begun yet`);
   const why = findHold(state, host ?? { id: hostId, labels: {} }, { spec, now });
-  return why === undefined ? { version, critical, held: "" } : hold(why);
+  if (why === undefined) return { version, critical, held: "" };
+  // Anybody may ask for an id that he made up: the reasons name groups, people and hosts.
+  return hold(host === undefined ? `the roll-out of v${target} has not reached this host, which the inventory does not know` : why);
 }
