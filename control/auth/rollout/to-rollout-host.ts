@@ -11,7 +11,7 @@ export interface Known {
   /** When this service began to listen for hosts. */
   readonly started: number;
   readonly offered: number | undefined;
-  /** The channel that the host asked last. */
+  /** The channel that was asked last for the host. */
   readonly asked: string | undefined;
 }
 
@@ -32,7 +32,8 @@ export function toRolloutHost({ metadata, spec, status }: Node, { started, offer
     reasonTarget: told?.target === undefined ? undefined : withoutV(told.target),
     sessions: told?.sessions ?? 0,
     offered,
-    channel: asked ?? told?.channel ?? defaultChannel,
+    // What it says itself counts before what was asked in its name: anybody can ask.
+    channel: told?.channel ?? asked ?? defaultChannel,
   };
 }
 
