@@ -120,6 +120,7 @@ export class Rollouts {
       const states = [...this.#states.values()].filter((state) => channel === "" || state.channel === channel);
       if (states.length === 0) throw new PlatformError("not_found", channel === "" ? "no roll-out has begun" : `channel ${channel} has no roll-out`);
       for (const next of this.#changed(states, { action, group, by: actor.name, spec, now: this.#deps.now().getTime() })) {
+        await this.#keep(next);
         const [event, more] = auditOf[action];
         this.#deps.audit.emit({
           event,
@@ -129,7 +130,6 @@ export class Rollouts {
           "addr.remote": actor.address,
           ...(more && group !== "" && { reason: `through group ${group}` }),
         });
-        await this.#keep(next);
       }
     });
     return await this.plan({ channel, version: "", brief: true });
