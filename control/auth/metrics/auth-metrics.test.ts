@@ -1,4 +1,6 @@
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { openSqlite } from "../../storage/sqlite.ts";
 import { openTestAuth, request, testKeys } from "../open-test-auth.ts";
 
 test("without any roll-out every host is named, and counted by version, updater and reason, until it is removed", async () => {
@@ -24,4 +26,32 @@ test("without any roll-out every host is named, and counted by version, updater 
   );
   await t.admin.deleteResource({ kind: "node", name: web1 });
   expect((await lines()).filter((line) => line.includes("web1"))).toEqual([]);
+});
+
+test("what is named by labels has no series while there is nothing to name", async () => {
+  await using t = await openTestAuth();
+  const samples = (await t.auth.metrics()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  expect(samples).toEqual(["platform_agents_gone 0", "platform_agents_stopped 0"]);
+});
+
+test("of a fleet of any size ten thousand hosts are named one by one, and a thousand that are gone", async () => {
+  await using t = await openTestAuth();
+  const writes = Array.from({ length: 10_050 }, (_, index) => {
+    const name = `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`;
+    const node = { kind: "node", version: "v2", metadata: { name }, spec: { hostname: `web${index}`, services: [], version: "1.0.0" } };
+    const gone = { kind: "gone", hostname: `web${index}`, since: 0 };
+    return [
+      { key: `/node/${name}`, value: JSON.stringify(node) },
+      ...(index < 1_050 ? [{ key: `/presence/${name}`, value: JSON.stringify(gone) }] : []),
+    ];
+  });
+  const storage = openSqlite({ path: join(t.dataDir, "auth", "state.sqlite") });
+  await storage.batch(writes.flat());
+  await storage.close();
+  await t.restart();
+  const text = await t.auth.metrics();
+  expect(text.match(/^platform_agent_connected\{/gm)).toHaveLength(10_000);
+  expect(text.match(/^platform_agent_gone\{/gm)).toHaveLength(1_000);
+  expect(text).toMatch(/^platform_agents_gone 1050$/m);
+  expect(text).toMatch(/^platform_hosts\{version="1\.0\.0",upgrader="unknown"\} 10050$/m);
 });
