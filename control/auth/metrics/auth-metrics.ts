@@ -17,9 +17,9 @@ export async function authMetrics(context: Watched): Promise<string> {
   const { Gauge, Registry } = await import("prom-client");
   const registry = new Registry();
   const gauge = (name: string, help: string, series: Series): void => {
-    // Without a sample prom-client tells one that has no labels, and is 0.
-    if (series.length === 0) return;
-    const made = new Gauge({ name, help, labelNames: Object.keys(series[0]?.[0] ?? {}), registers: [registry] });
+    // A gauge without labels has a sample from the first moment on, 0: nothing to name is no sample.
+    const [first] = series[0] ?? [{ none: "" }];
+    const made = new Gauge({ name, help, labelNames: Object.keys(first), registers: [registry] });
     for (const [labels, value] of series) made.set({ ...labels }, value);
   };
   addHosts(gauge, { presence: context.presence, nodes: await listNodes(context) });
