@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { errorText } from "../../core/errors/platform-error.ts";
 import type { Installer, InstallerDeps } from "../installer.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 import { aptHold } from "./apt-hold.ts";
@@ -9,9 +8,10 @@ import { parseMadison, parseSizes } from "./apt-tables.ts";
 import { findInstalled, healDpkg, keepConfiguration } from "./dpkg.ts";
 import { spaceShortage } from "./free-space.ts";
 import { createRunOnHost, type RunOnHost } from "./host-command.ts";
-import { fetched, keepPackage, keptFolder, keptPackage } from "./kept-packages.ts";
+import { fetched, keptFolder, keptPackage } from "./kept-packages.ts";
 import { toPackageVersion } from "./package-version.ts";
 import { marked } from "./transaction-mark.ts";
+import { tryToKeep } from "./try-to-keep.ts";
 import { withKeptPackage } from "./with-kept-package.ts";
 
 /** Ours, as the install script writes it. */
@@ -31,14 +31,7 @@ export function aptInstaller(deps: InstallerDeps): Installer {
       return parseMadison(stdout, name).includes(toPackageVersion(version));
     },
     shortage: (name, version) => shortage(run, name, version),
-    keep: async (name, version) => {
-      try {
-        await keepPackage({ name, version, type: "deb" }, (folder) => download(run, name, version, folder));
-      } catch (thrown) {
-        deps.signal.throwIfAborted();
-        deps.log.warn("the installed package could not be kept for a roll-back", { name, version, error: errorText(thrown) });
-      }
-    },
+    keep: (name, version) => tryToKeep(deps, { name, version, type: "deb" }, (folder) => download(run, name, version, folder)),
     install: (name, version, { allowDowngrade }) => install(deps, run, { name, version, allowDowngrade }),
     heal: () => healDpkg(run),
   };

@@ -14,7 +14,7 @@ interface Sign {
 
 /**
  * What package managers tell by their words only, in their untranslated output (LC_ALL=C.UTF-8). The first that matches counts.
- * Recorded from apt 2.6.1, dnf 4.14, zypper 1.14.42 and their libraries: command-failure.test.ts.
+ * Recorded from apt 2.6.1, dnf 4.14, zypper 1.14.42 and their libraries: testing/recorded-failures.ts.
  */
 const signs: readonly Sign[] = [
   // apt, dpkg; rpm, dnf

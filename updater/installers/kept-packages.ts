@@ -6,7 +6,7 @@ export const keptFolder = "/var/cache/platform-upgrade";
 /** Where the package that is to be installed is fetched to. */
 export const fetched: string = join(keptFolder, "archives");
 
-interface PackageFile {
+export interface PackageFile {
   readonly name: string;
   readonly version: string;
   readonly type: "deb" | "rpm";

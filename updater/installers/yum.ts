@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
-import { errorText } from "../../core/errors/platform-error.ts";
 import { compareVersions } from "../../core/versions/compare-versions.ts";
 import type { Installer, InstallerDeps } from "../installer.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 import { type Dnf, onlyOurs, repositoryFile } from "./dnf.ts";
 import { spaceShortage } from "./free-space.ts";
 import { createRunOnHost } from "./host-command.ts";
-import { keepPackage, keptFolder, keptPackage } from "./kept-packages.ts";
+import { keptFolder, keptPackage } from "./kept-packages.ts";
 import { toPackageVersion } from "./package-version.ts";
 import { findRpm } from "./rpm.ts";
 import { healRpmHost } from "./rpm-heal.ts";
 import { marked } from "./transaction-mark.ts";
+import { tryToKeep } from "./try-to-keep.ts";
 import { withKeptPackage } from "./with-kept-package.ts";
 import { yumHold } from "./yum-hold.ts";
 import { parseRows, type RepositoryRow, rowFormat } from "./yum-tables.ts";
@@ -30,14 +30,7 @@ export function yumInstaller(deps: InstallerDeps): Installer {
     },
     available: async (name, version) => (await rowOf(dnf, name, version)) !== undefined,
     shortage: (name, version) => shortage(dnf, name, version),
-    keep: async (name, version) => {
-      try {
-        await keepPackage({ name, version, type: "rpm" }, (folder) => downloadInstalled(dnf, name, version, folder));
-      } catch (thrown) {
-        deps.signal.throwIfAborted();
-        deps.log.warn("the installed package could not be kept for a roll-back", { name, version, error: errorText(thrown) });
-      }
-    },
+    keep: (name, version) => tryToKeep(deps, { name, version, type: "rpm" }, (folder) => downloadInstalled(dnf, name, version, folder)),
     install: (name, version, { allowDowngrade }) => install(deps, dnf, { name, version, allowDowngrade }),
     heal: () => healRpmHost(run, async (name, version) => ({ file, args: [...onlyOurs(), "reinstall", `${name}-${toPackageVersion(version)}`] })),
   };

@@ -1,14 +1,14 @@
 import { rm } from "node:fs/promises";
-import { errorText } from "../../core/errors/platform-error.ts";
 import type { Installer, InstallerDeps } from "../installer.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 import { spaceShortage } from "./free-space.ts";
 import { createRunOnHost, type RunOnHost } from "./host-command.ts";
-import { fetched, keepPackage, keptFolder, keptPackage } from "./kept-packages.ts";
+import { fetched, keptFolder, keptPackage } from "./kept-packages.ts";
 import { toPackageVersion } from "./package-version.ts";
 import { findRpm } from "./rpm.ts";
 import { healRpmHost } from "./rpm-heal.ts";
 import { marked } from "./transaction-mark.ts";
+import { tryToKeep } from "./try-to-keep.ts";
 import { withKeptPackage } from "./with-kept-package.ts";
 import { createZypp, repositoryFile, type Zypp } from "./zypp.ts";
 import { zypperHold } from "./zypper-hold.ts";
@@ -33,14 +33,7 @@ export function zypperInstaller(deps: InstallerDeps): Installer {
       return parseSearch(stdout).some((row) => row.name === name && row.version === toPackageVersion(version));
     },
     shortage: (name, version) => shortage(run, zypp, { name, version }),
-    keep: async (name, version) => {
-      try {
-        await keepPackage({ name, version, type: "rpm" }, (folder) => downloadInstalled(zypp, name, version, folder));
-      } catch (thrown) {
-        deps.signal.throwIfAborted();
-        deps.log.warn("the installed package could not be kept for a roll-back", { name, version, error: errorText(thrown) });
-      }
-    },
+    keep: (name, version) => tryToKeep(deps, { name, version, type: "rpm" }, (folder) => downloadInstalled(zypp, name, version, folder)),
     install: (name, version, { allowDowngrade }) => install({ deps, run, zypp }, { name, version, allowDowngrade }),
     heal: () => healRpmHost(run, (name, version) => zypp.command([...installing, "--force", "--oldpackage", exactly(name, version)])),
   };
