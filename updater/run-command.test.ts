@@ -1,20 +1,17 @@
 import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { until } from "../test/world/until.ts";
 import { type Command, runCommand } from "./run-command.ts";
 
 const env = { PATH: "/usr/bin:/bin" };
 const sh = (script: string, more: Partial<Command> = {}): Command => ({ file: "sh", args: ["-c", script], env, limitMs: 10_000, ...more });
 
-/** Until no process has this id; the test's own limit ends the wait. */
-async function gone(pid: number): Promise<true> {
-  for (;;) {
-    try {
-      if (/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"))) return true;
-    } catch {
-      return true;
-    }
-    await sleep(10);
+/** Whether no process has this id, or only what is left of one that has ended. */
+function gone(pid: number): boolean {
+  try {
+    return /^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return true;
   }
 }
 
@@ -42,7 +39,7 @@ describe("a command", () => {
   test("is ended with all that it started when its time is over", async () => {
     const done = await runCommand(sh("sleep 60 & echo $!; wait", { limitMs: 200 }));
     expect(done).toMatchObject({ ended: "limit", status: -1 });
-    expect(await gone(Number(done.stdout))).toBe(true);
+    await until("what it started is gone", () => gone(Number(done.stdout)), 10_000);
   });
 
   test("is ended by the signal, whose reason is thrown", async () => {

@@ -5,28 +5,18 @@ import { installedHost } from "../world/installed-host.ts";
 import { InstallerHost } from "../world/installer-host.ts";
 import { machineFixture } from "../world/machine-fixture.ts";
 import type { MachineManager } from "../world/machine-options.ts";
+import { packageLockHolders } from "../world/package-lock-holders.ts";
 import { until } from "../world/until.ts";
 
 /** The updater's installers on real apt, dnf and zypper, where another program, a power cut or a full disk comes between. */
 
 const repository = machineFixture(openHostileRepository);
 
-/** struct flock of 64-bit Linux: type, whence, start, length, process. */
-const posixLock = (file: string): string =>
-  `exec perl -MFcntl -e '$|=1; open(F,"+>>","${file}"); my $lock=pack("s s x4 q q i",F_WRLCK,0,0,0,0); fcntl(F,F_SETLK,$lock) or die; print "locked\\n"; sleep 600'`;
-
-const lockers: Readonly<Record<MachineManager, string>> = {
-  apt: posixLock("/var/lib/dpkg/lock-frontend"),
-  dnf: posixLock("/var/lib/rpm/.rpm.lock"),
-  yum: posixLock("/var/lib/rpm/.rpm.lock"),
-  zypper: 'exec perl -e \'$|=1; open(F,">","/run/zypp.pid"); print F $$; close F; print "locked\\n"; sleep 600\'',
-};
-
 describe.each<MachineManager>(["apt", "dnf", "zypper"])("%s:", (manager) => {
   const host = installedHost(manager, repository);
 
   test("another program that holds the package manager is waited for", async () => {
-    await using locker = host().machine.service(["sh", "-c", lockers[manager]]);
+    await using locker = host().machine.service(["sh", "-c", packageLockHolders[manager]]);
     await until("the lock is held", () => /locked/.test(locker.printed()));
     await using installing = host().begin("install", "platform-ent", "1.1.0");
     await until("it waits", () => /another program holds the package manager/.test(installing.printed()));

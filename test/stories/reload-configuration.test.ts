@@ -44,6 +44,7 @@ test("a reload reads the configuration anew; all services in one process and its
       if (ls.status !== 0) refused.push(`tsh ls: ${ls.stderr}`);
       const admin = await cluster.tctl(["get", "role"], { limitMs: 20_000 });
       if (admin.status !== 0) refused.push(`tctl: ${admin.stderr}`);
+      // Not a wait for anything: the pace of the questions.
       await sleep(50);
     }
   })();

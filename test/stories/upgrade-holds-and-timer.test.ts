@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { eachOf } from "../world/each-of.ts";
 import { machinesSkip } from "../world/machine-skip.ts";
+import { packageLockHolders } from "../world/package-lock-holders.ts";
 import { packagedVersions as versions } from "../world/package-world.ts";
 import type { Service } from "../world/service.ts";
 import { until } from "../world/until.ts";
@@ -18,15 +19,6 @@ const holds: Readonly<Record<Manager, { readonly set: string; readonly lift: str
   apt: { set: "apt-mark hold platform-ent", lift: "apt-mark unhold platform-ent", said: /apt-mark unhold/ },
   dnf: { set: "dnf -C versionlock add platform-ent", lift: "dnf -C versionlock clear", said: /versionlock delete/ },
   zypper: { set: "zypper -n addlock platform-ent", lift: "zypper -n removelock platform-ent", said: /removelock/ },
-};
-
-/** struct flock of 64-bit Linux: type, whence, start, length, process. */
-const posixLock = (file: string): string =>
-  `exec perl -MFcntl -e '$|=1; open(F,"+>>","${file}"); my $lock=pack("s s x4 q q i",F_WRLCK,0,0,0,0); fcntl(F,F_SETLK,$lock) or die; print "locked\\n"; sleep 600'`;
-const lockers: Readonly<Record<Manager, string>> = {
-  apt: posixLock("/var/lib/dpkg/lock-frontend"),
-  dnf: posixLock("/var/lib/rpm/.rpm.lock"),
-  zypper: 'exec perl -e \'$|=1; open(F,">","/run/zypp.pid"); print F $$; close F; print "locked\\n"; sleep 600\'',
 };
 
 /** Runs what else moves packages and restarts services on such a host; the agent stays the process and version that it is. */
@@ -83,7 +75,7 @@ test.concurrent("an admin's hold, another's lock, unattended-upgrades and needre
   await eachOf(hosts, async ({ manager, host }) => {
     await host.follow("critical/next");
     await heldByAdmin(host, holds[manager]);
-    await busy(host, lockers[manager]);
+    await busy(host, packageLockHolders[manager]);
     if (manager === "apt") await host.machine.write("/etc/apt/apt.conf.d/52all", 'Unattended-Upgrade::Origins-Pattern { "origin=*"; "site=*"; };\n');
     const stray = manager === "apt" ? ["apt-get update", "unattended-upgrade -v"] : manager === "dnf" ? ["dnf -y upgrade"] : ["zypper -n update"];
     await othersAtWork(host, stray);

@@ -78,20 +78,20 @@ ${more}ssh_service:
 
 export interface AgentFacts {
   readonly name: string;
-  readonly dataDir: string;
+  /** Left out: the one that it has by itself. */
+  readonly dataDir?: string;
   readonly proxy: string;
   readonly token: string;
   readonly pin: string;
-  readonly labels: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
-export function agentConfig({ name, dataDir, proxy, token, pin, labels }: AgentFacts): string {
+export function agentConfig({ name, dataDir, proxy, token, pin, labels = {} }: AgentFacts): string {
   const lines = Object.entries(labels).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}\n`);
   return `version: v3
 platform:
   nodename: ${name}
-  data_dir: ${dataDir}
-  proxy_server: ${proxy}
+${dataDir === undefined ? "" : `  data_dir: ${dataDir}\n`}  proxy_server: ${proxy}
   auth_token: ${token}
   ca_pin: ${pin}
 auth_service:

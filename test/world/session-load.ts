@@ -100,6 +100,7 @@ async function keepLoggingIn(user: User, { target, everyMs, logins }: Logins, si
         if (done.status !== 0 || done.stdout !== "in\n") logins.failures.push(`${done.status}: ${done.stdout}${done.stderr}`);
       }),
     );
+    // The pace of new logins.
     await sleep(everyMs, undefined, { signal }).catch(() => {});
   }
   await Promise.all(open);

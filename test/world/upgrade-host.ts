@@ -1,4 +1,5 @@
 import type { Cluster } from "./cluster.ts";
+import { agentConfig } from "./cluster-config.ts";
 import type { Machine } from "./machine.ts";
 import { packagedVersions } from "./package-world.ts";
 import type { Finished } from "./program.ts";
@@ -53,19 +54,8 @@ curl -fsS https://${this.#cluster.proxy}/scripts/install.sh | sh -s -- ${package
   }
 
   async configure(): Promise<void> {
-    const text = `version: v3
-platform:
-  nodename: ${this.machine.hostname}
-  proxy_server: ${this.#cluster.proxy}
-  auth_token: ${await this.#cluster.token()}
-  ca_pin: ${await this.#cluster.pin()}
-auth_service:
-  enabled: no
-proxy_service:
-  enabled: no
-ssh_service:
-  enabled: yes
-`;
+    const { proxy } = this.#cluster;
+    const text = agentConfig({ name: this.machine.hostname, proxy, token: await this.#cluster.token(), pin: await this.#cluster.pin() });
     await this.machine.write("/etc/platform.yaml", text, 0o600);
   }
 
