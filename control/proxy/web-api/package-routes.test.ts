@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readlink, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +12,7 @@ let cluster: TestCluster;
 let bare: TestCluster;
 let folder: string;
 const big = randomBytes(3_000_000);
+const gigabyte = 2 ** 30;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "platform-packages-"));
   await mkdir(join(folder, "pool"));
@@ -90,6 +91,16 @@ describe("packages", () => {
       expect(answer.body).toHaveLength(0);
     }
     expect(await call("/packages/empty")).toMatchObject({ status: 200, headers: { "content-length": "0", "cache-control": "no-cache" } });
+  });
+
+  test("are not read for their headers", async () => {
+    await writeFile(join(folder, "pool/huge.deb"), "");
+    await truncate(join(folder, "pool/huge.deb"), gigabyte);
+    const readSoFar = async (): Promise<number> => Number(/^rchar: (\d+)$/m.exec(await readFile("/proc/self/io", "utf8"))?.[1]);
+    const before = await readSoFar();
+    const head = await call("/packages/pool/huge.deb", { method: "HEAD" });
+    expect(head).toMatchObject({ status: 200, headers: { "content-length": String(gigabyte) } });
+    expect((await readSoFar()) - before).toBeLessThan(gigabyte / 10);
   });
 
   test("may have long names", async () => {
