@@ -12,10 +12,11 @@ import { makeTestKey } from "./stand-in-packages.ts";
 
 /**
  * How the repository is served: `good`; `tampered`: its index was changed after it was signed; `wrong_key`: signed by a stranger;
- * `expired`: an index of long ago; `bad_package`, `no_package`: packages changed, or not there; `gone`: nothing is there;
+ * `expired`: an index of long ago; `bad_package`, `no_package`: packages changed, or not there; `unsigned_package`: rpms without a
+ * signature, in an index that is well and signed; `gone`: nothing is there;
  * `portal`: a login page in place of everything.
  */
-export type Served = "good" | "tampered" | "wrong_key" | "expired" | "bad_package" | "no_package" | "gone" | "portal";
+export type Served = "good" | "tampered" | "wrong_key" | "expired" | "bad_package" | "no_package" | "unsigned_package" | "gone" | "portal";
 
 export interface HostileRepository extends AsyncDisposable {
   /** Of this host, which machines reach. */
@@ -44,6 +45,7 @@ export async function openHostileRepository(): Promise<HostileRepository> {
   await publish("good", ours, new Date());
   await publish("expired", ours, longAgo);
   await publish("wrong_key", stranger, new Date());
+  await takeSignatures(join(dir, "good"), join(dir, "unsigned_package"), ours);
   const asked: string[] = [];
   const server = serve(dir, asked).listen(0, host.address);
   await once(server, "listening");
@@ -61,6 +63,19 @@ export async function openHostileRepository(): Promise<HostileRepository> {
       await host[Symbol.asyncDispose]();
     },
   };
+}
+
+/** A copy in which no rpm is signed, and the index, made anew for them, is. */
+async function takeSignatures(from: string, to: string, gnupghome: string): Promise<void> {
+  const steps = `cp --recursive --dereference "$0/." "$1"
+for folder in "$1"/yum/*/*/*; do
+  find "$folder/Packages" -name '*.rpm' -exec rpmsign --delsign {} + >/dev/null
+  rm -r "$folder/repodata"
+  createrepo_c --quiet --no-database --general-compress-type gz "$folder"
+  gpg --homedir "$2" --batch --quiet --armor --detach-sign "$folder/repodata/repomd.xml"
+  cp "$1/keys/platform.asc" "$folder/repodata/repomd.xml.key"
+done`;
+  await output("sh", ["-ec", steps, from, to, gnupghome]);
 }
 
 /** Executables that say their version, with enough behind it that unpacking takes a while. */
@@ -95,7 +110,7 @@ async function answer(dir: string, path: string): Promise<Buffer | undefined> {
   const isPackage = /\.(deb|rpm)$/.test(path);
   if (served === "portal") return Buffer.from("<html><title>Please sign in</title></html>");
   if (served === "gone" || (served === "no_package" && isPackage)) return undefined;
-  const tree = served === "expired" || served === "wrong_key" ? served : "good";
+  const tree = served === "expired" || served === "wrong_key" || served === "unsigned_package" ? served : "good";
   const body = await readFile(join(dir, tree, ...rest)).catch(() => undefined);
   if (body === undefined) return undefined;
   if (served === "bad_package" && isPackage) body[body.length - 100] = (body[body.length - 100] ?? 0) ^ 255;
