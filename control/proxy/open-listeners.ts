@@ -1,4 +1,3 @@
-import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { toPlatformError } from "../../core/errors/platform-error.ts";
 import { alpn } from "../../core/transport/alpn.ts";
@@ -13,6 +12,7 @@ import type { ListenerMode, ProxyServices } from "./open-proxy.ts";
 import { clientStream } from "./routing/client-stream.ts";
 import { acceptTunnel } from "./tunnels/accept-tunnel.ts";
 import type { PingFacts } from "./web-api/ping.ts";
+import type { WebApp } from "./web-api/web-app.ts";
 
 export interface ProxyListeners {
   addresses(): { readonly web: HostPort; readonly ssh?: HostPort | undefined; readonly tunnel?: HostPort | undefined };
@@ -25,7 +25,7 @@ export interface ProxyListeners {
 }
 
 export interface ListenerServices extends ProxyServices {
-  readonly web: Server;
+  readonly web: Pick<WebApp, "accept">;
   readonly mode: ListenerMode | undefined;
 }
 
@@ -134,7 +134,7 @@ function webHandler(services: ListenerServices): Handler {
     const context = services.certificates.choose(hello.servername) ?? services.identity.current().web;
     const tls = await terminateTls(socket, { context, alpn: "http/1.1" });
     established();
-    services.web.emit("connection", tls);
+    services.web.accept(tls);
   };
 }
 

@@ -83,7 +83,7 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
     const { env = {}, upstreamCa, upgradeLimit: limit } = deps;
     versionServer = await openVersionServer({ ...services, env, upstreamCa, limit });
     web = await createWebApp({ ...services, versionServer, packagesDir: config.packagesDir, ping: () => requireOpen(listeners).ping() });
-    listeners = await openListeners(config, { ...services, web: web.server, mode: deps.listenerMode });
+    listeners = await openListeners(config, { ...services, web, mode: deps.listenerMode });
   } catch (error) {
     stop.abort();
     await web?.close();
@@ -228,7 +228,7 @@ async function retire({ services, listeners, web }: RunningParts, signal: AbortS
       if (!told.has(tunnel)) tunnel.send({ type: "drain" });
       told.add(tunnel);
     }
-    if (clock() - since >= webIdleMs) web.server.closeIdleConnections();
+    if (clock() - since >= webIdleMs) web.closeIdle();
     await wait(retiredLookMs, signal);
   } while ((isBusy() || clock() - since < retiredMinMs) && !signal.aborted);
   audit.sumUp(true);

@@ -7,6 +7,7 @@ import { RequestLimit } from "../../limits/request-limit.ts";
 import type { UpstreamAnswer } from "../versions/ask-upstream.ts";
 import { Channels } from "../versions/channels.ts";
 import { quickAnswers } from "./quick-answers.ts";
+import { quickResponse } from "./quick-response.ts";
 
 const base = "/v1/webapi/automaticupgrades/channel";
 
@@ -36,7 +37,8 @@ test("answers made beforehand follow the upstream: what it says, that it fails, 
       }),
   });
   const limit = new RequestLimit({ perMinute: 0, burst: 1000, clock: () => clock });
-  const quick = quickAnswers({ channels, limit, clock: () => clock });
+  const answers = quickAnswers({ channels, clock: () => clock, now: () => new Date(clock), keepAlive: "timeout=5" });
+  const quick = quickResponse(answers, limit);
   const server = createServer((request, response) => {
     if (!quick(request, response)) response.writeHead(404).end("the routes answer");
   }).listen(0, "127.0.0.1");
@@ -64,6 +66,7 @@ test("answers made beforehand follow the upstream: what it says, that it fails, 
   expect(await ask(`${base}/up/version`)).toEqual([200, "v1.1.0", "5"]);
   clock += 2000;
   expect(await ask(`${base}/up/version`)).toEqual([200, "v1.1.0", "7"]);
+  expect(answers(`${base}/up/version`)?.keeping).toMatch(/\r\nPlatform-Upgrade-Stale: 7\r\nDate: Thu, 01 Jan 1970 00:00:07 GMT\r\n/);
   for (const path of [`${base}/up/version?x`, `${base}/none/version`, `${base}/fixed/versions`, "/webapi/ping"])
     expect(await ask(path)).toEqual(leftToRoutes);
 

@@ -1,64 +1,87 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { ChannelReading } from "../versions/channels.ts";
 import type { VersionServer } from "../versions/open-version-server.ts";
 import { staleHeader, upgradePrefixes } from "./upgrade-paths.ts";
 
+export interface QuickAnswer {
+  /** Names and values in turn; the length of the body is among them. */
+  readonly headers: readonly string[];
+  readonly body: string;
+  /** The whole of it, as HTTP/1.1 that keeps the connection. */
+  readonly keeping: string;
+  /** The same for the last request of a connection. */
+  readonly closing: string;
+}
+
+/** By a request's path as it was sent. Undefined: an unknown path, a host, an error; the routes answer. */
+export type QuickAnswers = (path: string) => QuickAnswer | undefined;
+
 interface MadeAnswer {
   readonly channel: string;
   readonly what: "version" | "critical";
   /** Undefined until it is made, and while there is none that could be. */
-  made: { readonly headers: string[]; readonly body: string; readonly until: number } | undefined;
+  made: QuickAnswer | undefined;
+  until: number;
 }
 
-/** A stale answer tells its age in seconds, ms. */
-const staleForMs = 1000;
+export interface QuickAnswersOptions extends Pick<VersionServer, "channels" | "clock"> {
+  readonly now: () => Date;
+  /** What an answer tells the client of how long its connection is kept. */
+  readonly keepAlive: string;
+}
 
-/**
- * Every updater of every host asks the same few questions: their answers are made beforehand and sent before the router is
- * asked. True: answered. What this does not answer (an unknown path, a host, an error) the routes do.
- */
-export function quickAnswers({
-  channels,
-  limit,
-  clock,
-}: Pick<VersionServer, "channels" | "limit" | "clock">): (request: IncomingMessage, response: ServerResponse) => boolean {
+/** An answer tells the time, and a stale one its age, in seconds, ms. */
+const madeForMs = 1000;
+
+/** Every updater of every host asks the same few questions: their answers are made beforehand, once a second. */
+export function quickAnswers({ channels, clock, now, keepAlive }: QuickAnswersOptions): QuickAnswers {
   const answers = new Map<string, MadeAnswer>();
   for (const channel of channels.names) {
     for (const what of ["version", "critical"] as const) {
-      for (const prefix of upgradePrefixes) answers.set(`${prefix}${channel}/${what}`, { channel, what, made: undefined });
+      for (const prefix of upgradePrefixes) answers.set(`${prefix}${channel}/${what}`, { channel, what, made: undefined, until: 0 });
     }
   }
   channels.onChange(() => {
     for (const answer of answers.values()) answer.made = undefined;
   });
-  const make = (answer: MadeAnswer): MadeAnswer["made"] => {
-    const reading = channels.settling(answer.channel) === undefined ? readOrNone(() => channels.read(answer.channel)) : undefined;
-    const text = answer.what === "version" ? reading?.version : criticalText(reading);
-    if (reading === undefined || text === undefined) return undefined;
-    const { staleSeconds } = reading;
-    const until = staleSeconds === undefined ? Number.POSITIVE_INFINITY : clock() + staleForMs;
-    answer.made = { headers: headersOf(text, staleSeconds), body: text, until };
-    return answer.made;
+  const make = ({ channel, what }: MadeAnswer): QuickAnswer | undefined => {
+    const reading = channels.settling(channel) === undefined ? readOrNone(() => channels.read(channel)) : undefined;
+    const body = what === "version" ? reading?.version : criticalText(reading);
+    if (reading === undefined || body === undefined) return undefined;
+    const headers = headersOf(body, reading.staleSeconds);
+    const date = now().toUTCString();
+    const keeping = written({ headers, body, date, connection: ["keep-alive", "Keep-Alive", keepAlive] });
+    return { headers, body, keeping, closing: written({ headers, body, date, connection: ["close"] }) };
   };
-  return (request, response) => {
-    const answer = answers.get(request.url ?? "");
-    if (answer === undefined || (request.method !== "GET" && request.method !== "HEAD")) return false;
-    const known = answer.made;
-    const made = known !== undefined && (known.until === Number.POSITIVE_INFINITY || clock() < known.until) ? known : make(answer);
-    if (made === undefined || !limit.take(request.socket)) return false;
-    response.writeHead(200, made.headers);
-    if (request.method === "HEAD") response.end();
-    // As text, header and body go out in one write.
-    else response.end(made.body, "latin1");
-    return true;
+  return (path) => {
+    const answer = answers.get(path);
+    if (answer === undefined) return undefined;
+    const time = clock();
+    if (answer.made === undefined || time >= answer.until) {
+      answer.made = make(answer);
+      answer.until = time + madeForMs;
+    }
+    return answer.made;
   };
 }
 
-function headersOf(text: string, staleSeconds: number | undefined): string[] {
-  const always = ["Content-Type", "text/plain; charset=utf-8", "Content-Length", String(text.length), "Cache-Control", "no-store"];
+function headersOf(body: string, staleSeconds: number | undefined): string[] {
+  const always = ["Content-Type", "text/plain; charset=utf-8", "Content-Length", String(body.length), "Cache-Control", "no-store"];
   const safe = ["X-Content-Type-Options", "nosniff", "Strict-Transport-Security", "max-age=31536000"];
   return [...always, ...safe, ...(staleSeconds === undefined ? [] : [staleHeader, String(staleSeconds)])];
+}
+
+interface Written extends Pick<QuickAnswer, "headers" | "body"> {
+  readonly date: string;
+  /** The value of the header, and more headers. */
+  readonly connection: readonly string[];
+}
+
+/** Byte for byte what Node's server makes of it. */
+function written({ headers, body, date, connection }: Written): string {
+  const fields = [...headers, "Date", date, "Connection", ...connection];
+  const lines = fields.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`));
+  return `HTTP/1.1 200 OK\r\n${lines.join("")}\r\n${body}`;
 }
 
 function criticalText(reading: ChannelReading | undefined): string | undefined {

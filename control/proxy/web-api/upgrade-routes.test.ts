@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { request } from "node:https";
 import type { Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openAuthClient } from "../../../core/api/auth-client.ts";
 import { until } from "../../../test/world/until.ts";
@@ -113,6 +114,19 @@ describe("the version server", () => {
     expect(answer.status).toBe(502);
     expect(JSON.parse(answer.text)).toMatchObject({ error: { code: "unavailable", message: expect.stringContaining("hung") } });
     expect(answer.text).not.toContain("127.0.0.1");
+  });
+
+  test("answers in turn what is asked at once on one connection, of versions and of other things", async () => {
+    const { port } = cluster.proxy.addresses.web;
+    const socket = connectTls({ host: "127.0.0.1", port, ca: [...cluster.hostCaPem], servername: "localhost" });
+    const get = (path: string, more = ""): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`;
+    const [version, critical] = [get(`${base}/up/version`), get(`${base}/default/critical`)];
+    socket.write(version + critical + get("/webapi/find") + critical + get(`${base}/up/version`, "Connection: close\r\n"));
+    let text = "";
+    for await (const chunk of socket) text += String(chunk);
+    const answers = text.split(/^(?=HTTP)|(?<=[^\n])(?=HTTP\/1.1 )/).map((answer) => answer.split("\r\n\r\n"));
+    expect(answers.map(([head = ""]) => head.split("\r\n", 1)[0])).toEqual(Array.from({ length: 5 }, () => "HTTP/1.1 200 OK"));
+    expect(answers.map(([, body]) => body)).toEqual(["none", "yes", expect.stringContaining("cluster_name"), "yes", "none"]);
   });
 
   test("tells the auth service what it answers", async () => {

@@ -1,4 +1,3 @@
-import { createServer, type Server } from "node:http";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
@@ -12,9 +11,9 @@ import { inviteRoutes } from "./invite-routes.ts";
 import { packageRoutes } from "./package-routes.ts";
 import type { PingFacts } from "./ping.ts";
 import { pingRoutes } from "./ping-routes.ts";
-import { quickAnswers } from "./quick-answers.ts";
 import { scriptRoutes } from "./script-routes.ts";
 import { upgradeRoutes } from "./upgrade-routes.ts";
+import { createWebServer, type WebServer } from "./web-server.ts";
 
 export interface WebServices {
   readonly auth: AuthClient;
@@ -29,34 +28,17 @@ export interface WebServices {
   readonly now: () => Date;
 }
 
-export interface WebApp {
-  /** Takes connections by `emit("connection", socket)`; it listens nowhere. */
-  readonly server: Server;
-  /** Requests that have no answer yet. */
-  readonly requests: number;
+export interface WebApp extends Pick<WebServer, "accept" | "requests" | "closeIdle"> {
   close(): Promise<void>;
 }
 
 const maxBody = 16_384;
 
-/** The web API and the few pages of this release. HTTP/1.1; headers, bodies and waits are bounded. */
+/** The web API and the few pages of this release. Bodies are bounded here, headers and waits by the server. */
 export async function createWebApp(services: WebServices): Promise<WebApp> {
-  const server = createServer({ maxHeaderSize: 16_384, requestTimeout: 20_000, headersTimeout: 10_000, keepAliveTimeout: 30_000 });
-  server.maxRequestsPerSocket = 1000;
-  server.timeout = 60_000;
-  let requests = 0;
-  const quick = quickAnswers(services.versionServer);
+  const server = createWebServer({ versions: services.versionServer, now: services.now });
   const app = Fastify({
-    serverFactory: (handler) =>
-      server.on("request", (request, response) => {
-        // What is answered here has no answer outstanding.
-        if (quick(request, response)) return;
-        requests += 1;
-        response.once("close", () => {
-          requests -= 1;
-        });
-        handler(request, response);
-      }),
+    serverFactory: (handler) => server.serve(handler),
     bodyLimit: maxBody,
     logger: false,
     trustProxy: false,
@@ -78,21 +60,17 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   packageRoutes(app, services);
   scriptRoutes(app, services);
   await app.ready();
-  // Node checks header and request times only in a server that listens; this one gets its connections handed.
-  server.emit("listening");
   return {
-    server,
+    accept: (socket) => server.accept(socket),
     get requests() {
-      return requests;
+      return server.requests;
     },
-    close: async () => await closeAll(app, server),
+    closeIdle: () => server.closeIdle(),
+    close: async () => {
+      server.closeAll();
+      await app.close();
+    },
   };
-}
-
-async function closeAll(app: FastifyInstance, server: Server): Promise<void> {
-  server.closeAllConnections();
-  server.emit("close");
-  await app.close();
 }
 
 function addSafeHeaders(app: FastifyInstance): void {
