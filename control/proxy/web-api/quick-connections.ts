@@ -33,7 +33,7 @@ const tooLate = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n";
 
 /**
  * Connections that have asked nothing yet but what has a quick answer: plain requests, which need neither Node's parser nor its
- * objects, two thirds of what an answer costs. The first request that is another makes the HTTP server take over, for good.
+ * objects, about half of what an answer costs. The first request that is another makes the HTTP server take over, for good.
  */
 export class QuickConnections {
   readonly #options: QuickConnectionsOptions;
