@@ -4,9 +4,10 @@ import { silentLog } from "../../core/log/log.ts";
 import { type AccessAnswer, openAccessSource } from "./access-source.ts";
 
 const role = (name: string, extra: object = {}): string => JSON.stringify({ kind: "role", version: "v7", metadata: { name }, spec: {}, ...extra });
-const answer = (revision: string, rolesJson: string[] = [role("access")]): AccessAnswer => ({
+const answer = (revision: string, rolesJson: string[] = [role("access")], locksJson: string[] = []): AccessAnswer => ({
   revision,
   rolesJson,
+  locksJson,
   userCaSsh: ["u"],
   hostCaSsh: ["h"],
 });
@@ -57,5 +58,24 @@ test("a role that cannot be read is known by its name", async () => {
 
 test("an answer that is no role at all denies", async () => {
   const { access } = source([answer("1", ["{}"])]);
+  await expect(access.at("1")).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("who follows hears the newest answer at once, then every other one, until the signal", async () => {
+  const lock = { kind: "lock", version: "v2", metadata: { name: "l" }, spec: { target: { user: "alice" } } };
+  const { access } = source([answer("1"), answer("2", [], [JSON.stringify(lock)]), answer("3")]);
+  await access.at("");
+  const heard: string[] = [];
+  const end = new AbortController();
+  access.follow(({ revision, locks }) => void heard.push(`${revision}: ${locks.length}`), end.signal);
+  await access.at("1");
+  await access.at("2");
+  end.abort();
+  await access.at("3");
+  expect(heard).toEqual(["1: 0", "2: 1"]);
+});
+
+test("a lock that cannot be read denies", async () => {
+  const { access } = source([answer("1", [], ["{}"])]);
   await expect(access.at("1")).rejects.toMatchObject({ code: "unavailable" });
 });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
+import { type Lock, lockSchema } from "../../core/resources/lock.ts";
 import { type Role, roleSchema } from "../../core/resources/role.ts";
 
 /** Roles and authorities as of one revision. */
@@ -9,6 +10,7 @@ export interface Access {
   readonly roles: readonly Role[];
   /** Names of roles that exist but that this version cannot read. */
   readonly unreadable: readonly string[];
+  readonly locks: readonly Lock[];
   /** OpenSSH public key lines. */
   readonly userCaSsh: readonly string[];
   readonly hostCaSsh: readonly string[];
@@ -18,6 +20,7 @@ export interface Access {
 export interface AccessAnswer {
   readonly revision: string;
   readonly rolesJson: readonly string[];
+  readonly locksJson: readonly string[];
   readonly userCaSsh: readonly string[];
   readonly hostCaSsh: readonly string[];
 }
@@ -25,6 +28,8 @@ export interface AccessAnswer {
 export interface AccessSource {
   /** Roles and authorities at least as new as this revision; empty: whatever is newest. A fetch that fails, throws: deny. */
   at(revision: string): Promise<Access>;
+  /** Calls back with the newest answer at once, and with every one that differs from the one before, until the signal. */
+  follow(listener: (access: Access) => void, signal: AbortSignal): void;
   /** The proxy says that this revision is the newest: fetches it ahead of the next use. */
   announce(revision: string): void;
 }
@@ -36,12 +41,16 @@ export function openAccessSource(options: { fetch: () => Promise<AccessAnswer>; 
   /** The newest revision that anybody spoke of. */
   let newest: string | undefined;
   let fetching: Promise<Access> | undefined;
+  const listeners = new Set<(access: Access) => void>();
   const refresh = (): Promise<Access> => {
     fetching ??= fetch()
       .then((answer) => {
-        held = toAccess(answer, log);
-        newest = held.revision;
-        return held;
+        const access = toAccess(answer, log);
+        const isNew = access.revision !== held?.revision;
+        held = access;
+        newest = access.revision;
+        if (isNew) for (const listener of listeners) listener(access);
+        return access;
       })
       .finally(() => {
         fetching = undefined;
@@ -69,7 +78,12 @@ export function openAccessSource(options: { fetch: () => Promise<AccessAnswer>; 
     newest = revision;
     if (held !== undefined && held.revision !== revision) refresh().catch((error: unknown) => log.debug("roles cannot be fetched ahead", { error }));
   };
-  return { at, announce };
+  const follow = (listener: (access: Access) => void, signal: AbortSignal): void => {
+    if (held !== undefined) listener(held);
+    listeners.add(listener);
+    signal.addEventListener("abort", () => listeners.delete(listener), { once: true });
+  };
+  return { at, announce, follow };
 }
 
 /** A role that this version cannot read might hold the deny rule that matters: who has it, is not let in. */
@@ -82,7 +96,8 @@ function toAccess(answer: AccessAnswer, log: Log): Access {
     else unreadable.push(nameOf(json));
   }
   if (unreadable.length > 0) log.warn("roles that this version of the agent cannot read: who holds one is denied", { roles: unreadable });
-  return { revision: answer.revision, roles, unreadable, userCaSsh: answer.userCaSsh, hostCaSsh: answer.hostCaSsh };
+  const locks = answer.locksJson.map((json) => lockSchema.parse(JSON.parse(json)));
+  return { revision: answer.revision, roles, unreadable, locks, userCaSsh: answer.userCaSsh, hostCaSsh: answer.hostCaSsh };
 }
 
 function nameOf(json: string): string {

@@ -40,7 +40,7 @@ export function admit(facts: AdmitFacts): SshGrant {
       hint: "upgrade the agent",
     });
   }
-  return authorize({ identity, roles: access.roles, ask: { kind: "ssh", node: facts.node, login }, now });
+  return authorize({ identity, roles: access.roles, locks: access.locks, ask: { kind: "ssh", node: facts.node, login }, now });
 }
 
 /** The address of "ip:port" or "[ip]:port"; empty when there is none. */

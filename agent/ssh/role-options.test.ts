@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import type { Lock } from "../../core/resources/lock.ts";
 import type { RoleOptions } from "../../core/resources/role-options.ts";
-import { accessRole, openUserSession, ownLogin, runCommand, type UserSession } from "./testing/user-session.ts";
+import { accessRole, openUserSession, ownLogin, runCommand, type SessionOptions, type UserSession } from "./testing/user-session.ts";
 
 const everywhere = { "*": "*" };
 const withOptions = (options: RoleOptions) => ({ roles: [accessRole([ownLogin], everywhere, options)] });
@@ -90,3 +91,33 @@ test("max_sessions refuses one session more on a connection, with the reason, un
   expect((await first).stdout.toString()).toBe("up\ndone\n");
   expect(named(session, "session.rejected")).toMatchObject([{ maximum: 2, user: "alice" }]);
 });
+
+const lock: Lock = { kind: "lock", version: "v2", metadata: { name: "l-1" }, spec: { target: { user: "alice" }, message: "laptop stolen" } };
+
+test("a lock that comes while a session runs ends it with its reason", async () => {
+  let tell: (access: { locks: readonly Lock[] }) => void = () => {};
+  const follow: SessionOptions["follow"] = (listener) => {
+    tell = listener as typeof tell;
+  };
+  await using session = await openUserSession({ follow });
+  const ran = await runCommand(session.client, "trap '' HUP; echo up; read line", {
+    feed: (channel) => {
+      channel.once("data", () => {
+        tell({ locks: [{ ...lock, spec: { target: { user: "bob" } } }] });
+        channel.write("\n");
+      });
+    },
+  });
+  expect(ran).toMatchObject({ code: 0 });
+  const cut = await runCommand(session.client, "echo up; sleep 60", { feed: (channel) => channel.once("data", () => tell({ locks: [lock] })) });
+  expect(cut.stderr).toContain("platform: access denied: user alice is locked by lock l-1: laptop stolen");
+  await session.served;
+  expect(named(session, "client.disconnect")).toMatchObject([{ reason: expect.stringContaining("l-1") }]);
+});
+
+test.for<Lock["spec"]["target"]>([{ user: "alice" }, { role: "access" }, { login: ownLogin }, { server_id: "7e55a0a1-3a70-4cf0-8f0e-0f3b1f2d9a11" }])(
+  "a lock of %j refuses a new login",
+  async (target) => {
+    await expect(openUserSession({ locks: [{ ...lock, spec: { target } }] })).rejects.toThrow(/is locked by lock l-1/);
+  },
+);

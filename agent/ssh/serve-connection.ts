@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { AcceptConnection, Connection, RejectConnection, Session } from "ssh2";
 import type { SshGrant } from "../../core/access/authorize.ts";
+import type { PlatformError } from "../../core/errors/platform-error.ts";
 import { peersNumber } from "../../core/ssh/watch-traffic.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
+import { cutIfLocked } from "./cut-if-locked.ts";
 import { cutOff } from "./cut-off.ts";
 import type { SshDeps } from "./deps.ts";
 import { endByRules } from "./end-by-rules.ts";
@@ -56,6 +58,12 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     void work.finally(() => running.delete(work));
   };
   const end = (): void => void connection.end();
+  const now = deps.now ?? (() => new Date());
+  let isCut = false;
+  const cut = (why: PlatformError): void => {
+    if (!isCut) cutOff({ connection, facts, open, track }, why);
+    isCut = true;
+  };
   const limit = Math.min(maxSessions, grant.rules.maxSessions ?? maxSessions);
   connection.on("session", (accept: AcceptConnection<Session>, reject: RejectConnection) => {
     if (abort.aborted) return reject();
@@ -75,14 +83,17 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
   const stopRules = endByRules({
     connection,
     grant,
-    now: deps.now ?? (() => new Date()),
+    now,
     isTerminal: (number) => [...open.keys()].some((channel) => channel.number === number && channel.wanted !== undefined),
-    end: (why) => cutOff({ connection, facts, open, track }, why),
+    end: cut,
   });
+  const over = new AbortController();
+  deps.access.follow(({ locks }) => cutIfLocked({ grant, locks, now: now(), cut }), over.signal);
   abort.addEventListener("abort", end, { once: true });
   connection.once("close", () => {
     abort.removeEventListener("abort", end);
     stopRules();
+    over.abort();
     for (const closed of open.values()) closed.abort();
     void Promise.allSettled([...running]).then(() => resolve());
   });

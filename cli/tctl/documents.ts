@@ -1,5 +1,6 @@
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { type Lock, lockSchema } from "../../core/resources/lock.ts";
 import { type Maintenance, maintenanceName, maintenanceSchema } from "../../core/resources/maintenance.ts";
 import { type Node, nodeSchema } from "../../core/resources/node.ts";
 import { type Role, roleSchema } from "../../core/resources/role.ts";
@@ -13,12 +14,13 @@ export const resourceSchemas = {
   user: userSchema,
   token: tokenSchema,
   node: nodeSchema,
+  lock: lockSchema,
   cluster_maintenance_config: maintenanceSchema,
   upgrade_rollout: upgradeRolloutSchema,
 } as const;
 export type Kind = keyof typeof resourceSchemas;
 export const kinds = Object.keys(resourceSchemas) as readonly Kind[];
-export type Document = Role | User | Token | Node | Maintenance | UpgradeRollout;
+export type Document = Role | User | Token | Node | Lock | Maintenance | UpgradeRollout;
 
 /** Other spellings that people type: plural, the reference's names. */
 const aliases: Readonly<Record<string, Kind>> = {
@@ -28,6 +30,7 @@ const aliases: Readonly<Record<string, Kind>> = {
   nodes: "node",
   server: "node",
   servers: "node",
+  locks: "lock",
   cmc: "cluster_maintenance_config",
   rollout: "upgrade_rollout",
 };

@@ -1,4 +1,5 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Lock } from "../../core/resources/lock.ts";
 import type { Maintenance } from "../../core/resources/maintenance.ts";
 import type { Node } from "../../core/resources/node.ts";
 import type { Token } from "../../core/resources/token.ts";
@@ -9,6 +10,7 @@ import { type Result, textResult } from "../output.ts";
 import { renderTable } from "../table.ts";
 import { type Admin, withAdmin } from "./connect.ts";
 import { type Document, getDocument, type Kind, listDocuments, parseReference } from "./documents.ts";
+import { locksTable } from "./locks.ts";
 import { maintenanceTable } from "./maintenance.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
 import { nodesTable } from "./nodes.ts";
@@ -36,6 +38,7 @@ function resourcesTable(kind: Kind, documents: readonly Document[]): string {
   if (kind === "token") return tokensTable(documents as readonly Token[], new Date());
   if (kind === "node") return nodesTable(documents as readonly Node[]);
   if (kind === "cluster_maintenance_config") return maintenanceTable(documents as readonly Maintenance[]);
+  if (kind === "lock") return locksTable(documents as readonly Lock[]);
   if (kind === "upgrade_rollout") return rolloutTable(documents as readonly UpgradeRollout[]);
   return renderTable(
     ["Role", "Description"],

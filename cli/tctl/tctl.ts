@@ -5,6 +5,7 @@ import { runProgram } from "../run-program.ts";
 import { versionCommand } from "../version-command.ts";
 import { auditCommands, authCommands, nodesCommands, statusCommand } from "./commands/cluster-commands.ts";
 import { inventoryCommands } from "./commands/inventory-commands.ts";
+import { lockCommands } from "./commands/lock-commands.ts";
 import { resourceCommands } from "./commands/resource-commands.ts";
 import { tokensCommands } from "./commands/tokens-commands.ts";
 import { upgradesCommands } from "./commands/upgrades-commands.ts";
@@ -17,6 +18,7 @@ const commands: readonly CommandSpec[] = [
   tokensCommands,
   nodesCommands,
   inventoryCommands,
+  ...lockCommands,
   ...resourceCommands,
   authCommands,
   auditCommands,

@@ -15,6 +15,7 @@ import { WebCertificates } from "./identity/web-certificates.ts";
 import { openListeners, type ProxyListeners } from "./open-listeners.ts";
 import { AccessCache } from "./routing/access-cache.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
+import { RunningStreams } from "./routing/running-streams.ts";
 import { wait } from "./routing/wait.ts";
 import { ExpectedHosts } from "./tunnels/expected-hosts.ts";
 import { TunnelRegistry } from "./tunnels/registry.ts";
@@ -140,6 +141,7 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
     registry: new TunnelRegistry(),
     statuses: new StatusReports({ auth, log, signal }),
     expected: new ExpectedHosts(),
+    running: new RunningStreams({ log, now }),
     sockets: deps.sockets,
     life,
     retired: () => life.retired,
@@ -163,6 +165,7 @@ function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: Pr
   access.onRevision((accessRevision) => {
     for (const tunnel of registry.all()) tunnel.send({ type: "access", accessRevision });
   });
+  access.onAccess(({ locks }) => services.running.apply(locks));
   access.onRemoved((hosts) => {
     for (const host of hosts) {
       for (const tunnel of registry.ofHost(host)) {

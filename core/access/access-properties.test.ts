@@ -47,7 +47,7 @@ function allows(held: readonly string[], asked: string, labels: string): boolean
   const roles = held.map((one, index) => roleOf(one, `role-${index + 1}`));
   const node = { id: "1", name: "n", labels: labelsOf(labels) };
   try {
-    authorize({ identity, roles, ask: { kind: "ssh", node, login: asked }, now: new Date("2026-11-20T12:00:00Z") });
+    authorize({ identity, locks: [], roles, ask: { kind: "ssh", node, login: asked }, now: new Date("2026-11-20T12:00:00Z") });
     return true;
   } catch (thrown) {
     expect(thrown).toMatchObject({ code: "denied" });

@@ -51,7 +51,7 @@ test.for<readonly [string, readonly Role[], Ask]>([
   ["a resource by one of two roles", [role("one", rules(["user"], ["read"])), role("two", rules(["role"], ["read"]))], ask("role", "read")],
   ["a verb though another one is denied", [role("one", rules(["user"], ["*"]), rules(["user"], ["delete"]))], ask("user", "read")],
 ])("allowed: %s", ([, roles, wanted]) => {
-  const grant = authorize({ identity: identity(), roles, ask: wanted, now });
+  const grant = authorize({ identity: identity(), locks: [], roles, ask: wanted, now });
   expect(isGrant(grant)).toBe(true);
   expect(grant.ask).toEqual(wanted);
 });
@@ -101,7 +101,7 @@ test.for<readonly [string, readonly Role[], Ask, RegExp]>([
   ["all that is denied", [role("one", rules(["*"], ["*"]), rules(["*"], ["*"]))], ask("user", "read"), /role one denies/],
   ["SSH by a resource rule", [role("one", rules(["*"], ["*"]))], ssh("root"), /no role of/],
 ])("denied: %s", ([, roles, wanted, reason]) => {
-  const attempt = (): unknown => authorize({ identity: identity(), roles, ask: wanted, now });
+  const attempt = (): unknown => authorize({ identity: identity(), locks: [], roles, ask: wanted, now });
   expect(attempt).toThrow(reason);
   expect(attempt).toThrow(expect.objectContaining({ code: "denied" }));
 });
@@ -110,12 +110,12 @@ test.for([
   ["at its end", new Date("2026-11-20T13:00:00Z")],
   ["long after", new Date("2027-01-01T00:00:00Z")],
 ] as const)("an identity that has expired (%s) may nothing", ([, time]) => {
-  const attempt = (): unknown => authorize({ identity: identity(), roles: [root], ask: ssh("root"), now: time });
+  const attempt = (): unknown => authorize({ identity: identity(), locks: [], roles: [root], ask: ssh("root"), now: time });
   expect(attempt).toThrow(expect.objectContaining({ code: "unauthenticated" }));
 });
 
 test("an identity without roles may nothing", () => {
-  expect(() => authorize({ identity: identity({ roles: [] }), roles: [root], ask: ssh("root"), now })).toThrow(/no role of \(none\)/);
+  expect(() => authorize({ identity: identity({ roles: [] }), locks: [], roles: [root], ask: ssh("root"), now })).toThrow(/no role of \(none\)/);
 });
 
 test.for<readonly [string, (grant: Grant) => unknown]>([
@@ -129,7 +129,7 @@ test.for<readonly [string, (grant: Grant) => unknown]>([
   ["null", () => null],
   ["undefined", () => undefined],
 ])("%s is no grant", ([, make]) => {
-  expect(isGrant(make(authorize({ identity: identity(), roles: [root], ask: ssh("root"), now })))).toBe(false);
+  expect(isGrant(make(authorize({ identity: identity(), locks: [], roles: [root], ask: ssh("root"), now })))).toBe(false);
 });
 
 const word = fc.constantFrom("prod", "dev", "*", "p*");
@@ -154,7 +154,7 @@ const asks: fc.Arbitrary<Ask> = fc.oneof(
 
 function allows(roles: readonly Role[], wanted: Ask): boolean {
   try {
-    return isGrant(authorize({ identity: identity(), roles, ask: wanted, now }));
+    return isGrant(authorize({ identity: identity(), locks: [], roles, ask: wanted, now }));
   } catch (thrown) {
     expect(thrown).toBeInstanceOf(PlatformError);
     return false;

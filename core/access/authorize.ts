@@ -1,7 +1,9 @@
 import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
+import type { Lock } from "../resources/lock.ts";
 import type { Labels } from "../resources/metadata.ts";
 import type { Role, Verb } from "../resources/role.ts";
+import { findLock, lockedError } from "./find-lock.ts";
 import { expandDeniedLogins, expandLogins, includesLogin } from "./logins.ts";
 import { matchLabels } from "./match-labels.ts";
 import { type SessionRules, sessionRules } from "./session-rules.ts";
@@ -47,21 +49,26 @@ export interface AuthorizeFacts {
   /** The roles that the identity names, as far as they exist now. */
   readonly roles: readonly Role[];
   readonly ask: Ask;
+  /** All there are: they come before every role. */
+  readonly locks: readonly Lock[];
   readonly now: Date;
 }
 
 /**
- * The one access decision: default deny, a deny beats every allow. Pure.
+ * The one access decision: default deny, a deny beats every allow, a lock beats all. Pure.
  * Throws PlatformError: `unauthenticated` when the identity has expired, `denied` with the reason otherwise.
  */
 export function authorize(facts: AuthorizeFacts & { ask: SshAsk & { login: string } }): SshGrant;
 export function authorize(facts: AuthorizeFacts): Grant;
-export function authorize({ identity, roles, ask, now }: AuthorizeFacts): Grant {
+export function authorize({ identity, roles, ask, locks, now }: AuthorizeFacts): Grant {
   if (now >= identity.validBefore) {
     throw new PlatformError("unauthenticated", `the certificate of ${identity.name} expired at ${identity.validBefore.toISOString()}`, {
       hint: "log in again with: tsh login",
     });
   }
+  const { name: user, roles: named } = identity;
+  const lock = findLock(locks, { user, roles: named, now, ...(ask.kind === "ssh" && { login: ask.login, serverId: ask.node.id }) });
+  if (lock !== undefined) throw lockedError(lock);
   const held = roles.filter((role) => identity.roles.includes(role.metadata.name));
   const refusal = ask.kind === "ssh" ? refuseSsh(identity, held, ask) : refuseResource(identity, held, ask);
   if (refusal !== undefined) throw new PlatformError("denied", refusal);

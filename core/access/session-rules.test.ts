@@ -51,7 +51,7 @@ const identity: UserIdentity = {
 
 function rulesFor(held: readonly Role[], login: string, labels: string): SessionRules {
   const node = { id: "1", name: "n", labels: labelsOf(labels) };
-  return authorize({ identity, roles: held, ask: { kind: "ssh", node, login }, now: new Date("2026-11-20T12:00:00Z") }).rules;
+  return authorize({ identity, locks: [], roles: held, ask: { kind: "ssh", node, login }, now: new Date("2026-11-20T12:00:00Z") }).rules;
 }
 
 const root = "allow root on *=*";

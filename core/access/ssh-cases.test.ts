@@ -159,7 +159,7 @@ test.for([...allowing, ...templates, ...denying])("%j, %s on a host with (%s): %
   const node = { id: "1", name: "web-1", labels: labelsOf(labels) };
   const decide = (): string => {
     try {
-      authorize({ identity, roles: held, ask: { kind: "ssh", node, login }, now: new Date("2026-11-20T12:00:00Z") });
+      authorize({ identity, locks: [], roles: held, ask: { kind: "ssh", node, login }, now: new Date("2026-11-20T12:00:00Z") });
       return "yes";
     } catch (thrown) {
       return thrown instanceof PlatformError && thrown.code === "denied" ? thrown.message : `unexpected: ${String(thrown)}`;

@@ -6,6 +6,7 @@ import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import { toSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import { silentLog } from "../../../core/log/log.ts";
 import type { AuditFacts } from "../../../core/resources/audit-event.ts";
+import type { Lock } from "../../../core/resources/lock.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import { certificateLine, signCertificate } from "../../../core/ssh/certificate.ts";
 import { generateSshKey, toOpensshPrivate } from "../../../core/ssh/keys.ts";
@@ -43,6 +44,8 @@ export interface SessionOptions {
   readonly request?: Partial<StreamRequest>;
   readonly record?: (facts: AuditFacts) => Promise<void>;
   readonly fetchAccess?: () => Promise<Access>;
+  readonly locks?: readonly Lock[];
+  readonly follow?: SshDeps["access"]["follow"];
 }
 
 export interface UserSession extends AsyncDisposable {
@@ -134,12 +137,13 @@ function sshDeps(options: SessionOptions, logins: readonly string[], record: (fa
     revision: "1",
     roles: options.roles ?? [accessRole(logins)],
     unreadable: [],
+    locks: options.locks ?? [],
     userCaSsh: [userCa.publicLine],
     hostCaSsh: [hostCa.publicLine],
   };
   return {
     credentials: hostCredentials,
-    access: { at: options.fetchAccess ?? (async () => access), announce: () => {} },
+    access: { at: options.fetchAccess ?? (async () => access), announce: () => {}, follow: options.follow ?? (() => {}) },
     audit: { record },
     node: { name: "box", labels: { env: "test" } },
     log: silentLog,

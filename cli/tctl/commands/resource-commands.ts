@@ -10,7 +10,7 @@ export const resourceCommands: readonly CommandSpec[] = [
     name: "get",
     summary: "print resources: all of a kind, or one",
     details:
-      "Print resources: all of a kind (role, user, token, node, cluster_maintenance_config, upgrade_rollout), or one. JSON is a list for a kind and the document itself for kind/name.",
+      "Print resources: all of a kind (role, user, token, node, lock, cluster_maintenance_config, upgrade_rollout), or one. JSON is a list for a kind and the document itself for kind/name.",
     args: ["<kind[/name]>"],
     formats: yamlFirst,
     examples: ["tctl get role/access > access.yaml", "tctl get node --format=json"],

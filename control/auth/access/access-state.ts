@@ -2,12 +2,14 @@ import { createHash } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { removedHosts } from "../inventory/host-records.ts";
+import { locksPrefix } from "../locks/locks.ts";
 import { findMaintenance, maintenancePrefix } from "../maintenance/maintenance.ts";
 
 export interface AccessState {
-  /** Changes whenever a role, an authority or the list of removed hosts changes, and only then. */
+  /** Changes whenever a role, a lock, an authority or the list of removed hosts changes, and only then. */
   readonly revision: string;
   readonly roles: readonly string[];
+  readonly locks: readonly string[];
   readonly removedHosts: readonly string[];
   /** Of the maintenance configuration, which decides about no access but reaches agents on the same way; empty: there is none. */
   readonly maintenanceRevision: string;
@@ -16,17 +18,20 @@ export interface AccessState {
 /** What decides about access now. */
 export async function accessState(context: Pick<AuthContext, "storage" | "authorities">): Promise<AccessState> {
   const roles = await context.storage.list("/role/");
+  const locks = await context.storage.list(locksPrefix);
   const removed = await removedHosts(context.storage);
   const { user, host } = context.authorities;
-  const facts = [roles.map(({ key, revision }) => [key, revision]), [user.sshPublicLine, user.pin, host.sshPublicLine, host.pin], removed];
+  const versions = [...roles, ...locks].map(({ key, revision }) => [key, revision]);
+  const facts = [versions, [user.sshPublicLine, user.pin, host.sshPublicLine, host.pin], removed];
   const revision = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
   const maintenanceRevision = (await findMaintenance(context.storage))?.metadata.revision ?? "";
-  return { revision, roles: roles.map(({ value }) => value), removedHosts: removed, maintenanceRevision };
+  const values = { roles: roles.map(({ value }) => value), locks: locks.map(({ value }) => value) };
+  return { revision, ...values, removedHosts: removed, maintenanceRevision };
 }
 
 /** The state at once and after every change of it. Ends when the signal aborts; throws `limit` for a reader that is too slow. */
 export async function* watchAccess(context: Pick<AuthContext, "storage" | "authorities">, signal: AbortSignal): AsyncGenerator<AccessState> {
-  const changes = context.storage.watch(["/role/", "/removed/", "/authority/", maintenancePrefix], signal);
+  const changes = context.storage.watch(["/role/", locksPrefix, "/removed/", "/authority/", maintenancePrefix], signal);
   let sent = await accessState(context);
   yield sent;
   for await (const _ of changes) {

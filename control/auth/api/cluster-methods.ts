@@ -24,10 +24,11 @@ export function clusterMethods(api: Api): Methods {
       warnings: (await mayListNodes(context, caller)) ? [...clusterWarnings(context)] : [],
     })),
     getAccess: unary(api, "getAccess", async () => {
-      const { revision, roles } = await accessState(context);
+      const { revision, roles, locks } = await accessState(context);
       return {
         revision,
         rolesJson: [...roles],
+        locksJson: [...locks],
         userCaSsh: [user.sshPublicLine],
         hostCaSsh: [host.sshPublicLine],
         userCaPem: [user.pem],

@@ -1,8 +1,10 @@
 import { authorize, type ResourceAsk } from "../../../core/access/authorize.ts";
+import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { requireHost } from "../inventory/host-records.ts";
+import { listLocks } from "../locks/locks.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import { findUser } from "../users/user-records.ts";
 import type { Caller } from "./caller.ts";
@@ -67,6 +69,8 @@ export async function requirePermission(context: AuthContext, caller: Caller, me
   if ((await findUser(context, identity.name)) === undefined) {
     throw new PlatformError("unauthenticated", `user ${identity.name} was removed`);
   }
+  const lock = findLock(await listLocks(context.storage), { user: identity.name, roles: identity.roles, now: context.now() });
+  if (lock !== undefined) throw lockedError(lock);
   if (permission.users !== "by kind") await requireRule(context, caller, permission.users);
 }
 
@@ -80,5 +84,6 @@ export async function requireRule(context: AuthContext, caller: Caller, ask: Omi
     throw new PlatformError("denied", `access denied: a host of role ${identity.role} may not ${ask.verb} ${ask.resource}`);
   }
   const roles = await rolesNamed(context.storage, identity.roles);
-  authorize({ identity, roles, ask: { kind: "resource", ...ask }, now: context.now() });
+  const locks = await listLocks(context.storage);
+  authorize({ identity, roles, locks, ask: { kind: "resource", ...ask }, now: context.now() });
 }

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { lockSchema } from "../../../core/resources/lock.ts";
 import { maintenanceSchema } from "../../../core/resources/maintenance.ts";
 import { nodeSchema } from "../../../core/resources/node.ts";
 import { roleSchema } from "../../../core/resources/role.ts";
@@ -9,6 +10,7 @@ import { userSchema } from "../../../core/resources/user.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
 import { checkDocument, type Document, type PutMode } from "../documents/document.ts";
 import { deleteNode, getNode, listNodes, putNode } from "../inventory/nodes.ts";
+import { deleteLock, getLock, listLocks, putLock } from "../locks/locks.ts";
 import { deleteMaintenance, getMaintenance, listMaintenance, putMaintenance } from "../maintenance/maintenance.ts";
 import { deleteRole, getRole, listRoles, putRole } from "../roles/roles.ts";
 import { deleteRollout, getRollout, listRollouts, putRollout } from "../rollout/rollout-store.ts";
@@ -43,6 +45,15 @@ const kinds: ReadonlyMap<string, ResourceKind> = new Map([
   ["user", { list: listUsers, get: getUser, put: checked(userSchema, putUser), delete: deleteUser }],
   ["token", { list: listTokens, get: getToken, put: checked(tokenSchema, putToken), delete: deleteToken }],
   ["node", { list: listNodes, get: getNode, put: checked(nodeSchema, putNode), delete: deleteNode }],
+  [
+    "lock",
+    {
+      list: ({ storage }: AuthContext) => listLocks(storage),
+      get: ({ storage }: AuthContext, name: string) => getLock(storage, name),
+      put: checked(lockSchema, putLock),
+      delete: deleteLock,
+    },
+  ],
   [
     "cluster_maintenance_config",
     { list: listMaintenance, get: getMaintenance, put: checked(maintenanceSchema, putMaintenance), delete: deleteMaintenance },

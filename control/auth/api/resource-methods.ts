@@ -9,6 +9,7 @@ import type { Node } from "../../../core/resources/node.ts";
 import type { Actor } from "../auth-context.ts";
 import { checkDocument, type Document, documentKey } from "../documents/document.ts";
 import { getNode, listNodes } from "../inventory/nodes.ts";
+import { listLocks } from "../locks/locks.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import { createToken } from "../tokens/tokens.ts";
 import { type Caller, callerName, type UserCaller } from "./caller.ts";
@@ -72,11 +73,12 @@ async function orVisibleNodes(
 
 async function visible({ context }: Api, { identity }: UserCaller, nodes: readonly Node[]): Promise<readonly Node[]> {
   const roles = await rolesNamed(context.storage, identity.roles);
+  const locks = await listLocks(context.storage);
   const now = context.now();
   return nodes.filter(({ metadata, spec }) => {
     const node = { id: metadata.name, name: spec.hostname, labels: metadata.labels ?? {} };
     try {
-      authorize({ identity, roles, ask: { kind: "ssh", node }, now });
+      authorize({ identity, roles, locks, ask: { kind: "ssh", node }, now });
       return true;
     } catch (thrown) {
       if (thrown instanceof PlatformError && thrown.code === "denied") return false;

@@ -8,6 +8,9 @@ export interface Document {
   readonly metadata: { readonly name: string; readonly expires?: string | undefined; readonly revision?: string | undefined };
 }
 
+/** `/lock/` holds the failed logins of user names. */
+const lockFolder = "access_lock";
+
 /** Create (neither), create or replace (`overwrite`), replace (`mustExist`). */
 export interface PutMode {
   readonly overwrite: boolean;
@@ -32,7 +35,7 @@ export function toPut(document: Document, mode: PutMode): Put {
 }
 
 export function documentKey(kind: string, name: string): string {
-  return `/${kind}/${encodeURIComponent(name)}`;
+  return `/${kind === "lock" ? lockFolder : kind}/${encodeURIComponent(name)}`;
 }
 
 function expectationOf(mode: PutMode, revision: string | undefined): Expectation | undefined {

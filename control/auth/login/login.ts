@@ -1,3 +1,4 @@
+import { findLock, lockedError as lockedByAdmin } from "../../../core/access/find-lock.ts";
 import { allowedLogins } from "../../../core/access/logins.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
@@ -7,6 +8,7 @@ import type { Role } from "../../../core/resources/role.ts";
 import type { User } from "../../../core/resources/user.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-user.ts";
+import { listLocks } from "../locks/locks.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import { credentialWrite, readCredential } from "../users/credentials.ts";
 import { acceptedStep, newTotpSecret } from "../users/totp.ts";
@@ -62,6 +64,8 @@ async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise
     }
     throw wrongError(until);
   }
+  const lock = findLock(await listLocks(storage), { user: user.metadata.name, roles: user.spec.roles, now });
+  if (lock !== undefined) throw lockedByAdmin(lock);
   const identity = await identityOf(context, user, ask.ttlSeconds);
   const issued = await context.authorities.issueUser(identity, { ...ask, now });
   await spendCode(context, ask.user, { ...stored, credential: { ...stored.credential, totp: { secret: totp.secret, last_step: step } } });

@@ -1,6 +1,7 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { type Lock, lockSchema } from "../../../core/resources/lock.ts";
 import { type Role, roleSchema } from "../../../core/resources/role.ts";
 import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
 import { version } from "../../../core/versions/version.ts";
@@ -10,6 +11,7 @@ import { wait } from "./wait.ts";
 export interface Access {
   readonly revision: string;
   readonly roles: readonly Role[];
+  readonly locks: readonly Lock[];
   /** OpenSSH public key lines, and PEM certificates. */
   readonly userCaSsh: readonly string[];
   readonly hostCaSsh: readonly string[];
@@ -39,6 +41,7 @@ export class AccessCache {
   #maintenance: string | undefined;
   #fetching: Promise<Access> | undefined;
   readonly #onRevision: ((revision: string) => void)[] = [];
+  readonly #onAccess: ((access: Access) => void)[] = [];
   readonly #onRemoved: ((hosts: readonly string[]) => void)[] = [];
   readonly #onConnected: (() => void)[] = [];
 
@@ -59,6 +62,11 @@ export class AccessCache {
 
   onRevision(listener: (revision: string) => void): void {
     this.#onRevision.push(listener);
+  }
+
+  /** Called with every answer that differs from the one before. */
+  onAccess(listener: (access: Access) => void): void {
+    this.#onAccess.push(listener);
   }
 
   /** Hosts that an admin removed: their tunnels end. */
@@ -129,6 +137,7 @@ export class AccessCache {
     const access: Access = {
       revision: answer.revision,
       roles: answer.rolesJson.map(parseRole),
+      locks: answer.locksJson.map(parseLock),
       userCaSsh: answer.userCaSsh,
       hostCaSsh: answer.hostCaSsh,
       userCaPem: answer.userCaPem,
@@ -137,8 +146,20 @@ export class AccessCache {
     const changed = access.revision !== this.#access?.revision;
     this.#access = access;
     this.#confirmedAt = asked;
-    if (changed) for (const listener of this.#onRevision) listener(access.revision);
+    if (changed) {
+      for (const listener of this.#onRevision) listener(access.revision);
+      for (const listener of this.#onAccess) listener(access);
+    }
     return access;
+  }
+}
+
+/** One lock that cannot be read may be the one that shuts out. */
+function parseLock(json: string): Lock {
+  try {
+    return lockSchema.parse(JSON.parse(json));
+  } catch (cause) {
+    throw unreadable("a lock", cause);
   }
 }
 
@@ -147,9 +168,13 @@ function parseRole(json: string): Role {
   try {
     return roleSchema.parse(JSON.parse(json));
   } catch (cause) {
-    throw new PlatformError("unavailable", "a role of this cluster cannot be read here, so nobody is let in", {
-      cause,
-      hint: "the auth service may be newer than this proxy: bring both to one version",
-    });
+    throw unreadable("a role", cause);
   }
+}
+
+function unreadable(what: string, cause: unknown): PlatformError {
+  return new PlatformError("unavailable", `${what} of this cluster cannot be read here, so nobody is let in`, {
+    cause,
+    hint: "the auth service may be newer than this proxy: bring both to one version",
+  });
 }

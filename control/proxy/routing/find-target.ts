@@ -1,6 +1,7 @@
 import { authorize, type SshAsk } from "../../../core/access/authorize.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
+import type { Lock } from "../../../core/resources/lock.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import type { Registered } from "../tunnels/registry.ts";
 
@@ -10,6 +11,7 @@ export interface TargetFacts<T> {
   readonly candidates: readonly T[];
   readonly identity: UserIdentity;
   readonly roles: readonly Role[];
+  readonly locks: readonly Lock[];
   /** Empty: not known yet. */
   readonly login: string;
   readonly now: Date;
@@ -29,7 +31,7 @@ export function findTarget<T extends Pick<Registered, "identity" | "facts">>(fac
   let refusal: unknown;
   const allowed = candidates.filter((candidate) => {
     try {
-      authorize({ identity: facts.identity, roles: facts.roles, ask: ask(candidate, facts.login), now: facts.now });
+      authorize({ identity: facts.identity, roles: facts.roles, locks: facts.locks, ask: ask(candidate, facts.login), now: facts.now });
       return true;
     } catch (thrown) {
       refusal ??= thrown;

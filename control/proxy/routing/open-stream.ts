@@ -10,12 +10,14 @@ import type { Tunnel } from "../tunnels/tunnel.ts";
 import type { AccessCache } from "./access-cache.ts";
 import type { AuditQueue } from "./audit-queue.ts";
 import { findTarget } from "./find-target.ts";
+import type { RunningStreams } from "./running-streams.ts";
 
 export interface RoutingServices {
   readonly log: Log;
   readonly access: AccessCache;
   readonly registry: TunnelRegistry;
   readonly expected: ExpectedHosts;
+  readonly running: RunningStreams;
   readonly audit: AuditQueue;
   readonly cluster: string;
   readonly now: () => Date;
@@ -44,10 +46,11 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
     await services.expected.settled(request.target, services.cluster);
     const candidates = services.registry.find(request.target, services.cluster);
     const { target, login } = request;
-    tunnel = findTarget({ target, candidates, identity, roles: access.roles, login, now: services.now() });
+    tunnel = findTarget({ target, candidates, identity, roles: access.roles, locks: access.locks, login, now: services.now() });
     const channel = await tunnel.openStream(openMs);
     const sessionId = randomUUID();
     channel.write(encodeStreamRequest({ kind: "ssh", target, login, clientAddress, sessionId, accessRevision: access.revision }));
+    services.running.add({ identity, host: tunnel.identity.id, login, channel });
     services.log.info("stream opened", { user: identity.name, host: tunnel.identity.id, session: sessionId, peer: clientAddress });
     return channel;
   } catch (thrown) {

@@ -1,0 +1,18 @@
+import type { SshGrant } from "../../core/access/authorize.ts";
+import { findLock, lockedError } from "../../core/access/find-lock.ts";
+import type { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Lock } from "../../core/resources/lock.ts";
+
+export interface LockedFacts {
+  readonly grant: SshGrant;
+  readonly locks: readonly Lock[];
+  readonly now: Date;
+  readonly cut: (why: PlatformError) => void;
+}
+
+/** Ends a running connection that a lock shuts out by now. */
+export function cutIfLocked({ grant, locks, now, cut }: LockedFacts): void {
+  const { identity, ask } = grant;
+  const lock = findLock(locks, { user: identity.name, roles: identity.roles, login: ask.login, serverId: ask.node.id, now });
+  if (lock !== undefined) cut(lockedError(lock));
+}

@@ -1,0 +1,71 @@
+import { randomUUID } from "node:crypto";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { parseDuration } from "../../core/resources/duration.ts";
+import { type Lock, lockSchema, lockTargetText } from "../../core/resources/lock.ts";
+import type { Call } from "../command.ts";
+import type { Result } from "../output.ts";
+import { renderTable } from "../table.ts";
+import { withAdmin } from "./connect.ts";
+import { listDocuments } from "./documents.ts";
+
+/** `tctl lock`: a new lock, under a name of its own. */
+export async function addLock(call: Call): Promise<Result> {
+  const { options } = call;
+  const lock = newLock({ text: (name) => options.text(name), now: new Date(), name: randomUUID() });
+  return await withAdmin(call, async ({ client }) => {
+    const { json } = await client.putResource({ json: JSON.stringify(lock) });
+    const { name } = lock.metadata;
+    return {
+      data: JSON.parse(json) as Lock,
+      text: `Created a lock with name ${JSON.stringify(name)}: ${lockTargetText(lock.spec.target)} is shut out.`,
+    };
+  });
+}
+
+export interface LockAsk {
+  /** What an option holds. */
+  readonly text: (option: string) => string | undefined;
+  readonly now: Date;
+  readonly name: string;
+}
+
+/** The lock that the options describe. Throws `invalid`. Pure. */
+export function newLock({ text, now, name }: LockAsk): Lock {
+  const target = { user: text("user"), role: text("role"), login: text("login"), server_id: text("server-id") };
+  const given = Object.fromEntries(Object.entries(target).filter(([, value]) => value !== undefined));
+  const message = text("message");
+  const expires = expiry(text("ttl"), text("expires"), now);
+  const spec = { target: given, ...(message !== undefined && { message }), ...(expires !== undefined && { expires }) };
+  const checked = lockSchema.safeParse({ kind: "lock", version: "v2", metadata: { name }, spec });
+  if (checked.success) return checked.data;
+  const issue = checked.error.issues[0];
+  const option = issue?.path.at(-1);
+  throw new PlatformError("invalid", `${option === "target" ? "a lock" : `--${String(option).replace("_", "-")}`} ${issue?.message}`, {
+    hint: "give one of --user, --role, --login and --server-id",
+  });
+}
+
+function expiry(ttl: string | undefined, expires: string | undefined, now: Date): string | undefined {
+  if (ttl === undefined) return expires;
+  if (expires !== undefined) throw new PlatformError("invalid", "--ttl and --expires say the same: give one of them");
+  return new Date(now.getTime() + parseDuration(ttl) * 1000).toISOString();
+}
+
+/** `tctl locks ls`. */
+export async function listLocks(call: Call): Promise<Result> {
+  return await withAdmin(call, async ({ client }) => {
+    const locks = await listDocuments<Lock>(client, "lock");
+    return { data: locks, text: locksTable(locks) };
+  });
+}
+
+export function locksTable(locks: readonly Lock[]): string {
+  const rows = locks.map(({ metadata, spec }) => [
+    metadata.name,
+    lockTargetText(spec.target),
+    spec.message ?? "",
+    spec.expires ?? "never",
+    spec.created_by ?? "",
+  ]);
+  return renderTable(["Lock", "Shuts Out", "Message", "Expires", "By"], rows);
+}

@@ -1,0 +1,55 @@
+import type { Duplex } from "node:stream";
+import { findLock } from "../../../core/access/find-lock.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import type { Log } from "../../../core/log/log.ts";
+import type { Lock } from "../../../core/resources/lock.ts";
+
+export interface RunningStream {
+  readonly identity: UserIdentity;
+  /** Id of the host. */
+  readonly host: string;
+  /** Empty: the agent alone knows it. */
+  readonly login: string;
+  /** To the agent. */
+  readonly channel: Duplex;
+}
+
+/** For the agent to say why and to hang up, ms; one that is old, stuck or not to be trusted is cut off then. */
+const graceMs = 3000;
+
+/** Streams of people that are open, so that a lock ends them whatever the agent does. */
+export class RunningStreams {
+  readonly #streams = new Set<RunningStream>();
+  readonly #doomed = new WeakSet<RunningStream>();
+  readonly #options: { readonly log: Log; readonly now: () => Date; readonly graceMs?: number };
+
+  constructor(options: { readonly log: Log; readonly now: () => Date; readonly graceMs?: number }) {
+    this.#options = options;
+  }
+
+  add(stream: RunningStream): void {
+    this.#streams.add(stream);
+    stream.channel.once("close", () => this.#streams.delete(stream));
+  }
+
+  /** Ends what these locks shut out. */
+  apply(locks: readonly Lock[]): void {
+    if (locks.length === 0) return;
+    const now = this.#options.now();
+    for (const stream of this.#streams) {
+      const { name: user, roles } = stream.identity;
+      const lock = findLock(locks, { user, roles, login: stream.login, serverId: stream.host, now });
+      if (lock !== undefined && !this.#doomed.has(stream)) this.#end(stream, lock);
+    }
+  }
+
+  #end(stream: RunningStream, { metadata }: Lock): void {
+    this.#doomed.add(stream);
+    const { log, graceMs: grace = graceMs } = this.#options;
+    const timer = setTimeout(() => {
+      log.info("a stream is cut off by a lock", { lock: metadata.name, user: stream.identity.name, host: stream.host });
+      stream.channel.destroy();
+    }, grace);
+    stream.channel.once("close", () => clearTimeout(timer));
+  }
+}

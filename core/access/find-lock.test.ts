@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import type { Lock, LockTarget } from "../resources/lock.ts";
+import { findLock, lockedError } from "./find-lock.ts";
+
+const now = new Date("2026-11-20T12:00:00Z");
+const host = "7e55a0a1-3a70-4cf0-8f0e-0f3b1f2d9a11";
+const lock = (target: LockTarget, more: object = {}): Lock => ({ kind: "lock", version: "v2", metadata: { name: "l-1" }, spec: { target, ...more } });
+const facts = { user: "alice", roles: ["ops", "dev"], login: "root", serverId: host, now };
+
+test.for<readonly [why: string, locks: readonly Lock[], facts: object, found: boolean]>([
+  ["none", [], {}, false],
+  ["the user", [lock({ user: "alice" })], {}, true],
+  ["another user", [lock({ user: "al" })], {}, false],
+  ["a name in other letters", [lock({ user: "Alice" })], {}, false],
+  ["one of the user's roles", [lock({ role: "dev" })], {}, true],
+  ["a role that the user lacks", [lock({ role: "admin" })], {}, false],
+  ["a user of the role's name", [lock({ user: "ops" })], {}, false],
+  ["the login", [lock({ login: "root" })], {}, true],
+  ["another login", [lock({ login: "admin" })], {}, false],
+  ["a login that is not known yet", [lock({ login: "root" })], { login: undefined }, false],
+  ["the host", [lock({ server_id: host })], {}, true],
+  ["another host", [lock({ server_id: host.replace("7", "8") })], {}, false],
+  ["a host where none is used", [lock({ server_id: host })], { serverId: undefined }, false],
+  ["the second of two", [lock({ user: "bob" }), lock({ role: "ops" })], {}, true],
+  ["one that is in force until later", [lock({ user: "alice" }, { expires: "2026-11-20T12:00:01Z" })], {}, true],
+  ["one that expires now", [lock({ user: "alice" }, { expires: "2026-11-20T12:00:00Z" })], {}, false],
+  ["one that expired, in another zone", [lock({ user: "alice" }, { expires: "2026-11-20T13:59:59+02:00" })], {}, false],
+])("a lock of %s", ([, locks, more, found]) => {
+  expect(findLock(locks, { ...facts, ...more }) !== undefined).toBe(found);
+});
+
+test("who is shut out reads what is locked, until when, by which lock and why", () => {
+  const error = lockedError(lock({ role: "ops" }, { message: "audit week", expires: "2026-11-27T00:00:00Z" }));
+  expect(error).toMatchObject({ code: "denied", hint: "an admin lifts it with: tctl rm lock/l-1" });
+  expect(error.message).toBe("access denied: role ops is locked until 2026-11-27T00:00:00Z by lock l-1: audit week");
+});

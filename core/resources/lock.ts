@@ -1,0 +1,42 @@
+import { z } from "zod";
+import { loginText, metadataSchema, nameText } from "./metadata.ts";
+
+/** What a lock shuts out. One of them: a lock of two would leave it open whether one or both are meant. */
+const targetSchema = z
+  .strictObject({
+    user: nameText.optional(),
+    /** Whoever holds this role. */
+    role: nameText.optional(),
+    /** A Unix user, on every host. */
+    login: loginText.optional(),
+    /** A host, by its id. */
+    server_id: z.uuid("is the id of a host, as `tctl nodes ls` shows it").optional(),
+  })
+  .refine((target) => Object.values(target).filter((value) => value !== undefined).length === 1, {
+    message: "names exactly one of user, role, login and server_id",
+  });
+
+export const lockSchema = z.strictObject({
+  kind: z.literal("lock"),
+  version: z.literal("v2").default("v2"),
+  metadata: metadataSchema.omit({ expires: true }),
+  spec: z.strictObject({
+    target: targetSchema,
+    /** Shown to whoever is shut out. */
+    message: z.string().max(500).optional(),
+    /** RFC 3339; the lock is gone after it. */
+    expires: z.iso.datetime({ offset: true }).optional(),
+    /** Set by the auth service. */
+    created_at: z.iso.datetime({ offset: true }).optional(),
+    created_by: z.string().max(256).optional(),
+  }),
+});
+export type Lock = z.infer<typeof lockSchema>;
+export type LockTarget = Lock["spec"]["target"];
+
+/** `user alice`, `role contractor`, `login root`, `host 7e55…`. */
+export function lockTargetText({ user, role, login, server_id: host }: LockTarget): string {
+  if (user !== undefined) return `user ${user}`;
+  if (role !== undefined) return `role ${role}`;
+  return login === undefined ? `host ${host}` : `login ${login}`;
+}
