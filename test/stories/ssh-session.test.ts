@@ -112,7 +112,9 @@ describe("an SSH session", () => {
       await tmux("resize-window", "-x", "80", "-y", "20");
       await tmux("send-keys", "clear; stty size", "Enter");
       await screen(/20 80/);
-      await tmux("send-keys", "sleep 1000", "Enter");
+      // The terminal throws away what is typed and not yet read when it sees C-c.
+      await tmux("send-keys", "echo now; sleep 1000", "Enter");
+      await screen(/^now$/m);
       await tmux("send-keys", "C-c", "");
       await tmux("send-keys", "echo rc=$?", "Enter");
       await screen(/rc=130/);
