@@ -66,12 +66,17 @@ async function unpackAgain(name: string, run: RunOnHost): Promise<void> {
   await run({ file: "dpkg", args: [...keepConfiguration, "--unpack", path], step: "install", what: `${name} could not be unpacked again` });
 }
 
+/** Of the version that dpkg has on record, else the one that was being installed: either makes the package whole. */
 async function packageFile(name: string, version: string): Promise<string | undefined> {
+  const semver = fromPackageVersion(version);
+  const isSame = (file: string): boolean => file.startsWith(`${name}_${version}_`) || file === `${name}_${semver}.deb`;
+  let other: string | undefined;
   for (const folder of [keptFolder, fetched]) {
-    const files = await readdir(folder).catch(() => []);
-    const semver = fromPackageVersion(version);
-    const found = files.find((file) => file.endsWith(".deb") && (file.startsWith(`${name}_${version}_`) || file === `${name}_${semver}.deb`));
+    const files = (await readdir(folder).catch(() => [])).filter((file) => file.endsWith(".deb"));
+    const found = files.find(isSame);
     if (found !== undefined) return join(folder, found);
+    const fresh = folder === fetched ? files.find((file) => file.startsWith(`${name}_`)) : undefined;
+    if (fresh !== undefined) other = join(folder, fresh);
   }
-  return undefined;
+  return other;
 }
