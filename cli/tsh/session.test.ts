@@ -85,7 +85,7 @@ test("standard input passes as bytes, its end alone does not end the command", a
   expect(io.out()).toBe(createHash("sha256").update(bytes).digest("hex"));
 });
 
-test("a large output arrives whole at a slow reader", async () => {
+test.for(["stdout", "stderr"] as const)("a large output on %s arrives whole at a slow reader", async (name) => {
   const bytes = randomBytes(3_000_000);
   const slow = new PassThrough({ highWaterMark: 1024 });
   const hash = createHash("sha256");
@@ -94,10 +94,13 @@ test("a large output arrives whole at a slow reader", async () => {
     slow.pause();
     setImmediate(() => slow.resume());
   });
-  const io = { ...memoryIo({}, ""), stdout: slow };
+  const io = { ...memoryIo({}, ""), [name]: slow };
   const status = await played((channel) => {
-    channel.exit(0);
-    channel.end(bytes);
+    const to = name === "stdout" ? channel : channel.stderr;
+    to.write(bytes, () => {
+      channel.exit(0);
+      channel.end();
+    });
   }, io);
   slow.end();
   await new Promise((resolve) => slow.once("end", resolve).resume());

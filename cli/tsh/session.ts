@@ -48,7 +48,8 @@ interface Opened {
   readonly channel: ClientChannel;
   /** Status of the remote command, once it was told. */
   readonly ended: () => number | undefined;
-  readonly closed: Promise<void>;
+  /** All output has been read. */
+  readonly closed: Promise<unknown>;
 }
 
 function openChannel(client: Client, { command, pty, host }: SessionAsk, io: CliIo): Promise<Opened> {
@@ -74,7 +75,9 @@ function watched(channel: ClientChannel): Opened {
     status = exitStatus(code, signal);
   });
   channel.on("error", ignored);
-  return { channel, ended: () => status, closed: new Promise((resolve) => channel.once("close", resolve)) };
+  // Each closes when all of it has been read: standard error may be behind.
+  const closed = [channel, channel.stderr].map((stream) => new Promise((resolve) => stream.once("close", resolve)));
+  return { channel, ended: () => status, closed: Promise.all(closed) };
 }
 
 function copyUntilExit({ channel, ended, closed }: Opened, ask: SessionAsk, io: CliIo): Promise<number> {
