@@ -6,8 +6,8 @@ import type { SessionInstructions } from "./session-instructions.ts";
 
 /** Descriptor through which the instructions come and an error goes back; closed without a word when the program starts. */
 const instructionsFd = 3;
-/** posix.h has both; Node ignores them, and what is ignored stays so through execve. */
-const ignoredByNode = ["SIGPIPE", "SIGXFSZ"] as const;
+/** Node ignores these (the last one with --disable-sigusr1), and what is ignored stays so through execve. */
+const ignoredByNode = ["SIGPIPE", "SIGXFSZ", "SIGUSR1"] as const;
 
 /**
  * Internal command `platform __session`: becomes the user that the instructions name and turns into the program. It imports

@@ -45,9 +45,12 @@ export async function sshOver(stream: TLSSocket, ask: SshOverAsk, io: CliIo): Pr
 async function use(connection: SshConnection, { session, forwards, isForwardOnly }: SshOverAsk, io: CliIo): Promise<number> {
   const isForwarding = forwards.local.length + forwards.remote.length + forwards.dynamic.length > 0;
   const lost = new Promise<void>((resolve) => connection.once("close", resolve));
+  // Before anything listens: what a signal ends is taken away again.
+  const over = isForwardOnly ? untilInterrupted(lost, session.host) : undefined;
+  over?.catch(() => {});
   const end = isForwarding ? await (await import("./forwarding/start-forwards.ts")).startForwards(connection, forwards, io) : async () => {};
   try {
-    return isForwardOnly ? await untilInterrupted(lost, session.host) : await runSession(connection, session, io);
+    return over === undefined ? await runSession(connection, session, io) : await over;
   } finally {
     await end();
   }
