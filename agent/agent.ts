@@ -23,6 +23,7 @@ import { joinThroughProxy } from "./join.ts";
 import { type OpenedTunnel, openTunnel } from "./open-tunnel.ts";
 import { agentServices } from "./services.ts";
 import { ownCommand } from "./ssh/own-command.ts";
+import { findUnixUser } from "./ssh/unix-user.ts";
 import { openStreams, type Streams } from "./streams.ts";
 import { Tunnels } from "./tunnels.ts";
 
@@ -181,7 +182,7 @@ interface Parts {
 
 function serveStreams({ config, identity, spool, access, log }: Parts, signal: AbortSignal): Streams {
   const node = { name: config.nodename, labels: config.ssh.labels };
-  const ssh = { credentials: () => identity.current(), access, audit: spool, node, log, launch: ownCommand() };
+  const ssh = { credentials: () => identity.current(), access, audit: spool, node, log, findUser: findUnixUser, launch: ownCommand() };
   return openStreams({ services: agentServices({ ssh }), log }, signal);
 }
 

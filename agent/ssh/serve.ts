@@ -10,7 +10,7 @@ import type { Access } from "../access/access-source.ts";
 import { admit, ipOf } from "./admit.ts";
 import type { SshDeps } from "./deps.ts";
 import { serveConnection } from "./serve-connection.ts";
-import { findUnixUser, type UnixUser } from "./unix-user.ts";
+import type { UnixUser } from "./unix-user.ts";
 
 /** From the reply to the authenticated user, ms. */
 const handshakeMs = 30_000;
@@ -23,7 +23,7 @@ export async function serveSsh(stream: Duplex, request: StreamRequest, deps: Ssh
   const authenticate = async ({ username, certificate }: { username: string; certificate: SshCertificate }): Promise<void> => {
     try {
       const grant = judge({ username, certificate, access, request, deps });
-      admitted = { grant, user: await findUnixUser(username), permitsPty: certificate.extensions.has("permit-pty") };
+      admitted = { grant, user: await deps.findUser(username), permitsPty: certificate.extensions.has("permit-pty") };
     } catch (thrown) {
       await recordRefusal({ thrown, username, certificate, request, deps });
       throw thrown;

@@ -1,4 +1,6 @@
-import { userInfo } from "node:os";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
 import { type Duplex, duplexPair } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { ClientChannel } from "ssh2";
@@ -16,6 +18,7 @@ import { decodeStreamReply, maxStreamMessage, type StreamRequest } from "../../.
 import type { Access } from "../../access/access-source.ts";
 import type { SshDeps } from "../deps.ts";
 import { serveSsh } from "../serve.ts";
+import { findUnixUser } from "../unix-user.ts";
 
 const cluster = "example";
 const hostId = "7e55a0a1-3a70-4cf0-8f0e-0f3b1f2d9a11";
@@ -51,6 +54,8 @@ export interface SessionOptions {
 export interface UserSession extends AsyncDisposable {
   readonly client: SshConnection;
   readonly events: AuditFacts[];
+  /** The user's home, empty at first: what the tester's own shell would load may print, wait for a lock, or fail. */
+  readonly home: string;
   /** Resolves when the agent has done with the stream. */
   readonly served: Promise<void>;
 }
@@ -80,14 +85,23 @@ export async function openUserSession(options: SessionOptions = {}): Promise<Use
     ...options.request,
   };
   const record = options.record ?? (async (facts: AuditFacts) => void events.push(facts));
-  const served = serveSsh(far, request, sshDeps(options, logins, record), abort.signal);
+  const home = await mkdtemp(join(tmpdir(), "platform-home-"));
+  const removeHome = () => rm(home, { recursive: true, force: true });
+  const served = serveSsh(far, request, sshDeps(options, { logins, record, home }), abort.signal);
   served.catch(() => {});
   try {
     const reply = await Promise.race([readReply(near), served.then(() => Promise.reject(new Error("served without a reply")))]);
     if (!reply.ok) throw reply.error;
-    return { ...(await logIn(near, { login, logins, options, abort })), events, served };
+    const client = await logIn(near, { login, logins, options, abort });
+    const close = async () => {
+      client.end();
+      abort.abort();
+      await removeHome();
+    };
+    return { client, events, served, home, [Symbol.asyncDispose]: close };
   } catch (thrown) {
     abort.abort();
+    await removeHome();
     throw Object.assign(thrown as Error, { events });
   }
 }
@@ -113,7 +127,7 @@ async function logIn(
   const fields = toSshCertificate(identity);
   const authority = (options.authority ?? userCa).privateKey;
   const certificate = signCertificate({ fields, key: user.privateKey, authority, validAfter: new Date(Date.now() - 2 * hour) });
-  const client = await connectSsh({
+  return connectSsh({
     stream,
     username: login,
     privateKey: user.privateKey,
@@ -123,16 +137,15 @@ async function logIn(
     timeoutMs: 10_000,
     signal: abort.signal,
   });
-  return {
-    client,
-    [Symbol.asyncDispose]: async () => {
-      client.end();
-      abort.abort();
-    },
-  };
 }
 
-function sshDeps(options: SessionOptions, logins: readonly string[], record: (facts: AuditFacts) => Promise<void>): SshDeps {
+interface Fixed {
+  readonly logins: readonly string[];
+  readonly record: (facts: AuditFacts) => Promise<void>;
+  readonly home: string;
+}
+
+function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshDeps {
   const access: Access = {
     revision: "1",
     roles: options.roles ?? [accessRole(logins)],
@@ -147,6 +160,7 @@ function sshDeps(options: SessionOptions, logins: readonly string[], record: (fa
     audit: { record },
     node: { name: "box", labels: { env: "test" } },
     log: silentLog,
+    findUser: async (login) => ({ ...(await findUnixUser(login)), home }),
     launch: sourceLaunch,
   };
 }
