@@ -42,6 +42,7 @@ function ignoreEnvironmentTricks(): void {
 
 async function run(): Promise<number> {
   if (args[0] === "__session") return (await import("./agent/ssh/session-entry.ts")).runSession();
+  if (args[0] === "__sftp") return (await import("./agent/ssh/sftp/sftp-entry.ts")).runSftp();
   switch (name) {
     case "tsh":
       return await (await import("./programs/tsh.ts")).run(args);

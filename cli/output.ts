@@ -48,6 +48,17 @@ export function writeWarning(io: CliIo, line: string): void {
   io.stderr.write(`${paint(io, "33", "WARNING:")} ${printable(line)}\n`);
 }
 
+/** A line of progress in the place of the one before; empty clears it. `stays`: other output goes below. Only for a terminal. */
+export function writeTransient(io: CliIo, line: string, stays = false): void {
+  io.stderr.write(`\r\u001b[K${printable(line)}${stays ? "\n" : ""}`);
+}
+
+/** One of several things went wrong, and the rest goes on. */
+export function writeFailure(io: CliIo, what: string, error: PlatformError): void {
+  io.stderr.write(`${paint(io, "31", "ERROR:")} ${printable(what)}: ${printable(error.message)}\n`);
+  if (error.hint !== undefined) io.stderr.write(`${printable(error.hint)}\n`);
+}
+
 /** Says what went wrong and what to do; returns the exit status for it. */
 export function writeError(io: CliIo, thrown: unknown): number {
   const error = toPlatformError(thrown);

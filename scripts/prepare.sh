@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl [ip]=iproute2 [nft]=nftables [ssh]=openssh-client
   [sshd]=openssh-server [squid]=squid-openssl [tinyproxy]=tinyproxy [unshare]=util-linux
   [sysctl]=procps [openssl]=openssl [tmux]=tmux
+  # Copy files through us.
+  [rsync]=rsync [git]=git [sshfs]=sshfs
   # Beside what we measure ourselves.
   [nginx]=nginx-light [wrk]=wrk [pgrep]=procps [ss]=iproute2
   # Machines with systemd.
@@ -23,7 +25,7 @@ case ${1:?what for} in
   build) ;;
   check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux rsync git sshfs "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
   bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx wrk) ;;
   packages) tools+=("${packing[@]}" aarch64-linux-gnu-g++ aarch64-linux-gnu-strip) ;;
   repository) tools=("${publishing[@]}") ;;

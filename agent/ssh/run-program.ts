@@ -1,55 +1,28 @@
 import { readFile } from "node:fs/promises";
-import { constants } from "node:os";
 import type { ServerChannel } from "ssh2";
-import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
-import { clipCommand } from "../../core/resources/audit-event.ts";
+import { fileCopyRefused } from "./file-copy-refused.ts";
 import { isFileCopy } from "./is-file-copy.ts";
 import { programOf } from "./program.ts";
 import { pump } from "./pump.ts";
+import { runRecorded } from "./run-recorded.ts";
 import type { SessionChannel } from "./session-channel.ts";
 import { sessionEnvironment } from "./session-environment.ts";
-import { sessionFacts } from "./session-facts.ts";
-import { type ProgramExit, startProgram } from "./start-program.ts";
+import type { ProgramExit } from "./start-entry.ts";
+import { startProgram } from "./start-program.ts";
 import { openTerminal } from "./terminal.ts";
 
 /** Once the program has ended, how long what it wrote to a terminal that others still hold is read on, ms. */
 const lingerMs = 500;
-/** What ssh(1) and sshd(8) use for a fault of their own. */
-const faultStatus = 255;
 
 /** Runs a shell or a command in an accepted channel, from its audit events to its exit status. Never throws. */
-export async function runProgram(channel: SessionChannel, stream: ServerChannel, command?: string): Promise<void> {
-  const { deps } = channel.facts;
-  // Writing to a channel that the client has closed fails: `gone` says the same, and is what counts.
-  stream.on("error", () => {});
-  stream.stderr.on("error", () => {});
-  channel.stream = stream;
-  const started = (deps.now ?? (() => new Date()))();
-  let isRecorded = false;
-  let end: { exit_code?: number; reason?: string } = {};
-  try {
-    await recordStart(channel, command);
-    isRecorded = true;
-    if (channel.gone.aborted) throw new PlatformError("unavailable", "the client left before the program started");
-    if (command !== undefined && !channel.facts.grant.rules.fileCopy && isFileCopy(command)) throw fileCopyRefused();
-    const exit = await run(channel, stream, command);
-    end = exit.signal === null ? { exit_code: exit.code ?? faultStatus } : { reason: `ended by ${exit.signal}` };
-    if (channel.gone.reason instanceof PlatformError) end = { reason: channel.gone.reason.message.slice(0, 2000) };
-    tellExit(stream, exit);
-  } catch (thrown) {
-    const error = toPlatformError(thrown);
-    if (error.code === "internal") deps.log.error("a session failed", { sid: channel.sid, error: error.cause ?? error });
-    end = { exit_code: faultStatus, reason: error.message.slice(0, 2000) };
-    stream.stderr.write(`platform: ${error.message}\r\n`);
-    tellExit(stream, { code: faultStatus, signal: null });
-  }
-  stream.resume();
-  stream.end();
-  if (isRecorded) await recordEnd(channel, started, end);
-}
-
-function fileCopyRefused(): PlatformError {
-  return new PlatformError("denied", "access denied: a role forbids copying files (ssh_file_copy: false)");
+export function runProgram(channel: SessionChannel, stream: ServerChannel, command?: string): Promise<void> {
+  return runRecorded(channel, stream, {
+    ...(command !== undefined && { asked: { event: "exec", command } }),
+    run: () => {
+      if (command !== undefined && !channel.facts.grant.rules.fileCopy && isFileCopy(command)) throw fileCopyRefused();
+      return run(channel, stream, command);
+    },
+  });
 }
 
 async function run(channel: SessionChannel, stream: ServerChannel, command: string | undefined): Promise<ProgramExit> {
@@ -108,30 +81,4 @@ async function settled(work: Promise<unknown>, limitMs: number | undefined): Pro
   const timer = setTimeout(resolve, limitMs);
   await Promise.race([work, promise]);
   clearTimeout(timer);
-}
-
-/** Signals that ssh2 can name; any other one is told as a shell would, as 128 and its number. */
-const namedSignals = /^SIG(ABRT|ALRM|FPE|HUP|ILL|INT|KILL|PIPE|QUIT|SEGV|TERM|USR1|USR2)$/;
-
-function tellExit(stream: ServerChannel, { code, signal }: ProgramExit): void {
-  if (signal === null) stream.exit(code ?? faultStatus);
-  else if (namedSignals.test(signal)) stream.exit(signal.slice(3), false, "");
-  else stream.exit(128 + constants.signals[signal]);
-}
-
-/** Before anything runs: what cannot be recorded does not happen. */
-async function recordStart(channel: SessionChannel, command: string | undefined): Promise<void> {
-  const { audit } = channel.facts.deps;
-  const facts = sessionFacts(channel.facts, channel.sid);
-  await audit.record({ event: "session.start", ...facts, interactive: channel.wanted !== undefined });
-  if (command !== undefined) await audit.record({ event: "exec", ...facts, command: clipCommand(command) });
-}
-
-async function recordEnd(channel: SessionChannel, started: Date, end: { exit_code?: number; reason?: string }): Promise<void> {
-  const { audit, log } = channel.facts.deps;
-  try {
-    await audit.record({ event: "session.end", ...sessionFacts(channel.facts, channel.sid), session_start: started.toISOString(), ...end });
-  } catch (thrown) {
-    log.error("the end of a session could not be recorded", { sid: channel.sid, error: errorText(thrown) });
-  }
 }

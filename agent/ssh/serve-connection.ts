@@ -14,6 +14,7 @@ import { exec } from "./requests/exec.ts";
 import { pty } from "./requests/pty.ts";
 import { shell } from "./requests/shell.ts";
 import { signal } from "./requests/signal.ts";
+import { subsystem } from "./requests/subsystem.ts";
 import { windowChange } from "./requests/window-change.ts";
 import type { RequestReply, SessionChannel } from "./session-channel.ts";
 import type { UnixUser } from "./unix-user.ts";
@@ -31,7 +32,7 @@ export interface UserConnection {
 /** Sessions at a time on one connection. */
 const maxSessions = 64;
 
-/** Channel requests by ssh2's names; what is not here (subsystem, x11, agent forwarding) ssh2 refuses. */
+/** Channel requests by ssh2's names; what is not here (x11, agent forwarding) ssh2 refuses. */
 function onRequests(session: Session, channel: SessionChannel): void {
   type Answer = RequestReply["accept"];
   const bound =
@@ -43,6 +44,7 @@ function onRequests(session: Session, channel: SessionChannel): void {
   session.on("pty", bound(pty));
   session.on("shell", bound(shell));
   session.on("signal", bound(signal));
+  session.on("subsystem", bound(subsystem));
   session.on("window-change", bound(windowChange));
 }
 

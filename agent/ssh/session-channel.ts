@@ -1,6 +1,6 @@
 import type { ServerChannel } from "ssh2";
 import type { UserConnection } from "./serve-connection.ts";
-import type { StartedProgram } from "./start-program.ts";
+import type { StartedProgram } from "./start-entry.ts";
 import type { Terminal, TerminalSize } from "./terminal.ts";
 
 /** State of one session channel: what its requests have asked for, then what runs in it. */

@@ -68,6 +68,22 @@ const commands: readonly CommandSpec[] = [
     run: async (call) => (await import("./ssh.ts")).ssh(call),
   },
   {
+    name: "scp",
+    summary: "copy files to and from a host",
+    details:
+      "Copy files to a host or from it, over SFTP. What is there already of a large file is proven to be the same and not sent again, so that\nthe same command continues a copy that was cut off. A file that is there is written in place, as scp does.",
+    args: ["<source...>"],
+    options: [
+      { flags: "-r, --recursive", text: "folders, with all that is in them; links are followed" },
+      { flags: "-p, --preserve", text: "keep times and modes" },
+      { flags: "-q, --quiet", text: "no progress, even on a terminal" },
+      { flags: "-P, --port <port>", text: "has no effect, for scripts written for scp: the proxy knows the way" },
+      proxy,
+    ],
+    examples: ["tsh scp build.tar root@web-1:/srv/", "tsh scp -rp root@web-1:/etc/nginx .", "tsh scp 'web-1:/var/log/*.log' logs/"],
+    run: async (call) => (await import("./scp.ts")).scp(call),
+  },
+  {
     name: "proxy",
     summary: "let other programs reach resources",
     commands: [

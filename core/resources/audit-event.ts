@@ -13,6 +13,12 @@ export const maxAuditCommand = 16_384;
 /** Longest event, bytes of JSON. */
 export const maxAuditEvent = 65_536;
 
+const count = z.int().min(0);
+
+/** What an SFTP session does that is told one by one. */
+export const sftpActions = ["open", "setstat", "remove", "mkdir", "rmdir", "rename", "symlink", "link"] as const;
+export type SftpAction = (typeof sftpActions)[number];
+
 const common = {
   code: short,
   /** When it happened, RFC 3339 with milliseconds. */
@@ -84,6 +90,32 @@ const auditEventSchema = z.discriminatedUnion("event", [
   z.strictObject({ event: z.literal("session.rejected"), ...common, ...session, reason: text, maximum: z.int() }),
   /** A connection that the host ended: idle, certificate expired, locked. */
   z.strictObject({ event: z.literal("client.disconnect"), ...common, ...session, reason: text }),
+  z.strictObject({ event: z.literal("subsystem"), ...common, ...session, name: short, error: text.optional() }),
+  /** One change or opened file of an SFTP session; the first ones of each kind only, the summary counts all. */
+  z.strictObject({
+    event: z.literal("sftp"),
+    ...common,
+    ...session,
+    action: z.enum(sftpActions),
+    path: text,
+    target_path: text.optional(),
+    /** How a file was opened: `read,write,create`. */
+    flags: short.optional(),
+    error: text.optional(),
+  }),
+  z.strictObject({
+    event: z.literal("sftp_summary"),
+    ...common,
+    ...session,
+    actions: count,
+    failed: count,
+    /** Actions that have no event of their own. */
+    left_out: count,
+    files_read: count,
+    files_written: count,
+    bytes_read: count,
+    bytes_written: count,
+  }),
   z.strictObject({ event: z.literal("maintenance.updated"), ...common, ...change }),
   z.strictObject({ event: z.literal("maintenance.deleted"), ...common, ...change }),
   z.strictObject({ event: z.literal("upgrade.done"), ...common, ...upgrade }),
@@ -131,9 +163,12 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "user.locked": ["T1010W", "T1010W"],
   "session.start": ["T2000I", "T2000I"],
   "session.end": ["T2004I", "T2004I"],
+  subsystem: ["T3001I", "T3001E"],
   exec: ["T3002I", "T3002E"],
   "session.rejected": ["T1006W", "T1006W"],
   "client.disconnect": ["T3006I", "T3006I"],
+  sftp: ["TS001I", "TS001E"],
+  sftp_summary: ["TS021I", "TS021I"],
   auth: ["T3007W", "T3007W"],
   "invite.create": ["T6000I", "T6000I"],
   "invite.accepted": ["T6001I", "T6001I"],
@@ -170,6 +205,24 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "access.denied": ["TA001W", "TA001W"],
 };
 
+const sftpCodes: Readonly<Record<SftpAction, string>> = {
+  open: "TS001",
+  setstat: "TS007",
+  remove: "TS011",
+  mkdir: "TS012",
+  rmdir: "TS013",
+  rename: "TS016",
+  symlink: "TS018",
+  link: "TS019",
+};
+/** Events that are bad when they hold an error. */
+const failing = new Set<AuditEventName>(["exec", "subsystem", "sftp"]);
+
+function codeOf(facts: AuditFacts): string {
+  const bad = ("success" in facts && !facts.success) || (failing.has(facts.event) && "error" in facts && facts.error !== undefined);
+  return facts.event === "sftp" ? `${sftpCodes[facts.action]}${bad ? "E" : "I"}` : codes[facts.event][bad ? 1 : 0];
+}
+
 export interface AuditOrigin {
   readonly clusterName: string;
   readonly now: Date;
@@ -180,9 +233,7 @@ export interface AuditOrigin {
 /** Too long texts are cut, so that no peer can keep itself out of the log by a long name. */
 export function makeAuditEvent(whole: AuditFacts, origin: AuditOrigin): AuditEvent {
   const facts = Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, clipped(name, value)])) as AuditFacts;
-  const bad = ("success" in facts && !facts.success) || (facts.event === "exec" && facts.error !== undefined);
-  const code = codes[facts.event][bad ? 1 : 0];
-  return checkAuditEvent({ ...facts, code, time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName });
+  return checkAuditEvent({ ...facts, code: codeOf(facts), time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName });
 }
 
 /** One line as it came from a peer. Throws PlatformError `invalid`. */
@@ -198,10 +249,12 @@ export function clipCommand(command: string): string {
   return Buffer.byteLength(JSON.stringify(text)) <= maxAuditEvent / 2 ? text : clip(command, maxAuditCommand / 4);
 }
 
+const longNames = new Set(["error", "reason", "path", "target_path"]);
+
 function clipped(name: string, value: unknown): unknown {
   if (typeof value !== "string") return value;
   if (name === "command") return clipCommand(value);
-  return clip(value, name === "error" || name === "reason" ? maxText : maxShort);
+  return clip(value, longNames.has(name) ? maxText : maxShort);
 }
 
 function clip(value: string, length: number): string {

@@ -8,6 +8,7 @@ export const pure = [
   "core/resources",
   "core/identity",
   "core/access",
+  "core/sftp",
   "core/transport/stream-request.ts",
   "core/transport/tunnel-message.ts",
   "core/transport/host-port.ts",

@@ -11,6 +11,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/bytes": ["core/errors"],
   "core/versions": ["core/errors"],
   "core/memory": ["core/errors", "core/log"],
+  "core/sftp": ["core/errors", "core/bytes"],
   "core/identity": [...lowest, "core/resources"],
   "core/resources": lowest,
   "core/access": nouns,

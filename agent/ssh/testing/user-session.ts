@@ -28,13 +28,14 @@ const hostCa = generateSshKey();
 const host = generateSshKey();
 const hour = 3_600_000;
 
-/** Node runs the entry from source: what `platform __session` is in the executable. */
-const entry = fileURLToPath(new URL("../session-entry.ts", import.meta.url));
+/** Node runs the entries from source: what `platform __session` and `platform __sftp` are in the executable. */
+const entryOf = (path: string): string => JSON.stringify(fileURLToPath(new URL(path, import.meta.url)));
 export const sourceLaunch: readonly [string, ...string[]] = [
   process.execPath,
   "--input-type=module",
   "-e",
-  `import(${JSON.stringify(entry)}).then((entry) => entry.runSession())`,
+  `if (process.argv[1] === "__sftp") import(${entryOf("../sftp/sftp-entry.ts")}).then((entry) => entry.runSftp());
+  else import(${entryOf("../session-entry.ts")}).then((entry) => entry.runSession())`,
 ];
 
 export interface SessionOptions {

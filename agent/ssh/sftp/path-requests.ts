@@ -1,0 +1,103 @@
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readlinkSync,
+  renameSync,
+  rmdirSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  utimesSync,
+} from "node:fs";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { OfPath, RequestOf } from "../../../core/sftp/request.ts";
+import { changeAll } from "./change-all.ts";
+import { realPath } from "./real-path.ts";
+import { attributesOf, done, type Reply, replyName, type SftpContext } from "./sftp-context.ts";
+
+export function stat(_: SftpContext, { path }: OfPath): Reply {
+  return { type: "attributes", attributes: attributesOf(statSync(path)) };
+}
+
+export function lstat(_: SftpContext, { path }: OfPath): Reply {
+  return { type: "attributes", attributes: attributesOf(lstatSync(path)) };
+}
+
+export function setstat({ reporter }: SftpContext, { path, attributes }: RequestOf<"setstat">): Reply {
+  return reporter.tell({ action: "setstat", path }, () =>
+    changeAll(attributes, {
+      size: (size) => truncateSync(path, size),
+      mode: (mode) => chmodSync(path, mode),
+      times: (accessed, modified) => utimesSync(path, accessed, modified),
+      owner: (uid, gid) => chownSync(path, uid, gid),
+    }),
+  );
+}
+
+export function remove({ reporter }: SftpContext, { path }: OfPath): Reply {
+  return reporter.tell({ action: "remove", path }, () => {
+    unlinkSync(path);
+    return done;
+  });
+}
+
+export function mkdir({ reporter }: SftpContext, { path, attributes }: RequestOf<"mkdir">): Reply {
+  return reporter.tell({ action: "mkdir", path }, () => {
+    mkdirSync(path, (attributes.mode ?? 0o777) & 0o7777);
+    return done;
+  });
+}
+
+export function rmdir({ reporter }: SftpContext, { path }: OfPath): Reply {
+  return reporter.tell({ action: "rmdir", path }, () => {
+    rmdirSync(path);
+    return done;
+  });
+}
+
+/** Never replaces: posix-rename@openssh.com does. A file gets its second name before it loses the first, so that nothing comes between. */
+export function rename({ reporter }: SftpContext, { path, target }: RequestOf<"rename">): Reply {
+  return reporter.tell({ action: "rename", path, target }, () => {
+    if (lstatSync(path).isFile()) moveByLink(path, target);
+    else moveIfFree(path, target);
+    return done;
+  });
+}
+
+/** File systems without hard links. */
+const noLinks = new Set(["EOPNOTSUPP", "ENOTSUP", "ENOSYS", "EPERM", "EMLINK", "EXDEV"]);
+
+function moveByLink(path: Buffer, target: Buffer): void {
+  try {
+    linkSync(path, target);
+  } catch (thrown) {
+    if (!noLinks.has((thrown as NodeJS.ErrnoException).code ?? "")) throw thrown;
+    moveIfFree(path, target);
+    return;
+  }
+  unlinkSync(path);
+}
+
+function moveIfFree(path: Buffer, target: Buffer): void {
+  if (lstatSync(target, { throwIfNoEntry: false }) !== undefined) throw new PlatformError("already_exists", "File exists");
+  renameSync(path, target);
+}
+
+export function readlink(_: SftpContext, { path }: OfPath): Reply {
+  return replyName(readlinkSync(path, { encoding: "buffer" }));
+}
+
+export function symlink({ reporter }: SftpContext, { path, target }: RequestOf<"symlink">): Reply {
+  return reporter.tell({ action: "symlink", path, target }, () => {
+    symlinkSync(target, path);
+    return done;
+  });
+}
+
+export function realpath(_: SftpContext, { path }: OfPath): Reply {
+  return replyName(realPath(path.length === 0 ? Buffer.from(".") : path));
+}

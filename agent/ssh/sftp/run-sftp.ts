@@ -1,0 +1,72 @@
+import { basename } from "node:path";
+import type { ServerChannel } from "ssh2";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { fileCopyRefused } from "../file-copy-refused.ts";
+import { pump } from "../pump.ts";
+import { runRecorded } from "../run-recorded.ts";
+import type { SessionChannel } from "../session-channel.ts";
+import type { ProgramExit, StartedProgram } from "../start-entry.ts";
+import { recordReports } from "./record-reports.ts";
+import { startSftp } from "./start-sftp.ts";
+
+/** From the client's leaving to the end of a process that hangs in a system call, ms. */
+const leaveMs = 5000;
+
+/** Serves SFTP in an accepted channel, from its audit events to its exit status. Never throws. */
+export function runSftp(channel: SessionChannel, stream: ServerChannel): Promise<void> {
+  const refusal = refusalOf(channel);
+  return runRecorded(channel, stream, {
+    asked: { event: "subsystem", name: "sftp", ...(refusal && { error: refusal.message }) },
+    run: () => {
+      if (refusal !== undefined) throw refusal;
+      return run(channel, stream);
+    },
+  });
+}
+
+/** Shells that keep a user out: sshd starts its sftp-server through the shell, so that they keep SFTP out too. */
+const closedShells = new Set(["nologin", "false"]);
+
+function refusalOf({ facts: { grant, user } }: SessionChannel): PlatformError | undefined {
+  if (!grant.rules.fileCopy) return fileCopyRefused();
+  if (!closedShells.has(basename(user.shell))) return undefined;
+  return new PlatformError("denied", `the Unix user ${user.login} may not log in here: its shell is ${user.shell}`);
+}
+
+async function run(channel: SessionChannel, stream: ServerChannel): Promise<ProgramExit> {
+  const { user, deps } = channel.facts;
+  const program = startSftp(user, deps.launch);
+  channel.program = program;
+  const left = endWhenLeft(channel.gone, program);
+  try {
+    const recorded = recordReports(channel, program.reports);
+    const moved = connect(channel, stream, program);
+    await program.started;
+    const exit = await program.exited;
+    await Promise.all([moved, recorded]);
+    return exit;
+  } finally {
+    left();
+  }
+}
+
+function connect({ gone }: SessionChannel, stream: ServerChannel, { pipes }: StartedProgram): Promise<unknown> {
+  if (pipes === undefined) return Promise.resolve();
+  pipes.stdin.on("error", () => stream.resume());
+  void pump(stream, pipes.stdin, gone).then(() => pipes.stdin.end());
+  return Promise.all([pump(pipes.stdout, stream, gone), pump(pipes.stderr, stream.stderr, gone)]);
+}
+
+/** The end of its input ends the process, with its last report; unless it hangs. */
+function endWhenLeft(gone: AbortSignal, program: StartedProgram): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const leave = (): void => {
+    program.pipes?.stdin.end();
+    timer = setTimeout(() => program.signal("SIGKILL"), leaveMs);
+  };
+  gone.addEventListener("abort", leave, { once: true });
+  return () => {
+    clearTimeout(timer);
+    gone.removeEventListener("abort", leave);
+  };
+}

@@ -1,0 +1,77 @@
+import { readSync, writeSync } from "node:fs";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { maxPacket, messageNumbers } from "../../../core/sftp/numbers.ts";
+import { PacketBuffer } from "../../../core/sftp/packet-buffer.ts";
+import { decodeInit, decodeRequest } from "../../../core/sftp/request.ts";
+import { encodeResponse, encodeVersion, type Response } from "../../../core/sftp/response.ts";
+import { answer } from "./answer.ts";
+import { announced } from "./extended-requests.ts";
+import type { SftpContext } from "./sftp-context.ts";
+
+/**
+ * Serves SFTP on two blocking descriptors until the input ends. One request after the other and each by a system call that
+ * blocks, as OpenSSH's sftp-server does it: whatever a client has under way takes effect in its order, and this process has
+ * nothing else to do. Answers leave together when no whole request is left. Throws PlatformError `invalid` for what is no SFTP.
+ */
+export function serveFiles(context: SftpContext, input: number, output: number): void {
+  const packets = new PacketBuffer();
+  const answers = new Answers(output);
+  let isGreeted = false;
+  for (;;) {
+    const room = packets.room();
+    const count = readSync(input, room);
+    if (count === 0) break;
+    packets.filled(count);
+    for (let packet = packets.next(); packet !== undefined; packet = packets.next()) {
+      if (decodeInit(packet) !== undefined) answers.add(encodeVersion(announced));
+      else if (isGreeted) answers.respond(answer(context, decodeRequest(packet)));
+      else throw new PlatformError("invalid", "an SFTP request came before the version was told");
+      isGreeted = true;
+    }
+    answers.flush();
+  }
+  if (packets.isWithinPacket) throw new PlatformError("invalid", "the SFTP stream ended within a packet");
+}
+
+/** Collects answers in one buffer and writes it when it is full or nothing more is to be answered. */
+class Answers {
+  readonly #output: number;
+  readonly #bytes = Buffer.allocUnsafe(2 * maxPacket);
+  #used = 0;
+
+  constructor(output: number) {
+    this.#output = output;
+  }
+
+  respond(response: Response): void {
+    if (response.type !== "data") {
+      this.add(encodeResponse(response));
+      return;
+    }
+    // What was read is copied once: u32 length, u8 type, u32 id, u32 count, data.
+    const { data, id } = response;
+    this.#reserve(13 + data.length);
+    const at = this.#used;
+    this.#bytes.writeUInt32BE(9 + data.length, at);
+    this.#bytes.writeUInt8(messageNumbers.data, at + 4);
+    this.#bytes.writeUInt32BE(id, at + 5);
+    this.#bytes.writeUInt32BE(data.length, at + 9);
+    data.copy(this.#bytes, at + 13);
+    this.#used += 13 + data.length;
+  }
+
+  add(packet: Buffer): void {
+    this.#reserve(packet.length);
+    packet.copy(this.#bytes, this.#used);
+    this.#used += packet.length;
+  }
+
+  flush(): void {
+    for (let written = 0; written < this.#used; ) written += writeSync(this.#output, this.#bytes, written, this.#used - written);
+    this.#used = 0;
+  }
+
+  #reserve(length: number): void {
+    if (this.#used + length > this.#bytes.length) this.flush();
+  }
+}

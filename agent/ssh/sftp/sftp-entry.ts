@@ -1,0 +1,58 @@
+import { closeSync, readFileSync, writeSync } from "node:fs";
+import { errorText } from "../../../core/errors/platform-error.ts";
+import { becomeUser } from "../become-user.ts";
+import { closeInherited } from "../close-inherited.ts";
+import { enterHome } from "../enter-home.ts";
+import type { UserInstructions } from "../session-instructions.ts";
+import { AccountNames } from "./account-names.ts";
+import { OpenHandles } from "./open-handles.ts";
+import { serveFiles } from "./serve-files.ts";
+import { SftpReporter } from "./sftp-reporter.ts";
+
+/** The instructions come through the first and an error goes back; it is closed when SFTP starts. Reports go through the second. */
+const [instructionsFd, reportsFd] = [3, 4] as const;
+/** OpenSSH's sftp-server ends so after what is no SFTP. */
+const malformedStatus = 11;
+
+/**
+ * Internal command `platform __sftp`: becomes the user and serves SFTP on the standard streams. Nothing of it runs with more
+ * than the user's rights, and since it was root's process nobody but root may look into it or trace it.
+ */
+export function runSftp(): never {
+  let home: string;
+  try {
+    const instructions = JSON.parse(readFileSync(instructionsFd, "utf8")) as UserInstructions;
+    process.umask(0o022);
+    if (instructions.becomeUser) becomeUser(instructions);
+    ({ home } = instructions);
+    enterHome(home);
+    closeInherited([instructionsFd, reportsFd]);
+  } catch (thrown) {
+    writeSync(instructionsFd, errorText(thrown));
+    process.exit(255);
+  }
+  closeSync(instructionsFd);
+  return serve(home);
+}
+
+function serve(home: string): never {
+  const reporter = new SftpReporter((report) => writeAll(`${JSON.stringify(report)}\n`));
+  const handles = new OpenHandles();
+  let status = 0;
+  try {
+    serveFiles({ handles, names: new AccountNames(), home, reporter, now: Date.now }, 0, 1);
+  } catch (thrown) {
+    // A client that left takes no answers.
+    if ((thrown as NodeJS.ErrnoException).code !== "EPIPE") {
+      status = malformedStatus;
+      process.stderr.write(`sftp: ${errorText(thrown)}\n`);
+    }
+  }
+  reporter.finish(handles.drain().filter((entry) => entry.kind === "file"));
+  process.exit(status);
+}
+
+function writeAll(line: string): void {
+  const bytes = Buffer.from(line);
+  for (let written = 0; written < bytes.length; ) written += writeSync(reportsFd, bytes, written);
+}

@@ -1,0 +1,77 @@
+import type { SftpAction } from "../../../core/resources/audit-event.ts";
+import type { OpenFile } from "./open-handles.ts";
+import type { Reply } from "./sftp-context.ts";
+import type { SftpReport } from "./sftp-report.ts";
+import { statusOf } from "./status-of.ts";
+
+/** Actions of one kind that a session tells one by one; the summary counts all. */
+const mostOfKind = 256;
+
+interface Told {
+  readonly action: SftpAction;
+  readonly path: Buffer;
+  readonly target?: Buffer;
+  readonly flags?: string;
+}
+
+/** Tells the agent what this session does: changes and opened files one by one up to a bound, and the sums at its end. */
+export class SftpReporter {
+  readonly #send: (report: SftpReport) => void;
+  readonly #counts = new Map<SftpAction, number>();
+  readonly #sums = { files_read: 0, files_written: 0, bytes_read: 0, bytes_written: 0, failed: 0, left_out: 0 };
+
+  constructor(send: (report: SftpReport) => void) {
+    this.#send = send;
+  }
+
+  /** Does it and tells how it went. Throws what it throws. */
+  tell({ action, path, target, flags }: Told, perform: () => Reply): Reply {
+    let error: string | undefined;
+    try {
+      const reply = perform();
+      if (reply.type === "status" && reply.status !== "ok") error = reply.message;
+      return reply;
+    } catch (thrown) {
+      error = statusOf(thrown).message;
+      throw thrown;
+    } finally {
+      if (error !== undefined) this.#sums.failed += 1;
+      const count = (this.#counts.get(action) ?? 0) + 1;
+      this.#counts.set(action, count);
+      if (count > mostOfKind) this.#sums.left_out += 1;
+      else {
+        const more = {
+          ...(target && { target_path: shownPath(target) }),
+          ...(flags !== undefined && { flags }),
+          ...(error !== undefined && { error }),
+        };
+        this.#send({ event: "sftp", action, path: shownPath(path), ...more });
+      }
+    }
+  }
+
+  closed({ bytesRead, bytesWritten }: OpenFile): void {
+    this.#sums.bytes_read += bytesRead;
+    this.#sums.bytes_written += bytesWritten;
+    if (bytesRead > 0) this.#sums.files_read += 1;
+    if (bytesWritten > 0) this.#sums.files_written += 1;
+  }
+
+  /** The last report. */
+  finish(left: readonly OpenFile[]): void {
+    for (const file of left) this.closed(file);
+    const actions = [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
+    this.#send({ event: "sftp_summary", actions, ...this.#sums });
+  }
+}
+
+const longestPath = 1024;
+
+/** A path as text: bytes that are no UTF-8 as \xNN, so that no two paths look alike. */
+export function shownPath(path: Buffer): string {
+  const text = path.toString("utf8");
+  const exact = Buffer.from(text).equals(path)
+    ? text
+    : path.toString("latin1").replace(/[\u0080-\u00ff]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16)}`);
+  return exact.slice(0, longestPath);
+}

@@ -1,0 +1,45 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { extensionNames } from "../../core/sftp/numbers.ts";
+import { joinPath } from "./join-path.ts";
+import { matchName } from "./match-name.ts";
+import { expandPath, listFolder, statPath } from "./sftp-calls.ts";
+import type { SftpClient } from "./sftp-client.ts";
+
+/** Names that one pattern may find. */
+const maxFound = 100_000;
+
+/** A path as the user wrote it: `~` at the start, and `*`, `?` and `[…]` when nothing is named exactly so. Undefined names give nothing. */
+export async function expandRemote(client: SftpClient, text: string): Promise<Buffer[]> {
+  const path = await withoutTilde(client, Buffer.from(text));
+  if (!/[*?[]/.test(text) || (await statPath(client, path)) !== undefined) return [path];
+  const start = path.at(0) === 0x2f ? Buffer.from("/") : Buffer.alloc(0);
+  let found: Buffer[] = [start];
+  for (const part of path.toString("latin1").split("/")) {
+    if (part === "") continue;
+    const next: Buffer[] = [];
+    for (const folder of found) next.push(...(await matching(client, folder, part)));
+    if (next.length > maxFound) throw new PlatformError("limit", `${text} finds more than ${maxFound} names`);
+    found = next;
+  }
+  return found;
+}
+
+async function withoutTilde(client: SftpClient, path: Buffer): Promise<Buffer> {
+  const isTilde = path.at(0) === 0x7e && client.extensions.has(extensionNames.expandPath);
+  return isTilde ? await expandPath(client, path) : path;
+}
+
+async function matching(client: SftpClient, folder: Buffer, part: string): Promise<Buffer[]> {
+  const exact = joinPath(folder, Buffer.from(part, "latin1"));
+  if (!/[*?[]/.test(part)) return [exact];
+  const names: Buffer[] = [];
+  try {
+    for await (const { name } of listFolder(client, folder.length === 0 ? Buffer.from(".") : folder)) {
+      if (matchName(part, name.toString("latin1"))) names.push(name);
+    }
+  } catch (thrown) {
+    // A file where the pattern wants a folder, or a folder that is closed to the user, has no names: as in a shell.
+    if (!(thrown instanceof PlatformError) || thrown.code === "unavailable") throw thrown;
+  }
+  return names.toSorted(Buffer.compare).map((name) => joinPath(folder, name));
+}

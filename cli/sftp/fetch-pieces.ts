@@ -1,0 +1,84 @@
+import { writeSync } from "node:fs";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Response } from "../../core/sftp/response.ts";
+import type { CopyFacts } from "./copy-facts.ts";
+import { InOrder } from "./in-order.ts";
+import { failureOf } from "./sftp-calls.ts";
+import { UnderWay } from "./under-way.ts";
+
+export interface Fetching {
+  /** Local file, open for writing. */
+  readonly fd: number;
+  readonly handle: Buffer;
+  readonly start: number;
+  /** As it was seen at the beginning: what is appended meanwhile stays behind. */
+  readonly size: number;
+}
+
+/**
+ * Many reads are under way at a time; what comes is written in its order, so that a copy that is cut off has no holes.
+ * A file of no size, as those of /proc, is read piece by piece to its end.
+ */
+export async function fetchPieces(facts: CopyFacts, fetching: Fetching): Promise<void> {
+  const { client, budget } = facts;
+  const { start, size, fd } = fetching;
+  const order = new InOrder(start, (data, at) => writeAll(fd, data, at));
+  const pieces = { ...fetching, order, underWay: new UnderWay(), isAtEnd: false };
+  const piece = client.limits.read;
+  for (let offset = start; !pieces.isAtEnd && pieces.underWay.failure === undefined && (size === 0 || offset < size); offset += piece) {
+    await budget.take(piece);
+    if (size === 0) offset = order.end;
+    ask(facts, pieces, { offset, length: size === 0 ? piece : Math.min(piece, size - offset) });
+    if (size === 0) await pieces.underWay.settle();
+  }
+  await pieces.underWay.settle();
+}
+
+interface Pieces extends Fetching {
+  readonly order: InOrder;
+  readonly underWay: UnderWay;
+  isAtEnd: boolean;
+}
+interface Piece {
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** A server may answer with less: the rest is asked for again. */
+function ask(facts: CopyFacts, pieces: Pieces, { offset, length }: Piece): void {
+  const { client, budget, progress } = facts;
+  pieces.underWay.begin();
+  client.send({ type: "read", handle: pieces.handle, offset: BigInt(offset), length }, (response) => {
+    const taken = take(pieces, response, { offset, length });
+    if (typeof taken === "number") {
+      progress.moved(taken);
+      const rest = length - taken;
+      if (rest > 0 && taken > 0 && pieces.size > 0) ask(facts, pieces, { offset: offset + taken, length: rest });
+      else budget.give(client.limits.read);
+      pieces.underWay.end();
+    } else {
+      budget.give(client.limits.read);
+      pieces.underWay.end(taken);
+    }
+  });
+}
+
+/** The bytes that came, 0 at the end of the file. */
+function take(pieces: Pieces, response: Response | PlatformError, { offset, length }: Piece): number | Error {
+  if (response instanceof PlatformError) return response;
+  if (response.type === "status" && response.status === "end_of_file") {
+    pieces.isAtEnd = true;
+    return 0;
+  }
+  if (response.type !== "data" || response.data.length === 0 || response.data.length > length) return failureOf(response);
+  try {
+    pieces.order.add(offset, response.data);
+    return response.data.length;
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown : new Error(String(thrown));
+  }
+}
+
+function writeAll(fd: number, data: Buffer, at: number): void {
+  for (let written = 0; written < data.length; ) written += writeSync(fd, data, written, data.length - written, at + written);
+}

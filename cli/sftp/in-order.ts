@@ -1,0 +1,34 @@
+/** Puts pieces that come in any order into their order. Holds what comes early: as much as is asked for at a time. */
+export class InOrder {
+  readonly #write: (data: Buffer, at: number) => void;
+  readonly #early = new Map<number, Buffer>();
+  #end: number;
+
+  constructor(start: number, write: (data: Buffer, at: number) => void) {
+    this.#end = start;
+    this.#write = write;
+  }
+
+  /** Where the next byte belongs. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** `data` is used at once or copied. */
+  add(at: number, data: Buffer): void {
+    if (at !== this.#end) {
+      this.#early.set(at, Buffer.from(data));
+      return;
+    }
+    this.#put(data);
+    for (let next = this.#early.get(this.#end); next !== undefined; next = this.#early.get(this.#end)) {
+      this.#early.delete(this.#end);
+      this.#put(next);
+    }
+  }
+
+  #put(data: Buffer): void {
+    this.#write(data, this.#end);
+    this.#end += data.length;
+  }
+}

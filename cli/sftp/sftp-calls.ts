@@ -1,0 +1,121 @@
+import { Reader } from "../../core/bytes/reader.ts";
+import { string, u64 } from "../../core/bytes/writer.ts";
+import { type ErrorCode, PlatformError } from "../../core/errors/platform-error.ts";
+import type { Attributes } from "../../core/sftp/attributes.ts";
+import { extensionNames, type Status } from "../../core/sftp/numbers.ts";
+import type { NamedFile, Response } from "../../core/sftp/response.ts";
+import type { Ask, SftpClient } from "./sftp-client.ts";
+
+const codes: Partial<Record<Status, ErrorCode>> = {
+  no_such_file: "not_found",
+  permission_denied: "denied",
+  bad_message: "invalid",
+  unsupported: "unsupported",
+  connection_lost: "unavailable",
+  no_connection: "unavailable",
+};
+const words: Partial<Record<Status, string>> = {
+  no_such_file: "No such file or directory",
+  permission_denied: "Permission denied",
+  unsupported: "The server cannot do this",
+};
+
+/** What a server refused with, as an error. `failure` says nothing of its own: the text does. */
+export function failureOf(response: Response): PlatformError {
+  if (response.type !== "status") return new PlatformError("unavailable", `the SFTP server answered with ${response.type}`);
+  const { status, message } = response;
+  return new PlatformError(codes[status] ?? "conflict", message === "" ? (words[status] ?? "Failure") : message);
+}
+
+async function askFor<Type extends Response["type"]>(client: SftpClient, request: Ask, type: Type): Promise<Extract<Response, { type: Type }>> {
+  const response = await client.ask(request);
+  if (response.type !== type) throw failureOf(response);
+  return response as Extract<Response, { type: Type }>;
+}
+
+async function done(client: SftpClient, request: Ask): Promise<void> {
+  const response = await client.ask(request);
+  if (response.type !== "status" || response.status !== "ok") throw failureOf(response);
+}
+
+export async function openFile(
+  client: SftpClient,
+  path: Buffer,
+  { flags, attributes = {} }: { flags: number; attributes?: Attributes },
+): Promise<Buffer> {
+  return (await askFor(client, { type: "open", path, flags, attributes }, "handle")).handle;
+}
+
+export async function closeHandle(client: SftpClient, handle: Buffer): Promise<void> {
+  await done(client, { type: "close", handle });
+}
+
+/** Follows links; undefined when nothing is there. */
+export async function statPath(client: SftpClient, path: Buffer): Promise<Attributes | undefined> {
+  const response = await client.ask({ type: "stat", path });
+  if (response.type === "status" && response.status === "no_such_file") return undefined;
+  if (response.type !== "attributes") throw failureOf(response);
+  return response.attributes;
+}
+
+export async function setOpenFile(client: SftpClient, handle: Buffer, attributes: Attributes): Promise<void> {
+  await done(client, { type: "fsetstat", handle, attributes });
+}
+
+export async function setPath(client: SftpClient, path: Buffer, attributes: Attributes): Promise<void> {
+  await done(client, { type: "setstat", path, attributes });
+}
+
+export async function makeFolder(client: SftpClient, path: Buffer, mode: number): Promise<void> {
+  await done(client, { type: "mkdir", path, attributes: { mode } });
+}
+
+/** `~` and `~user` are the server's to resolve. */
+export async function expandPath(client: SftpClient, path: Buffer): Promise<Buffer> {
+  const request: Ask = { type: "extended", name: extensionNames.expandPath, data: string(path) };
+  return onlyName(await askFor(client, request, "name"));
+}
+
+function onlyName({ files }: { readonly files: readonly NamedFile[] }): Buffer {
+  const [first] = files;
+  if (first === undefined) throw new PlatformError("unavailable", "the SFTP server named nothing");
+  return first.name;
+}
+
+/** Most names that one folder may have here: a server could go on for ever. */
+const maxNames = 5_000_000;
+
+/** Names and attributes in a folder, without `.` and `..`. A name that would lead elsewhere is refused. */
+export async function* listFolder(client: SftpClient, path: Buffer): AsyncGenerator<NamedFile> {
+  const { handle } = await askFor(client, { type: "opendir", path }, "handle");
+  try {
+    for (let count = 0; count < maxNames; ) {
+      const response = await client.ask({ type: "readdir", handle });
+      if (response.type === "status" && response.status === "end_of_file") return;
+      if (response.type !== "name") throw failureOf(response);
+      count += response.files.length + 1;
+      yield* response.files.filter(({ name }) => !isDots(name)).map(checked);
+    }
+    throw new PlatformError("limit", `more than ${maxNames} names in one folder`);
+  } finally {
+    await closeHandle(client, handle).catch(() => {});
+  }
+}
+
+function isDots(name: Buffer): boolean {
+  return name.equals(Buffer.from(".")) || name.equals(Buffer.from(".."));
+}
+
+function checked(file: NamedFile): NamedFile {
+  if (file.name.length > 0 && !file.name.includes(0x2f) && !file.name.includes(0)) return file;
+  throw new PlatformError("invalid", `the server lists a file named ${JSON.stringify(file.name.toString())}, which is no name`);
+}
+
+/** SHA-256 of the first `length` bytes of an open file; undefined when it has less. Ask only a server that announces it. */
+export async function hashStart(client: SftpClient, handle: Buffer, length: number): Promise<Buffer | undefined> {
+  const data = Buffer.concat([string(handle), u64(0), u64(length)]);
+  const response = await askFor(client, { type: "extended", name: extensionNames.sha256, data }, "extended_reply");
+  const reader = new Reader(response.data);
+  const digest = reader.string();
+  return reader.u64() === BigInt(length) ? digest : undefined;
+}

@@ -1,0 +1,136 @@
+import { statSync } from "node:fs";
+import type { TLSSocket } from "node:tls";
+import type { ClientChannel } from "ssh2";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { kindOf } from "../../core/sftp/attributes.ts";
+import { parseCertificateLine } from "../../core/ssh/certificate.ts";
+import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
+import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
+import type { Profile } from "../profile/profile.ts";
+import { ByteBudget } from "../sftp/byte-budget.ts";
+import type { CopyProgress } from "../sftp/copy-facts.ts";
+import { fetchTree, finishTree, sendTree, type Tree } from "../sftp/copy-tree.ts";
+import { expandRemote } from "../sftp/expand-remote.ts";
+import { type FileFailure, FileQueue } from "../sftp/file-queue.ts";
+import { joinPath, lastPart } from "../sftp/join-path.ts";
+import { statPath } from "../sftp/sftp-calls.ts";
+import { SftpClient } from "../sftp/sftp-client.ts";
+import type { ScpPlan } from "./scp-place.ts";
+
+export interface CopyAsk {
+  readonly profile: Profile;
+  readonly login: string;
+  readonly plan: ScpPlan;
+  readonly recursive: boolean;
+  readonly preserve: boolean;
+  readonly progress: CopyProgress;
+  readonly onFailure: (failure: FileFailure) => void;
+}
+
+/** Bytes under way: as much as an SSH channel takes without being read (core/ssh/channel-flow). */
+const underWay = 8 * 1024 * 1024;
+const filesAtOnce = 16;
+
+/** Copies over the SSH service at the other end of a stream, which is ended. The first failure of a file; throws when the connection fails. */
+export async function copyOver(stream: TLSSocket, ask: CopyAsk): Promise<PlatformError | undefined> {
+  const { profile, login, plan } = ask;
+  try {
+    const connection = await connectSsh({
+      stream,
+      username: login,
+      privateKey: fromOpensshPrivate(profile.secrets.sshPrivateKey),
+      certificate: parseCertificateLine(profile.secrets.sshCertificate).blob,
+      hostAuthorities: profile.facts.hostCaSsh,
+      principal: plan.host,
+      timeoutMs: 20_000,
+      signal: new AbortController().signal,
+    });
+    const failure = await copy(await openSftp(connection, plan.host), ask);
+    connection.end();
+    return failure;
+  } finally {
+    ask.progress.finish();
+    stream.destroySoon();
+  }
+}
+
+/** What the host says on standard error before SFTP begins is why it refuses. */
+async function openSftp(connection: SshConnection, host: string): Promise<SftpClient> {
+  const channel = await new Promise<ClientChannel>((resolve, reject) => {
+    connection.subsys("sftp", (cause, opened) => {
+      if (cause === undefined) resolve(opened);
+      else reject(new PlatformError("denied", `${host} refused SFTP: ${cause.message}`, { cause }));
+    });
+  });
+  let said = "";
+  channel.stderr.on("data", (chunk: Buffer) => {
+    said = (said + chunk.toString("utf8")).slice(0, 2000);
+  });
+  try {
+    return await SftpClient.open(channel, host);
+  } catch (thrown) {
+    const reason = said.replace(/^platform: /, "").trim();
+    throw reason === "" ? thrown : new PlatformError("denied", `${host}: ${reason}`, { cause: thrown });
+  }
+}
+
+async function copy(client: SftpClient, ask: CopyAsk): Promise<PlatformError | undefined> {
+  const queue = new FileQueue(filesAtOnce, ask.onFailure);
+  const facts = { client, preserve: ask.preserve, budget: new ByteBudget(underWay), progress: ask.progress };
+  const tree: Tree = { facts, queue, later: [], recursive: ask.recursive };
+  if (ask.plan.direction === "up") await upload(tree, ask.plan);
+  else await download(tree, ask.plan);
+  await finishTree(tree);
+  client.end();
+  return queue.failure;
+}
+
+async function upload(tree: Tree, { sources, target }: ScpPlan): Promise<void> {
+  const { client } = tree.facts;
+  const [place = Buffer.from(".")] = await expandRemote(client, target === "" ? "." : target);
+  const there = await statPath(client, place);
+  const isFolder = there !== undefined && kindOf(there) === "folder";
+  checkTarget({ isFolder, target, many: sources.length > 1 });
+  for (const name of sources) {
+    const source = Buffer.from(name);
+    const pair = { source, target: isFolder ? inside(place, source) : place };
+    await sendTree(tree, pair).catch((thrown: unknown) => fail(tree.queue, name, thrown));
+  }
+}
+
+async function download(tree: Tree, { sources, target }: ScpPlan): Promise<void> {
+  const { client } = tree.facts;
+  const place = Buffer.from(target);
+  const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
+  const found: Buffer[] = [];
+  for (const name of sources) {
+    const paths = await expandRemote(client, name === "" ? "." : name);
+    if (paths.length === 0) tree.queue.failed(name, new PlatformError("not_found", "No such file or directory"));
+    found.push(...paths);
+  }
+  checkTarget({ isFolder, target, many: found.length > 1 });
+  for (const source of found) {
+    await fetchOne(tree, source, isFolder ? inside(place, source) : place).catch((thrown: unknown) => fail(tree.queue, source.toString(), thrown));
+  }
+}
+
+async function fetchOne(tree: Tree, source: Buffer, target: Buffer): Promise<void> {
+  const attributes = await statPath(tree.facts.client, source);
+  if (attributes === undefined) throw new PlatformError("not_found", "No such file or directory");
+  await fetchTree(tree, { source, target, attributes });
+}
+
+function inside(folder: Buffer, source: Buffer): Buffer {
+  const name = lastPart(source);
+  return name.length === 0 ? folder : joinPath(folder, name);
+}
+
+function checkTarget({ isFolder, target, many }: { isFolder: boolean; target: string; many: boolean }): void {
+  if (isFolder || (!many && !target.endsWith("/"))) return;
+  throw new PlatformError("not_found", `${target} is no folder`, { hint: "make it first: nothing was copied" });
+}
+
+function fail(queue: FileQueue, name: string, thrown: unknown): void {
+  if (thrown instanceof PlatformError && thrown.code === "unavailable") throw thrown;
+  queue.failed(name, thrown);
+}
