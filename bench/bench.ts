@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { cpus, release } from "node:os";
 import { resolve } from "node:path";
 import { agentMemory } from "./agent-memory.ts";
+import { fileCopy } from "./file-copy.ts";
 import { manyAgents } from "./many-agents.ts";
 import { relayThroughput } from "./relay.ts";
 import { sshLoginTime } from "./ssh-login.ts";
@@ -13,6 +14,7 @@ import { versionServer } from "./version-server.ts";
 const sections: Readonly<Record<string, () => Promise<string>>> = {
   relay: () => relayThroughput(7),
   login: () => sshLoginTime(21),
+  copies: () => fileCopy(5),
   startup: () => startup(21),
   memory: () => agentMemory(5),
   versions: () => versionServer(7),

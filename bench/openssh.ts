@@ -15,7 +15,8 @@ export interface Sshd extends AsyncDisposable {
 
 export const sshLogin: string = userInfo().username;
 
-export async function startSshd(dir: string, port: number): Promise<Sshd> {
+/** `more`: further lines of its configuration. */
+export async function startSshd(dir: string, port: number, more = ""): Promise<Sshd> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const [hostKey, userKey] = [join(dir, "host"), join(dir, "user")];
   await output("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", hostKey]);
@@ -35,6 +36,7 @@ PasswordAuthentication no
 GatewayPorts no
 UseDNS no
 PrintMotd no
+${more}
 `,
   );
   if (userInfo().uid === 0) await mkdir("/run/sshd", { recursive: true });

@@ -33,6 +33,6 @@ export function changeAll({ size, mode, times, owner }: Attributes, changes: Cha
 
 function resize(size: bigint, changes: Changes): void {
   if (changes.size === undefined) throw new PlatformError("invalid", "A size cannot be set here");
-  if (size > Number.MAX_SAFE_INTEGER) throw new PlatformError("limit", "File too large");
+  if (size > Number.MAX_SAFE_INTEGER) throw new PlatformError("invalid", "File too large");
   changes.size(Number(size));
 }

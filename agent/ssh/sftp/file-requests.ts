@@ -45,7 +45,7 @@ export function close({ handles, reporter }: SftpContext, { handle }: OfHandle):
 
 export function read({ handles }: SftpContext, { handle, offset, length }: RequestOf<"read">): Reply {
   const file = handles.file(handle);
-  if (offset >= mostOffset) throw new PlatformError("limit", "No file is that long");
+  if (offset >= mostOffset) throw new PlatformError("invalid", "No file is that long");
   const count = readSync(file.fd, scratch, 0, Math.min(length, maxTransfer), offset);
   if (count === 0) return endOfFile;
   file.bytesRead += count;
@@ -54,7 +54,7 @@ export function read({ handles }: SftpContext, { handle, offset, length }: Reque
 
 export function write({ handles }: SftpContext, { handle, offset, data }: RequestOf<"write">): Reply {
   const file = handles.file(handle);
-  if (offset > Number.MAX_SAFE_INTEGER) throw new PlatformError("limit", "File too large");
+  if (offset > Number.MAX_SAFE_INTEGER) throw new PlatformError("invalid", "File too large");
   let written = 0;
   // A full disk gives a short write first and its error at the next.
   while (written < data.length) {

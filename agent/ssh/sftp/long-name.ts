@@ -1,15 +1,15 @@
 import type { Stats } from "node:fs";
 import type { AccountNames } from "./account-names.ts";
 
-const kinds: Readonly<Record<number, string>> = {
-  26411: "s",
-  21609: "l",
-  16807: "-",
-  14406: "b",
-  9604: "d",
-  4802: "c",
-  2401: "p",
-};
+const kinds = new Map([
+  [0o140_000, "s"],
+  [0o120_000, "l"],
+  [0o100_000, "-"],
+  [0o060_000, "b"],
+  [0o040_000, "d"],
+  [0o020_000, "c"],
+  [0o010_000, "p"],
+]);
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"] as const;
 const halfYearMs = (365 / 2) * 24 * 3_600_000;
 
@@ -29,7 +29,7 @@ export function longName(name: Buffer, stats: Stats, { names, now }: { names: Ac
 }
 
 export function modeText(mode: number): string {
-  const kind = kinds[mode & 0o170_000] ?? "?";
+  const kind = kinds.get(mode & 0o170_000) ?? "?";
   const three = (bits: number, special: boolean, letter: string): string => {
     const execute = (bits & 1) !== 0;
     const last = special ? (execute ? letter : letter.toUpperCase()) : execute ? "x" : "-";

@@ -40,13 +40,13 @@ export class OpenHandles {
 
   file(handle: Buffer): OpenFile {
     const entry = this.#find(handle);
-    if (entry?.kind !== "file") throw new PlatformError("invalid", "This is no handle of an open file");
+    if (entry?.kind !== "file") throw new PlatformError("conflict", "This is no handle of an open file");
     return entry;
   }
 
   folder(handle: Buffer): OpenFolder {
     const entry = this.#find(handle);
-    if (entry?.kind !== "folder") throw new PlatformError("invalid", "This is no handle of an open folder");
+    if (entry?.kind !== "folder") throw new PlatformError("conflict", "This is no handle of an open folder");
     return entry;
   }
 
