@@ -8,7 +8,9 @@ import { cutIfLocked } from "./cut-if-locked.ts";
 import { cutOff } from "./cut-off.ts";
 import type { SshDeps } from "./deps.ts";
 import { endByRules } from "./end-by-rules.ts";
+import { serveForwarding } from "./forwarding/serve-forwarding.ts";
 import { refuseSession } from "./refuse-session.ts";
+import { authAgent } from "./requests/auth-agent.ts";
 import { env } from "./requests/env.ts";
 import { exec } from "./requests/exec.ts";
 import { pty } from "./requests/pty.ts";
@@ -29,16 +31,17 @@ export interface UserConnection {
   readonly deps: SshDeps;
 }
 
-/** Sessions at a time on one connection. */
-const maxSessions = 64;
+/** Sessions at a time on one connection: an editor opens many. */
+const maxSessions = 512;
 
-/** Channel requests by ssh2's names; what is not here (x11, agent forwarding) ssh2 refuses. */
+/** Channel requests by ssh2's names; what is not here (x11) ssh2 refuses. */
 function onRequests(session: Session, channel: SessionChannel): void {
   type Answer = RequestReply["accept"];
   const bound =
     <Info>(handle: (channel: SessionChannel, reply: RequestReply, info: Info) => void) =>
     (accept: Answer, reject: Answer, info: Info): void =>
       handle(channel, { accept, reject }, info);
+  session.on("auth-agent", (accept, reject) => authAgent(channel, { accept, reject }));
   session.on("env", bound(env));
   session.on("exec", bound(exec));
   session.on("pty", bound(pty));
@@ -48,7 +51,7 @@ function onRequests(session: Session, channel: SessionChannel): void {
   session.on("window-change", bound(windowChange));
 }
 
-/** Serves sessions until the connection is closed and every program has ended. Forwarding is refused: nobody listens for it. */
+/** Serves sessions and forwarding until the connection is closed and every program has ended. */
 export function serveConnection(connection: Connection, facts: UserConnection, abort: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { deps, grant, request } = facts;
@@ -67,6 +70,7 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     isCut = true;
   };
   const limit = Math.min(maxSessions, grant.rules.maxSessions ?? maxSessions);
+  const forwarding = serveForwarding(connection, facts);
   connection.on("session", (accept: AcceptConnection<Session>, reject: RejectConnection) => {
     if (abort.aborted) return reject();
     if (open.size >= limit) return refuseSession({ connection, reject, facts, limit, track });
@@ -74,7 +78,8 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     const sid = isFirst && request.sessionId !== "" ? request.sessionId : randomUUID();
     isFirst = false;
     const session = accept();
-    const channel: SessionChannel = { facts, sid, variables: new Map(), number: peersNumber(session), gone: closed.signal, track };
+    const { agent } = forwarding;
+    const channel: SessionChannel = { facts, sid, variables: new Map(), number: peersNumber(session), gone: closed.signal, agent, track };
     open.set(channel, closed);
     onRequests(session, channel);
     session.once("close", () => {
@@ -97,7 +102,7 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     stopRules();
     over.abort();
     for (const closed of open.values()) closed.abort();
-    void Promise.allSettled([...running]).then(() => resolve());
+    void Promise.allSettled([...running, forwarding.end()]).then(() => resolve());
   });
   if (abort.aborted) end();
   return promise;

@@ -1,4 +1,5 @@
 import type { ServerChannel } from "ssh2";
+import type { AgentForwarding } from "./forwarding/agent-forwarding.ts";
 import type { UserConnection } from "./serve-connection.ts";
 import type { StartedProgram } from "./start-entry.ts";
 import type { Terminal, TerminalSize } from "./terminal.ts";
@@ -20,6 +21,10 @@ export interface SessionChannel {
   /** Once a program was asked for. */
   stream?: ServerChannel;
   program?: StartedProgram;
+  /** The client's SSH agent, for those sessions that ask for it. */
+  readonly agent: AgentForwarding;
+  /** Asked for: where its socket is, unless it could not be made. */
+  agentPath?: Promise<string | undefined>;
   /** The connection ends after this work. */
   readonly track: (work: Promise<void>) => void;
 }

@@ -10,6 +10,8 @@ export interface EnvironmentFacts {
   /** Text of /etc/login.defs, empty when there is none. */
   readonly loginDefs: string;
   readonly sessionId: string;
+  /** Socket of the client's SSH agent. */
+  readonly agentPath?: string | undefined;
 }
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin:/usr/games";
@@ -37,6 +39,7 @@ export function sessionEnvironment(facts: EnvironmentFacts): Record<string, stri
     PATH: loginPath(facts.loginDefs, user.uid === 0),
     MAIL: `/var/mail/${user.login}`,
     PLATFORM_SESSION: facts.sessionId,
+    ...(facts.agentPath !== undefined && { SSH_AUTH_SOCK: facts.agentPath }),
     ...(client && { SSH_CLIENT: `${client.host} ${client.port} 22`, SSH_CONNECTION: `${client.host} ${client.port} 0.0.0.0 22` }),
     ...(terminal && { SSH_TTY: terminal.path, TERM: terminalKind(terminal.kind) }),
   };

@@ -51,6 +51,7 @@ declare module "ssh2/lib/protocol/Protocol.js" {
     channelExtData(id: number, data: Buffer, type: number): void;
     channelWindowAdjust(id: number, amount: number): void;
     channelOpenFail(id: number, reason: number, text: string): void;
+    openssh_authAgent(channel: number, window: number, packetSize: number): void;
     authPK(user: string, key: SigningKey, algorithm?: string | SignStep, sign?: SignStep): void;
   }
   export interface SigningKey {
@@ -80,6 +81,9 @@ declare module "ssh2/lib/Channel.js" {
     readonly incoming: ChannelEnd;
     readonly outgoing: ChannelEnd;
     readonly stderr: Readable | Writable;
+    /** A server's channel is closed as soon as it has said everything. */
+    server: boolean;
+    readonly _writableState: { highWaterMark: number };
     /** ssh2 calls `_chunkcb` on the next window adjustment when this is set. */
     _waitWindow: boolean;
     _waitChanDrain: boolean;

@@ -28,6 +28,8 @@ export interface RawConnection extends ChannelConnection {
     readonly _count: number;
     readonly _channels: Readonly<Record<string, unknown>>;
     get(id: number): unknown;
+    /** A function is called with an error or with the channel. */
+    add(entry: unknown): number;
   };
 }
 

@@ -28,13 +28,14 @@ const hostCa = generateSshKey();
 const host = generateSshKey();
 const hour = 3_600_000;
 
-/** Node runs the entries from source: what `platform __session` and `platform __sftp` are in the executable. */
+/** Node runs the entries from source: what `platform __session`, `__sftp` and `__socket` are in the executable. */
 const entryOf = (path: string): string => JSON.stringify(fileURLToPath(new URL(path, import.meta.url)));
 export const sourceLaunch: readonly [string, ...string[]] = [
   process.execPath,
   "--input-type=module",
   "-e",
   `if (process.argv[1] === "__sftp") import(${entryOf("../sftp/sftp-entry.ts")}).then((entry) => entry.runSftp());
+    else if (process.argv[1] === "__socket") import(${entryOf("../forwarding/socket-entry.ts")}).then((entry) => entry.runSocket());
   else import(${entryOf("../session-entry.ts")}).then((entry) => entry.runSession())`,
 ];
 

@@ -1,0 +1,48 @@
+import { stat } from "node:fs/promises";
+import { connect } from "node:net";
+import type { Duplex } from "node:stream";
+import { expect, test } from "vitest";
+import { rawConnection } from "../../../core/ssh/ssh2.ts";
+import { accessRole, openUserSession, ownLogin, runCommand, type UserSession } from "../testing/user-session.ts";
+
+const withAgent = { roles: [accessRole([ownLogin], { "*": "*" }, { forward_agent: true })] };
+
+/** Our client has no agent: the request by hand, and an answer to what the host opens. */
+async function runWithAgent({ client }: UserSession, command: string, feed?: (channel: Duplex) => void) {
+  const { _protocol: protocol } = rawConnection(client);
+  const { exec } = protocol as unknown as { exec: (id: number, ...rest: unknown[]) => void };
+  const asked = (id: number, ...rest: unknown[]): void => {
+    (protocol as unknown as { openssh_agentForward: (id: number, wantReply: boolean) => void }).openssh_agentForward(id, false);
+    exec.call(protocol, id, ...rest);
+  };
+  Object.assign(protocol, { exec: asked });
+  const ran = await runCommand(client, command, { ...(feed && { feed }) });
+  Object.assign(protocol, { exec });
+  return ran;
+}
+
+test("a session's agent socket is the user's alone, is shared by the connection, and is gone with it", async () => {
+  const session = await openUserSession(withAgent);
+  const ran = await runWithAgent(session, "echo $SSH_AUTH_SOCK; stat -c '%a %U' $SSH_AUTH_SOCK $(dirname $SSH_AUTH_SOCK)");
+  const [path = "", ...modes] = ran.stdout.toString().trim().split("\n");
+  expect(path).toMatch(/^\/tmp\/ssh-[A-Za-z0-9]{6}\/agent\.\d+$/);
+  expect(modes).toEqual([`600 ${ownLogin}`, `700 ${ownLogin}`]);
+  expect((await runWithAgent(session, "echo $SSH_AUTH_SOCK")).stdout.toString().trim()).toBe(path);
+  expect((await runCommand(session.client, "echo [$SSH_AUTH_SOCK]")).stdout.toString()).toBe("[]\n");
+  await session[Symbol.asyncDispose]();
+  await session.served;
+  await expect(stat(path)).rejects.toThrow("ENOENT");
+  await expect(stat(path.replace(/\/agent.*/, ""))).rejects.toThrow("ENOENT");
+});
+
+test("without forward_agent there is no socket, and the session goes on", async () => {
+  await using session = await openUserSession();
+  expect((await runWithAgent(session, "echo [$SSH_AUTH_SOCK]")).stdout.toString()).toBe("[]\n");
+});
+
+test("a client that refuses its agent closes the connection to the socket", async () => {
+  await using session = await openUserSession(withAgent);
+  const path = (await runWithAgent(session, "echo $SSH_AUTH_SOCK")).stdout.toString().trim();
+  const socket = connect(path);
+  await new Promise<void>((resolve) => socket.on("error", () => {}).once("close", () => resolve()));
+});

@@ -1,0 +1,17 @@
+import type { Connection } from "ssh2";
+import type { UserConnection } from "../serve-connection.ts";
+import type { PortReport } from "./port-report.ts";
+import type { Slots } from "./slots.ts";
+
+/** What all forwarding of one connection shares. */
+export interface Forwarding {
+  readonly connection: Connection;
+  readonly facts: UserConnection;
+  /** Of the connections that it forwards. */
+  readonly slots: Slots;
+  readonly report: PortReport;
+  /** The connection has ended. */
+  readonly gone: AbortSignal;
+}
+
+export const noForwarding = "a role forbids port forwarding (port_forwarding: false)";

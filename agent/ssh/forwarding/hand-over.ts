@@ -1,0 +1,32 @@
+import type { Socket } from "node:net";
+import type { Channel } from "ssh2";
+import { couple } from "../../../core/ssh/couple.ts";
+import type { Forwarding } from "./forwarding.ts";
+
+export type OpenChannel = (done: (error: Error | undefined, channel: Channel) => void) => void;
+
+/** For the client's answer, ms. */
+const answerMs = 30_000;
+
+/** A connection that arrived here goes to the client in a channel that we open. Never throws; the socket is closed at the end. */
+export async function handOver({ slots, gone }: Pick<Forwarding, "slots" | "gone">, socket: Socket, open: OpenChannel): Promise<void> {
+  socket.on("error", () => {}).pause();
+  const release = slots.take();
+  if (release === undefined || gone.aborted) {
+    release?.();
+    return void socket.destroy();
+  }
+  // Who gives up before the answer takes the socket's place too.
+  const timer = setTimeout(() => socket.destroy(), answerMs);
+  try {
+    const channel = await new Promise<Channel>((resolve, reject) => open((error, opened) => (error === undefined ? resolve(opened) : reject(error))));
+    clearTimeout(timer);
+    await couple(channel, socket, gone);
+  } catch {
+    // The client refused, or is gone.
+    socket.destroy();
+  } finally {
+    clearTimeout(timer);
+    release();
+  }
+}

@@ -1,0 +1,130 @@
+import type { Server, Socket } from "node:net";
+import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { formatHostPort } from "../../../core/transport/host-port.ts";
+import { type Forwarding, noForwarding } from "./forwarding.ts";
+import { handOver, type OpenChannel } from "./hand-over.ts";
+import { listenOnLoopback } from "./tcp-listeners.ts";
+import { listenAsUser, removeAsUser } from "./user-sockets.ts";
+
+/** Listeners of one connection. */
+const mostListeners = 64;
+/** Ports below belong to root, as sshd has it. */
+const firstFreePort = 1024;
+
+interface Listener {
+  readonly servers: readonly Server[];
+  readonly close: () => Promise<void>;
+}
+
+/** `tcpip-forward` and `streamlocal-forward@openssh.com`: what listens on this host for one client; it ends with the connection. */
+export class RemoteForwards {
+  readonly #forwarding: Forwarding;
+  readonly #listeners = new Map<string, Listener>();
+  /** Requests run one after another: a cancel finds what was asked for before. */
+  #last: Promise<unknown> = Promise.resolve();
+  #asked = 0;
+
+  constructor(forwarding: Forwarding) {
+    this.#forwarding = forwarding;
+  }
+
+  /** The port. Throws PlatformError. */
+  async listenTcp(address: string, port: number): Promise<number> {
+    let bound = port;
+    await this.#listen(formatHostPort({ host: address, port }), async () => {
+      if (port !== 0 && port < firstFreePort && this.#forwarding.facts.user.uid !== 0) throw new PlatformError("denied", "Permission denied");
+      const { servers, port: chosen } = await listenOnLoopback(port);
+      bound = chosen;
+      const open = (socket: Socket): OpenChannel => {
+        const { remoteAddress = "", remotePort = 0 } = socket;
+        return (done) => this.#forwarding.connection.forwardOut(address, chosen, remoteAddress, remotePort, done);
+      };
+      this.#serve(servers, open);
+      return { key: `tcp ${address} ${chosen}`, servers, close: async () => {} };
+    });
+    return bound;
+  }
+
+  async listenUnix(path: string): Promise<true> {
+    await this.#listen(path, async () => {
+      const { user, deps } = this.#forwarding.facts;
+      const asUser = { user, launch: deps.launch };
+      const { server } = await listenAsUser(asUser, path);
+      this.#serve([server], () => (done) => this.#forwarding.connection.openssh_forwardOutStreamLocal(path, done));
+      const close = async (): Promise<void> => removeAsUser(asUser, { path, folder: false });
+      return { key: `unix ${path}`, servers: [server], close };
+    });
+    return true;
+  }
+
+  cancelTcp(address: string, port: number): Promise<boolean> {
+    return this.#cancel(`tcp ${address} ${port}`);
+  }
+
+  cancelUnix(path: string): Promise<boolean> {
+    return this.#cancel(`unix ${path}`);
+  }
+
+  /** Ends all of them. */
+  async close(): Promise<void> {
+    await this.#last.catch(() => {});
+    await Promise.all([...this.#listeners.keys()].map((key) => this.#remove(key)));
+  }
+
+  async #listen(addr: string, start: () => Promise<Listener & { readonly key: string }>): Promise<void> {
+    const { report, facts, gone } = this.#forwarding;
+    await this.#inTurn(async () => {
+      try {
+        if (!facts.grant.rules.portForwarding) throw new PlatformError("denied", noForwarding);
+        if (this.#listeners.size >= mostListeners) throw new PlatformError("limit", `more than ${mostListeners} listeners on one connection`);
+        if (gone.aborted) throw new PlatformError("unavailable", "the client left");
+        const { key, ...listener } = await start();
+        this.#listeners.set(key, listener);
+        await report.note({ direction: "remote", addr }).catch(async (thrown: unknown) => {
+          await this.#remove(key);
+          throw thrown;
+        });
+      } catch (thrown) {
+        await report.note({ direction: "remote", addr, error: toPlatformError(thrown).message }).catch(() => {});
+        throw thrown;
+      }
+    });
+  }
+
+  #cancel(key: string): Promise<boolean> {
+    return this.#inTurn(() => this.#remove(key));
+  }
+
+  async #remove(key: string): Promise<boolean> {
+    const listener = this.#listeners.get(key);
+    this.#listeners.delete(key);
+    for (const server of listener?.servers ?? []) server.close();
+    await listener?.close().catch((thrown: unknown) => {
+      this.#forwarding.facts.deps.log.info("a socket's file could not be removed", { error: errorText(thrown) });
+    });
+    return listener !== undefined;
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    // A client that asks on and on waits for answers.
+    if (this.#asked >= 2 * mostListeners) throw new PlatformError("limit", "too many requests for listeners at once");
+    this.#asked += 1;
+    const mine = this.#last.then(work, work);
+    this.#last = mine;
+    try {
+      return await mine;
+    } finally {
+      this.#asked -= 1;
+    }
+  }
+
+  #serve(servers: readonly Server[], open: (socket: Socket) => OpenChannel): void {
+    for (const server of servers) {
+      server.on("error", () => {});
+      server.on("connection", (socket) => {
+        socket.allowHalfOpen = true;
+        void handOver(this.#forwarding, socket, open(socket));
+      });
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Connection } from "ssh2";
+import { errorText } from "../../../core/errors/platform-error.ts";
+import { formatHostPort } from "../../../core/transport/host-port.ts";
+import type { UserConnection } from "../serve-connection.ts";
+import { AgentForwarding } from "./agent-forwarding.ts";
+import { connectHost } from "./connect-host.ts";
+import { direct } from "./direct.ts";
+import type { Forwarding } from "./forwarding.ts";
+import { createPortReport } from "./port-report.ts";
+import { RemoteForwards } from "./remote.ts";
+import { Slots } from "./slots.ts";
+import { connectAsUser } from "./user-sockets.ts";
+
+/** Forwarded connections of all clients of this agent, and of one of them. */
+const allSlots = new Slots(16_384);
+const mostOfOne = 512;
+
+/** Answers what a client wants forwarded. `end` resolves when all of it has ended; call it once the connection is closed. */
+export function serveForwarding(
+  connection: Connection,
+  facts: UserConnection,
+): { readonly agent: AgentForwarding; readonly end: () => Promise<void> } {
+  const closed = new AbortController();
+  const forwarding: Forwarding = {
+    connection,
+    facts,
+    slots: new Slots(mostOfOne, allSlots),
+    report: portReport(facts),
+    gone: closed.signal,
+  };
+  const running = new Set<Promise<void>>();
+  const track = (work: Promise<void>): void => {
+    running.add(work);
+    void work.finally(() => running.delete(work));
+  };
+  connection.on("tcpip", (accept, reject, { destIP: host, destPort: port }) => {
+    track(direct(forwarding, { accept, reject, addr: formatHostPort({ host, port }), connect: () => connectHost({ host, port }, closed.signal) }));
+  });
+  connection.on("openssh.streamlocal", (accept, reject, { socketPath: path }) => {
+    const connect = () => connectAsUser({ user: facts.user, launch: facts.deps.launch }, path);
+    track(direct(forwarding, { accept, reject, addr: path, connect }));
+  });
+  const remote = new RemoteForwards(forwarding);
+  const agent = new AgentForwarding(forwarding);
+  onRequests(remote, connection, facts);
+  const end = async (): Promise<void> => {
+    closed.abort();
+    await Promise.all([remote.close(), agent.close(), ...running]);
+    await forwarding.report.end().catch((thrown: unknown) => {
+      facts.deps.log.error("forwarded ports could not be recorded", { error: errorText(thrown) });
+    });
+  };
+  return { agent, end };
+}
+
+function onRequests(remote: RemoteForwards, connection: Connection, { deps }: UserConnection): void {
+  connection.on("request", (accept, reject, name, info) => {
+    const answer = (work: Promise<number | boolean>): void => {
+      work.then(
+        (result) => (result === false ? reject?.() : accept?.(typeof result === "number" ? result : undefined)),
+        (thrown: unknown) => {
+          deps.log.info("a listener was refused", { error: errorText(thrown) });
+          reject?.();
+        },
+      );
+    };
+    const { bindAddr = "", bindPort = 0, socketPath = "" } = info as { bindAddr?: string; bindPort?: number; socketPath?: string };
+    switch (name as string) {
+      case "tcpip-forward":
+        return answer(remote.listenTcp(bindAddr, bindPort));
+      case "cancel-tcpip-forward":
+        return answer(remote.cancelTcp(bindAddr, bindPort));
+      case "streamlocal-forward@openssh.com":
+        return answer(remote.listenUnix(socketPath));
+      case "cancel-streamlocal-forward@openssh.com":
+        return answer(remote.cancelUnix(socketPath));
+      default:
+        return reject?.();
+    }
+  });
+}
+
+function portReport({ request, grant, user, deps }: UserConnection) {
+  const sid = request.sessionId || randomUUID();
+  return createPortReport({
+    now: () => performance.now(),
+    sleep: (ms) => sleep(ms),
+    record: (attempt) =>
+      deps.audit.record({
+        event: "port",
+        server_id: grant.ask.node.id,
+        server_name: deps.node.name,
+        user: grant.identity.name,
+        login: user.login,
+        sid,
+        ...(request.clientAddress !== "" && { "addr.remote": request.clientAddress }),
+        ...attempt,
+      }),
+  });
+}

@@ -1,0 +1,43 @@
+import type { Duplex } from "node:stream";
+import type { Channel } from "ssh2";
+import { channelOf } from "./ssh2.ts";
+
+/** What a channel holds for a peer that grants no window, bytes. */
+const mostHeld = 256 * 1024;
+
+/**
+ * Makes a channel and a socket one stream: data at the pace of the slower side, the end of one direction alone (half-close),
+ * and the end of both. Resolves when both are closed. Aborting `gone` drops what is left.
+ */
+export async function couple(channel: Channel, socket: Duplex, gone: AbortSignal): Promise<void> {
+  keepHalfOpen(channel);
+  channel.on("error", ignored);
+  socket.on("error", ignored);
+  const closed = Promise.all([new Promise((resolve) => channel.once("close", resolve)), new Promise((resolve) => socket.once("close", resolve))]);
+  const drop = (): void => void socket.destroy();
+  gone.addEventListener("abort", drop, { once: true });
+  socket.once("close", () => {
+    channel.unpipe(socket);
+    channel.resume();
+    if (channel.writableFinished) channel.close();
+    else channel.once("finish", () => channel.close()).end();
+  });
+  channel.once("close", () => {
+    if (socket.writableFinished) socket.destroy();
+    else socket.once("finish", drop).end();
+  });
+  channel.pipe(socket).pipe(channel);
+  if (gone.aborted) drop();
+  await closed;
+  gone.removeEventListener("abort", drop);
+}
+
+function ignored(): void {}
+
+/** ssh2 closes a server's channel as soon as our side has said everything. */
+function keepHalfOpen(channel: Channel): void {
+  const raw = channelOf(channel);
+  if (raw === undefined) throw new Error("couple takes an open channel");
+  raw.server = false;
+  raw._writableState.highWaterMark = mostHeld;
+}
