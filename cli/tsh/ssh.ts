@@ -3,6 +3,8 @@ import type { Call } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { type Result, textResult, writeNote } from "../output.ts";
 import type { ProfileFacts } from "../profile/profile.ts";
+import { parseDynamic, parseForward } from "./forwarding/forward-spec.ts";
+import type { ForwardAsk } from "./forwarding/start-forwards.ts";
 import { openSshStream } from "./open-stream.ts";
 import { joinCommand, parseSshTarget } from "./ssh-target.ts";
 import { chosenProfile } from "./with-profile.ts";
@@ -15,11 +17,17 @@ export async function ssh(call: Call): Promise<Result> {
   const profile = await chosenProfile(call);
   const login = target.login ?? defaultLogin(profile.facts);
   const command = joinCommand(words[0] === "--" ? words.slice(1) : words);
+  const forwards: ForwardAsk = {
+    local: options.list("localForward").map((text) => parseForward(text, "-L")),
+    remote: options.list("remoteForward").map((text) => parseForward(text, "-R")),
+    dynamic: options.list("dynamicForward").map(parseDynamic),
+  };
+  const isForwardOnly = options.flag("noCommand");
   const pty = wantsPty({ io, command, forced: options.count("tty"), never: options.flag("disableTty") });
   // The stream opens while the SSH library loads.
   const opening = openSshStream(io, { profile, target: target.host, login });
   const [stream, { sshOver }] = await Promise.all([opening, import("./ssh-over.ts")]);
-  const status = await sshOver(stream, { profile, login, session: { command, pty, host: target.host } }, io);
+  const status = await sshOver(stream, { profile, login, session: { command, pty, host: target.host }, forwards, isForwardOnly }, io);
   return { ...textResult(""), status };
 }
 

@@ -1,0 +1,61 @@
+import { unlink } from "node:fs/promises";
+import type { Server, Socket } from "node:net";
+import { errorText } from "../../../core/errors/platform-error.ts";
+import { couple } from "../../../core/ssh/couple.ts";
+import type { Client } from "../../../core/ssh/ssh2.ts";
+import type { CliIo } from "../../io.ts";
+import { writeNote } from "../../output.ts";
+import type { Endpoint, ForwardSpec } from "./forward-spec.ts";
+import type { Forwards } from "./forwards.ts";
+import { openListener } from "./open-listener.ts";
+import { reach } from "./reach.ts";
+import { RemoteForwards } from "./remote-forwards.ts";
+import { serveSocks } from "./serve-socks.ts";
+
+export interface ForwardAsk {
+  readonly local: readonly ForwardSpec[];
+  readonly remote: readonly ForwardSpec[];
+  readonly dynamic: readonly { readonly host: string; readonly port: number }[];
+}
+
+/** Starts all that was asked for; what cannot be started is told, and the rest goes on, as ssh has it. Returns what ends it. */
+export async function startForwards(client: Client, ask: ForwardAsk, io: CliIo): Promise<() => Promise<void>> {
+  const closed = new AbortController();
+  const forwards: Forwards = { client, io, gone: closed.signal };
+  client.once("close", () => closed.abort());
+  const servers: Server[] = [];
+  const paths: string[] = [];
+  const attempt = (work: Promise<void>): Promise<void> => work.catch((thrown: unknown) => writeNote(io, `warning: ${errorText(thrown)}`));
+  const listen = async (where: Endpoint, serve: (socket: Socket) => void): Promise<void> => {
+    servers.push(...(await openListener(where, serve)));
+    if ("path" in where) paths.push(where.path);
+  };
+  for (const { listen: where, connect } of ask.local) await attempt(listen(where, (socket) => void forward(forwards, socket, connect)));
+  for (const where of ask.dynamic) await attempt(listen(where, (socket) => void serveSocks(forwards, socket)));
+  const remote = ask.remote.length > 0 ? new RemoteForwards(forwards) : undefined;
+  for (const spec of ask.remote) if (remote !== undefined) await attempt(remote.ask(spec));
+  return async () => {
+    closed.abort();
+    for (const server of servers) server.close();
+    await Promise.all(paths.map((path) => unlink(path).catch(() => {})));
+  };
+}
+
+async function forward({ client, io, gone }: Forwards, socket: Socket, to: Endpoint): Promise<void> {
+  socket.on("error", () => {});
+  try {
+    await couple(await reach(client, to, socket), socket, gone);
+  } catch (thrown) {
+    // In ssh's own words, which people look for.
+    writeNote(io, `channel: ${openFailure(thrown)}`);
+    socket.destroy();
+  }
+}
+
+const reasons: Readonly<Record<number, string>> = { 1: "administratively prohibited", 2: "connect failed", 4: "resource shortage" };
+
+function openFailure(thrown: unknown): string {
+  const { reason } = thrown as { reason?: number };
+  const text = errorText(thrown).replace(/^\(SSH\) Channel open failure: /, "");
+  return `open failed: ${reason === undefined ? "" : `${reasons[reason] ?? "unknown"}: `}${text}`;
+}

@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, connect, createServer, type Server } from "node:net";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { User } from "../world/cluster-user.ts";
+import { freePorts } from "../world/free-port.ts";
+import { cleanEnv, program, run } from "../world/program.ts";
+import { until } from "../world/until.ts";
+
+/** The same forwards as a stock ssh has, without one. */
+describe("forwarding with tsh ssh", () => {
+  const login = userInfo().username;
+  let cluster: Cluster;
+  let user: User;
+  let dir: string;
+  let echo: Server;
+  let echoPort: number;
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), "platform-tsh-forwarding-"));
+    echo = createServer({ allowHalfOpen: true }, (socket) => void socket.on("error", () => {}).pipe(socket));
+    await once(echo.listen(0, "127.0.0.1"), "listening");
+    echoPort = (echo.address() as AddressInfo).port;
+    cluster = await startCluster();
+    await cluster.agent({ name: "web-1" });
+    user = await cluster.user("alice", { logins: login });
+  });
+  afterAll(async () => {
+    await cluster?.[Symbol.asyncDispose]();
+    echo?.close();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  interface Running {
+    readonly child: ChildProcess;
+    readonly printed: () => string;
+    readonly closed: Promise<unknown[]>;
+  }
+
+  async function during(args: readonly string[], body: (running: Running) => Promise<void>): Promise<void> {
+    const child = spawn(program("tsh"), ["ssh", "-N", ...args, `${login}@web-1`], {
+      env: cleanEnv({ TSH_HOME: user.home }),
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let printed = "";
+    child.stderr.on("data", (chunk: Buffer) => {
+      printed += chunk.toString();
+    });
+    const closed = once(child, "close");
+    try {
+      await body({ child, printed: () => printed, closed });
+    } finally {
+      child.kill();
+      await closed;
+    }
+  }
+
+  async function echoed(where: { port: number; host?: string } | { path: string }, text: string): Promise<string> {
+    const socket = await until("the forward listens", async () => {
+      const attempt = connect({ ...where, allowHalfOpen: true });
+      await once(attempt, "connect");
+      return attempt.on("error", () => {});
+    });
+    socket.end(text);
+    return (await buffer(socket)).toString();
+  }
+
+  test("-L reaches a port on the host from both loopback addresses, and says why another one does not answer", async () => {
+    const [port, other] = (await freePorts(2)) as [number, number];
+    await during(["-L", `${port}:127.0.0.1:${echoPort}`, "-L", `${other}:127.0.0.1:1`], async ({ printed }) => {
+      expect(await echoed({ port, host: "127.0.0.1" }, "hello")).toBe("hello");
+      expect(await echoed({ port, host: "::1" }, "again")).toBe("again");
+      expect(await echoed({ port: other, host: "127.0.0.1" }, "x").catch(() => "")).toBe("");
+      await until("tsh tells", () => printed().includes("channel: open failed: connect failed: Connection refused"));
+    });
+  });
+
+  test.for(["--socks4", "--socks4a", "--socks5", "--socks5-hostname"])("-D serves curl %s", async (kind) => {
+    const [port] = (await freePorts(1)) as [number];
+    const web = createServer((socket) => socket.end("HTTP/1.0 200 OK\r\n\r\nfrom the host"));
+    await once(web.listen(0, "127.0.0.1"), "listening");
+    const url = `http://127.0.0.1:${(web.address() as AddressInfo).port}/`;
+    await during(["-D", String(port)], async () => {
+      const fetched = await until("curl gets it", async () => {
+        const done = await run("curl", ["-s", "--max-time", "5", "--noproxy", "", kind, `127.0.0.1:${port}`, url]);
+        return done.status === 0 && done.stdout;
+      });
+      expect(fetched).toBe("from the host");
+    });
+    web.close();
+  });
+
+  test("-R listens on the host, port 0 chooses one and tells it", async () => {
+    await during(["-R", `0:127.0.0.1:${echoPort}`], async ({ printed }) => {
+      const port = await until("the port is told", () => /Allocated port (\d+) for remote forward/.exec(printed())?.[1]);
+      expect(await echoed({ port: Number(port), host: "127.0.0.1" }, "from the host")).toBe("from the host");
+    });
+  });
+
+  test("Unix sockets on both sides; SIGINT ends it and removes the local one", async () => {
+    const [here, there] = [join(dir, "here"), join(dir, "there")];
+    await during(["-R", `${there}:127.0.0.1:${echoPort}`, "-L", `${here}:${there}`], async ({ child, closed }) => {
+      expect(await echoed({ path: here }, "through both")).toBe("through both");
+      child.kill("SIGINT");
+      expect((await closed)[0]).toBe(130);
+      expect((await run("test", ["-e", here])).status).toBe(1);
+    });
+  });
+
+  test("a command runs beside its forwards, and what cannot be forwarded is a warning", async () => {
+    const done = await user.tsh(["ssh", "-L", `${echoPort}:127.0.0.1:1`, `${login}@web-1`, "echo ran; exit 3"]);
+    expect(done).toMatchObject({ stdout: "ran\n", status: 3 });
+    expect(done.stderr).toMatch(/^warning: cannot listen on 127\.0\.0\.1 port \d+: .*EADDRINUSE/);
+  });
+
+  test.for([
+    ["-L", "8080"],
+    ["-R", "nothing"],
+    ["-D", "x"],
+  ])("%s %s is refused before anything is asked", async ([option, spec]) => {
+    const done = await user.tsh(["ssh", option as string, spec as string, `${login}@web-1`, "true"]);
+    expect(done.status).not.toBe(0);
+    expect(done.stderr).toMatch(/write it as/);
+  });
+});
