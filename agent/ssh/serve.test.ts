@@ -140,8 +140,8 @@ test("what cannot be recorded does not run", async () => {
 test("other subsystems are refused, and the connection lives on", async () => {
   await using session = await openUserSession();
   const { client } = session;
-  const failed = await Promise.all([new Promise((resolve) => client.subsys("netconf", (error) => resolve(error !== undefined)))]);
-  expect(failed).toEqual([true]);
+  const refused = await new Promise((resolve) => client.subsys("netconf", (error) => resolve(error !== undefined)));
+  expect(refused).toBe(true);
   expect((await runCommand(client, "echo still here")).stdout.toString()).toBe("still here\n");
 });
 
