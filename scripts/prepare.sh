@@ -9,6 +9,8 @@ declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl
   [sysctl]=procps [openssl]=openssl [tmux]=tmux
   # Copy files through us.
   [rsync]=rsync [git]=git [sshfs]=sshfs
+  # An X server without a screen, and a client of it.
+  [Xvfb]=xvfb [xauth]=xauth [xdpyinfo]=x11-utils
   # Beside what we measure ourselves.
   [nginx]=nginx-light [wrk]=wrk [pgrep]=procps [ss]=iproute2
   # Machines with systemd.
@@ -25,7 +27,7 @@ case ${1:?what for} in
   build) ;;
   check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux rsync git sshfs "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux rsync git sshfs Xvfb xauth xdpyinfo "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
   bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx wrk) ;;
   packages) tools+=("${packing[@]}" aarch64-linux-gnu-g++ aarch64-linux-gnu-strip) ;;
   repository) tools=("${publishing[@]}") ;;

@@ -38,6 +38,7 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: stri
       loginDefs: await readFile("/etc/login.defs", "utf8").catch(() => ""),
       sessionId: channel.sid,
       agentPath: await channel.agentPath,
+      display: await channel.display,
       ...(terminal && wanted && { terminal: { path: terminal.path, kind: wanted.kind } }),
     });
     const program = startProgram({ user, program: programOf(user, command), env, terminal: terminal?.path, launch: deps.launch });

@@ -18,6 +18,7 @@ import { shell } from "./requests/shell.ts";
 import { signal } from "./requests/signal.ts";
 import { subsystem } from "./requests/subsystem.ts";
 import { windowChange } from "./requests/window-change.ts";
+import { x11 } from "./requests/x11.ts";
 import type { RequestReply, SessionChannel } from "./session-channel.ts";
 import type { UnixUser } from "./unix-user.ts";
 
@@ -34,7 +35,7 @@ export interface UserConnection {
 /** Sessions at a time on one connection: an editor opens many. */
 const maxSessions = 512;
 
-/** Channel requests by ssh2's names; what is not here (x11) ssh2 refuses. */
+/** Channel requests by ssh2's names; what is not here ssh2 refuses. */
 function onRequests(session: Session, channel: SessionChannel): void {
   type Answer = RequestReply["accept"];
   const bound =
@@ -49,6 +50,7 @@ function onRequests(session: Session, channel: SessionChannel): void {
   session.on("signal", bound(signal));
   session.on("subsystem", bound(subsystem));
   session.on("window-change", bound(windowChange));
+  session.on("x11", bound(x11));
 }
 
 /** Serves sessions and forwarding until the connection is closed and every program has ended. */
@@ -78,8 +80,9 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     const sid = isFirst && request.sessionId !== "" ? request.sessionId : randomUUID();
     isFirst = false;
     const session = accept();
-    const { agent } = forwarding;
-    const channel: SessionChannel = { facts, sid, variables: new Map(), number: peersNumber(session), gone: closed.signal, agent, track };
+    const { agent, x11: displays } = forwarding;
+    const common = { facts, sid, variables: new Map(), number: peersNumber(session), gone: closed.signal };
+    const channel: SessionChannel = { ...common, agent, x11: displays, track };
     open.set(channel, closed);
     onRequests(session, channel);
     session.once("close", () => {

@@ -1,5 +1,6 @@
 import type { ServerChannel } from "ssh2";
 import type { AgentForwarding } from "./forwarding/agent-forwarding.ts";
+import type { X11Forwarding } from "./forwarding/x11-forwarding.ts";
 import type { UserConnection } from "./serve-connection.ts";
 import type { StartedProgram } from "./start-entry.ts";
 import type { Terminal, TerminalSize } from "./terminal.ts";
@@ -25,6 +26,9 @@ export interface SessionChannel {
   readonly agent: AgentForwarding;
   /** Asked for: where its socket is, unless it could not be made. */
   agentPath?: Promise<string | undefined>;
+  readonly x11: X11Forwarding;
+  /** Asked for: the value of DISPLAY, unless there could be none. */
+  display?: Promise<string | undefined>;
   /** The connection ends after this work. */
   readonly track: (work: Promise<void>) => void;
 }

@@ -12,6 +12,8 @@ export interface EnvironmentFacts {
   readonly sessionId: string;
   /** Socket of the client's SSH agent. */
   readonly agentPath?: string | undefined;
+  /** X11, at the client. */
+  readonly display?: string | undefined;
 }
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin:/usr/games";
@@ -40,6 +42,7 @@ export function sessionEnvironment(facts: EnvironmentFacts): Record<string, stri
     MAIL: `/var/mail/${user.login}`,
     PLATFORM_SESSION: facts.sessionId,
     ...(facts.agentPath !== undefined && { SSH_AUTH_SOCK: facts.agentPath }),
+    ...(facts.display !== undefined && { DISPLAY: facts.display }),
     ...(client && { SSH_CLIENT: `${client.host} ${client.port} 22`, SSH_CONNECTION: `${client.host} ${client.port} 0.0.0.0 22` }),
     ...(terminal && { SSH_TTY: terminal.path, TERM: terminalKind(terminal.kind) }),
   };

@@ -7,7 +7,8 @@ import { generateSshKey } from "../../core/ssh/keys.ts";
 import { connectSsh } from "../../core/ssh/ssh-client.ts";
 import { acceptSsh } from "../../core/ssh/ssh-server.ts";
 import { type MemoryIo, memoryIo } from "../memory-io.ts";
-import { exitStatus, runSession, type SessionAsk, sentEnv } from "./session.ts";
+import { exitStatus, type SessionAsk, sentEnv } from "./open-session.ts";
+import { runSession } from "./session.ts";
 import { defaultLogin } from "./ssh.ts";
 
 const minute = 60_000;

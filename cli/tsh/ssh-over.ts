@@ -1,20 +1,30 @@
 import { constants } from "node:os";
 import type { TLSSocket } from "node:tls";
-import { PlatformError } from "../../core/errors/platform-error.ts";
+import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
+import { LentAgent } from "../../core/ssh/lent-agent.ts";
 import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
 import type { CliIo } from "../io.ts";
+import { writeNote } from "../output.ts";
 import type { Profile } from "../profile/profile.ts";
 import type { ForwardAsk } from "./forwarding/start-forwards.ts";
-import { runSession, type SessionAsk } from "./session.ts";
+import type { SessionAsk } from "./open-session.ts";
+import { runSession } from "./session.ts";
 
 const endings = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/** What of this machine the host may use. */
+export interface LendAsk {
+  readonly agent: boolean;
+  readonly x11: "trusted" | "untrusted" | undefined;
+}
 
 export interface SshOverAsk {
   readonly profile: Profile;
   readonly login: string;
   readonly session: SessionAsk;
+  readonly lend: LendAsk;
   readonly forwards: ForwardAsk;
   /** No session: until the connection ends, or a signal says so. */
   readonly isForwardOnly: boolean;
@@ -22,8 +32,9 @@ export interface SshOverAsk {
 
 /** One session with the host at the other end of a stream; the exit status of what ran there. The stream is ended. */
 export async function sshOver(stream: TLSSocket, ask: SshOverAsk, io: CliIo): Promise<number> {
-  const { profile, login, session } = ask;
+  const { profile, login, session, lend } = ask;
   try {
+    const agent = lend.agent ? lentAgent(io) : undefined;
     const connection = await connectSsh({
       stream,
       username: login,
@@ -31,10 +42,11 @@ export async function sshOver(stream: TLSSocket, ask: SshOverAsk, io: CliIo): Pr
       certificate: parseCertificateLine(profile.secrets.sshCertificate).blob,
       hostAuthorities: profile.facts.hostCaSsh,
       principal: session.host,
+      agent,
       timeoutMs: 20_000,
       signal: new AbortController().signal,
     });
-    const status = await use(connection, ask, io);
+    const status = await use(connection, { ...ask, lend: { ...lend, agent: agent !== undefined } }, io);
     connection.end();
     return status;
   } finally {
@@ -42,23 +54,54 @@ export async function sshOver(stream: TLSSocket, ask: SshOverAsk, io: CliIo): Pr
   }
 }
 
-async function use(connection: SshConnection, { session, forwards, isForwardOnly }: SshOverAsk, io: CliIo): Promise<number> {
+async function use(connection: SshConnection, ask: SshOverAsk, io: CliIo): Promise<number> {
+  const { session, forwards, isForwardOnly } = ask;
   const isForwarding = forwards.local.length + forwards.remote.length + forwards.dynamic.length > 0;
-  const lost = new Promise<void>((resolve) => connection.once("close", resolve));
-  const end = isForwarding ? await (await import("./forwarding/start-forwards.ts")).startForwards(connection, forwards, io) : async () => {};
+  const lost = new Promise<undefined>((resolve) => connection.once("close", () => resolve(undefined)));
+  const run = async (): Promise<number> => runSession(connection, { ...session, lend: await lendSession(connection, ask.lend, io) }, io);
+  if (!isForwarding && !isForwardOnly) return run();
+  const signals = catchEndings();
+  const { tried, end } = (await import("./forwarding/start-forwards.ts")).startForwards(connection, forwards, io);
   try {
-    return isForwardOnly ? await untilInterrupted(lost, session.host) : await runSession(connection, session, io);
+    const work = isForwardOnly ? lost : tried.then(run);
+    const first = await Promise.race([work, signals.first]);
+    if (first === undefined) throw new PlatformError("unavailable", `the connection to ${session.host} was lost`);
+    return first;
   } finally {
+    signals.stop();
     await end();
   }
 }
 
-/** As a program that the signal ended; throws when the connection is lost before. */
-async function untilInterrupted(lost: Promise<void>, host: string): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
-  for (const name of endings) process.once(name, resolve);
-  const signal = await Promise.race([promise, lost]);
-  for (const name of endings) process.off(name, resolve);
-  if (signal === undefined) throw new PlatformError("unavailable", `the connection to ${host} was lost`);
-  return 128 + constants.signals[signal];
+/** Sockets of forwards are removed when a signal ends us: it resolves to the status of a program that it ended. */
+function catchEndings(): { readonly first: Promise<number>; readonly stop: () => void } {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const caught = (signal: NodeJS.Signals): void => resolve(128 + constants.signals[signal]);
+  for (const name of endings) process.once(name, caught);
+  return {
+    first: promise,
+    stop: () => {
+      for (const name of endings) process.off(name, caught);
+    },
+  };
+}
+
+function lentAgent(io: CliIo): LentAgent | undefined {
+  const path = io.env.SSH_AUTH_SOCK;
+  if (path) return new LentAgent(path);
+  writeNote(io, "warning: there is no SSH agent here (SSH_AUTH_SOCK is not set)");
+  return undefined;
+}
+
+async function lendSession(connection: SshConnection, { agent, x11: wanted }: LendAsk, io: CliIo): Promise<NonNullable<SessionAsk["lend"]>> {
+  if (wanted === undefined) return { agent };
+  try {
+    const { prepareX11, serveX11 } = await import("./x11/x11.ts");
+    const x11 = await prepareX11(io.env, wanted === "trusted");
+    serveX11(connection, x11, io);
+    return { agent, x11: x11.ask };
+  } catch (thrown) {
+    writeNote(io, `warning: no X11 forwarding: ${errorText(thrown)}`);
+    return { agent };
+  }
 }

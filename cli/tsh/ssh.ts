@@ -6,6 +6,7 @@ import type { ProfileFacts } from "../profile/profile.ts";
 import { parseDynamic, parseForward } from "./forwarding/forward-spec.ts";
 import type { ForwardAsk } from "./forwarding/start-forwards.ts";
 import { openSshStream } from "./open-stream.ts";
+import type { LendAsk } from "./ssh-over.ts";
 import { joinCommand, parseSshTarget } from "./ssh-target.ts";
 import { chosenProfile } from "./with-profile.ts";
 
@@ -27,7 +28,11 @@ export async function ssh(call: Call): Promise<Result> {
   // The stream opens while the SSH library loads.
   const opening = openSshStream(io, { profile, target: target.host, login });
   const [stream, { sshOver }] = await Promise.all([opening, import("./ssh-over.ts")]);
-  const status = await sshOver(stream, { profile, login, session: { command, pty, host: target.host }, forwards, isForwardOnly }, io);
+  const lend: LendAsk = {
+    agent: options.flag("forwardAgent"),
+    x11: options.flag("x11Trusted") ? "trusted" : options.flag("x11") ? "untrusted" : undefined,
+  };
+  const status = await sshOver(stream, { profile, login, session: { command, pty, host: target.host }, lend, forwards, isForwardOnly }, io);
   return { ...textResult(""), status };
 }
 

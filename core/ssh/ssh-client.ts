@@ -5,6 +5,7 @@ import { checkCertificate, parseCertificate, type SshCertificate } from "./certi
 import { certificateKey } from "./certificate-key.ts";
 import { forgetExchanges } from "./forget-exchange.ts";
 import { guardConnection } from "./guard-connection.ts";
+import type { LentAgent } from "./lent-agent.ts";
 import { type Keepalive, offeredAlgorithms, usualKeepalive } from "./negotiation.ts";
 import { readRefusal } from "./refusal.ts";
 import { type RekeyLimits, scheduleRekey, usualRekeyLimits } from "./rekey.ts";
@@ -28,6 +29,8 @@ export interface ConnectSshOptions {
   readonly principal?: string;
   /** Further policy on the server's certificate, which is proven by then; throws to refuse. */
   readonly checkHost?: (certificate: SshCertificate) => void;
+  /** Lent to the host in sessions that ask for it. */
+  readonly agent?: LentAgent | undefined;
   readonly keepalive?: Keepalive;
   readonly rekey?: RekeyLimits;
   /** For all until the login is accepted. */
@@ -82,6 +85,7 @@ function start(client: Client, options: ConnectSshOptions, facts: Handshake): vo
     keepaliveCountMax: keepalive.missed,
     algorithms: { ...offeredAlgorithms, serverHostKey: hostCertificateTypes as never },
     hostVerifier: (blob: Buffer) => verifyHost(client, blob, options, facts),
+    ...(options.agent && { agent: options.agent }),
     // A parsed key is taken too; the types of ssh2 do not say so.
     authHandler: [{ type: "publickey", username, key: certificateKey({ privateKey, certificate }) } as never],
   });

@@ -100,6 +100,13 @@ declare module "ssh2/lib/Channel.js" {
   export default module;
 }
 
+declare module "ssh2/lib/agent.js" {
+  import type { BaseAgent } from "ssh2";
+
+  const agents: { readonly BaseAgent: typeof BaseAgent };
+  export default agents;
+}
+
 declare module "ssh2/lib/client.js" {
   import { Client } from "ssh2";
   export default Client;

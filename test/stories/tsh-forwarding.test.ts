@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { freePorts } from "../world/free-port.ts";
-import { cleanEnv, program, run } from "../world/program.ts";
+import { cleanEnv, output, program, run } from "../world/program.ts";
 import { until } from "../world/until.ts";
 
 /** The same forwards as a stock ssh has, without one. */
@@ -109,6 +109,30 @@ describe("forwarding with tsh ssh", () => {
       expect((await closed)[0]).toBe(130);
       expect((await run("test", ["-e", here])).status).toBe(1);
     });
+  });
+
+  test("-A lends the local agent where a role allows it; where none does, it is told and the command runs", async () => {
+    const env = { SSH_AUTH_SOCK: join(dir, "agent") };
+    const agent = spawn("ssh-agent", ["-D", "-a", env.SSH_AUTH_SOCK], { stdio: "ignore" });
+    try {
+      const key = join(dir, "key");
+      await output("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "lent", "-f", key]);
+      await until("the agent takes the key", async () => (await run("ssh-add", [key], { env })).status === 0);
+      const list = ["ssh", "-A", `${login}@web-1`, 'echo "[$SSH_AUTH_SOCK]"; ssh-add -l'];
+      const refused = await user.tsh(list, { env });
+      expect(refused.stdout).toBe("[]\n");
+      expect(refused.stderr).toMatch(/^warning: web-1 does not take the SSH agent: no role allows it/);
+      const role = { kind: "role", version: "v7", metadata: { name: "lend" }, spec: { options: { forward_agent: true } } };
+      await writeFile(join(dir, "lend.json"), JSON.stringify(role));
+      await cluster.admin("create", "-f", join(dir, "lend.json"));
+      const lender = await cluster.user("bob", { logins: login, roles: "access,lend" });
+      const done = await lender.tsh(list, { env });
+      expect(done.stdout, done.stderr).toMatch(/256 SHA256:\S+ lent \(ED25519\)/);
+      const without = await lender.tsh(["ssh", "-A", `${login}@web-1`, "true"]);
+      expect(without).toMatchObject({ status: 0, stderr: "warning: there is no SSH agent here (SSH_AUTH_SOCK is not set)\n" });
+    } finally {
+      agent.kill();
+    }
   });
 
   test("a command runs beside its forwards, and what cannot be forwarded is a warning", async () => {

@@ -12,6 +12,7 @@ import { createPortReport } from "./port-report.ts";
 import { RemoteForwards } from "./remote.ts";
 import { Slots } from "./slots.ts";
 import { connectAsUser } from "./user-sockets.ts";
+import { X11Forwarding } from "./x11-forwarding.ts";
 
 /** Forwarded connections of all clients of this agent, and of one of them. */
 const allSlots = new Slots(16_384);
@@ -21,7 +22,7 @@ const mostOfOne = 512;
 export function serveForwarding(
   connection: Connection,
   facts: UserConnection,
-): { readonly agent: AgentForwarding; readonly end: () => Promise<void> } {
+): { readonly agent: AgentForwarding; readonly x11: X11Forwarding; readonly end: () => Promise<void> } {
   const closed = new AbortController();
   const forwarding: Forwarding = {
     connection,
@@ -52,7 +53,7 @@ export function serveForwarding(
       facts.deps.log.error("forwarded ports could not be recorded", { error: errorText(thrown) });
     });
   };
-  return { agent, end };
+  return { agent, x11: new X11Forwarding(forwarding), end };
 }
 
 function onRequests(remote: RemoteForwards, connection: Connection, { deps }: UserConnection): void {

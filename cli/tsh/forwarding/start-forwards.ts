@@ -18,8 +18,15 @@ export interface ForwardAsk {
   readonly dynamic: readonly { readonly host: string; readonly port: number }[];
 }
 
-/** Starts all that was asked for; what cannot be started is told, and the rest goes on, as ssh has it. Returns what ends it. */
-export async function startForwards(client: Client, ask: ForwardAsk, io: CliIo): Promise<() => Promise<void>> {
+export interface StartedForwards {
+  /** Resolves when all of them have been tried; never throws. */
+  readonly tried: Promise<void>;
+  /** Ends them, also those that are being tried. */
+  readonly end: () => Promise<void>;
+}
+
+/** Starts all that was asked for; what cannot be started is told, and the rest goes on, as ssh has it. */
+export function startForwards(client: Client, ask: ForwardAsk, io: CliIo): StartedForwards {
   const closed = new AbortController();
   const forwards: Forwards = { client, io, gone: closed.signal };
   client.once("close", () => closed.abort());
@@ -29,16 +36,23 @@ export async function startForwards(client: Client, ask: ForwardAsk, io: CliIo):
   const listen = async (where: Endpoint, serve: (socket: Socket) => void): Promise<void> => {
     servers.push(...(await openListener(where, serve)));
     if ("path" in where) paths.push(where.path);
+    if (closed.signal.aborted) await stop();
   };
-  for (const { listen: where, connect } of ask.local) await attempt(listen(where, (socket) => void forward(forwards, socket, connect)));
-  for (const where of ask.dynamic) await attempt(listen(where, (socket) => void serveSocks(forwards, socket)));
-  const remote = ask.remote.length > 0 ? new RemoteForwards(forwards) : undefined;
-  for (const spec of ask.remote) if (remote !== undefined) await attempt(remote.ask(spec));
-  return async () => {
+  const stop = async (): Promise<void> => {
+    for (const server of servers.splice(0)) server.close();
+    await Promise.all(paths.splice(0).map((path) => unlink(path).catch(() => {})));
+  };
+  const tryAll = async (): Promise<void> => {
+    for (const { listen: where, connect } of ask.local) await attempt(listen(where, (socket) => void forward(forwards, socket, connect)));
+    for (const where of ask.dynamic) await attempt(listen(where, (socket) => void serveSocks(forwards, socket)));
+    const remote = ask.remote.length > 0 ? new RemoteForwards(forwards) : undefined;
+    for (const spec of ask.remote) if (remote !== undefined) await attempt(remote.ask(spec));
+  };
+  const end = async (): Promise<void> => {
     closed.abort();
-    for (const server of servers) server.close();
-    await Promise.all(paths.map((path) => unlink(path).catch(() => {})));
+    await stop();
   };
+  return { tried: tryAll(), end };
 }
 
 async function forward({ client, io, gone }: Forwards, socket: Socket, to: Endpoint): Promise<void> {

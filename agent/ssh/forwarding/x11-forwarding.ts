@@ -1,0 +1,112 @@
+import { accessSync, constants } from "node:fs";
+import type { Server, Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { startProgram } from "../start-program.ts";
+import type { Forwarding } from "./forwarding.ts";
+import { handOver } from "./hand-over.ts";
+import { listenOnLoopback } from "./tcp-listeners.ts";
+import type { X11Ask } from "./x11-ask.ts";
+
+const xauth = "/usr/bin/xauth";
+/** For xauth(1), which waits for the lock of ~/.Xauthority, ms. */
+const xauthMs = 10_000;
+/** As sshd: display 10 is port 6010. */
+const firstPort = 6010;
+const mostDisplays = 1000;
+/** Of one connection: each session may have one. */
+const mostOfOne = 64;
+
+/** X11 displays on this host whose windows open where the client is: one for each session that asks. */
+export class X11Forwarding {
+  readonly #forwarding: Forwarding;
+  #open = 0;
+
+  constructor(forwarding: Forwarding) {
+    this.#forwarding = forwarding;
+  }
+
+  /** Why there will be none; undefined when there may be one. */
+  get refusal(): string | undefined {
+    if (!this.#forwarding.facts.grant.rules.x11Forwarding) return "no role allows X11 forwarding (permit_x11_forwarding: true)";
+    if (this.#open >= mostOfOne) return `more than ${mostOfOne} displays on one connection`;
+    return canRun(xauth) ? undefined : `this host has no ${xauth}`;
+  }
+
+  /** Listens, gives the user the cookie and returns the value of DISPLAY. It ends with the session. Throws PlatformError. */
+  async open(ask: X11Ask, gone: AbortSignal): Promise<string> {
+    if (this.refusal !== undefined) throw new PlatformError("denied", this.refusal);
+    this.#open += 1;
+    let servers: readonly Server[] = [];
+    const close = (): void => {
+      for (const server of servers) server.close();
+    };
+    gone.addEventListener("abort", () => {
+      this.#open -= 1;
+      close();
+    });
+    const bound = await listenOnFree();
+    servers = bound.servers;
+    if (gone.aborted) close();
+    this.#serve(servers, { single: ask.single, gone, close });
+    const display = `${bound.port - firstPort + 10}.${ask.screen}`;
+    await this.#tellUser(display, ask);
+    return `localhost:${display}`;
+  }
+
+  #serve(servers: readonly Server[], { single, gone, close }: { single: boolean; gone: AbortSignal; close: () => void }): void {
+    const { connection, slots } = this.#forwarding;
+    for (const server of servers) {
+      server.on("error", () => {});
+      server.on("connection", (socket: Socket) => {
+        if (single) close();
+        socket.allowHalfOpen = true;
+        const { remoteAddress = "", remotePort = 0 } = socket;
+        void handOver({ slots, gone }, socket, (done) => connection.x11(remoteAddress, remotePort, done));
+      });
+    }
+  }
+
+  /** As sshd: clients of localhost:10 look the cookie up as this host's unix:10. It goes through standard input, never argv. */
+  async #tellUser(display: string, { protocol, cookie }: X11Ask): Promise<void> {
+    const { user, deps } = this.#forwarding.facts;
+    const env = { HOME: user.home, USER: user.login, LOGNAME: user.login, PATH: "/usr/bin:/bin" };
+    const program = startProgram({ user, program: { path: xauth, argv: ["xauth", "-q", "-"] }, env, launch: deps.launch });
+    const late = new AbortController();
+    const { pipes } = program;
+    pipes?.stdin.on("error", () => {}).end(`remove unix:${display}\nadd unix:${display} ${protocol} ${cookie}\n`);
+    pipes?.stdout.resume();
+    pipes?.stderr.resume();
+    try {
+      const limit = sleep(xauthMs, undefined, { signal: late.signal }).then(() => undefined);
+      limit.catch(() => {});
+      const exit = await Promise.race([program.started.then(() => program.exited), limit]);
+      if (exit === undefined) program.signal("SIGKILL");
+      if (exit?.code !== 0)
+        throw new PlatformError("unavailable", `xauth ${exit === undefined ? "did not end" : `failed (${exit.code ?? exit.signal})`}`);
+    } finally {
+      late.abort();
+    }
+  }
+}
+
+function canRun(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function listenOnFree(): Promise<{ readonly servers: readonly Server[]; readonly port: number }> {
+  let last: unknown;
+  for (let port = firstPort; port < firstPort + mostDisplays; port += 1) {
+    try {
+      return await listenOnLoopback(port);
+    } catch (thrown) {
+      last = thrown;
+    }
+  }
+  throw new PlatformError("unavailable", `no display is free: ${errorText(last)}`, { cause: last });
+}

@@ -1,0 +1,87 @@
+import { constants } from "node:os";
+import type { Client, ClientChannel, PseudoTtyOptions, X11Options } from "ssh2";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { CliIo } from "../io.ts";
+import { writeNote } from "../output.ts";
+
+export interface SessionAsk {
+  /** Undefined: the login shell. */
+  readonly command: string | undefined;
+  readonly pty: boolean;
+  /** Lent to the host, where a role allows it. */
+  readonly lend?: { readonly agent: boolean; readonly x11?: X11Options | undefined };
+  /** For messages. */
+  readonly host: string;
+}
+
+/** Variables that ssh sends too (SendEnv of Debian): language; TERM goes with the terminal. */
+export function sentEnv(env: CliIo["env"]): Record<string, string> {
+  const wanted = Object.entries(env).filter(([name, value]) => (name === "LANG" || name.startsWith("LC_")) && value !== undefined);
+  return Object.fromEntries(wanted) as Record<string, string>;
+}
+
+/** Exit status as a shell tells it: 128 + number for a signal, 255 for one that this system does not know. */
+export function exitStatus(code: number | null | undefined, signal: string | undefined): number | undefined {
+  if (typeof code === "number") return code & 0xff;
+  if (signal === undefined) return undefined;
+  const number = (constants.signals as Readonly<Record<string, number>>)[signal.startsWith("SIG") ? signal : `SIG${signal}`];
+  return number === undefined ? 255 : 128 + number;
+}
+
+export interface OpenedSession {
+  readonly channel: ClientChannel;
+  /** Status of the remote command, once it was told. */
+  readonly ended: () => number | undefined;
+  /** All output has been read. */
+  readonly closed: Promise<unknown>;
+}
+
+/** What a host does not want is told, and the session goes on without it, as ssh has it. */
+export async function openSession(client: Client, ask: SessionAsk, io: CliIo): Promise<OpenedSession> {
+  try {
+    return await openOnce(client, ask, io);
+  } catch (thrown) {
+    const { message } = (thrown as { cause?: Error }).cause ?? {};
+    const { lend } = ask;
+    if (lend?.agent && message === "Unable to request agent forwarding") {
+      writeNote(io, `warning: ${ask.host} does not take the SSH agent: no role allows it (forward_agent: true)`);
+      return openSession(client, { ...ask, lend: { ...lend, agent: false } }, io);
+    }
+    if (lend?.x11 !== undefined && message === "Unable to request X11") {
+      writeNote(io, `warning: ${ask.host} forwards no X11: no role allows it (permit_x11_forwarding: true), or it has no xauth`);
+      return openSession(client, { ...ask, lend: { agent: lend.agent } }, io);
+    }
+    throw thrown;
+  }
+}
+
+function openOnce(client: Client, { command, pty, host, lend }: SessionAsk, io: CliIo): Promise<OpenedSession> {
+  const terminal: PseudoTtyOptions = { term: io.env.TERM ?? "xterm", rows: io.stdout.rows ?? 24, cols: io.stdout.columns ?? 80, width: 0, height: 0 };
+  const env = sentEnv(io.env);
+  return new Promise((resolve, reject) => {
+    const lost = (): void => reject(new PlatformError("unavailable", `the connection to ${host} was lost`));
+    client.once("close", lost);
+    const opened = (cause: Error | undefined, channel: ClientChannel): void => {
+      client.off("close", lost);
+      if (cause === undefined) resolve(watched(channel));
+      else reject(new PlatformError("denied", `${host} refused the session: ${cause.message}`, { cause }));
+    };
+    const lent = { agentForward: lend?.agent === true, ...(lend?.x11 && { x11: lend.x11 }) };
+    if (command === undefined) client.shell(pty ? terminal : false, { env, ...lent }, opened);
+    else client.exec(command, { env, ...lent, ...(pty && { pty: terminal }) }, opened);
+  });
+}
+
+/** Listens in the same turn in which the channel opened: the status of a quick command follows in the same packet. */
+function watched(channel: ClientChannel): OpenedSession {
+  let status: number | undefined;
+  channel.on("exit", (code: number | null, signal?: string) => {
+    status = exitStatus(code, signal);
+  });
+  channel.on("error", ignored);
+  // Each closes when all of it has been read: standard error may be behind.
+  const closed = [channel, channel.stderr].map((stream) => new Promise((resolve) => stream.once("close", resolve)));
+  return { channel, ended: () => status, closed: Promise.all(closed) };
+}
+
+function ignored(): void {}

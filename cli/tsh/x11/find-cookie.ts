@@ -1,0 +1,49 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { CliIo } from "../../io.ts";
+
+const run = promisify(execFile);
+/** For one run of xauth(1), which waits for the lock of its file, ms. */
+const xauthMs = 5000;
+export const cookieProtocol = "MIT-MAGIC-COOKIE-1";
+const cookieLength = 16;
+
+/** What the X server here knows a client by. Without one that xauth(1) knows: any, for a server that asks for none. */
+export async function findCookie(name: string, env: CliIo["env"]): Promise<Buffer> {
+  return (await list([], name, env)) ?? randomBytes(cookieLength);
+}
+
+/** A cookie that the X server makes for clients that it shall not trust, for so many seconds. Throws `unavailable`. */
+export async function makeUntrustedCookie(name: string, seconds: number, env: CliIo["env"]): Promise<Buffer> {
+  const folder = await mkdtemp(join(tmpdir(), "tsh-x11-"));
+  try {
+    const file = ["-f", join(folder, "xauthority")];
+    const make = [...file, "generate", name, cookieProtocol, "untrusted", "timeout", String(seconds)];
+    await run("xauth", make, { env, timeout: xauthMs }).catch(() => {});
+    const cookie = await list(file, name, env);
+    if (cookie !== undefined) return cookie;
+    throw new PlatformError("unavailable", "the X server made no cookie for untrusted clients", {
+      hint: "-Y trusts the host with the whole display; -X needs xauth and a server with the SECURITY extension",
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function list(file: readonly string[], name: string, env: CliIo["env"]): Promise<Buffer | undefined> {
+  try {
+    const { stdout } = await run("xauth", [...file, "list", name], { env, timeout: xauthMs });
+    for (const line of stdout.split("\n")) {
+      const [, protocol, cookie = ""] = line.trim().split(/\s+/);
+      if (protocol === cookieProtocol && /^[0-9a-f]{32}$/i.test(cookie)) return Buffer.from(cookie, "hex");
+    }
+  } catch {
+    // No xauth, or no file of it: there is no cookie.
+  }
+  return undefined;
+}
