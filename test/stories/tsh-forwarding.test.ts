@@ -104,6 +104,7 @@ describe("forwarding with tsh ssh", () => {
   test("Unix sockets on both sides; SIGINT ends it and removes the local one", async () => {
     const [here, there] = [join(dir, "here"), join(dir, "there")];
     await during(["-R", `${there}:127.0.0.1:${echoPort}`, "-L", `${here}:${there}`], async ({ child, closed }) => {
+      await until("the host listens", async () => (await run("test", ["-e", there])).status === 0);
       expect(await echoed({ path: here }, "through both")).toBe("through both");
       child.kill("SIGINT");
       expect((await closed)[0]).toBe(130);

@@ -25,7 +25,9 @@ describe.skipIf(!["Xvfb", "xauth", "xdpyinfo"].every(hasProgram))("X11 forwardin
     account = await makeAccount("xw");
     const authority = join(dir, "authority");
     await output("xauth", ["-f", authority, "-q"], { input: `add unix:0 MIT-MAGIC-COOKIE-1 ${randomBytes(16).toString("hex")}\n` });
-    server = spawn("Xvfb", ["-displayfd", "3", "-auth", authority, "-nolisten", "tcp"], { stdio: ["ignore", "ignore", "ignore", "pipe"] });
+    server = spawn("Xvfb", ["-displayfd", "3", "-auth", authority, "-nolisten", "tcp", "-noreset"], {
+      stdio: ["ignore", "ignore", "ignore", "pipe"],
+    });
     const [number] = (await once(server.stdio[3] as Readable, "data")) as [Buffer];
     // The server takes any cookie of its file; clients look theirs up by the display's number.
     const cookie = /([0-9a-f]{32})/.exec(await output("xauth", ["-f", authority, "list"]))?.[1] ?? "";
