@@ -25,9 +25,19 @@ export function parseSshTarget(text: string, login?: string): SshTarget {
   return { login: chosen, host: parts[1] as string, port };
 }
 
-/** The same words as ssh: joined by single spaces for the remote shell. */
+/** What fits into one packet of ours, bytes; a longer one would end the connection. */
+const longestCommand = 32_000;
+
+/** The same words as ssh: joined by single spaces for the remote shell. Throws `invalid`. */
 export function joinCommand(words: readonly string[]): string | undefined {
-  return words.length === 0 ? undefined : words.join(" ");
+  const command = words.join(" ");
+  const length = Buffer.byteLength(command);
+  if (length > longestCommand) {
+    throw new PlatformError("invalid", `the command has ${length} bytes, and may have ${longestCommand}`, {
+      hint: "send it as a script on standard input: tsh ssh host sh < script",
+    });
+  }
+  return words.length === 0 ? undefined : command;
 }
 
 /** `web-1.example.com` of the cluster `example.com` is the host `web-1`; any other name stays. */
