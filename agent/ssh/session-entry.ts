@@ -1,4 +1,5 @@
 import { accessSync, chmodSync, chownSync, closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
+import { hostAddon } from "../host/host-addon.ts";
 import { becomeUser } from "./become-user.ts";
 import { closeInherited } from "./close-inherited.ts";
 import { enterHome } from "./enter-home.ts";
@@ -6,7 +7,7 @@ import type { SessionInstructions } from "./session-instructions.ts";
 
 /** Descriptor through which the instructions come and an error goes back; closed without a word when the program starts. */
 const instructionsFd = 3;
-/** posix.h has both; Node ignores them, and what is ignored stays so through execve. */
+/** Node ignores them, and what is ignored stays so through execve. */
 const ignoredByNode = ["SIGPIPE", "SIGXFSZ"] as const;
 
 /**
@@ -17,17 +18,33 @@ export function runSession(): never {
   try {
     const instructions = JSON.parse(readFileSync(instructionsFd, "utf8")) as SessionInstructions;
     if (instructions.terminal !== undefined) adoptTerminal(instructions.terminal, instructions);
+    const resetSignals = signalsReset();
     process.umask(0o022);
     if (instructions.becomeUser) becomeUser(instructions);
     enterHome(instructions.home);
     accessSync(instructions.program, constants.X_OK);
-    // A caught signal becomes the default one at execve; an ignored one would stay ignored in the user's shell.
-    for (const signal of ignoredByNode) process.on(signal, () => {});
     closeInherited([instructionsFd]);
+    resetSignals();
     return turnInto(instructions);
   } catch (thrown) {
     return giveUp(thrown);
   }
+}
+
+/**
+ * The addon is loaded while this is still root's process: the user may have no folder from which to load it. A host that lets us
+ * load it from nowhere gets what Node can do: a caught signal becomes the default one at execve, and SIGUSR1 stays blocked.
+ */
+function signalsReset(): () => void {
+  try {
+    const addon = hostAddon();
+    if (addon !== undefined) return () => addon.resetSignals();
+  } catch {
+    // A shell with SIGUSR1 blocked is better than none.
+  }
+  return () => {
+    for (const signal of ignoredByNode) process.on(signal, () => {});
+  };
 }
 
 /** The parent made this process a session leader: the first terminal that it opens becomes its controlling one. */

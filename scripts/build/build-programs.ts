@@ -2,7 +2,7 @@ import { copyFile, mkdir, rename, rm, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { type BuildArch, type BuildTarget, buildTarget } from "./build-target.ts";
 import { bundle, bundleUpdater } from "./bundle.ts";
-import { compileAddon, compileMemoryAddon } from "./compile-addon.ts";
+import { compileAddon, compileOwnAddon } from "./compile-addon.ts";
 import { makeExecutable } from "./make-executable.ts";
 import { newestGlibc } from "./newest-glibc.ts";
 import { run } from "./run.ts";
@@ -64,8 +64,13 @@ async function buildPlatform(input: ProgramInput): Promise<string> {
   const { root, work, target } = input;
   const { main, parts } = await bundle(input);
   const sshcrypto = await compileAddon(root, target, join(work, "sshcrypto.node"));
-  const memory = await compileMemoryAddon(root, target, join(work, "memory.node"));
-  const assets = { "pty.node": target.pty, "sshcrypto.node": sshcrypto, "memory.node": memory };
+  const own = (name: "memory.node" | "host.node"): Promise<string> => compileOwnAddon({ root, target, name, output: join(work, name) });
+  const assets = {
+    "pty.node": target.pty,
+    "sshcrypto.node": sshcrypto,
+    "memory.node": await own("memory.node"),
+    "host.node": await own("host.node"),
+  };
   for (const file of Object.values(assets)) await checkGlibc(file, target.oldestGlibc);
   return await makeExecutable({ ...input, name: "platform", main, parts, assets });
 }

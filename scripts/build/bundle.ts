@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type BuildOptions, build, type Plugin } from "esbuild";
+import { type BuildOptions, build, type OnLoadResult, type Plugin } from "esbuild";
 
 export interface BundleInput {
   readonly root: string;
@@ -85,6 +85,12 @@ function dynamicParts(root: string, entries: Set<string>): Plugin {
 /** Sends what wants a `.node` file to our loader, which takes it from the executable. */
 function nativeAddons(loader: string): Plugin {
   const load = (name: string): string => `module.exports = require(${JSON.stringify(loader)}).loadNative(${JSON.stringify(name)});`;
+  const own = (name: string): OnLoadResult => ({
+    contents: `import { loadNative } from ${JSON.stringify(loader)};
+let addon;
+export function ${name}Addon() { addon ??= loadNative("${name}.node"); return addon; }`,
+    resolveDir: "/",
+  });
   return {
     name: "native-addons",
     setup: (hooks) => {
@@ -92,12 +98,8 @@ function nativeAddons(loader: string): Plugin {
         contents: `exports.requireBinary = require(${JSON.stringify(loader)}).loadNative;`,
         resolveDir: "/",
       }));
-      hooks.onLoad({ filter: /core\/memory\/memory-addon\.ts$/ }, () => ({
-        contents: `import { loadNative } from ${JSON.stringify(loader)};
-let addon;
-export function memoryAddon() { addon ??= loadNative("memory.node"); return addon; }`,
-        resolveDir: "/",
-      }));
+      hooks.onLoad({ filter: /core\/memory\/memory-addon\.ts$/ }, () => own("memory"));
+      hooks.onLoad({ filter: /agent\/host\/host-addon\.ts$/ }, () => own("host"));
       hooks.onResolve({ filter: /\/sshcrypto\.node$|^cpu-features$/ }, ({ path }) => ({ path, namespace: "native" }));
       hooks.onLoad({ filter: /sshcrypto\.node$/, namespace: "native" }, () => ({ contents: load("sshcrypto.node"), resolveDir: "/" }));
       // Only reorders ciphers, which we name ourselves.

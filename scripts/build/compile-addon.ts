@@ -4,22 +4,25 @@ import { run } from "./run.ts";
 
 const code = ["-shared", "-fPIC", "-pthread", "-O3", "-fno-omit-frame-pointer", "-s", "-Wl,--build-id=none"];
 
-/** Compiles the addon that gives memory back (core/memory). Node-API alone: C, and no runtime's version. */
-export async function compileMemoryAddon(root: string, target: BuildTarget, output: string): Promise<string> {
-  const headers = join(target.runtime, "include/node");
-  await run(target.gcc, [
-    ...code,
-    "-std=gnu11",
-    "-Wall",
-    "-Wextra",
-    "-Werror",
-    `-I${headers}`,
-    join(root, "core/memory/memory-addon.c"),
-    "-o",
-    output,
-  ]);
+/** Our own addons, each of one file in C. They use Node-API alone: no runtime's version. */
+const ownAddons = { "memory.node": "core/memory/memory-addon.c", "host.node": "agent/host/host-addon.c" } as const;
+
+interface OwnAddon {
+  readonly root: string;
+  readonly target: Pick<BuildTarget, "runtime" | "gcc">;
+  readonly name: keyof typeof ownAddons;
+  readonly output: string;
+}
+
+/** Compiles one of them. */
+export async function compileOwnAddon({ root, target, name, output }: OwnAddon): Promise<string> {
+  const strict = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"];
+  await run(target.gcc, [...code, ...strict, ...oldGlibc(root), `-I${target.runtime}/include/node`, join(root, ownAddons[name]), "-o", output]);
   return output;
 }
+
+/** glibc 2.34 moved functions: without this an addon would ask for a newer library than anything else in it. */
+const oldGlibc = (root: string): readonly string[] => ["-include", join(root, "scripts/build/old-glibc.h")];
 
 /**
  * Compiles ssh2's addon against the headers of the Node that we ship, with the flags that node-gyp would use
@@ -46,10 +49,8 @@ export async function compileAddon(root: string, target: BuildTarget, output: st
   ].map((define) => `-D${define}`);
   const language = ["-std=gnu++20", "-fno-rtti", "-fno-exceptions", "-w"];
   const includes = [`-I${target.runtime}/include/node`, `-I${modules}/nan`];
-  // glibc 2.34 moved dlsym: without this the addon would ask for a newer library than anything else in it.
-  const oldGlibc = ["-include", join(root, "scripts/build/old-glibc.h")];
   const objectWrap = ["-include", join(root, "scripts/build/object-wrap.h")];
   const source = join(modules, "ssh2/lib/protocol/crypto/src/binding.cc");
-  await run(target.gxx, [...code, ...language, ...oldGlibc, ...includes, ...objectWrap, ...defines, source, "-o", output]);
+  await run(target.gxx, [...code, ...language, ...oldGlibc(root), ...includes, ...objectWrap, ...defines, source, "-o", output]);
   return output;
 }

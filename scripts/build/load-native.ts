@@ -12,7 +12,7 @@ import { getRawAsset, isSea } from "node:sea";
 const shipped = "/usr/lib/platform";
 let loaded = 0;
 
-/** Loads `pty.node`, `sshcrypto.node` or `memory.node`. Throws when the host lets us load it from nowhere. */
+/** Loads `pty.node`, `sshcrypto.node`, `memory.node` or `host.node`. Throws when the host lets us load it from nowhere. */
 export function loadNative(name: string): unknown {
   if (name === "sshcrypto.node" && process.env.PLATFORM_SSH_CRYPTO === "javascript") throw new Error("turned off by PLATFORM_SSH_CRYPTO");
   // While the build makes the code cache: loaded, never called.
