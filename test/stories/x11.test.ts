@@ -81,10 +81,13 @@ describe.skipIf(!["Xvfb", "xauth", "xdpyinfo"].every(hasProgram))("X11 forwardin
   });
 
   test("two sessions have two displays, and each is gone with its session", async () => {
-    const done = await Promise.all([tsh("-Y", "echo $DISPLAY; xdpyinfo >/dev/null && echo drawn"), tsh("-Y", "echo $DISPLAY; sleep 1")]);
+    const meet = (mine: string, other: string): string => `touch ~/${mine}; until [ -e ~/${other} ]; do sleep 0.1; done`;
+    const show = (mine: string, other: string): Promise<Finished> =>
+      tsh("-Y", `echo $DISPLAY; ${meet(mine, other)}; xdpyinfo >/dev/null && echo drawn`);
+    const done = await Promise.all([show("first", "second"), show("second", "first")]);
     const displays = done.map(({ stdout }) => /localhost:(\d+)\.0/.exec(stdout)?.[1]);
     expect(new Set(displays).size).toBe(2);
-    expect(done[0].stdout).toMatch(/drawn/);
+    for (const { stdout, stderr } of done) expect(stdout, stderr).toMatch(/drawn/);
     const listening = (await output("ss", ["-Hltn"])).split("\n").map((line) => line.split(/\s+/)[3] ?? "");
     for (const display of displays) expect(listening).not.toContain(`127.0.0.1:${6000 + Number(display)}`);
   });
