@@ -11,6 +11,7 @@ import { admit, ipOf } from "./admit.ts";
 import type { SshDeps } from "./deps.ts";
 import { serveConnection } from "./serve-connection.ts";
 import type { UnixUser } from "./unix-user.ts";
+import { UserHold } from "./user-hold.ts";
 
 /** From the reply to the authenticated user, ms. */
 const handshakeMs = 30_000;
@@ -19,10 +20,12 @@ const handshakeMs = 30_000;
 export async function serveSsh(stream: Duplex, request: StreamRequest, deps: SshDeps, signal: AbortSignal): Promise<void> {
   const access = await deps.access.at(request.accessRevision);
   const credentials = deps.credentials();
+  const hold = new UserHold();
   let admitted: { grant: SshGrant; user: UnixUser; permitsPty: boolean } | undefined;
   const authenticate = async ({ username, certificate }: { username: string; certificate: SshCertificate }): Promise<void> => {
     try {
       const grant = judge({ username, certificate, access, request, deps });
+      await hold.take({ grant, request, deps });
       admitted = { grant, user: await deps.findUser(username), permitsPty: certificate.extensions.has("permit-pty") };
     } catch (thrown) {
       await recordRefusal({ thrown, username, certificate, request, deps });
@@ -44,6 +47,8 @@ export async function serveSsh(stream: Duplex, request: StreamRequest, deps: Ssh
   } catch (thrown) {
     deps.log.info("ssh connection failed", { session: request.sessionId, client: request.clientAddress, error: thrown });
     stream.destroy();
+  } finally {
+    await hold.release();
   }
 }
 

@@ -73,8 +73,9 @@ export function authorize({ identity, roles, ask, locks, now }: AuthorizeFacts):
   const refusal = ask.kind === "ssh" ? refuseSsh(identity, held, ask) : refuseResource(identity, held, ask);
   if (refusal !== undefined) throw new PlatformError("denied", refusal);
   const { traits } = identity;
-  const rules = ask.kind === "ssh" && ask.login !== undefined ? sessionRules(held.filter((role) => hasSay(role, { ...ask, traits }))) : undefined;
-  return new IssuedGrant({ identity, ask }, rules);
+  if (ask.kind !== "ssh" || ask.login === undefined) return new IssuedGrant({ identity, ask }, undefined);
+  const withSay = held.filter((role) => hasSay(role, { ...ask, traits }));
+  return new IssuedGrant({ identity, ask }, sessionRules(withSay, { held, traits }));
 }
 
 function refuseSsh(identity: UserIdentity, roles: readonly Role[], ask: SshAsk): string | undefined {
