@@ -3,6 +3,7 @@ import type { Log } from "../../core/log/log.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import type { AccessSource } from "../access/access-source.ts";
 import type { Spool } from "../audit/spool.ts";
+import type { Recordings } from "../recording/recordings.ts";
 import type { UnixUser } from "./unix-user.ts";
 
 /** What the SSH service needs from the agent around it. */
@@ -11,6 +12,7 @@ export interface SshDeps {
   readonly credentials: () => HostCredentials;
   readonly access: AccessSource;
   readonly audit: Pick<Spool, "record">;
+  readonly recordings: Pick<Recordings, "begin" | "sendNow">;
   readonly node: { readonly name: string; readonly labels: Labels };
   readonly log: Log;
   /** The Unix user of a login; see unix-user.ts. */

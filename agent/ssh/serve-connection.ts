@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AcceptConnection, Connection, RejectConnection, Session } from "ssh2";
 import type { SshGrant } from "../../core/access/authorize.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
+import type { RecordingMode } from "../../core/resources/recording.ts";
 import { peersNumber } from "../../core/ssh/watch-traffic.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
 import { cutIfLocked } from "./cut-if-locked.ts";
@@ -29,6 +30,7 @@ export interface UserConnection {
   /** The certificate's `permit-pty`. */
   readonly permitsPty: boolean;
   readonly request: StreamRequest;
+  readonly sessionRecording: RecordingMode;
   readonly deps: SshDeps;
 }
 

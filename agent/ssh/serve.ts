@@ -40,7 +40,7 @@ export async function serveSsh(stream: Duplex, request: StreamRequest, deps: Ssh
       signal,
     });
     if (admitted === undefined) throw new Error("a connection was accepted without a grant");
-    await serveConnection(connection, { ...admitted, request, deps }, signal);
+    await serveConnection(connection, { ...admitted, request, sessionRecording: access.sessionRecording, deps }, signal);
   } catch (thrown) {
     deps.log.info("ssh connection failed", { session: request.sessionId, client: request.clientAddress, error: thrown });
     stream.destroy();

@@ -9,6 +9,7 @@ import { toSshCertificate, type UserIdentity } from "../../../core/identity/iden
 import { silentLog } from "../../../core/log/log.ts";
 import type { AuditFacts } from "../../../core/resources/audit-event.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
+import type { RecordingMode } from "../../../core/resources/recording.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import { certificateLine, signCertificate } from "../../../core/ssh/certificate.ts";
 import { generateSshKey, toOpensshPrivate } from "../../../core/ssh/keys.ts";
@@ -50,6 +51,7 @@ export interface SessionOptions {
   readonly record?: (facts: AuditFacts) => Promise<void>;
   readonly fetchAccess?: () => Promise<Access>;
   readonly locks?: readonly Lock[];
+  readonly recording?: { readonly mode: RecordingMode; readonly recordings: SshDeps["recordings"] };
   readonly follow?: SshDeps["access"]["follow"];
 }
 
@@ -155,16 +157,22 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
     locks: options.locks ?? [],
     userCaSsh: [userCa.publicLine],
     hostCaSsh: [hostCa.publicLine],
+    sessionRecording: options.recording?.mode ?? "off",
   };
   return {
     credentials: hostCredentials,
     access: { at: options.fetchAccess ?? (async () => access), announce: () => {}, follow: options.follow ?? (() => {}) },
     audit: { record },
+    recordings: options.recording?.recordings ?? { begin: unused, sendNow: unused },
     node: { name: "box", labels: { env: "test" } },
     log: silentLog,
     findUser: async (login) => ({ ...(await findUnixUser(login)), home }),
     launch: sourceLaunch,
   };
+}
+
+function unused(): Promise<never> {
+  return Promise.reject(new Error("nothing is recorded in this test"));
 }
 
 function hostCredentials(): HostCredentials {

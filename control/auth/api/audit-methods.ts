@@ -11,7 +11,20 @@ const maxEventsAtOnce = 500;
 const maxPage = 1_000;
 /** What hosts may report. An agent speaks for itself only; a proxy reports whom it refused. */
 const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[]>> = {
-  node: ["session.start", "session.end", "session.rejected", "client.disconnect", "exec", "subsystem", "sftp", "sftp_summary", "port", "x11", "auth"],
+  node: [
+    "session.start",
+    "session.end",
+    "session.recording.failed",
+    "session.rejected",
+    "client.disconnect",
+    "exec",
+    "subsystem",
+    "sftp",
+    "sftp_summary",
+    "port",
+    "x11",
+    "auth",
+  ],
   proxy: ["auth", "cert.refused"],
   auth: ["auth"],
 };
@@ -29,8 +42,8 @@ export function auditMethods(api: Api): Methods {
     }),
     listEvents: unary(api, "listEvents", async ({ from, to, events, user, limit, cursor }) => {
       const page = context.auditStore.list({
-        from: time(from, "from"),
-        to: time(to, "to"),
+        from: parseTime(from, "from"),
+        to: parseTime(to, "to"),
         events: events.slice(0, 64),
         user: user === "" ? undefined : user,
         limit: limit === 0 ? maxPage : Math.min(limit, maxPage),
@@ -50,7 +63,8 @@ function checkOrigin(event: AuditEvent, host: HostIdentity): void {
   if (event.cluster_name !== host.cluster) throw new PlatformError("invalid", `an audit event of cluster ${event.cluster_name}`);
 }
 
-function time(text: string, what: string): Date | undefined {
+/** RFC 3339; empty: undefined. Throws `invalid`. */
+export function parseTime(text: string, what: string): Date | undefined {
   if (text === "") return undefined;
   const parsed = new Date(text);
   if (Number.isNaN(parsed.getTime()))

@@ -9,6 +9,7 @@ import { clusterMethods } from "./cluster-methods.ts";
 import { hostMethods } from "./host-methods.ts";
 import { inventoryMethods } from "./inventory-methods.ts";
 import { maintenanceMethods } from "./maintenance-methods.ts";
+import { recordingMethods } from "./recording-methods.ts";
 import { resourceMethods } from "./resource-methods.ts";
 import { rolloutMethods } from "./rollout-methods.ts";
 import { userMethods } from "./user-methods.ts";
@@ -32,6 +33,7 @@ export function authRoutes(deps: {
     ...maintenanceMethods(deps),
     ...inventoryMethods(deps),
     ...rolloutMethods(deps),
+    ...recordingMethods(deps),
   };
   return (router) => {
     router.service(AuthService, methods);
