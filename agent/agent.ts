@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorText, toPlatformError } from "../core/errors/platform-error.ts";
+import { errorText, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import { releaseMemory } from "../core/memory/release-memory.ts";
 import { whenQuiet } from "../core/memory/when-quiet.ts";
@@ -17,6 +17,7 @@ import { openSpool, type Spool } from "./audit/spool.ts";
 import { uploadEvents, uploadNext } from "./audit/upload.ts";
 import { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
+import { followAuthorities } from "./follow-authorities.ts";
 import { followUpdater, type UpdaterSide } from "./follow-updater.ts";
 import { IdentityKeeper } from "./identity-keeper.ts";
 import { joinThroughProxy } from "./join.ts";
@@ -125,6 +126,7 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   const spool = await openSpool({ folder: join(folder, "audit"), clusterName: cluster, log });
   const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({}), log });
   const end = new AbortController();
+  const authorities = followAuthorities({ access, identity, log }, end.signal);
   const streams = serveStreams({ config, identity, spool, access, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
@@ -134,10 +136,18 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   tunnels = new Tunnels({
     log,
     clock,
-    open: (onStream, ended) => openNext({ config, identity, env, updater }, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
+    open: (onStream, ended) =>
+      openNext({ config, identity, env, updater }, onStream, AbortSignal.any([ended, end.signal]))
+        .catch(async (thrown: unknown) => {
+          // Perhaps the proxy's certificate is of a key that came while this host was away.
+          if (thrown instanceof PlatformError && thrown.code === "unauthenticated") await authorities.ask();
+          throw thrown;
+        })
+        .finally(worked),
     serve: (channel) => updater.during(streams.serve(channel)).finally(worked),
     onAccess: (revision) => access.announce(revision),
     onMaintenance: updater.announce,
+    onAuthorities: authorities.told,
     status: updater.status,
   });
   const kept = tunnels;

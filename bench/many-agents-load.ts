@@ -55,6 +55,7 @@ function keep({ name, credentials }: (typeof hosts)[number]): Tunnels {
     serve: async (channel) => void channel.destroy(),
     onAccess: () => {},
     onMaintenance: () => {},
+    onAuthorities: () => {},
     status,
     open: async (onStream, signal) => {
       try {

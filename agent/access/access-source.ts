@@ -1,28 +1,24 @@
 import { z } from "zod";
+import { pickTrustedKeys, type TrustedKeys } from "../../core/api/trusted-keys.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { type Lock, lockSchema } from "../../core/resources/lock.ts";
 import { type Role, roleSchema } from "../../core/resources/role.ts";
 
 /** Roles and authorities as of one revision. */
-export interface Access {
+export interface Access extends TrustedKeys {
   readonly revision: string;
   readonly roles: readonly Role[];
   /** Names of roles that exist but that this version cannot read. */
   readonly unreadable: readonly string[];
   readonly locks: readonly Lock[];
-  /** OpenSSH public key lines. */
-  readonly userCaSsh: readonly string[];
-  readonly hostCaSsh: readonly string[];
 }
 
 /** The auth service's answer, before it is checked. */
-export interface AccessAnswer {
+export interface AccessAnswer extends TrustedKeys {
   readonly revision: string;
   readonly rolesJson: readonly string[];
   readonly locksJson: readonly string[];
-  readonly userCaSsh: readonly string[];
-  readonly hostCaSsh: readonly string[];
 }
 
 export interface AccessSource {
@@ -30,6 +26,8 @@ export interface AccessSource {
   at(revision: string): Promise<Access>;
   /** Calls back with the newest answer at once, and with every one that differs from the one before, until the signal. */
   follow(listener: (access: Access) => void, signal: AbortSignal): void;
+  /** Asks the auth service now. */
+  refresh(): Promise<Access>;
   /** The proxy says that this revision is the newest: fetches it ahead of the next use. */
   announce(revision: string): void;
 }
@@ -83,7 +81,7 @@ export function openAccessSource(options: { fetch: () => Promise<AccessAnswer>; 
     listeners.add(listener);
     signal.addEventListener("abort", () => listeners.delete(listener), { once: true });
   };
-  return { at, announce, follow };
+  return { at, announce, follow, refresh };
 }
 
 /** A role that this version cannot read might hold the deny rule that matters: who has it, is not let in. */
@@ -97,7 +95,7 @@ function toAccess(answer: AccessAnswer, log: Log): Access {
   }
   if (unreadable.length > 0) log.warn("roles that this version of the agent cannot read: who holds one is denied", { roles: unreadable });
   const locks = answer.locksJson.map((json) => lockSchema.parse(JSON.parse(json)));
-  return { revision: answer.revision, roles, unreadable, locks, userCaSsh: answer.userCaSsh, hostCaSsh: answer.hostCaSsh };
+  return { revision: answer.revision, roles, unreadable, locks, ...pickTrustedKeys(answer) };
 }
 
 function nameOf(json: string): string {

@@ -9,6 +9,7 @@ import { openSshStream } from "./open-stream.ts";
 import type { LendAsk } from "./ssh-over.ts";
 import { joinCommand, parseSshTarget } from "./ssh-target.ts";
 import { chosenProfile } from "./with-profile.ts";
+import { withTrust } from "./with-trust.ts";
 
 /** `tsh ssh [user@]host [command…]`: the status is the remote command's. */
 export async function ssh(call: Call): Promise<Result> {
@@ -25,14 +26,17 @@ export async function ssh(call: Call): Promise<Result> {
   };
   const isForwardOnly = options.flag("noCommand");
   const pty = wantsPty({ io, command, forced: options.count("tty"), never: options.flag("disableTty") });
-  // The stream opens while the SSH library loads.
-  const opening = openSshStream(io, { profile, target: target.host, login });
-  const [stream, { sshOver }] = await Promise.all([opening, import("./ssh-over.ts")]);
   const lend: LendAsk = {
     agent: options.flag("forwardAgent"),
     x11: options.flag("x11Trusted") ? "trusted" : options.flag("x11") ? "untrusted" : undefined,
   };
-  const status = await sshOver(stream, { profile, login, session: { command, pty, host: target.host }, lend, forwards, isForwardOnly }, io);
+  const session = { command, pty, host: target.host };
+  const status = await withTrust(call, profile, async (trusting) => {
+    // The stream opens while the SSH library loads.
+    const opening = openSshStream(io, { profile: trusting, target: target.host, login });
+    const [stream, { sshOver }] = await Promise.all([opening, import("./ssh-over.ts")]);
+    return await sshOver(stream, { profile: trusting, login, session, lend, forwards, isForwardOnly }, io);
+  });
   return { ...textResult(""), status };
 }
 

@@ -155,10 +155,17 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
     locks: options.locks ?? [],
     userCaSsh: [userCa.publicLine],
     hostCaSsh: [hostCa.publicLine],
+    userCaPem: [],
+    hostCaPem: [],
   };
   return {
     credentials: hostCredentials,
-    access: { at: options.fetchAccess ?? (async () => access), announce: () => {}, follow: options.follow ?? (() => {}) },
+    access: {
+      at: options.fetchAccess ?? (async () => access),
+      refresh: async () => access,
+      announce: () => {},
+      follow: options.follow ?? (() => {}),
+    },
     audit: { record },
     node: { name: "box", labels: { env: "test" } },
     log: silentLog,
