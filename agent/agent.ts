@@ -17,7 +17,7 @@ import { openSpool, type Spool } from "./audit/spool.ts";
 import { uploadEvents, uploadNext } from "./audit/upload.ts";
 import { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
-import { followAuthorities } from "./follow-authorities.ts";
+import { type AuthorityFollower, followAuthorities } from "./follow-authorities.ts";
 import { followUpdater, type UpdaterSide } from "./follow-updater.ts";
 import { IdentityKeeper } from "./identity-keeper.ts";
 import { joinThroughProxy } from "./join.ts";
@@ -137,13 +137,7 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
     log,
     clock,
     open: (onStream, ended) =>
-      openNext({ config, identity, env, updater }, onStream, AbortSignal.any([ended, end.signal]))
-        .catch(async (thrown: unknown) => {
-          // Perhaps the proxy's certificate is of a key that came while this host was away.
-          if (thrown instanceof PlatformError && thrown.code === "unauthenticated") await authorities.ask();
-          throw thrown;
-        })
-        .finally(worked),
+      openNext({ config, identity, env, updater, authorities }, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
     serve: (channel) => updater.during(streams.serve(channel)).finally(worked),
     onAccess: (revision) => access.announce(revision),
     onMaintenance: updater.announce,
@@ -198,14 +192,26 @@ function serveStreams({ config, identity, spool, access, log }: Parts, signal: A
 
 /** Where to is asked each time: an address that has changed is followed. */
 async function openNext(
-  { config, identity, env, updater }: Pick<Parts, "config" | "identity"> & { env: Env; updater: UpdaterSide },
+  {
+    config,
+    identity,
+    env,
+    updater,
+    authorities,
+  }: Pick<Parts, "config" | "identity"> & { env: Env; updater: UpdaterSide; authorities: AuthorityFollower },
   onStream: (channel: Duplex) => void,
   signal: AbortSignal,
 ): Promise<OpenedTunnel> {
   const credentials = identity.current();
   const target = await discoverTunnel({ proxy: config.proxyServer, hostCa: credentials.hostCaPem, env, signal });
   const facts = { hostname: config.nodename, labels: config.ssh.labels, services, version, status: updater.status };
-  return await openTunnel({ target, credentials, facts, dial: { env }, onStream, signal });
+  try {
+    return await openTunnel({ target, credentials, facts, dial: { env }, onStream, signal });
+  } catch (thrown) {
+    // Perhaps the proxy's certificate is of a key that came while this host was away.
+    if (thrown instanceof PlatformError && thrown.code === "unauthenticated") await authorities.ask();
+    throw thrown;
+  }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
