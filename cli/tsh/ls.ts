@@ -34,7 +34,7 @@ export function matchesWords(node: Node, words: readonly string[]): boolean {
 
 export function nodesTable(nodes: readonly Node[], verbose: boolean): string {
   const sorted = [...nodes].sort((a, b) => (a.spec.hostname < b.spec.hostname ? -1 : a.spec.hostname > b.spec.hostname ? 1 : 0));
-  const address = (node: Node): string => (node.status?.connected === false ? "(offline)" : "⟵ Tunnel");
+  const address = (node: Node): string => node.spec.addr ?? (node.status?.connected === false ? "(offline)" : "⟵ Tunnel");
   if (verbose) {
     const rows = sorted.map((node) => [node.spec.hostname, node.metadata.name, address(node), renderLabels(node.metadata.labels)]);
     return renderTable(["Node Name", "Node ID", "Address", "Labels"], rows);

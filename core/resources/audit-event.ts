@@ -73,6 +73,9 @@ const auditEventSchema = z.discriminatedUnion("event", [
   z.strictObject({ event: z.literal("lock.deleted"), ...common, ...change, target: short }),
   z.strictObject({ event: z.literal("node.updated"), ...common, ...change }),
   z.strictObject({ event: z.literal("node.deleted"), ...common, ...change }),
+  /** A proxy connected somebody to the sshd of a host without an agent (`addr`), and what went over that connection. `login` may be empty: not known. */
+  z.strictObject({ event: z.literal("session.connect"), ...common, ...session, addr: text }),
+  z.strictObject({ event: z.literal("session.data"), ...common, ...session, bytes_transmitted: count, bytes_received: count }),
   z.strictObject({ event: z.literal("session.start"), ...common, ...session, interactive: z.boolean() }),
   z.strictObject({
     event: z.literal("session.end"),
@@ -178,6 +181,8 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "user.locked": ["T1010W", "T1010W"],
   "session.start": ["T2000I", "T2000I"],
   "session.end": ["T2004I", "T2004I"],
+  "session.data": ["T2006I", "T2006I"],
+  "session.connect": ["T2010I", "T2010I"],
   subsystem: ["T3001I", "T3001E"],
   exec: ["T3002I", "T3002E"],
   "session.rejected": ["T1006W", "T1006W"],

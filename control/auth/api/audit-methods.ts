@@ -12,7 +12,7 @@ const maxPage = 1_000;
 /** What hosts may report. An agent speaks for itself only; a proxy reports whom it refused. */
 const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[]>> = {
   node: ["session.start", "session.end", "session.rejected", "client.disconnect", "exec", "subsystem", "sftp", "sftp_summary", "port", "x11", "auth"],
-  proxy: ["auth", "cert.refused"],
+  proxy: ["auth", "cert.refused", "session.connect", "session.data"],
   auth: ["auth"],
 };
 

@@ -7,8 +7,8 @@ import { parseJson } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import type { Actor } from "../auth-context.ts";
-import { checkDocument, type Document, documentKey } from "../documents/document.ts";
-import { getNode, listNodes } from "../inventory/nodes.ts";
+import { checkDocument, type Document } from "../documents/document.ts";
+import { getAnyNode, listAllNodes, storedKey } from "../inventory/all-nodes.ts";
 import { listLocks } from "../locks/locks.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import { createToken } from "../tokens/tokens.ts";
@@ -40,7 +40,7 @@ export function resourceMethods(api: Api): Methods {
     putResource: unary(api, "putResource", async ({ json, overwrite, mustExist }, caller) => {
       const document = parse(json);
       const kind = resourceKind(document.kind);
-      const exists = (await context.storage.get(documentKey(document.kind, document.metadata.name))) !== undefined;
+      const exists = (await context.storage.get(storedKey(document))) !== undefined;
       await requireRule(context, caller, { resource: document.kind, verb: exists ? "update" : "create" });
       return message(await kind.put(context, document, { overwrite, mustExist, actor: actorOf(caller) }));
     }),
@@ -65,7 +65,7 @@ async function orVisibleNodes(
   } catch (thrown) {
     const denied = thrown instanceof PlatformError && thrown.code === "denied";
     if (!denied || ask.kind !== "node" || caller.kind !== "user") throw thrown;
-    const nodes = ask.name === undefined ? await listNodes(api.context) : [await getNode(api.context, ask.name)];
+    const nodes = ask.name === undefined ? await listAllNodes(api.context) : [await getAnyNode(api.context, ask.name)];
     return await visible(api, caller, nodes);
   }
   return await all();

@@ -2,8 +2,14 @@ import { authorize, type SshAsk } from "../../../core/access/authorize.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
+import type { Labels } from "../../../core/resources/metadata.ts";
 import type { Role } from "../../../core/resources/role.ts";
-import type { Registered } from "../tunnels/registry.ts";
+
+/** A host that has a tunnel here, or one without an agent. */
+interface Candidate {
+  readonly identity: { readonly id: string };
+  readonly facts: { readonly hostname: string; readonly labels: Labels };
+}
 
 export interface TargetFacts<T> {
   readonly target: string;
@@ -21,7 +27,7 @@ export interface TargetFacts<T> {
  * The one host that the target means and this user may reach. Throws `not_found`, `denied`, `conflict` (several) or
  * `unauthenticated`. Hosts that the user may not reach are never named. Pure.
  */
-export function findTarget<T extends Pick<Registered, "identity" | "facts">>(facts: TargetFacts<T>): T {
+export function findTarget<T extends Candidate>(facts: TargetFacts<T>): T {
   const { target, candidates } = facts;
   if (candidates.length === 0) {
     throw new PlatformError("not_found", `no host ${JSON.stringify(target)} is connected to the cluster`, {
@@ -46,7 +52,7 @@ export function findTarget<T extends Pick<Registered, "identity" | "facts">>(fac
   });
 }
 
-function ask({ identity, facts }: Pick<Registered, "identity" | "facts">, login: string): SshAsk {
+function ask({ identity, facts }: Candidate, login: string): SshAsk {
   const node = { id: identity.id, name: facts.hostname, labels: facts.labels };
   return { kind: "ssh", node, ...(login !== "" && { login }) };
 }
