@@ -164,11 +164,13 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
       await kept.stop(force);
       end.abort();
     },
-    close: async () => {
-      auth.close();
-      await spool.close().catch((error: unknown) => log.error("the audit spool could not be closed", { error: errorText(error) }));
-    },
+    close: () => closeAll({ auth, spool, log }),
   };
+}
+
+async function closeAll({ auth, spool, log }: { auth: AuthSource; spool: Spool; log: Log }): Promise<void> {
+  auth.close();
+  await spool.close().catch((error: unknown) => log.error("the audit spool could not be closed", { error: errorText(error) }));
 }
 
 async function sendAll(options: Parameters<typeof uploadNext>[0]): Promise<void> {
