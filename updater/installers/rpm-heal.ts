@@ -1,6 +1,7 @@
 import type { RunOnHost } from "./host-command.ts";
 import { keptPackage } from "./kept-packages.ts";
 import { findRpm, healRpm, isDamaged } from "./rpm.ts";
+import { removeLeftovers } from "./rpm-leftovers.ts";
 import { clearMark, interrupted } from "./transaction-mark.ts";
 
 const ours = ["platform-ent", "platform-ent-updater"] as const;
@@ -9,13 +10,16 @@ const ours = ["platform-ent", "platform-ent-updater"] as const;
 type Reinstall = (name: string, version: string) => Promise<{ readonly file: string; readonly args: readonly string[] }>;
 
 /**
- * Puts right what a kill in the middle of an rpm transaction leaves: a broken database, two entries of one package, files of a
+ * Puts right what a kill in the middle of an rpm transaction leaves: a broken database, two entries of one package, half-written files, files of a
  * version that the database does not have (looked for only when we were interrupted: it reads all of them).
  */
 export async function healRpmHost(run: RunOnHost, reinstall: Reinstall): Promise<"clean" | "healed"> {
   const name = await interrupted();
   let healed = await healRpm([...new Set(name === undefined ? ours : [...ours, name])], run);
-  if (name !== undefined) healed = (await restore(name, run, reinstall)) || healed;
+  if (name !== undefined) {
+    healed = (await removeLeftovers(name, run)) || healed;
+    healed = (await restore(name, run, reinstall)) || healed;
+  }
   await clearMark();
   return healed ? "healed" : "clean";
 }

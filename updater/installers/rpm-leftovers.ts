@@ -1,0 +1,30 @@
+import { readdir, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { RunOnHost } from "./host-command.ts";
+
+/** rpm writes a file beside its place, with the second in which the transaction began: `/usr/bin/platform;6b01e19b`. */
+const mark = /;[0-9a-f]{8}$/;
+
+/**
+ * Removes what an interrupted transaction had written beside a package's files. rpm never does: it is as big as the package, and a transaction
+ * that begins in the same second stumbles over it. True: there was something.
+ */
+export async function removeLeftovers(name: string, run: RunOnHost): Promise<boolean> {
+  const { stdout } = await run({ file: "rpm", args: ["-ql", name], step: "other", what: `the files of ${name} could not be listed`, ok: [0, 1] });
+  const places = new Set(stdout.split("\n").filter((line) => line.startsWith("/")));
+  let found = false;
+  for (const folder of new Set([...places].map((place) => dirname(place)))) {
+    for (const left of await leftIn(folder, places)) {
+      await rm(left, { force: true });
+      found = true;
+    }
+  }
+  return found;
+}
+
+async function leftIn(folder: string, places: ReadonlySet<string>): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => !entry.isDirectory() && mark.test(entry.name) && places.has(join(folder, basename(entry.name).replace(mark, ""))))
+    .map(({ name }) => join(folder, name));
+}
