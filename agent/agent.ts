@@ -22,6 +22,7 @@ import { IdentityKeeper } from "./identity-keeper.ts";
 import { joinThroughProxy } from "./join.ts";
 import { type OpenedTunnel, openTunnel } from "./open-tunnel.ts";
 import { agentServices } from "./services.ts";
+import { connectionHolder, type HoldConnection } from "./ssh/hold-connection.ts";
 import { ownCommand } from "./ssh/own-command.ts";
 import { findUnixUser } from "./ssh/unix-user.ts";
 import { openStreams, type Streams } from "./streams.ts";
@@ -125,7 +126,8 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   const spool = await openSpool({ folder: join(folder, "audit"), clusterName: cluster, log });
   const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({}), log });
   const end = new AbortController();
-  const streams = serveStreams({ config, identity, spool, access, log }, end.signal);
+  const hold = connectionHolder({ client: () => auth.client(), log });
+  const streams = serveStreams({ config, identity, spool, access, hold, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
   const changed = (status: HostStatus): void => tunnels?.tell(status);
@@ -177,12 +179,13 @@ interface Parts {
   readonly identity: IdentityKeeper;
   readonly spool: Spool;
   readonly access: AccessSource;
+  readonly hold: HoldConnection;
   readonly log: Log;
 }
 
-function serveStreams({ config, identity, spool, access, log }: Parts, signal: AbortSignal): Streams {
+function serveStreams({ config, identity, spool, access, hold, log }: Parts, signal: AbortSignal): Streams {
   const node = { name: config.nodename, labels: config.ssh.labels };
-  const ssh = { credentials: () => identity.current(), access, audit: spool, node, log, findUser: findUnixUser, launch: ownCommand() };
+  const ssh = { credentials: () => identity.current(), access, audit: spool, hold, node, log, findUser: findUnixUser, launch: ownCommand() };
   return openStreams({ services: agentServices({ ssh }), log }, signal);
 }
 

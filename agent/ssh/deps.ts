@@ -3,6 +3,7 @@ import type { Log } from "../../core/log/log.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import type { AccessSource } from "../access/access-source.ts";
 import type { Spool } from "../audit/spool.ts";
+import type { HoldConnection } from "./hold-connection.ts";
 import type { UnixUser } from "./unix-user.ts";
 
 /** What the SSH service needs from the agent around it. */
@@ -12,6 +13,8 @@ export interface SshDeps {
   readonly access: AccessSource;
   readonly audit: Pick<Spool, "record">;
   readonly node: { readonly name: string; readonly labels: Labels };
+  /** For users whose connections are limited; see hold-connection.ts. */
+  readonly hold: HoldConnection;
   readonly log: Log;
   /** The Unix user of a login; see unix-user.ts. */
   readonly findUser: (login: string) => Promise<UnixUser>;

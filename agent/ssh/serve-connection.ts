@@ -9,6 +9,7 @@ import { cutOff } from "./cut-off.ts";
 import type { SshDeps } from "./deps.ts";
 import { endByRules } from "./end-by-rules.ts";
 import { serveForwarding } from "./forwarding/serve-forwarding.ts";
+import type { HeldConnection } from "./hold-connection.ts";
 import { refuseSession } from "./refuse-session.ts";
 import { authAgent } from "./requests/auth-agent.ts";
 import { env } from "./requests/env.ts";
@@ -30,6 +31,8 @@ export interface UserConnection {
   readonly permitsPty: boolean;
   readonly request: StreamRequest;
   readonly deps: SshDeps;
+  /** Its place, where the user's connections are limited. */
+  readonly held?: HeldConnection | undefined;
 }
 
 /** Sessions at a time on one connection: an editor opens many. */
@@ -71,6 +74,7 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     if (!isCut) cutOff({ connection, facts, open, track }, why);
     isCut = true;
   };
+  facts.held?.onLost(cut);
   const limit = Math.min(maxSessions, grant.rules.maxSessions ?? maxSessions);
   const forwarding = serveForwarding(connection, facts);
   connection.on("session", (accept: AcceptConnection<Session>, reject: RejectConnection) => {
@@ -93,6 +97,7 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
   const stopRules = endByRules({
     connection,
     grant,
+    access: deps.access,
     now,
     isTerminal: (number) => [...open.keys()].some((channel) => channel.number === number && channel.wanted !== undefined),
     end: cut,

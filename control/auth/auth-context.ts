@@ -34,6 +34,8 @@ export interface AuthContext {
   readonly presence: PresenceWatch;
   /** One login at a time for each user name. */
   readonly turns: Turns;
+  /** One change at a time of each user's connections. */
+  readonly connectionTurns: Turns;
   readonly log: Log;
   readonly now: () => Date;
 }

@@ -37,6 +37,9 @@ import { createPresets } from "./roles/presets.ts";
 import { Rollouts } from "./rollout/rollouts.ts";
 import { createPasswordHasher, type HashCost } from "./users/password.ts";
 
+/** Of one user's connections that may wait for each other. */
+const maxChanges = 10_000;
+
 export interface AuthDeps {
   readonly log: Log;
   readonly now?: () => Date;
@@ -112,7 +115,7 @@ async function openContext(
   const watched = { ...live, storage: stores.storage, audit, log, now };
   const rollouts = new Rollouts({ ...watched, nodes: () => listNodes(watched) });
   const presence = new PresenceWatch(watched);
-  return { context: { ...own, ...stores, ...live, rollouts, presence, turns: createTurns() }, cluster };
+  return { context: { ...own, ...stores, ...live, rollouts, presence, turns: createTurns(), connectionTurns: createTurns(maxChanges) }, cluster };
 }
 
 interface Parts {

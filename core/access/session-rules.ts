@@ -14,6 +14,8 @@ export interface SessionRules {
   readonly disconnectExpired: boolean;
   /** Sessions at a time on one connection. */
   readonly maxSessions: number | undefined;
+  /** Whether a connection ends when it is not known any more which locks are in force. */
+  readonly strictLocks: boolean;
 }
 
 type Flag = { [Name in keyof RoleOptions]-?: boolean extends RoleOptions[Name] ? Name : never }[keyof RoleOptions];
@@ -38,7 +40,13 @@ export function sessionRules(roles: readonly Role[]): SessionRules {
     ),
     disconnectExpired: options.some((one) => one.disconnect_expired_cert === true),
     maxSessions: least(options.map((one) => one.max_sessions)),
+    strictLocks: options.some((one) => one.lock === "strict"),
   };
+}
+
+/** Connections at a time over the whole cluster: of all roles that the user holds, wherever they allow something. Pure. */
+export function maxConnections(roles: readonly Role[]): number | undefined {
+  return least(roles.map(({ spec }) => spec.options?.max_connections));
 }
 
 function least(values: readonly (number | undefined)[]): number | undefined {

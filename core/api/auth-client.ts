@@ -105,13 +105,15 @@ function outliveManager(session: ClientHttp2Stream["session"]): void {
 
 function ignore(): void {}
 
+const apiProtocols: readonly string[] = [alpn.auth, "h2"];
+
 /** TLS to the auth service over an open stream. Throws `unauthenticated` when its certificate is not of this cluster. */
-export async function connectAuthTls(options: AuthClientOptions): Promise<TLSSocket> {
+export async function connectAuthTls(options: AuthClientOptions, protocols = apiProtocols): Promise<TLSSocket> {
   const stream = await options.open();
   return await new Promise((resolve, reject) => {
     const socket = connectTls({
       socket: stream,
-      ALPNProtocols: [alpn.auth, "h2"],
+      ALPNProtocols: [...protocols],
       servername: roleServerName("auth"),
       ca: [...options.ca],
       minVersion: "TLSv1.3",

@@ -18,7 +18,7 @@ export type Rule = z.infer<typeof ruleSchema>;
 
 /** A login, `*`-free, or a template such as `{{internal.logins}}`. */
 const conditionsSchema = z.strictObject({
-  logins: z.array(z.string().min(1).max(128)).optional(),
+  logins: z.array(z.string().min(1).max(1024)).optional(),
   node_labels: labelMatchersSchema.optional(),
   rules: z.array(ruleSchema).optional(),
 });

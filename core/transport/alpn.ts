@@ -6,6 +6,8 @@ export const alpn = {
   stream: "platform-stream",
   /** TLS that ends at the auth service: relayed as it is. Offered together with `h2`, which the auth service picks. */
   auth: "platform-auth",
+  /** Mutual TLS between a proxy and the auth service: one RelayHeader, then what a client of the proxy sends, its own TLS. */
+  authRelay: "platform-auth-relay",
   /** TLS that ends at the proxy, SSH inside: what port 3023 speaks. */
   jump: "platform-proxy-ssh",
 } as const;

@@ -51,6 +51,8 @@ export interface SessionOptions {
   readonly fetchAccess?: () => Promise<Access>;
   readonly locks?: readonly Lock[];
   readonly follow?: SshDeps["access"]["follow"];
+  readonly ageMs?: () => number;
+  readonly hold?: SshDeps["hold"];
 }
 
 export interface UserSession extends AsyncDisposable {
@@ -158,7 +160,14 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
   };
   return {
     credentials: hostCredentials,
-    access: { at: options.fetchAccess ?? (async () => access), announce: () => {}, follow: options.follow ?? (() => {}) },
+    access: {
+      at: options.fetchAccess ?? (async () => access),
+      announce: () => {},
+      follow: options.follow ?? (() => {}),
+      fresh: options.fetchAccess ?? (async () => access),
+      ageMs: options.ageMs ?? (() => 0),
+    },
+    hold: options.hold ?? (() => Promise.reject(new Error("no connection is limited here"))),
     audit: { record },
     node: { name: "box", labels: { env: "test" } },
     log: silentLog,

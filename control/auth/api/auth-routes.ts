@@ -6,6 +6,7 @@ import { auditMethods } from "./audit-methods.ts";
 import type { Caller } from "./caller.ts";
 import { channelMethods } from "./channel-methods.ts";
 import { clusterMethods } from "./cluster-methods.ts";
+import { connectionMethods } from "./connection-methods.ts";
 import { hostMethods } from "./host-methods.ts";
 import { inventoryMethods } from "./inventory-methods.ts";
 import { maintenanceMethods } from "./maintenance-methods.ts";
@@ -29,6 +30,7 @@ export function authRoutes(deps: {
     ...resourceMethods(deps),
     ...auditMethods(deps),
     ...channelMethods(deps),
+    ...connectionMethods(deps),
     ...maintenanceMethods(deps),
     ...inventoryMethods(deps),
     ...rolloutMethods(deps),

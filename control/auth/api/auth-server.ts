@@ -5,12 +5,14 @@ import { createSecureContext, type SecureContext, TLSSocket } from "node:tls";
 import { createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { alpn } from "../../../core/transport/alpn.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { RateLimit } from "../login/rate-limit.ts";
 import { authRoutes, maxRequest } from "./auth-routes.ts";
 import type { Caller } from "./caller.ts";
 import { keepSession } from "./keep-session.ts";
 import { peerOf } from "./peer.ts";
+import { takeRelayed } from "./take-relayed.ts";
 
 /** TLS handshake, ms. */
 const handshakeMs = 10_000;
@@ -62,6 +64,7 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
     open.add(stream);
     stream.once("close", () => open.delete(stream));
     handshake(stream, contexts(), (tls) => {
+      if (tls.alpnProtocol === alpn.authRelay) return void takeRelayed(tls, { context, remoteAddress, accept });
       arriving = { peer: peerOf(tls, { context, remoteAddress }), tls };
       // Makes the session, and tells it by "session", before it returns.
       http2.emit("connection", tls);
@@ -142,7 +145,7 @@ function handshake(stream: Duplex, secureContext: SecureContext, done: (tls: TLS
     secureContext,
     requestCert: true,
     rejectUnauthorized: false,
-    ALPNProtocols: ["h2"],
+    ALPNProtocols: ["h2", alpn.authRelay],
   });
   const stop = (): void => {
     clearTimeout(timer);
@@ -157,7 +160,7 @@ function handshake(stream: Duplex, secureContext: SecureContext, done: (tls: TLS
     // Node's own TLS server clears this flag, without which an HTTP/2 session waits for ever; a bare TLSSocket keeps it
     // (Node 24.21, lib/internal/tls/wrap.js). The tests of open-auth fail if that changes.
     Object.assign(tls, { secureConnecting: false });
-    if (tls.alpnProtocol === "h2") done(tls);
+    if (tls.alpnProtocol === "h2" || tls.alpnProtocol === alpn.authRelay) done(tls);
     else stop();
   });
 }

@@ -1,7 +1,9 @@
 import { authorize, type ResourceAsk } from "../../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
+import { refuseSourceIp } from "../../../core/access/source-ip.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { requireHost } from "../inventory/host-records.ts";
 import { listLocks } from "../locks/locks.ts";
@@ -34,6 +36,8 @@ export const permissions = {
   deleteResource: { hosts: ["auth"], users: "by kind" },
   getAccess: { hosts: ["node", "proxy", "auth"] },
   watchAccess: { hosts: ["proxy", "auth"] },
+  holdConnection: { hosts: ["node", "auth"] },
+  releaseConnection: { hosts: ["node", "auth"] },
   reportNode: { hosts: ["proxy", "auth"] },
   listInventory: { hosts: ["auth"], users: { resource: "node", verb: "list" } },
   exportUpgradeWindows: { hosts: ["node", "proxy", "auth"] },
@@ -71,6 +75,8 @@ export async function requirePermission(context: AuthContext, caller: Caller, me
   }
   const lock = findLock(await listLocks(context.storage), { user: identity.name, roles: identity.roles, now: context.now() });
   if (lock !== undefined) throw lockedError(lock);
+  const elsewhere = refuseSourceIp(identity, await rolesNamed(context.storage, identity.roles), ipOf(caller.address));
+  if (elsewhere !== undefined) throw elsewhere;
   if (permission.users !== "by kind") await requireRule(context, caller, permission.users);
 }
 
@@ -85,5 +91,5 @@ export async function requireRule(context: AuthContext, caller: Caller, ask: Omi
   }
   const roles = await rolesNamed(context.storage, identity.roles);
   const locks = await listLocks(context.storage);
-  authorize({ identity, roles, locks, ask: { kind: "resource", ...ask }, now: context.now() });
+  authorize({ identity, roles, locks, ask: { kind: "resource", ...ask }, clientIp: ipOf(caller.address), now: context.now() });
 }

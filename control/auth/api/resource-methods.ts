@@ -6,6 +6,7 @@ import type { AuthService, ResourceSchema } from "../../../core/api/generated/pl
 import { parseJson } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Node } from "../../../core/resources/node.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
 import type { Actor } from "../auth-context.ts";
 import { checkDocument, type Document, documentKey } from "../documents/document.ts";
 import { getNode, listNodes } from "../inventory/nodes.ts";
@@ -71,14 +72,15 @@ async function orVisibleNodes(
   return await all();
 }
 
-async function visible({ context }: Api, { identity }: UserCaller, nodes: readonly Node[]): Promise<readonly Node[]> {
+async function visible({ context }: Api, { identity, address }: UserCaller, nodes: readonly Node[]): Promise<readonly Node[]> {
   const roles = await rolesNamed(context.storage, identity.roles);
   const locks = await listLocks(context.storage);
   const now = context.now();
+  const clientIp = ipOf(address);
   return nodes.filter(({ metadata, spec }) => {
     const node = { id: metadata.name, name: spec.hostname, labels: metadata.labels ?? {} };
     try {
-      authorize({ identity, roles, locks, ask: { kind: "ssh", node }, now });
+      authorize({ identity, roles, locks, ask: { kind: "ssh", node }, clientIp, now });
       return true;
     } catch (thrown) {
       if (thrown instanceof PlatformError && thrown.code === "denied") return false;

@@ -96,8 +96,8 @@ export function skewed(now: Date): Date {
   return new Date(now.getTime() - 60_000);
 }
 
-/** `description` has no short name in the library: its OID. */
-const attributeNames: Readonly<Record<string, string>> = { description: "2.5.4.13" };
+/** Those that have no short name in the library: their OIDs. */
+const attributeNames: Readonly<Record<string, string>> = { description: "2.5.4.13", street: "2.5.4.9" };
 
 function subjectOf(identity: Identity): JsonName {
   return toX509Subject(identity).map(([attribute, value]) => ({ [attributeNames[attribute] ?? attribute]: [value] }));

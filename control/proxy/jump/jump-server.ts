@@ -5,6 +5,7 @@ import { fromSshCertificate, type UserIdentity } from "../../../core/identity/id
 import { checkCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
 import { refuseChannel } from "../../../core/ssh/refuse-channel.ts";
 import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import { decodeStreamReply, maxStreamMessage } from "../../../core/transport/stream-request.ts";
@@ -47,7 +48,8 @@ export async function acceptJump({ transport, peer, established }: JumpArrival, 
 async function authenticateUser(certificate: SshCertificate, peer: string, services: ClientStreamServices): Promise<void> {
   try {
     const { userCaSsh } = await services.access.current();
-    checkCertificate(certificate, { type: "user", authorities: userCaSsh, now: services.now() });
+    const clientAddress = ipOf(peer);
+    checkCertificate(certificate, { type: "user", authorities: userCaSsh, now: services.now(), ...(clientAddress !== "" && { clientAddress }) });
     const identity = fromSshCertificate(certificate);
     if (identity.kind === "user" && identity.cluster === services.cluster) return;
     throw new PlatformError("unauthenticated", `the certificate is not a user's of cluster ${services.cluster}`, { hint: "log in with: tsh login" });

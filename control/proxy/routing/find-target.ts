@@ -14,6 +14,8 @@ export interface TargetFacts<T> {
   readonly locks: readonly Lock[];
   /** Empty: not known yet. */
   readonly login: string;
+  /** IP address of the user. */
+  readonly clientIp: string;
   readonly now: Date;
 }
 
@@ -22,7 +24,7 @@ export interface TargetFacts<T> {
  * `unauthenticated`. Hosts that the user may not reach are never named. Pure.
  */
 export function findTarget<T extends Pick<Registered, "identity" | "facts">>(facts: TargetFacts<T>): T {
-  const { target, candidates } = facts;
+  const { target, candidates, identity, roles, locks, clientIp, now } = facts;
   if (candidates.length === 0) {
     throw new PlatformError("not_found", `no host ${JSON.stringify(target)} is connected to the cluster`, {
       hint: "`tsh ls` shows the hosts; is its agent running and able to reach the proxy?",
@@ -31,7 +33,7 @@ export function findTarget<T extends Pick<Registered, "identity" | "facts">>(fac
   let refusal: unknown;
   const allowed = candidates.filter((candidate) => {
     try {
-      authorize({ identity: facts.identity, roles: facts.roles, locks: facts.locks, ask: ask(candidate, facts.login), now: facts.now });
+      authorize({ identity, roles, locks, ask: ask(candidate, facts.login), clientIp, now });
       return true;
     } catch (thrown) {
       refusal ??= thrown;

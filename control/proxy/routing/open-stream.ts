@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
 import { encodeStreamRequest, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
 import type { TunnelRegistry } from "../tunnels/registry.ts";
@@ -46,7 +47,8 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
     await services.expected.settled(request.target, services.cluster);
     const candidates = services.registry.find(request.target, services.cluster);
     const { target, login } = request;
-    tunnel = findTarget({ target, candidates, identity, roles: access.roles, locks: access.locks, login, now: services.now() });
+    const { roles, locks } = access;
+    tunnel = findTarget({ target, candidates, identity, roles, locks, login, clientIp: ipOf(clientAddress), now: services.now() });
     const channel = await tunnel.openStream(openMs);
     const sessionId = randomUUID();
     channel.write(encodeStreamRequest({ kind: "ssh", target, login, clientAddress, sessionId, accessRevision: access.revision }));

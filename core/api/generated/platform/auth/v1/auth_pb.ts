@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file platform/auth/v1/auth.proto.
  */
 export const file_platform_auth_v1_auth: GenFile = /*@__PURE__*/
-  fileDesc("ChtwbGF0Zm9ybS9hdXRoL3YxL2F1dGgucHJvdG8SEHBsYXRmb3JtLmF1dGgudjEiEwoRR2V0Q2x1c3RlclJlcXVlc3Qi6wEKEkdldENsdXN0ZXJSZXNwb25zZRIUCgxjbHVzdGVyX25hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRITCgtob3N0X2NhX3BlbRgDIAMoCRITCgt1c2VyX2NhX3BlbRgEIAMoCRITCgtob3N0X2NhX3NzaBgFIAMoCRITCgt1c2VyX2NhX3NzaBgGIAMoCRIPCgdjYV9waW5zGAcgAygJEhsKE3Byb3h5X2xpc3RlbmVyX21vZGUYCCABKAkSGgoScHJveHlfcHVibGljX2FkZHJzGAkgAygJEhAKCHdhcm5pbmdzGAogAygJIogCCgtKb2luUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIMCgRyb2xlGAIgASgJEhAKCGhvc3RuYW1lGAMgASgJEg0KBW5hbWVzGAQgAygJEhYKDnNzaF9wdWJsaWNfa2V5GAUgASgJEhYKDnRsc19wdWJsaWNfa2V5GAYgASgJEg8KB3ZlcnNpb24YByABKAkSOQoGbGFiZWxzGAggAygLMikucGxhdGZvcm0uYXV0aC52MS5Kb2luUmVxdWVzdC5MYWJlbHNFbnRyeRIQCghzZXJ2aWNlcxgJIAMoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImMKEFJlbmV3SG9zdFJlcXVlc3QSEAoIaG9zdG5hbWUYASABKAkSDQoFbmFtZXMYAiADKAkSFgoOc3NoX3B1YmxpY19rZXkYAyABKAkSFgoOdGxzX3B1YmxpY19rZXkYBCABKAkiiwEKD0hvc3RDcmVkZW50aWFscxIPCgdob3N0X2lkGAEgASgJEhcKD3NzaF9jZXJ0aWZpY2F0ZRgCIAEoCRIXCg90bHNfY2VydGlmaWNhdGUYAyABKAkSNQoHY2x1c3RlchgEIAEoCzIkLnBsYXRmb3JtLmF1dGgudjEuR2V0Q2x1c3RlclJlc3BvbnNlIoEBCgxMb2dpblJlcXVlc3QSDAoEdXNlchgBIAEoCRIQCghwYXNzd29yZBgCIAEoCRIMCgRjb2RlGAMgASgJEhYKDnNzaF9wdWJsaWNfa2V5GAQgASgJEhYKDnRsc19wdWJsaWNfa2V5GAUgASgJEhMKC3R0bF9zZWNvbmRzGAYgASgNIngKDUxvZ2luUmVzcG9uc2USFwoPc3NoX2NlcnRpZmljYXRlGAEgASgJEhcKD3Rsc19jZXJ0aWZpY2F0ZRgCIAEoCRI1CgdjbHVzdGVyGAMgASgLMiQucGxhdGZvcm0uYXV0aC52MS5HZXRDbHVzdGVyUmVzcG9uc2UiIQoQR2V0SW52aXRlUmVxdWVzdBINCgV0b2tlbhgBIAEoCSJMChFHZXRJbnZpdGVSZXNwb25zZRIMCgR1c2VyGAEgASgJEhMKC290cGF1dGhfdXJpGAIgASgJEhQKDGNsdXN0ZXJfbmFtZRgDIAEoCSJEChNBY2NlcHRJbnZpdGVSZXF1ZXN0Eg0KBXRva2VuGAEgASgJEhAKCHBhc3N3b3JkGAIgASgJEgwKBGNvZGUYAyABKAkiJAoUQWNjZXB0SW52aXRlUmVzcG9uc2USDAoEdXNlchgBIAEoCSI4ChNDcmVhdGVJbnZpdGVSZXF1ZXN0EgwKBHVzZXIYASABKAkSEwoLdHRsX3NlY29uZHMYAiABKA0iNgoUQ3JlYXRlSW52aXRlUmVzcG9uc2USDQoFdG9rZW4YASABKAkSDwoHZXhwaXJlcxgCIAEoCSJWChJDcmVhdGVUb2tlblJlcXVlc3QSDQoFcm9sZXMYASADKAkSEwoLdHRsX3NlY29uZHMYAiABKA0SDAoEdXNlcxgDIAEoDRIOCgZzZWNyZXQYBCABKAkiUAoTQ3JlYXRlVG9rZW5SZXNwb25zZRIOCgZzZWNyZXQYASABKAkSKQoFdG9rZW4YAiABKAsyGi5wbGF0Zm9ybS5hdXRoLnYxLlJlc291cmNlIjQKCFJlc291cmNlEgwKBGtpbmQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRqc29uGAMgASgJIiQKFExpc3RSZXNvdXJjZXNSZXF1ZXN0EgwKBGtpbmQYASABKAkiRgoVTGlzdFJlc291cmNlc1Jlc3BvbnNlEi0KCXJlc291cmNlcxgBIAMoCzIaLnBsYXRmb3JtLmF1dGgudjEuUmVzb3VyY2UiMAoSR2V0UmVzb3VyY2VSZXF1ZXN0EgwKBGtpbmQYASABKAkSDAoEbmFtZRgCIAEoCSJJChJQdXRSZXNvdXJjZVJlcXVlc3QSDAoEanNvbhgBIAEoCRIRCglvdmVyd3JpdGUYAiABKAgSEgoKbXVzdF9leGlzdBgDIAEoCCIzChVEZWxldGVSZXNvdXJjZVJlcXVlc3QSDAoEa2luZBgBIAEoCRIMCgRuYW1lGAIgASgJIhgKFkRlbGV0ZVJlc291cmNlUmVzcG9uc2UiEgoQR2V0QWNjZXNzUmVxdWVzdCKhAQoRR2V0QWNjZXNzUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAkSEgoKcm9sZXNfanNvbhgCIAMoCRITCgt1c2VyX2NhX3NzaBgDIAMoCRITCgtob3N0X2NhX3NzaBgEIAMoCRITCgt1c2VyX2NhX3BlbRgFIAMoCRITCgtob3N0X2NhX3BlbRgGIAMoCRISCgpsb2Nrc19qc29uGAcgAygJIjoKEldhdGNoQWNjZXNzUmVxdWVzdBITCgtwdWJsaWNfYWRkchgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJIlQKC0FjY2Vzc0V2ZW50EhAKCHJldmlzaW9uGAEgASgJEhUKDXJlbW92ZWRfaG9zdHMYAiADKAkSHAoUbWFpbnRlbmFuY2VfcmV2aXNpb24YAyABKAkikgIKEVJlcG9ydE5vZGVSZXF1ZXN0Eg8KB2hvc3RfaWQYASABKAkSEAoIaG9zdG5hbWUYAiABKAkSPwoGbGFiZWxzGAMgAygLMi8ucGxhdGZvcm0uYXV0aC52MS5SZXBvcnROb2RlUmVxdWVzdC5MYWJlbHNFbnRyeRIQCghzZXJ2aWNlcxgEIAMoCRIPCgd2ZXJzaW9uGAUgASgJEhEKCWNvbm5lY3RlZBgGIAEoCBIPCgdhZGRyZXNzGAcgASgJEhMKC3N0YXR1c19qc29uGAggASgJEg4KBmVuZGluZxgJIAEoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIhQKElJlcG9ydE5vZGVSZXNwb25zZSKYAQoUTGlzdEludmVudG9yeVJlcXVlc3QSEAoIdXBncmFkZXIYASABKAkSEAoIc2VydmljZXMYAiADKAkSEgoKb2xkZXJfdGhhbhgDIAEoCRISCgpuZXdlcl90aGFuGAQgASgJEhUKDWV4YWN0X3ZlcnNpb24YBSABKAkSDQoFbGltaXQYBiABKA0SDgoGY3Vyc29yGAcgASgJIj8KFUxpc3RJbnZlbnRvcnlSZXNwb25zZRIWCg5pbnN0YW5jZXNfanNvbhgBIAMoCRIOCgZjdXJzb3IYAiABKAkiLwobRXhwb3J0VXBncmFkZVdpbmRvd3NSZXF1ZXN0EhAKCHVwZ3JhZGVyGAEgASgJInUKHEV4cG9ydFVwZ3JhZGVXaW5kb3dzUmVzcG9uc2USEgoKY29uZmlndXJlZBgBIAEoCBIYChBzeXN0ZW1kX3NjaGVkdWxlGAIgASgJEhUKDWt1YmVfc2NoZWR1bGUYAyABKAkSEAoIcmV2aXNpb24YBCABKAkiPgoVUmVwb3J0Q2hhbm5lbHNSZXF1ZXN0EhUKDWNoYW5uZWxzX2pzb24YASABKAkSDgoGZGlnZXN0GAIgASgJIhgKFlJlcG9ydENoYW5uZWxzUmVzcG9uc2UiXgoXR2V0VXBncmFkZVRhcmdldFJlcXVlc3QSDwoHY2hhbm5lbBgBIAEoCRIPCgdob3N0X2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSEAoIY3JpdGljYWwYBCABKAgiSwoYR2V0VXBncmFkZVRhcmdldFJlc3BvbnNlEg8KB3ZlcnNpb24YASABKAkSEAoIY3JpdGljYWwYAiABKAgSDAoEaGVsZBgDIAEoCSJIChVHZXRVcGdyYWRlUGxhblJlcXVlc3QSDwoHY2hhbm5lbBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEg0KBWJyaWVmGAMgASgIIiYKFkdldFVwZ3JhZGVQbGFuUmVzcG9uc2USDAoEanNvbhgBIAEoCSJGChRDaGFuZ2VSb2xsb3V0UmVxdWVzdBIOCgZhY3Rpb24YASABKAkSDQoFZ3JvdXAYAiABKAkSDwoHY2hhbm5lbBgDIAEoCSIlChVDaGFuZ2VSb2xsb3V0UmVzcG9uc2USDAoEanNvbhgBIAEoCSIoChFFbWl0RXZlbnRzUmVxdWVzdBITCgtldmVudHNfanNvbhgBIAMoCSIUChJFbWl0RXZlbnRzUmVzcG9uc2UiagoRTGlzdEV2ZW50c1JlcXVlc3QSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAEoCRIOCgZldmVudHMYAyADKAkSDAoEdXNlchgEIAEoCRINCgVsaW1pdBgFIAEoDRIOCgZjdXJzb3IYBiABKAkiOQoSTGlzdEV2ZW50c1Jlc3BvbnNlEhMKC2V2ZW50c19qc29uGAEgAygJEg4KBmN1cnNvchgCIAEoCTLOEAoLQXV0aFNlcnZpY2USVwoKR2V0Q2x1c3RlchIjLnBsYXRmb3JtLmF1dGgudjEuR2V0Q2x1c3RlclJlcXVlc3QaJC5wbGF0Zm9ybS5hdXRoLnYxLkdldENsdXN0ZXJSZXNwb25zZRJICgRKb2luEh0ucGxhdGZvcm0uYXV0aC52MS5Kb2luUmVxdWVzdBohLnBsYXRmb3JtLmF1dGgudjEuSG9zdENyZWRlbnRpYWxzElIKCVJlbmV3SG9zdBIiLnBsYXRmb3JtLmF1dGgudjEuUmVuZXdIb3N0UmVxdWVzdBohLnBsYXRmb3JtLmF1dGgudjEuSG9zdENyZWRlbnRpYWxzEkgKBUxvZ2luEh4ucGxhdGZvcm0uYXV0aC52MS5Mb2dpblJlcXVlc3QaHy5wbGF0Zm9ybS5hdXRoLnYxLkxvZ2luUmVzcG9uc2USVAoJR2V0SW52aXRlEiIucGxhdGZvcm0uYXV0aC52MS5HZXRJbnZpdGVSZXF1ZXN0GiMucGxhdGZvcm0uYXV0aC52MS5HZXRJbnZpdGVSZXNwb25zZRJdCgxBY2NlcHRJbnZpdGUSJS5wbGF0Zm9ybS5hdXRoLnYxLkFjY2VwdEludml0ZVJlcXVlc3QaJi5wbGF0Zm9ybS5hdXRoLnYxLkFjY2VwdEludml0ZVJlc3BvbnNlEl0KDENyZWF0ZUludml0ZRIlLnBsYXRmb3JtLmF1dGgudjEuQ3JlYXRlSW52aXRlUmVxdWVzdBomLnBsYXRmb3JtLmF1dGgudjEuQ3JlYXRlSW52aXRlUmVzcG9uc2USWgoLQ3JlYXRlVG9rZW4SJC5wbGF0Zm9ybS5hdXRoLnYxLkNyZWF0ZVRva2VuUmVxdWVzdBolLnBsYXRmb3JtLmF1dGgudjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJgCg1MaXN0UmVzb3VyY2VzEiYucGxhdGZvcm0uYXV0aC52MS5MaXN0UmVzb3VyY2VzUmVxdWVzdBonLnBsYXRmb3JtLmF1dGgudjEuTGlzdFJlc291cmNlc1Jlc3BvbnNlEk8KC0dldFJlc291cmNlEiQucGxhdGZvcm0uYXV0aC52MS5HZXRSZXNvdXJjZVJlcXVlc3QaGi5wbGF0Zm9ybS5hdXRoLnYxLlJlc291cmNlEk8KC1B1dFJlc291cmNlEiQucGxhdGZvcm0uYXV0aC52MS5QdXRSZXNvdXJjZVJlcXVlc3QaGi5wbGF0Zm9ybS5hdXRoLnYxLlJlc291cmNlEmMKDkRlbGV0ZVJlc291cmNlEicucGxhdGZvcm0uYXV0aC52MS5EZWxldGVSZXNvdXJjZVJlcXVlc3QaKC5wbGF0Zm9ybS5hdXRoLnYxLkRlbGV0ZVJlc291cmNlUmVzcG9uc2USVAoJR2V0QWNjZXNzEiIucGxhdGZvcm0uYXV0aC52MS5HZXRBY2Nlc3NSZXF1ZXN0GiMucGxhdGZvcm0uYXV0aC52MS5HZXRBY2Nlc3NSZXNwb25zZRJUCgtXYXRjaEFjY2VzcxIkLnBsYXRmb3JtLmF1dGgudjEuV2F0Y2hBY2Nlc3NSZXF1ZXN0Gh0ucGxhdGZvcm0uYXV0aC52MS5BY2Nlc3NFdmVudDABElcKClJlcG9ydE5vZGUSIy5wbGF0Zm9ybS5hdXRoLnYxLlJlcG9ydE5vZGVSZXF1ZXN0GiQucGxhdGZvcm0uYXV0aC52MS5SZXBvcnROb2RlUmVzcG9uc2USYAoNTGlzdEludmVudG9yeRImLnBsYXRmb3JtLmF1dGgudjEuTGlzdEludmVudG9yeVJlcXVlc3QaJy5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RJbnZlbnRvcnlSZXNwb25zZRJ1ChRFeHBvcnRVcGdyYWRlV2luZG93cxItLnBsYXRmb3JtLmF1dGgudjEuRXhwb3J0VXBncmFkZVdpbmRvd3NSZXF1ZXN0Gi4ucGxhdGZvcm0uYXV0aC52MS5FeHBvcnRVcGdyYWRlV2luZG93c1Jlc3BvbnNlEmMKDlJlcG9ydENoYW5uZWxzEicucGxhdGZvcm0uYXV0aC52MS5SZXBvcnRDaGFubmVsc1JlcXVlc3QaKC5wbGF0Zm9ybS5hdXRoLnYxLlJlcG9ydENoYW5uZWxzUmVzcG9uc2USaQoQR2V0VXBncmFkZVRhcmdldBIpLnBsYXRmb3JtLmF1dGgudjEuR2V0VXBncmFkZVRhcmdldFJlcXVlc3QaKi5wbGF0Zm9ybS5hdXRoLnYxLkdldFVwZ3JhZGVUYXJnZXRSZXNwb25zZRJjCg5HZXRVcGdyYWRlUGxhbhInLnBsYXRmb3JtLmF1dGgudjEuR2V0VXBncmFkZVBsYW5SZXF1ZXN0GigucGxhdGZvcm0uYXV0aC52MS5HZXRVcGdyYWRlUGxhblJlc3BvbnNlEmAKDUNoYW5nZVJvbGxvdXQSJi5wbGF0Zm9ybS5hdXRoLnYxLkNoYW5nZVJvbGxvdXRSZXF1ZXN0GicucGxhdGZvcm0uYXV0aC52MS5DaGFuZ2VSb2xsb3V0UmVzcG9uc2USVwoKRW1pdEV2ZW50cxIjLnBsYXRmb3JtLmF1dGgudjEuRW1pdEV2ZW50c1JlcXVlc3QaJC5wbGF0Zm9ybS5hdXRoLnYxLkVtaXRFdmVudHNSZXNwb25zZRJXCgpMaXN0RXZlbnRzEiMucGxhdGZvcm0uYXV0aC52MS5MaXN0RXZlbnRzUmVxdWVzdBokLnBsYXRmb3JtLmF1dGgudjEuTGlzdEV2ZW50c1Jlc3BvbnNlYgZwcm90bzM");
+  fileDesc("ChtwbGF0Zm9ybS9hdXRoL3YxL2F1dGgucHJvdG8SEHBsYXRmb3JtLmF1dGgudjEiEwoRR2V0Q2x1c3RlclJlcXVlc3Qi6wEKEkdldENsdXN0ZXJSZXNwb25zZRIUCgxjbHVzdGVyX25hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRITCgtob3N0X2NhX3BlbRgDIAMoCRITCgt1c2VyX2NhX3BlbRgEIAMoCRITCgtob3N0X2NhX3NzaBgFIAMoCRITCgt1c2VyX2NhX3NzaBgGIAMoCRIPCgdjYV9waW5zGAcgAygJEhsKE3Byb3h5X2xpc3RlbmVyX21vZGUYCCABKAkSGgoScHJveHlfcHVibGljX2FkZHJzGAkgAygJEhAKCHdhcm5pbmdzGAogAygJIogCCgtKb2luUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIMCgRyb2xlGAIgASgJEhAKCGhvc3RuYW1lGAMgASgJEg0KBW5hbWVzGAQgAygJEhYKDnNzaF9wdWJsaWNfa2V5GAUgASgJEhYKDnRsc19wdWJsaWNfa2V5GAYgASgJEg8KB3ZlcnNpb24YByABKAkSOQoGbGFiZWxzGAggAygLMikucGxhdGZvcm0uYXV0aC52MS5Kb2luUmVxdWVzdC5MYWJlbHNFbnRyeRIQCghzZXJ2aWNlcxgJIAMoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImMKEFJlbmV3SG9zdFJlcXVlc3QSEAoIaG9zdG5hbWUYASABKAkSDQoFbmFtZXMYAiADKAkSFgoOc3NoX3B1YmxpY19rZXkYAyABKAkSFgoOdGxzX3B1YmxpY19rZXkYBCABKAkiiwEKD0hvc3RDcmVkZW50aWFscxIPCgdob3N0X2lkGAEgASgJEhcKD3NzaF9jZXJ0aWZpY2F0ZRgCIAEoCRIXCg90bHNfY2VydGlmaWNhdGUYAyABKAkSNQoHY2x1c3RlchgEIAEoCzIkLnBsYXRmb3JtLmF1dGgudjEuR2V0Q2x1c3RlclJlc3BvbnNlIoEBCgxMb2dpblJlcXVlc3QSDAoEdXNlchgBIAEoCRIQCghwYXNzd29yZBgCIAEoCRIMCgRjb2RlGAMgASgJEhYKDnNzaF9wdWJsaWNfa2V5GAQgASgJEhYKDnRsc19wdWJsaWNfa2V5GAUgASgJEhMKC3R0bF9zZWNvbmRzGAYgASgNIngKDUxvZ2luUmVzcG9uc2USFwoPc3NoX2NlcnRpZmljYXRlGAEgASgJEhcKD3Rsc19jZXJ0aWZpY2F0ZRgCIAEoCRI1CgdjbHVzdGVyGAMgASgLMiQucGxhdGZvcm0uYXV0aC52MS5HZXRDbHVzdGVyUmVzcG9uc2UiIQoQR2V0SW52aXRlUmVxdWVzdBINCgV0b2tlbhgBIAEoCSJMChFHZXRJbnZpdGVSZXNwb25zZRIMCgR1c2VyGAEgASgJEhMKC290cGF1dGhfdXJpGAIgASgJEhQKDGNsdXN0ZXJfbmFtZRgDIAEoCSJEChNBY2NlcHRJbnZpdGVSZXF1ZXN0Eg0KBXRva2VuGAEgASgJEhAKCHBhc3N3b3JkGAIgASgJEgwKBGNvZGUYAyABKAkiJAoUQWNjZXB0SW52aXRlUmVzcG9uc2USDAoEdXNlchgBIAEoCSI4ChNDcmVhdGVJbnZpdGVSZXF1ZXN0EgwKBHVzZXIYASABKAkSEwoLdHRsX3NlY29uZHMYAiABKA0iNgoUQ3JlYXRlSW52aXRlUmVzcG9uc2USDQoFdG9rZW4YASABKAkSDwoHZXhwaXJlcxgCIAEoCSJWChJDcmVhdGVUb2tlblJlcXVlc3QSDQoFcm9sZXMYASADKAkSEwoLdHRsX3NlY29uZHMYAiABKA0SDAoEdXNlcxgDIAEoDRIOCgZzZWNyZXQYBCABKAkiUAoTQ3JlYXRlVG9rZW5SZXNwb25zZRIOCgZzZWNyZXQYASABKAkSKQoFdG9rZW4YAiABKAsyGi5wbGF0Zm9ybS5hdXRoLnYxLlJlc291cmNlIjQKCFJlc291cmNlEgwKBGtpbmQYASABKAkSDAoEbmFtZRgCIAEoCRIMCgRqc29uGAMgASgJIiQKFExpc3RSZXNvdXJjZXNSZXF1ZXN0EgwKBGtpbmQYASABKAkiRgoVTGlzdFJlc291cmNlc1Jlc3BvbnNlEi0KCXJlc291cmNlcxgBIAMoCzIaLnBsYXRmb3JtLmF1dGgudjEuUmVzb3VyY2UiMAoSR2V0UmVzb3VyY2VSZXF1ZXN0EgwKBGtpbmQYASABKAkSDAoEbmFtZRgCIAEoCSJJChJQdXRSZXNvdXJjZVJlcXVlc3QSDAoEanNvbhgBIAEoCRIRCglvdmVyd3JpdGUYAiABKAgSEgoKbXVzdF9leGlzdBgDIAEoCCIzChVEZWxldGVSZXNvdXJjZVJlcXVlc3QSDAoEa2luZBgBIAEoCRIMCgRuYW1lGAIgASgJIhgKFkRlbGV0ZVJlc291cmNlUmVzcG9uc2UiEgoQR2V0QWNjZXNzUmVxdWVzdCKhAQoRR2V0QWNjZXNzUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAkSEgoKcm9sZXNfanNvbhgCIAMoCRITCgt1c2VyX2NhX3NzaBgDIAMoCRITCgtob3N0X2NhX3NzaBgEIAMoCRITCgt1c2VyX2NhX3BlbRgFIAMoCRITCgtob3N0X2NhX3BlbRgGIAMoCRISCgpsb2Nrc19qc29uGAcgAygJIjoKEldhdGNoQWNjZXNzUmVxdWVzdBITCgtwdWJsaWNfYWRkchgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJIlQKC0FjY2Vzc0V2ZW50EhAKCHJldmlzaW9uGAEgASgJEhUKDXJlbW92ZWRfaG9zdHMYAiADKAkSHAoUbWFpbnRlbmFuY2VfcmV2aXNpb24YAyABKAkikgIKEVJlcG9ydE5vZGVSZXF1ZXN0Eg8KB2hvc3RfaWQYASABKAkSEAoIaG9zdG5hbWUYAiABKAkSPwoGbGFiZWxzGAMgAygLMi8ucGxhdGZvcm0uYXV0aC52MS5SZXBvcnROb2RlUmVxdWVzdC5MYWJlbHNFbnRyeRIQCghzZXJ2aWNlcxgEIAMoCRIPCgd2ZXJzaW9uGAUgASgJEhEKCWNvbm5lY3RlZBgGIAEoCBIPCgdhZGRyZXNzGAcgASgJEhMKC3N0YXR1c19qc29uGAggASgJEg4KBmVuZGluZxgJIAEoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIhQKElJlcG9ydE5vZGVSZXNwb25zZSJNChVIb2xkQ29ubmVjdGlvblJlcXVlc3QSDAoEdXNlchgBIAEoCRIVCg1jb25uZWN0aW9uX2lkGAIgASgJEg8KB21heGltdW0YAyABKA0iLwoWSG9sZENvbm5lY3Rpb25SZXNwb25zZRIVCg12YWxpZF9zZWNvbmRzGAEgASgNIj8KGFJlbGVhc2VDb25uZWN0aW9uUmVxdWVzdBIMCgR1c2VyGAEgASgJEhUKDWNvbm5lY3Rpb25faWQYAiABKAkiGwoZUmVsZWFzZUNvbm5lY3Rpb25SZXNwb25zZSKYAQoUTGlzdEludmVudG9yeVJlcXVlc3QSEAoIdXBncmFkZXIYASABKAkSEAoIc2VydmljZXMYAiADKAkSEgoKb2xkZXJfdGhhbhgDIAEoCRISCgpuZXdlcl90aGFuGAQgASgJEhUKDWV4YWN0X3ZlcnNpb24YBSABKAkSDQoFbGltaXQYBiABKA0SDgoGY3Vyc29yGAcgASgJIj8KFUxpc3RJbnZlbnRvcnlSZXNwb25zZRIWCg5pbnN0YW5jZXNfanNvbhgBIAMoCRIOCgZjdXJzb3IYAiABKAkiLwobRXhwb3J0VXBncmFkZVdpbmRvd3NSZXF1ZXN0EhAKCHVwZ3JhZGVyGAEgASgJInUKHEV4cG9ydFVwZ3JhZGVXaW5kb3dzUmVzcG9uc2USEgoKY29uZmlndXJlZBgBIAEoCBIYChBzeXN0ZW1kX3NjaGVkdWxlGAIgASgJEhUKDWt1YmVfc2NoZWR1bGUYAyABKAkSEAoIcmV2aXNpb24YBCABKAkiPgoVUmVwb3J0Q2hhbm5lbHNSZXF1ZXN0EhUKDWNoYW5uZWxzX2pzb24YASABKAkSDgoGZGlnZXN0GAIgASgJIhgKFlJlcG9ydENoYW5uZWxzUmVzcG9uc2UiXgoXR2V0VXBncmFkZVRhcmdldFJlcXVlc3QSDwoHY2hhbm5lbBgBIAEoCRIPCgdob3N0X2lkGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSEAoIY3JpdGljYWwYBCABKAgiSwoYR2V0VXBncmFkZVRhcmdldFJlc3BvbnNlEg8KB3ZlcnNpb24YASABKAkSEAoIY3JpdGljYWwYAiABKAgSDAoEaGVsZBgDIAEoCSJIChVHZXRVcGdyYWRlUGxhblJlcXVlc3QSDwoHY2hhbm5lbBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEg0KBWJyaWVmGAMgASgIIiYKFkdldFVwZ3JhZGVQbGFuUmVzcG9uc2USDAoEanNvbhgBIAEoCSJGChRDaGFuZ2VSb2xsb3V0UmVxdWVzdBIOCgZhY3Rpb24YASABKAkSDQoFZ3JvdXAYAiABKAkSDwoHY2hhbm5lbBgDIAEoCSIlChVDaGFuZ2VSb2xsb3V0UmVzcG9uc2USDAoEanNvbhgBIAEoCSIoChFFbWl0RXZlbnRzUmVxdWVzdBITCgtldmVudHNfanNvbhgBIAMoCSIUChJFbWl0RXZlbnRzUmVzcG9uc2UiagoRTGlzdEV2ZW50c1JlcXVlc3QSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAEoCRIOCgZldmVudHMYAyADKAkSDAoEdXNlchgEIAEoCRINCgVsaW1pdBgFIAEoDRIOCgZjdXJzb3IYBiABKAkiOQoSTGlzdEV2ZW50c1Jlc3BvbnNlEhMKC2V2ZW50c19qc29uGAEgAygJEg4KBmN1cnNvchgCIAEoCTKhEgoLQXV0aFNlcnZpY2USVwoKR2V0Q2x1c3RlchIjLnBsYXRmb3JtLmF1dGgudjEuR2V0Q2x1c3RlclJlcXVlc3QaJC5wbGF0Zm9ybS5hdXRoLnYxLkdldENsdXN0ZXJSZXNwb25zZRJICgRKb2luEh0ucGxhdGZvcm0uYXV0aC52MS5Kb2luUmVxdWVzdBohLnBsYXRmb3JtLmF1dGgudjEuSG9zdENyZWRlbnRpYWxzElIKCVJlbmV3SG9zdBIiLnBsYXRmb3JtLmF1dGgudjEuUmVuZXdIb3N0UmVxdWVzdBohLnBsYXRmb3JtLmF1dGgudjEuSG9zdENyZWRlbnRpYWxzEkgKBUxvZ2luEh4ucGxhdGZvcm0uYXV0aC52MS5Mb2dpblJlcXVlc3QaHy5wbGF0Zm9ybS5hdXRoLnYxLkxvZ2luUmVzcG9uc2USVAoJR2V0SW52aXRlEiIucGxhdGZvcm0uYXV0aC52MS5HZXRJbnZpdGVSZXF1ZXN0GiMucGxhdGZvcm0uYXV0aC52MS5HZXRJbnZpdGVSZXNwb25zZRJdCgxBY2NlcHRJbnZpdGUSJS5wbGF0Zm9ybS5hdXRoLnYxLkFjY2VwdEludml0ZVJlcXVlc3QaJi5wbGF0Zm9ybS5hdXRoLnYxLkFjY2VwdEludml0ZVJlc3BvbnNlEl0KDENyZWF0ZUludml0ZRIlLnBsYXRmb3JtLmF1dGgudjEuQ3JlYXRlSW52aXRlUmVxdWVzdBomLnBsYXRmb3JtLmF1dGgudjEuQ3JlYXRlSW52aXRlUmVzcG9uc2USWgoLQ3JlYXRlVG9rZW4SJC5wbGF0Zm9ybS5hdXRoLnYxLkNyZWF0ZVRva2VuUmVxdWVzdBolLnBsYXRmb3JtLmF1dGgudjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJgCg1MaXN0UmVzb3VyY2VzEiYucGxhdGZvcm0uYXV0aC52MS5MaXN0UmVzb3VyY2VzUmVxdWVzdBonLnBsYXRmb3JtLmF1dGgudjEuTGlzdFJlc291cmNlc1Jlc3BvbnNlEk8KC0dldFJlc291cmNlEiQucGxhdGZvcm0uYXV0aC52MS5HZXRSZXNvdXJjZVJlcXVlc3QaGi5wbGF0Zm9ybS5hdXRoLnYxLlJlc291cmNlEk8KC1B1dFJlc291cmNlEiQucGxhdGZvcm0uYXV0aC52MS5QdXRSZXNvdXJjZVJlcXVlc3QaGi5wbGF0Zm9ybS5hdXRoLnYxLlJlc291cmNlEmMKDkRlbGV0ZVJlc291cmNlEicucGxhdGZvcm0uYXV0aC52MS5EZWxldGVSZXNvdXJjZVJlcXVlc3QaKC5wbGF0Zm9ybS5hdXRoLnYxLkRlbGV0ZVJlc291cmNlUmVzcG9uc2USVAoJR2V0QWNjZXNzEiIucGxhdGZvcm0uYXV0aC52MS5HZXRBY2Nlc3NSZXF1ZXN0GiMucGxhdGZvcm0uYXV0aC52MS5HZXRBY2Nlc3NSZXNwb25zZRJUCgtXYXRjaEFjY2VzcxIkLnBsYXRmb3JtLmF1dGgudjEuV2F0Y2hBY2Nlc3NSZXF1ZXN0Gh0ucGxhdGZvcm0uYXV0aC52MS5BY2Nlc3NFdmVudDABElcKClJlcG9ydE5vZGUSIy5wbGF0Zm9ybS5hdXRoLnYxLlJlcG9ydE5vZGVSZXF1ZXN0GiQucGxhdGZvcm0uYXV0aC52MS5SZXBvcnROb2RlUmVzcG9uc2USYwoOSG9sZENvbm5lY3Rpb24SJy5wbGF0Zm9ybS5hdXRoLnYxLkhvbGRDb25uZWN0aW9uUmVxdWVzdBooLnBsYXRmb3JtLmF1dGgudjEuSG9sZENvbm5lY3Rpb25SZXNwb25zZRJsChFSZWxlYXNlQ29ubmVjdGlvbhIqLnBsYXRmb3JtLmF1dGgudjEuUmVsZWFzZUNvbm5lY3Rpb25SZXF1ZXN0GisucGxhdGZvcm0uYXV0aC52MS5SZWxlYXNlQ29ubmVjdGlvblJlc3BvbnNlEmAKDUxpc3RJbnZlbnRvcnkSJi5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RJbnZlbnRvcnlSZXF1ZXN0GicucGxhdGZvcm0uYXV0aC52MS5MaXN0SW52ZW50b3J5UmVzcG9uc2USdQoURXhwb3J0VXBncmFkZVdpbmRvd3MSLS5wbGF0Zm9ybS5hdXRoLnYxLkV4cG9ydFVwZ3JhZGVXaW5kb3dzUmVxdWVzdBouLnBsYXRmb3JtLmF1dGgudjEuRXhwb3J0VXBncmFkZVdpbmRvd3NSZXNwb25zZRJjCg5SZXBvcnRDaGFubmVscxInLnBsYXRmb3JtLmF1dGgudjEuUmVwb3J0Q2hhbm5lbHNSZXF1ZXN0GigucGxhdGZvcm0uYXV0aC52MS5SZXBvcnRDaGFubmVsc1Jlc3BvbnNlEmkKEEdldFVwZ3JhZGVUYXJnZXQSKS5wbGF0Zm9ybS5hdXRoLnYxLkdldFVwZ3JhZGVUYXJnZXRSZXF1ZXN0GioucGxhdGZvcm0uYXV0aC52MS5HZXRVcGdyYWRlVGFyZ2V0UmVzcG9uc2USYwoOR2V0VXBncmFkZVBsYW4SJy5wbGF0Zm9ybS5hdXRoLnYxLkdldFVwZ3JhZGVQbGFuUmVxdWVzdBooLnBsYXRmb3JtLmF1dGgudjEuR2V0VXBncmFkZVBsYW5SZXNwb25zZRJgCg1DaGFuZ2VSb2xsb3V0EiYucGxhdGZvcm0uYXV0aC52MS5DaGFuZ2VSb2xsb3V0UmVxdWVzdBonLnBsYXRmb3JtLmF1dGgudjEuQ2hhbmdlUm9sbG91dFJlc3BvbnNlElcKCkVtaXRFdmVudHMSIy5wbGF0Zm9ybS5hdXRoLnYxLkVtaXRFdmVudHNSZXF1ZXN0GiQucGxhdGZvcm0uYXV0aC52MS5FbWl0RXZlbnRzUmVzcG9uc2USVwoKTGlzdEV2ZW50cxIjLnBsYXRmb3JtLmF1dGgudjEuTGlzdEV2ZW50c1JlcXVlc3QaJC5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RFdmVudHNSZXNwb25zZWIGcHJvdG8z");
 
 /**
  * @generated from message platform.auth.v1.GetClusterRequest
@@ -848,6 +848,91 @@ export const ReportNodeResponseSchema: GenMessage<ReportNodeResponse> = /*@__PUR
   messageDesc(file_platform_auth_v1_auth, 27);
 
 /**
+ * @generated from message platform.auth.v1.HoldConnectionRequest
+ */
+export type HoldConnectionRequest = Message<"platform.auth.v1.HoldConnectionRequest"> & {
+  /**
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * Of the connection: the session id of its stream.
+   *
+   * @generated from field: string connection_id = 2;
+   */
+  connectionId: string;
+
+  /**
+   * Of all connections of the user at a time.
+   *
+   * @generated from field: uint32 maximum = 3;
+   */
+  maximum: number;
+};
+
+/**
+ * Describes the message platform.auth.v1.HoldConnectionRequest.
+ * Use `create(HoldConnectionRequestSchema)` to create a new message.
+ */
+export const HoldConnectionRequestSchema: GenMessage<HoldConnectionRequest> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 28);
+
+/**
+ * @generated from message platform.auth.v1.HoldConnectionResponse
+ */
+export type HoldConnectionResponse = Message<"platform.auth.v1.HoldConnectionResponse"> & {
+  /**
+   * It counts for so long unless it is renewed.
+   *
+   * @generated from field: uint32 valid_seconds = 1;
+   */
+  validSeconds: number;
+};
+
+/**
+ * Describes the message platform.auth.v1.HoldConnectionResponse.
+ * Use `create(HoldConnectionResponseSchema)` to create a new message.
+ */
+export const HoldConnectionResponseSchema: GenMessage<HoldConnectionResponse> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 29);
+
+/**
+ * @generated from message platform.auth.v1.ReleaseConnectionRequest
+ */
+export type ReleaseConnectionRequest = Message<"platform.auth.v1.ReleaseConnectionRequest"> & {
+  /**
+   * @generated from field: string user = 1;
+   */
+  user: string;
+
+  /**
+   * @generated from field: string connection_id = 2;
+   */
+  connectionId: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.ReleaseConnectionRequest.
+ * Use `create(ReleaseConnectionRequestSchema)` to create a new message.
+ */
+export const ReleaseConnectionRequestSchema: GenMessage<ReleaseConnectionRequest> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 30);
+
+/**
+ * @generated from message platform.auth.v1.ReleaseConnectionResponse
+ */
+export type ReleaseConnectionResponse = Message<"platform.auth.v1.ReleaseConnectionResponse"> & {
+};
+
+/**
+ * Describes the message platform.auth.v1.ReleaseConnectionResponse.
+ * Use `create(ReleaseConnectionResponseSchema)` to create a new message.
+ */
+export const ReleaseConnectionResponseSchema: GenMessage<ReleaseConnectionResponse> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 31);
+
+/**
  * @generated from message platform.auth.v1.ListInventoryRequest
  */
 export type ListInventoryRequest = Message<"platform.auth.v1.ListInventoryRequest"> & {
@@ -902,7 +987,7 @@ export type ListInventoryRequest = Message<"platform.auth.v1.ListInventoryReques
  * Use `create(ListInventoryRequestSchema)` to create a new message.
  */
 export const ListInventoryRequestSchema: GenMessage<ListInventoryRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 28);
+  messageDesc(file_platform_auth_v1_auth, 32);
 
 /**
  * @generated from message platform.auth.v1.ListInventoryResponse
@@ -928,7 +1013,7 @@ export type ListInventoryResponse = Message<"platform.auth.v1.ListInventoryRespo
  * Use `create(ListInventoryResponseSchema)` to create a new message.
  */
 export const ListInventoryResponseSchema: GenMessage<ListInventoryResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 29);
+  messageDesc(file_platform_auth_v1_auth, 33);
 
 /**
  * @generated from message platform.auth.v1.ExportUpgradeWindowsRequest
@@ -947,7 +1032,7 @@ export type ExportUpgradeWindowsRequest = Message<"platform.auth.v1.ExportUpgrad
  * Use `create(ExportUpgradeWindowsRequestSchema)` to create a new message.
  */
 export const ExportUpgradeWindowsRequestSchema: GenMessage<ExportUpgradeWindowsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 30);
+  messageDesc(file_platform_auth_v1_auth, 34);
 
 /**
  * @generated from message platform.auth.v1.ExportUpgradeWindowsResponse
@@ -987,7 +1072,7 @@ export type ExportUpgradeWindowsResponse = Message<"platform.auth.v1.ExportUpgra
  * Use `create(ExportUpgradeWindowsResponseSchema)` to create a new message.
  */
 export const ExportUpgradeWindowsResponseSchema: GenMessage<ExportUpgradeWindowsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 31);
+  messageDesc(file_platform_auth_v1_auth, 35);
 
 /**
  * @generated from message platform.auth.v1.ReportChannelsRequest
@@ -1013,7 +1098,7 @@ export type ReportChannelsRequest = Message<"platform.auth.v1.ReportChannelsRequ
  * Use `create(ReportChannelsRequestSchema)` to create a new message.
  */
 export const ReportChannelsRequestSchema: GenMessage<ReportChannelsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 32);
+  messageDesc(file_platform_auth_v1_auth, 36);
 
 /**
  * @generated from message platform.auth.v1.ReportChannelsResponse
@@ -1026,7 +1111,7 @@ export type ReportChannelsResponse = Message<"platform.auth.v1.ReportChannelsRes
  * Use `create(ReportChannelsResponseSchema)` to create a new message.
  */
 export const ReportChannelsResponseSchema: GenMessage<ReportChannelsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 33);
+  messageDesc(file_platform_auth_v1_auth, 37);
 
 /**
  * @generated from message platform.auth.v1.GetUpgradeTargetRequest
@@ -1060,7 +1145,7 @@ export type GetUpgradeTargetRequest = Message<"platform.auth.v1.GetUpgradeTarget
  * Use `create(GetUpgradeTargetRequestSchema)` to create a new message.
  */
 export const GetUpgradeTargetRequestSchema: GenMessage<GetUpgradeTargetRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 34);
+  messageDesc(file_platform_auth_v1_auth, 38);
 
 /**
  * @generated from message platform.auth.v1.GetUpgradeTargetResponse
@@ -1091,7 +1176,7 @@ export type GetUpgradeTargetResponse = Message<"platform.auth.v1.GetUpgradeTarge
  * Use `create(GetUpgradeTargetResponseSchema)` to create a new message.
  */
 export const GetUpgradeTargetResponseSchema: GenMessage<GetUpgradeTargetResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 35);
+  messageDesc(file_platform_auth_v1_auth, 39);
 
 /**
  * @generated from message platform.auth.v1.GetUpgradePlanRequest
@@ -1124,7 +1209,7 @@ export type GetUpgradePlanRequest = Message<"platform.auth.v1.GetUpgradePlanRequ
  * Use `create(GetUpgradePlanRequestSchema)` to create a new message.
  */
 export const GetUpgradePlanRequestSchema: GenMessage<GetUpgradePlanRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 36);
+  messageDesc(file_platform_auth_v1_auth, 40);
 
 /**
  * @generated from message platform.auth.v1.GetUpgradePlanResponse
@@ -1143,7 +1228,7 @@ export type GetUpgradePlanResponse = Message<"platform.auth.v1.GetUpgradePlanRes
  * Use `create(GetUpgradePlanResponseSchema)` to create a new message.
  */
 export const GetUpgradePlanResponseSchema: GenMessage<GetUpgradePlanResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 37);
+  messageDesc(file_platform_auth_v1_auth, 41);
 
 /**
  * @generated from message platform.auth.v1.ChangeRolloutRequest
@@ -1176,7 +1261,7 @@ export type ChangeRolloutRequest = Message<"platform.auth.v1.ChangeRolloutReques
  * Use `create(ChangeRolloutRequestSchema)` to create a new message.
  */
 export const ChangeRolloutRequestSchema: GenMessage<ChangeRolloutRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 38);
+  messageDesc(file_platform_auth_v1_auth, 42);
 
 /**
  * @generated from message platform.auth.v1.ChangeRolloutResponse
@@ -1195,7 +1280,7 @@ export type ChangeRolloutResponse = Message<"platform.auth.v1.ChangeRolloutRespo
  * Use `create(ChangeRolloutResponseSchema)` to create a new message.
  */
 export const ChangeRolloutResponseSchema: GenMessage<ChangeRolloutResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 39);
+  messageDesc(file_platform_auth_v1_auth, 43);
 
 /**
  * @generated from message platform.auth.v1.EmitEventsRequest
@@ -1212,7 +1297,7 @@ export type EmitEventsRequest = Message<"platform.auth.v1.EmitEventsRequest"> & 
  * Use `create(EmitEventsRequestSchema)` to create a new message.
  */
 export const EmitEventsRequestSchema: GenMessage<EmitEventsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 40);
+  messageDesc(file_platform_auth_v1_auth, 44);
 
 /**
  * @generated from message platform.auth.v1.EmitEventsResponse
@@ -1225,7 +1310,7 @@ export type EmitEventsResponse = Message<"platform.auth.v1.EmitEventsResponse"> 
  * Use `create(EmitEventsResponseSchema)` to create a new message.
  */
 export const EmitEventsResponseSchema: GenMessage<EmitEventsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 41);
+  messageDesc(file_platform_auth_v1_auth, 45);
 
 /**
  * @generated from message platform.auth.v1.ListEventsRequest
@@ -1275,7 +1360,7 @@ export type ListEventsRequest = Message<"platform.auth.v1.ListEventsRequest"> & 
  * Use `create(ListEventsRequestSchema)` to create a new message.
  */
 export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 42);
+  messageDesc(file_platform_auth_v1_auth, 46);
 
 /**
  * @generated from message platform.auth.v1.ListEventsResponse
@@ -1299,7 +1384,7 @@ export type ListEventsResponse = Message<"platform.auth.v1.ListEventsResponse"> 
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 43);
+  messageDesc(file_platform_auth_v1_auth, 47);
 
 /**
  * @generated from service platform.auth.v1.AuthService
@@ -1448,6 +1533,26 @@ export const AuthService: GenService<{
     methodKind: "unary";
     input: typeof ReportNodeRequestSchema;
     output: typeof ReportNodeResponseSchema;
+  },
+  /**
+   * For agents: one of the connections that a user may have at a time over the whole cluster. Refused with `limit`. The same id of the same host renews it.
+   *
+   * @generated from rpc platform.auth.v1.AuthService.HoldConnection
+   */
+  holdConnection: {
+    methodKind: "unary";
+    input: typeof HoldConnectionRequestSchema;
+    output: typeof HoldConnectionResponseSchema;
+  },
+  /**
+   * For agents: it has ended.
+   *
+   * @generated from rpc platform.auth.v1.AuthService.ReleaseConnection
+   */
+  releaseConnection: {
+    methodKind: "unary";
+    input: typeof ReleaseConnectionRequestSchema;
+    output: typeof ReleaseConnectionResponseSchema;
   },
   /**
    * Every host, proxy and auth service with what it says of its version; for admins who may list nodes.
