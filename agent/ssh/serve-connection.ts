@@ -2,10 +2,12 @@ import { randomUUID } from "node:crypto";
 import type { AcceptConnection, Connection, RejectConnection, Session } from "ssh2";
 import type { SshGrant } from "../../core/access/authorize.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
+import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
+import { limitWindows } from "../../core/ssh/limit-windows.ts";
 import { peersNumber } from "../../core/ssh/watch-traffic.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
 import { cutIfLocked } from "./cut-if-locked.ts";
-import { cutOff } from "./cut-off.ts";
+import { cutOff, recordEnd } from "./cut-off.ts";
 import type { SshDeps } from "./deps.ts";
 import { endByRules } from "./end-by-rules.ts";
 import { serveForwarding } from "./forwarding/serve-forwarding.ts";
@@ -22,6 +24,7 @@ import { windowChange } from "./requests/window-change.ts";
 import { x11 } from "./requests/x11.ts";
 import type { RequestReply, SessionChannel } from "./session-channel.ts";
 import type { UnixUser } from "./unix-user.ts";
+import { limitsOfConnection } from "./user-limits.ts";
 
 /** One authenticated SSH connection of a user. */
 export interface UserConnection {
@@ -63,6 +66,7 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
   const open = new Map<SessionChannel, AbortController>();
   const running = new Set<Promise<void>>();
   let isFirst = true;
+  let refused = 0;
   const track = (work: Promise<void>): void => {
     running.add(work);
     void work.finally(() => running.delete(work));
@@ -76,10 +80,21 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
   };
   facts.held?.onLost(cut);
   const limit = Math.min(maxSessions, grant.rules.maxSessions ?? maxSessions);
-  const forwarding = serveForwarding(connection, facts);
+  const shared = limitsOfConnection(grant.identity.name);
+  limitWindows(connection, shared.windows);
+  guardRefusals(connection, cut);
+  // A client that broke the protocol: its stream is gone already.
+  connection.on("error", (error: Error & { readonly level?: string }) => {
+    if (error.level !== "client-socket" && error.level !== "client-timeout") track(recordEnd(facts, error));
+  });
+  const forwarding = serveForwarding(connection, facts, shared.forwards);
   connection.on("session", (accept: AcceptConnection<Session>, reject: RejectConnection) => {
     if (abort.aborted) return reject();
-    if (open.size >= limit) return refuseSession({ connection, reject, facts, limit, track });
+    if (open.size >= limit) {
+      refused += 1;
+      refuseSession({ connection, reject, facts, limit, refused, track });
+      return;
+    }
     const closed = new AbortController();
     const sid = isFirst && request.sessionId !== "" ? request.sessionId : randomUUID();
     isFirst = false;
@@ -110,7 +125,10 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     stopRules();
     over.abort();
     for (const closed of open.values()) closed.abort();
-    void Promise.allSettled([...running, forwarding.end()]).then(() => resolve());
+    void Promise.allSettled([...running, forwarding.end()]).then(() => {
+      shared.end();
+      resolve();
+    });
   });
   if (abort.aborted) end();
   return promise;

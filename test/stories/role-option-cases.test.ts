@@ -129,10 +129,15 @@ describe("the options of roles", () => {
     },
     max_sessions: {
       allows: async () => expect(await twoSessions(await holder({ max_sessions: 2 }))).toBe("two\n"),
-      refuses: async () =>
-        expect(await twoSessions(await holder({ max_sessions: 1 }))).toContain(
-          "this connection has 1 sessions, and may not have more (max_sessions)",
-        ),
+      refuses: async () => {
+        const user = await holder({ max_sessions: 1 });
+        expect(await twoSessions(user)).toContain("Session open refused by peer");
+        const events = await until("the refusal is audited", async () => {
+          const lines = await cluster.admin("audit", "ls", "--format=json", "--event=session.rejected", `--user=${user.name}`);
+          return lines.includes("max_sessions") && lines;
+        });
+        expect(events).toContain("this connection has 1 sessions, and may not have more (max_sessions)");
+      },
     },
     max_connections: {
       allows: async () => {

@@ -3,6 +3,7 @@ import type { Connection } from "ssh2";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import { checkCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
+import { guardRefusals } from "../../../core/ssh/guard-refusals.ts";
 import { refuseChannel } from "../../../core/ssh/refuse-channel.ts";
 import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
@@ -67,6 +68,19 @@ interface JumpClient {
 
 function serve(connection: Connection, client: JumpClient, services: ClientStreamServices): void {
   let channels = 0;
+  guardRefusals(connection, (error) => {
+    auditRefusal({ error, clientAddress: client.peer, user: client.identity.name }, services);
+    connection.end();
+  });
+  connection.on("error", (thrown) => {
+    const { level } = thrown as { readonly level?: string };
+    if (level === "client-socket" || level === "client-timeout") return;
+    const error = toPlatformError(thrown);
+    auditRefusal(
+      { error: new PlatformError("invalid", thrown.message, { cause: error }), clientAddress: client.peer, user: client.identity.name },
+      services,
+    );
+  });
   connection.on("request", (_accept, reject) => reject?.());
   connection.on("session", (accept) => refuseSession(accept()));
   connection.on("tcpip", (accept, reject, { destIP, destPort }) => {

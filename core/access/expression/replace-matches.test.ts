@@ -11,7 +11,7 @@ test.for<readonly [pattern: string, replacement: string, text: string, expected:
   ["^(.*)@(.*)$", "$2-$1", "a@b@c", "c-a@b"],
   ["^(.*?)@(.*)$", "$2-$1", "a@b@c", "b@c-a"],
   ["(\\w)(\\w)", "$2$1", "abcde", "badce"],
-  ["(?P<first>\\w+) (?<last>\\w+)", "${last}.$first", "Ada Lovelace", "Lovelace.Ada"],
+  ["(?P<first>\\w+) (?<last>\\w+)", `${"$"}{last}.$first`, "Ada Lovelace", "Lovelace.Ada"],
   ["a", "$$", "banana", "b$n$n$"],
   ["a", "[$0]", "ab", "[a]b"],
   ["a*", "x", "baac", "xbxcx"],
