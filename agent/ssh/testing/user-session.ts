@@ -44,6 +44,8 @@ export interface SessionOptions {
   /** Logins in the certificate and in the role. */
   readonly logins?: readonly string[];
   readonly validBefore?: Date;
+  /** What the certificate is bound to. */
+  readonly sourceIp?: string;
   readonly authority?: ReturnType<typeof generateSshKey>;
   readonly roles?: readonly Role[];
   readonly request?: Partial<StreamRequest>;
@@ -126,6 +128,7 @@ async function logIn(
     traits: {},
     logins,
     cluster,
+    sourceIp: options.sourceIp,
     validBefore: options.validBefore ?? new Date(Date.now() + hour),
   };
   const fields = toSshCertificate(identity);
