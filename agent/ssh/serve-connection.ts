@@ -7,7 +7,7 @@ import { limitWindows } from "../../core/ssh/limit-windows.ts";
 import { peersNumber } from "../../core/ssh/watch-traffic.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
 import { cutIfLocked } from "./cut-if-locked.ts";
-import { cutOff, recordEnd } from "./cut-off.ts";
+import { type CutConnection, cutOff, recordEnd } from "./cut-off.ts";
 import type { SshDeps } from "./deps.ts";
 import { endByRules } from "./end-by-rules.ts";
 import { serveForwarding } from "./forwarding/serve-forwarding.ts";
@@ -59,6 +59,19 @@ function onRequests(session: Session, channel: SessionChannel): void {
   session.on("x11", bound(x11));
 }
 
+/** What a client can make this host hold and record, and what ends it. */
+function boundClient({ connection, facts, track }: CutConnection, cut: (why: PlatformError) => void): ReturnType<typeof limitsOfConnection> {
+  const shared = limitsOfConnection(facts.grant.identity.name);
+  limitWindows(connection, shared.windows);
+  guardRefusals(connection, cut);
+  facts.held?.onLost(cut);
+  // A client that broke the protocol: its stream is gone already.
+  connection.on("error", (error: Error & { readonly level?: string }) => {
+    if (error.level !== "client-socket" && error.level !== "client-timeout") track(recordEnd(facts, error));
+  });
+  return shared;
+}
+
 /** Serves sessions and forwarding until the connection is closed and every program has ended. */
 export function serveConnection(connection: Connection, facts: UserConnection, abort: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -66,7 +79,6 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
   const open = new Map<SessionChannel, AbortController>();
   const running = new Set<Promise<void>>();
   let isFirst = true;
-  let refused = 0;
   const track = (work: Promise<void>): void => {
     running.add(work);
     void work.finally(() => running.delete(work));
@@ -78,23 +90,12 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     if (!isCut) cutOff({ connection, facts, open, track }, why);
     isCut = true;
   };
-  facts.held?.onLost(cut);
   const limit = Math.min(maxSessions, grant.rules.maxSessions ?? maxSessions);
-  const shared = limitsOfConnection(grant.identity.name);
-  limitWindows(connection, shared.windows);
-  guardRefusals(connection, cut);
-  // A client that broke the protocol: its stream is gone already.
-  connection.on("error", (error: Error & { readonly level?: string }) => {
-    if (error.level !== "client-socket" && error.level !== "client-timeout") track(recordEnd(facts, error));
-  });
+  const shared = boundClient({ connection, facts, open, track }, cut);
   const forwarding = serveForwarding(connection, facts, shared.forwards);
   connection.on("session", (accept: AcceptConnection<Session>, reject: RejectConnection) => {
     if (abort.aborted) return reject();
-    if (open.size >= limit) {
-      refused += 1;
-      refuseSession({ connection, reject, facts, limit, refused, track });
-      return;
-    }
+    if (open.size >= limit) return refuseSession({ connection, reject, facts, limit, track });
     const closed = new AbortController();
     const sid = isFirst && request.sessionId !== "" ? request.sessionId : randomUUID();
     isFirst = false;
@@ -125,10 +126,8 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     stopRules();
     over.abort();
     for (const closed of open.values()) closed.abort();
-    void Promise.allSettled([...running, forwarding.end()]).then(() => {
-      shared.end();
-      resolve();
-    });
+    void Promise.allSettled([...running, forwarding.end()]).then(() => resolve());
+    shared.end();
   });
   if (abort.aborted) end();
   return promise;

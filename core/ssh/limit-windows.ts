@@ -71,7 +71,7 @@ export function limitWindows(connection: Connection, budget: WindowBudget): void
     confirm.call(protocol, remote, local, bytes, packetSize);
   };
   const opens: Record<string, OpenChannel> = protocol as unknown as Record<string, OpenChannel>;
-  for (const name of ["forwardedTcpip", "openssh_forwardedStreamLocal", "openssh_authAgent"] as const) {
+  for (const name of ["forwardedTcpip", "openssh_forwardedStreamLocal", "openssh_authAgent", "x11"] as const) {
     const open = opens[name] as OpenChannel;
     opens[name] = (id, _window, packetSize, ...more) => {
       const window = begin();

@@ -85,10 +85,8 @@ describe("the options of roles", () => {
     readonly allows: () => Promise<void>;
     readonly refuses: () => Promise<void>;
   }
-  /** `pin_source_ip` and `lock` need a network and a second process: role-addresses.test.ts, role-strict-lock.test.ts. */
-  const elsewhere = ["pin_source_ip", "lock"];
-  /** X11 is not served yet, whatever a role says. */
-  const notServed = ["permit_x11_forwarding"];
+  /** Need a network, a second process, an X server: role-addresses.test.ts, role-strict-lock.test.ts, x11.test.ts. */
+  const elsewhere = ["pin_source_ip", "lock", "permit_x11_forwarding"];
   const cases: Readonly<Record<string, Cases>> = {
     max_session_ttl: {
       allows: async () => expect(await validFor(await holder({ max_session_ttl: "20h" }, "--ttl=15h"))).toBeGreaterThan(14.9 * 3600),
@@ -159,18 +157,13 @@ describe("the options of roles", () => {
   };
 
   test("each option has its cases", () => {
-    expect([...Object.keys(cases), ...elsewhere, ...notServed].sort()).toEqual(Object.keys(roleOptionsSchema.shape).sort());
+    expect([...Object.keys(cases), ...elsewhere].sort()).toEqual(Object.keys(roleOptionsSchema.shape).sort());
   });
 
   for (const [option, { allows, refuses }] of Object.entries(cases)) {
     test(`${option} allows`, { timeout: 120_000 }, allows);
     test(`${option} refuses`, { timeout: 120_000 }, refuses);
   }
-
-  test("X11 is refused, whatever a role says", { timeout: 120_000 }, async () => {
-    const { run: openssh, host } = await stock(await holder({ permit_x11_forwarding: false }));
-    expect((await openssh("-X", host, "echo display=$DISPLAY")).stdout).toBe("display=\n");
-  });
 
   test("a place is free again when its connection ends, survives a restart of control, and comes back when the agent dies", {
     timeout: 240_000,
