@@ -18,6 +18,9 @@ import { uploadEvents, uploadNext } from "./audit/upload.ts";
 import { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
 import { followUpdater, type UpdaterSide } from "./follow-updater.ts";
+import { endLogin } from "./host/end-login.ts";
+import type { HostUsers } from "./host-users/host-users.ts";
+import { openHostUsers } from "./host-users/open-host-users.ts";
 import { IdentityKeeper } from "./identity-keeper.ts";
 import { joinThroughProxy } from "./join.ts";
 import { type OpenedTunnel, openTunnel } from "./open-tunnel.ts";
@@ -127,7 +130,13 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({}), log });
   const end = new AbortController();
   const hold = connectionHolder({ client: () => auth.client(), log });
-  const streams = serveStreams({ config, identity, spool, access, hold, log }, end.signal);
+  endLogin(0, log);
+  const hostUsers = await openHostUsers({
+    isEnabled: config.ssh.makesUsers,
+    log,
+    onRemoved: (login) => spool.record({ event: "host_user.removed", server_id: hostId, server_name: config.nodename, login }),
+  });
+  const streams = serveStreams({ config, identity, spool, access, hold, hostUsers, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
   const changed = (status: HostStatus): void => tunnels?.tell(status);
@@ -180,12 +189,23 @@ interface Parts {
   readonly spool: Spool;
   readonly access: AccessSource;
   readonly hold: HoldConnection;
+  readonly hostUsers: HostUsers | undefined;
   readonly log: Log;
 }
 
-function serveStreams({ config, identity, spool, access, hold, log }: Parts, signal: AbortSignal): Streams {
+function serveStreams({ config, identity, spool, access, hold, hostUsers, log }: Parts, signal: AbortSignal): Streams {
   const node = { name: config.nodename, labels: config.ssh.labels };
-  const ssh = { credentials: () => identity.current(), access, audit: spool, hold, node, log, findUser: findUnixUser, launch: ownCommand() };
+  const ssh = {
+    credentials: () => identity.current(),
+    access,
+    audit: spool,
+    hold,
+    hostUsers,
+    node,
+    log,
+    findUser: findUnixUser,
+    launch: ownCommand(),
+  };
   return openStreams({ services: agentServices({ ssh }), log }, signal);
 }
 

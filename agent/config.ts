@@ -11,7 +11,7 @@ export interface AgentConfig {
   readonly token?: string | undefined;
   readonly caPins: readonly string[];
   readonly proxyServer: HostPort;
-  readonly ssh: { readonly labels: Labels; readonly names: readonly string[] };
+  readonly ssh: { readonly labels: Labels; readonly names: readonly string[]; readonly makesUsers: boolean };
 }
 
 /** A control in the same process, which the agent joins without a configured token. */
@@ -28,7 +28,7 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
   const shared = {
     nodename: platform.nodename,
     dataDir: platform.data_dir,
-    ssh: { labels: ssh.labels, names: ssh.public_addr.map((name) => name.host) },
+    ssh: { labels: ssh.labels, names: ssh.public_addr.map((name) => name.host), makesUsers: !ssh.disable_create_host_user },
   };
   if (platform.proxy_server !== undefined) return { ...shared, token: platform.token, caPins: platform.caPins, proxyServer: platform.proxy_server };
   if (local !== undefined) return { ...shared, token: local.token, caPins: local.caPins, proxyServer: local.webAddress };

@@ -3,6 +3,7 @@ import type { Log } from "../../core/log/log.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import type { AccessSource } from "../access/access-source.ts";
 import type { Spool } from "../audit/spool.ts";
+import type { HostUsers } from "../host-users/host-users.ts";
 import type { HoldConnection } from "./hold-connection.ts";
 import type { UnixUser } from "./unix-user.ts";
 
@@ -18,6 +19,8 @@ export interface SshDeps {
   readonly log: Log;
   /** The Unix user of a login; see unix-user.ts. */
   readonly findUser: (login: string) => Promise<UnixUser>;
+  /** Left out: this host makes no Unix users, whatever roles say. */
+  readonly hostUsers?: Pick<HostUsers, "hold"> | undefined;
   /** How to start this program again; see own-command.ts. */
   readonly launch: readonly [string, ...string[]];
   readonly now?: () => Date;

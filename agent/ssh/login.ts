@@ -11,6 +11,7 @@ import type { SshDeps } from "./deps.ts";
 import { strictMs } from "./end-when-unsure.ts";
 import type { HeldConnection } from "./hold-connection.ts";
 import type { UnixUser } from "./unix-user.ts";
+import { UserHold } from "./user-hold.ts";
 
 export interface Admitted {
   readonly grant: SshGrant;
@@ -30,6 +31,7 @@ export interface LoginFacts {
 export class Login {
   readonly #facts: LoginFacts;
   readonly #held: HeldConnection[] = [];
+  readonly #user = new UserHold();
   readonly #id: string;
   #isOver = false;
   admitted: Admitted | undefined;
@@ -45,6 +47,7 @@ export class Login {
     let grant: SshGrant | undefined;
     try {
       grant = await this.#judge(attempt);
+      await this.#user.take({ ...this.#facts, grant });
       const user = await this.#facts.deps.findUser(username);
       const held = await this.#hold(grant);
       this.admitted = { grant, user, permitsPty: certificate.extensions.has("permit-pty"), held };
@@ -57,7 +60,7 @@ export class Login {
   /** The connection has ended. */
   async end(): Promise<void> {
     this.#isOver = true;
-    await Promise.all(this.#held.map((held) => held.release()));
+    await Promise.all([...this.#held.map((held) => held.release()), this.#user.release()]);
   }
 
   /** Where locks are strict, what control decided by is not enough: this host asks too. */

@@ -1,5 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ServerChannel } from "ssh2";
+import { endLogin } from "../host/end-login.ts";
+import { ipOf } from "./admit.ts";
 import { fileCopyRefused } from "./file-copy-refused.ts";
 import { isFileCopy } from "./is-file-copy.ts";
 import { programOf } from "./program.ts";
@@ -41,7 +43,8 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: stri
       display: await channel.display,
       ...(terminal && wanted && { terminal: { path: terminal.path, kind: wanted.kind } }),
     });
-    const program = startProgram({ user, program: programOf(user, command), env, terminal: terminal?.path, launch: deps.launch });
+    const clientIp = ipOf(request.clientAddress);
+    const program = startProgram({ user, program: programOf(user, command), env, clientIp, terminal: terminal?.path, launch: deps.launch });
     channel.program = program;
     const hangUp = (): void => program.signal("SIGHUP");
     channel.gone.addEventListener("abort", hangUp, { once: true });
@@ -55,6 +58,7 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: stri
       await settled(moved, terminal === undefined ? undefined : lingerMs);
       return exit;
     } finally {
+      if (terminal !== undefined && program.pid !== undefined) endLogin(program.pid, deps.log);
       channel.gone.removeEventListener("abort", hangUp);
     }
   } finally {

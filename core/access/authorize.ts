@@ -81,8 +81,10 @@ export function authorize({ identity, roles, ask, locks, clientIp, now }: Author
   const refusal = ask.kind === "ssh" ? refuseSsh(identity, held, ask) : refuseResource(identity, held, ask);
   if (refusal !== undefined) throw new PlatformError("denied", refusal);
   const { traits } = identity;
-  const rules = ask.kind === "ssh" && ask.login !== undefined ? sessionRules(held.filter((role) => hasSay(role, { ...ask, traits }))) : undefined;
-  return new IssuedGrant({ identity, ask }, rules, maxConnections(held));
+  const most = maxConnections(held);
+  if (ask.kind !== "ssh" || ask.login === undefined) return new IssuedGrant({ identity, ask }, undefined, most);
+  const withSay = held.filter((role) => hasSay(role, { ...ask, traits }));
+  return new IssuedGrant({ identity, ask }, sessionRules(withSay, { held, traits }), most);
 }
 
 function refuseSsh(identity: UserIdentity, roles: readonly Role[], ask: SshAsk): string | undefined {

@@ -89,6 +89,8 @@ export const sshSchema = z.strictObject({
   labels: labelsSchema.default({}),
   /** Further names that the host's certificate is good for. */
   public_addr: orList(hostPortText(ports.ssh)).default([]),
+  /** Whether this host makes no Unix users, whatever roles say. */
+  disable_create_host_user: onOff.default(false),
 });
 
 /** A section that is left out is off. */

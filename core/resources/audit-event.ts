@@ -90,6 +90,9 @@ const auditEventSchema = z.discriminatedUnion("event", [
   z.strictObject({ event: z.literal("session.rejected"), ...common, ...session, reason: text, maximum: z.int() }),
   /** A connection that the host ended: idle, certificate expired, locked. */
   z.strictObject({ event: z.literal("client.disconnect"), ...common, ...session, reason: text }),
+  /** A host made a Unix user for a session, and removed it after the last one. */
+  z.strictObject({ event: z.literal("host_user.created"), ...common, ...session, mode: short, groups: z.array(short) }),
+  z.strictObject({ event: z.literal("host_user.removed"), ...common, ...server, login: short }),
   z.strictObject({ event: z.literal("subsystem"), ...common, ...session, name: short, error: text.optional() }),
   /** One change or opened file of an SFTP session; the first ones of each kind only, the summary counts all. */
   z.strictObject({
@@ -183,6 +186,8 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   port: ["T3003I", "T3003E"],
   auth: ["T3007W", "T3007W"],
   x11: ["T3008I", "T3008E"],
+  "host_user.created": ["TH001I", "TH001I"],
+  "host_user.removed": ["TH002I", "TH002I"],
   "invite.create": ["T6000I", "T6000I"],
   "invite.accepted": ["T6001I", "T6001I"],
   "invite.refused": ["T6001W", "T6001W"],

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { durationText } from "./duration-text.ts";
+import { hostUserModes } from "./host-user.ts";
 
 const limitSchema = z.int().min(1, "is a number from 1 on; leave it out for no limit");
 
@@ -16,5 +17,6 @@ export const roleOptionsSchema = z.strictObject({
   max_connections: limitSchema.max(10_000, "is 10000 at most; leave it out for no limit").optional(),
   pin_source_ip: z.boolean().optional(),
   lock: z.enum(["strict", "best_effort"]).optional(),
+  create_host_user_mode: z.enum(hostUserModes, "is off, drop or keep").optional(),
 });
 export type RoleOptions = z.infer<typeof roleOptionsSchema>;

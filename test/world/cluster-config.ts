@@ -84,9 +84,11 @@ export interface AgentFacts {
   readonly token: string;
   readonly pin: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** More lines of `ssh_service`. */
+  readonly more?: string;
 }
 
-export function agentConfig({ name, dataDir, proxy, token, pin, labels = {} }: AgentFacts): string {
+export function agentConfig({ name, dataDir, proxy, token, pin, labels = {}, more = "" }: AgentFacts): string {
   const lines = Object.entries(labels).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}\n`);
   return `version: v3
 platform:
@@ -100,5 +102,5 @@ proxy_service:
   enabled: no
 ssh_service:
   enabled: yes
-${lines.length > 0 ? `  labels:\n${lines.join("")}` : ""}`;
+${lines.length > 0 ? `  labels:\n${lines.join("")}` : ""}${more}`;
 }

@@ -11,7 +11,21 @@ const maxEventsAtOnce = 500;
 const maxPage = 1_000;
 /** What hosts may report. An agent speaks for itself only; a proxy reports whom it refused. */
 const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[]>> = {
-  node: ["session.start", "session.end", "session.rejected", "client.disconnect", "exec", "subsystem", "sftp", "sftp_summary", "port", "x11", "auth"],
+  node: [
+    "session.start",
+    "session.end",
+    "session.rejected",
+    "client.disconnect",
+    "exec",
+    "subsystem",
+    "sftp",
+    "sftp_summary",
+    "port",
+    "x11",
+    "auth",
+    "host_user.created",
+    "host_user.removed",
+  ],
   proxy: ["auth", "cert.refused"],
   auth: ["auth"],
 };
