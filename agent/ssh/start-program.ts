@@ -7,8 +7,8 @@ export interface StartOptions {
   readonly user: UnixUser;
   readonly program: Program;
   readonly env: Readonly<Record<string, string>>;
-  /** Where the user comes from; empty when not known. */
-  readonly clientIp: string;
+  /** Where the user comes from, when known; for sessions at a terminal. */
+  readonly clientIp?: string;
   /** Path of the program's end of a terminal; left out: three pipes. */
   readonly terminal?: string | undefined;
   /** How to start this program again; see own-command.ts. */
@@ -25,7 +25,7 @@ export function startProgram({ user, program, env, clientIp, terminal, launch }:
     program: program.path,
     argv: program.argv,
     env,
-    clientIp,
+    ...(clientIp !== undefined && { clientIp }),
     ...(terminal !== undefined && { terminal }),
     becomeUser: process.geteuid?.() === 0,
   };
