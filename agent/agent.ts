@@ -5,7 +5,6 @@ import { errorText, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import { releaseMemory } from "../core/memory/release-memory.ts";
 import { whenQuiet } from "../core/memory/when-quiet.ts";
-import type { HostStatus } from "../core/resources/host-status.ts";
 import { sshCryptoKind } from "../core/ssh/native-crypto.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { dial } from "../core/transport/dial/dial.ts";
@@ -23,6 +22,7 @@ import type { HostUsers } from "./host-users/host-users.ts";
 import { openHostUsers } from "./host-users/open-host-users.ts";
 import { IdentityKeeper } from "./identity-keeper.ts";
 import { joinThroughProxy } from "./join.ts";
+import { HostLabels } from "./labels/host-labels.ts";
 import { type OpenedTunnel, openTunnel } from "./open-tunnel.ts";
 import { agentServices } from "./services.ts";
 import { connectionHolder, type HoldConnection } from "./ssh/hold-connection.ts";
@@ -136,20 +136,23 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
     log,
     onRemoved: (login) => spool.record({ event: "host_user.removed", server_id: hostId, server_name: config.nodename, login }),
   });
-  const streams = serveStreams({ config, identity, spool, access, hold, hostUsers, log }, end.signal);
+  const { labels: fixed, commands } = config.ssh;
+  const labels = await HostLabels.open({ fixed, commands, log, changed: () => tunnels?.tell() }, end.signal);
+  const streams = serveStreams({ config, identity, spool, access, hold, labels, hostUsers, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
-  const changed = (status: HostStatus): void => tunnels?.tell(status);
+  const changed = (): void => tunnels?.tell();
   const sessions = (): number => streams.open + elsewhere();
   const updater = await followUpdater({ env, log, clock, auth, identity, proxy: config.proxyServer, sessions, changed });
   tunnels = new Tunnels({
     log,
     clock,
-    open: (onStream, ended) => openNext({ config, identity, env, updater }, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
+    open: (onStream, ended) => openNext({ config, identity, labels, env, updater }, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
     serve: (channel) => updater.during(streams.serve(channel)).finally(worked),
     onAccess: (revision) => access.announce(revision),
     onMaintenance: updater.announce,
     status: updater.status,
+    labels: () => labels.current,
   });
   const kept = tunnels;
   const send = async (events: readonly string[]): Promise<void> => void (await (await auth.client()).emitEvents({ eventsJson: [...events] }));
@@ -189,12 +192,18 @@ interface Parts {
   readonly spool: Spool;
   readonly access: AccessSource;
   readonly hold: HoldConnection;
+  readonly labels: HostLabels;
   readonly hostUsers: HostUsers | undefined;
   readonly log: Log;
 }
 
-function serveStreams({ config, identity, spool, access, hold, hostUsers, log }: Parts, signal: AbortSignal): Streams {
-  const node = { name: config.nodename, labels: config.ssh.labels };
+function serveStreams({ config, identity, spool, access, hold, labels, hostUsers, log }: Parts, signal: AbortSignal): Streams {
+  const node = {
+    name: config.nodename,
+    get labels() {
+      return labels.current;
+    },
+  };
   const ssh = {
     credentials: () => identity.current(),
     access,
@@ -211,13 +220,13 @@ function serveStreams({ config, identity, spool, access, hold, hostUsers, log }:
 
 /** Where to is asked each time: an address that has changed is followed. */
 async function openNext(
-  { config, identity, env, updater }: Pick<Parts, "config" | "identity"> & { env: Env; updater: UpdaterSide },
+  { config, identity, labels, env, updater }: Pick<Parts, "config" | "identity" | "labels"> & { env: Env; updater: UpdaterSide },
   onStream: (channel: Duplex) => void,
   signal: AbortSignal,
 ): Promise<OpenedTunnel> {
   const credentials = identity.current();
   const target = await discoverTunnel({ proxy: config.proxyServer, hostCa: credentials.hostCaPem, env, signal });
-  const facts = { hostname: config.nodename, labels: config.ssh.labels, services, version, status: updater.status };
+  const facts = { hostname: config.nodename, labels: () => labels.current, services, version, status: updater.status };
   return await openTunnel({ target, credentials, facts, dial: { env }, onStream, signal });
 }
 

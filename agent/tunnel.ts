@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { errorText } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { HostStatus } from "../core/resources/host-status.ts";
+import type { Labels } from "../core/resources/metadata.ts";
 import { encodeTunnelMessage, type ProxyMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
 import { firstHeartbeat, heartbeat, lookMs } from "./heartbeat.ts";
 import { type OpenedTunnel, openChannel } from "./open-tunnel.ts";
@@ -46,7 +47,7 @@ export class Tunnel {
     this.#log = log;
     this.#events = events;
     this.openedAt = clock.steady();
-    this.#told = JSON.stringify(opened.status);
+    this.#told = JSON.stringify([opened.status, opened.labels]);
     this.#timer = this.#watch(clock);
     opened.connection.once("close", () => this.end("the connection closed"));
     opened.transport.once("close", () => this.end("the connection closed"));
@@ -71,11 +72,11 @@ export class Tunnel {
   }
 
   /** Tells the proxy what the host says of itself, unless it knows. */
-  tell(status: HostStatus): void {
-    const text = JSON.stringify(status);
+  tell(status: HostStatus, labels: Labels): void {
+    const text = JSON.stringify([status, labels]);
     if (text === this.#told) return;
     this.#told = text;
-    this.#send({ type: "status", status });
+    this.#send({ type: "status", status, labels });
   }
 
   end(reason: string): void {

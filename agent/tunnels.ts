@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { errorText, type PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { HostStatus } from "../core/resources/host-status.ts";
+import type { Labels } from "../core/resources/metadata.ts";
 import { backOffDelay, failuresAfter } from "../core/transport/back-off.ts";
 import { nextTunnels } from "./next-tunnels.ts";
 import type { OpenedTunnel } from "./open-tunnel.ts";
@@ -19,6 +20,7 @@ export interface TunnelsOptions {
   readonly onMaintenance: (revision: string) => void;
   /** What the host says of itself now. */
   readonly status: () => HostStatus;
+  readonly labels: () => Labels;
 }
 
 interface Entry {
@@ -59,8 +61,9 @@ export class Tunnels {
   }
 
   /** Tells the proxies what the host says of itself now. */
-  tell(status: HostStatus): void {
-    for (const { tunnel } of this.#entries.values()) tunnel?.tell(status);
+  tell(): void {
+    const [status, labels] = [this.#options.status(), this.#options.labels()];
+    for (const { tunnel } of this.#entries.values()) tunnel?.tell(status, labels);
   }
 
   /** Tunnels through which streams still come; one that leaves does so until the next one is up. */
@@ -159,7 +162,7 @@ export class Tunnels {
       events: { onAccess, onMaintenance, onDrain: later(onDrain), onEnd: later(onEnd), onDraining },
     });
     entry.tunnel = tunnel;
-    tunnel.tell(this.#options.status());
+    tunnel.tell(this.#options.status(), this.#options.labels());
     if (this.#stopping) tunnel.end("the agent stops");
   }
 

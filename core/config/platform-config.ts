@@ -1,7 +1,7 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { parseDuration } from "../resources/duration.ts";
-import { labelsSchema } from "../resources/metadata.ts";
+import { labelKeyText, labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
 import { hostPortText, oneAddress, onOff, orList } from "./setting.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
@@ -41,7 +41,7 @@ export const platformSchema = z.strictObject({
   log: logSchema.prefault({}),
 });
 
-const sessionTtl = z.string().transform((text, context) => {
+const positiveDuration = z.string().transform((text, context) => {
   try {
     const seconds = parseDuration(text);
     if (seconds > 0) return seconds;
@@ -64,7 +64,7 @@ export const authSchema = z.strictObject({
       type: z.literal("local", "must be local: other sign-on is not supported yet").default("local"),
       second_factor: z.literal("otp", "must be otp: other second factors are not supported yet").default("otp"),
       /** Seconds. */
-      default_session_ttl: sessionTtl.prefault("12h"),
+      default_session_ttl: positiveDuration.prefault("12h"),
     })
     .prefault({}),
 });
@@ -84,9 +84,22 @@ export const proxySchema = z.strictObject({
   packages_dir: absolutePath.optional(),
 });
 
+/** A label whose value a command prints. */
+const labelCommand = z.strictObject({
+  name: labelKeyText,
+  command: z.array(z.string().min(1, "must not be empty")).min(1, "must name a program").max(64),
+  /** Seconds. */
+  period: positiveDuration.prefault("1m"),
+});
+
 export const sshSchema = z.strictObject({
   enabled: onOff.default(true),
   labels: labelsSchema.default({}),
+  commands: z
+    .array(labelCommand)
+    .max(64)
+    .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "must not name a label twice")
+    .default([]),
   /** Further names that the host's certificate is good for. */
   public_addr: orList(hostPortText(ports.ssh)).default([]),
   /** Whether this host makes no Unix users, whatever roles say. */

@@ -76,5 +76,5 @@ export const referenceKeys: Readonly<Record<string, readonly string[]>> = {
     "ui",
     "trust_x_forwarded_for",
   ],
-  ssh_service: ["listen_addr", "commands", "pam", "enhanced_recording", "x11", "allow_tcp_forwarding", "ssh_file_copy"],
+  ssh_service: ["listen_addr", "pam", "enhanced_recording", "x11", "allow_tcp_forwarding", "ssh_file_copy"],
 };

@@ -39,8 +39,8 @@ const agentMessageSchema = z.discriminatedUnion("type", [
     /** Left out by agents that know nothing of it. */
     status: hostStatusSchema.optional().catch(undefined),
   }),
-  /** The host's updater or sessions changed. At most once every few seconds. */
-  z.object({ type: z.literal("status"), status: hostStatusSchema }),
+  /** The host's updater, sessions or labels changed. At most once every few seconds. Labels are left out by agents that have no commands for them. */
+  z.object({ type: z.literal("status"), status: hostStatusSchema, labels: labelsSchema.optional() }),
   /** `time` is the sender's clock, ms; it comes back in the pong. */
   z.object({ type: z.literal("ping"), time: z.number() }),
   /** The agent is stopping: no more streams through this tunnel. */

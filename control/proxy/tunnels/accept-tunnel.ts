@@ -154,7 +154,8 @@ function serve(tunnel: Tunnel, { channel, transport }: { channel: Duplex; transp
       if (message.type === "ping") tunnel.send({ type: "pong", time: message.time, ...revisions(access) });
       if (message.type === "draining") tunnel.draining = true;
       if (message.type === "status") {
-        tunnel.facts = { ...tunnel.facts, status: message.status };
+        const { status, labels = tunnel.facts.labels } = message;
+        tunnel.facts = { ...tunnel.facts, status, labels };
         if (registry.newest(tunnel.identity.id) === tunnel) statuses.changed(tunnel);
       }
     },
