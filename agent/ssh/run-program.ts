@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ServerChannel } from "ssh2";
-import { endLogin } from "../host/end-login.ts";
 import { ipOf } from "../../core/transport/ip-of.ts";
+import { endLogin } from "../host/end-login.ts";
 import { fileCopyRefused } from "./file-copy-refused.ts";
 import { isFileCopy } from "./is-file-copy.ts";
 import { programOf } from "./program.ts";
