@@ -12,8 +12,8 @@ import { printable } from "./printable.ts";
  *  - A reader that went away (EPIPE) ends the output without a word.
  */
 
-export const formats = ["text", "json", "yaml"] as const;
-export type Format = (typeof formats)[number];
+/** `names`: one name a line, for scripts. */
+export type Format = "text" | "json" | "yaml" | "names";
 
 export interface Result {
   /** What json and yaml print. */
@@ -22,6 +22,8 @@ export interface Result {
   readonly text: string;
   /** Lines for people on standard error, whatever the format. */
   readonly notes?: readonly string[];
+  /** What the format `names` prints, a line each. */
+  readonly names?: readonly string[];
   /** `data` is an array: json prints one compact line for each, yaml one document for each. */
   readonly many?: boolean;
   /** Exit status, when it is not 0. */
@@ -35,8 +37,14 @@ export function textResult(text: string, notes: readonly string[] = []): Result 
 
 export async function writeResult(io: CliIo, result: Result, format: Format = "text"): Promise<void> {
   for (const note of result.notes ?? []) writeNote(io, note);
-  const text = format === "text" ? result.text : format === "json" ? toJson(result) : await toYaml(result);
+  const text = await formatted(result, format);
   if (text !== "") await write(io.stdout, text.endsWith("\n") ? text : `${text}\n`);
+}
+
+async function formatted(result: Result, format: Format): Promise<string> {
+  if (format === "json") return toJson(result);
+  if (format === "yaml") return await toYaml(result);
+  return format === "names" ? (result.names ?? []).map(printable).join("\n") : result.text;
 }
 
 /** One line for people, on standard error. */

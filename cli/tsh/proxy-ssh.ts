@@ -2,8 +2,8 @@ import { finished } from "node:stream/promises";
 import type { Call } from "../command.ts";
 import { type Result, textResult } from "../output.ts";
 import { openSshStream } from "./open-stream.ts";
-import { defaultLogin } from "./ssh.ts";
 import { parseSshTarget, withoutCluster } from "./ssh-target.ts";
+import { defaultLogin } from "./ssh-to-host.ts";
 import { chosenProfile } from "./with-profile.ts";
 
 /** `tsh proxy ssh [user@]host[:port]`: the bytes of the host's SSH service on our own standard streams, for ProxyCommand. */

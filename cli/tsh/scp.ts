@@ -4,7 +4,7 @@ import { CopyMeter } from "../copy-meter.ts";
 import { type Result, textResult, writeFailure } from "../output.ts";
 import { openSshStream } from "./open-stream.ts";
 import { planScp } from "./scp-place.ts";
-import { defaultLogin } from "./ssh.ts";
+import { defaultLogin } from "./ssh-to-host.ts";
 import { chosenProfile } from "./with-profile.ts";
 
 /** `tsh scp`: copies over SFTP. What failed is told file by file; the status is that of the first failure. */

@@ -23,6 +23,8 @@ export interface LendAsk {
 export interface SshOverAsk {
   readonly profile: Profile;
   readonly login: string;
+  /** Name or id that the host's certificate must list. */
+  readonly principal: string;
   readonly session: SessionAsk;
   readonly lend: LendAsk;
   readonly forwards: ForwardAsk;
@@ -32,7 +34,7 @@ export interface SshOverAsk {
 
 /** One session with the host at the other end of a stream; the exit status of what ran there. The stream is ended. */
 export async function sshOver(stream: TLSSocket, ask: SshOverAsk, io: CliIo): Promise<number> {
-  const { profile, login, session, lend } = ask;
+  const { profile, login, lend } = ask;
   try {
     const agent = lend.agent ? lentAgent(io) : undefined;
     const connection = await connectSsh({
@@ -41,7 +43,7 @@ export async function sshOver(stream: TLSSocket, ask: SshOverAsk, io: CliIo): Pr
       privateKey: fromOpensshPrivate(profile.secrets.sshPrivateKey),
       certificate: parseCertificateLine(profile.secrets.sshCertificate).blob,
       hostAuthorities: profile.facts.hostCaSsh,
-      principal: session.host,
+      principal: ask.principal,
       agent,
       timeoutMs: 20_000,
       signal: new AbortController().signal,

@@ -1,5 +1,6 @@
 import type { CommandSpec, OptionSpec, ProgramSpec } from "../command.ts";
 import { completionCommand } from "../completion-command.ts";
+import { hostFilterOptions } from "../host-filter.ts";
 import type { CliIo } from "../io.ts";
 import { runProgram } from "../run-program.ts";
 import { versionCommand } from "../version-command.ts";
@@ -46,19 +47,30 @@ const commands: readonly CommandSpec[] = [
   {
     name: "ls",
     summary: "list the hosts that you may reach",
-    args: ["[search...]"],
-    options: [{ flags: "-v, --verbose", text: "show ids and whole labels" }, proxy],
-    formats: ["text", "json", "yaml"],
-    examples: ["tsh ls", "tsh ls env=prod web", "tsh ls --format=json"],
+    details:
+      "List the hosts that you may reach: all, or those with these labels (key=value, several with commas) and words in name, id or labels.\nThe language of --query is in docs/hosts.md.",
+    args: ["[label or word...]"],
+    options: [{ flags: "-v, --verbose", text: "show ids and whole labels" }, ...hostFilterOptions, proxy],
+    formats: ["text", "json", "yaml", "names"],
+    examples: [
+      "tsh ls",
+      "tsh ls env=prod,team=db",
+      "tsh ls web",
+      'tsh ls --query=\'labels["env"] == "prod" || hasPrefix(name, "db-")\' --format=names',
+    ],
     run: async (call) => (await import("./ls.ts")).ls(call),
   },
   {
     name: "ssh",
     summary: "open a shell or run a command on a host",
-    details: "Open a shell or run a command on a host, named by its name or id. The exit status is the command's own.",
-    args: ["<[user@]host>", "[command...]"],
+    details:
+      "Open a shell or run a command on a host, named by its name or id. The exit status is the command's own.\nWith labels instead (key=value, several with commas) the command runs on all hosts that have them, without standard input:\neach line of output behind the host's name, then who failed, and the highest exit status.",
+    args: ["<[user@]host or label>", "[command...]"],
     options: [
       login,
+      { flags: "--parallel <number>", text: "on several hosts: on so many at a time; default 10, at most 100" },
+      { flags: "--no-prefix", text: "on several hosts: lines as they come, without names" },
+      { flags: "--log-dir <folder>", text: "on several hosts: keep the output of each in files there too, <name>.stdout and <name>.stderr" },
       { flags: "-t, --tty", text: "ask for a terminal for a command too (twice: even without a local one)", counted: true },
       { flags: "-T, --disable-tty", text: "ask for no terminal" },
       {
@@ -79,6 +91,7 @@ const commands: readonly CommandSpec[] = [
       "tsh ssh root@web-1",
       "tsh ssh root@web-1 uptime -p",
       "tsh ssh -t root@web-1 top",
+      "tsh ssh --parallel=20 root@env=staging,team=db uptime",
       "tsh ssh -N -L 5432:db.internal:5432 root@web-1",
       "tar c . | tsh ssh root@web-1 tar x -C /srv",
     ],

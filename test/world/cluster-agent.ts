@@ -8,6 +8,8 @@ import { until } from "./until.ts";
 
 export interface AgentOptions {
   readonly name: string;
+  /** Name of its folder, for a second agent of the same name. */
+  readonly folder?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly netns?: string | undefined;
@@ -35,7 +37,7 @@ export interface Agent extends AsyncDisposable {
 
 /** Writes an agent's configuration and starts it. */
 export async function makeAgent(cluster: Cluster, options: AgentOptions): Promise<Agent> {
-  const dir = options.dir ?? join(cluster.dir, `agent-${options.name}`);
+  const dir = options.dir ?? join(cluster.dir, `agent-${options.folder ?? options.name}`);
   await mkdir(dir, { recursive: true });
   const config = join(dir, "platform.yaml");
   const text = agentConfig({

@@ -1,4 +1,5 @@
 import type { CommandSpec } from "../../command.ts";
+import { hostFilterOptions } from "../../host-filter.ts";
 import { remote } from "./remote.ts";
 
 /** What concerns the cluster as a whole. */
@@ -13,7 +14,16 @@ export const nodesCommands: CommandSpec = {
   name: "nodes",
   summary: "list and remove hosts",
   commands: [
-    remote({ name: "ls", summary: "list hosts that have joined", run: async (call) => (await import("../nodes.ts")).listNodes(call) }),
+    remote({
+      name: "ls",
+      summary: "list hosts that have joined",
+      details: "List hosts that have joined: all, or those with these labels (key=value, several with commas) and words in name, id or labels.",
+      args: ["[label or word...]"],
+      options: hostFilterOptions,
+      formats: ["text", "json", "yaml", "names"],
+      examples: ["tctl nodes ls env=prod", 'tctl nodes ls --query=\'status == "offline" && labels["env"] == "prod"\' --format=names'],
+      run: async (call) => (await import("../nodes.ts")).listNodes(call),
+    }),
     remote({
       name: "rm",
       summary: "remove a host: its access ends at once",

@@ -5,6 +5,8 @@ import type { Lock } from "../../../core/resources/lock.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import type { Registered } from "../tunnels/registry.ts";
 
+type Candidate = Pick<Registered, "identity" | "facts" | "peer">;
+
 export interface TargetFacts<T> {
   readonly target: string;
   /** Tunnels of the hosts that the target may mean. */
@@ -23,7 +25,7 @@ export interface TargetFacts<T> {
  * The one host that the target means and this user may reach. Throws `not_found`, `denied`, `conflict` (several) or
  * `unauthenticated`. Hosts that the user may not reach are never named. Pure.
  */
-export function findTarget<T extends Pick<Registered, "identity" | "facts">>(facts: TargetFacts<T>): T {
+export function findTarget<T extends Candidate>(facts: TargetFacts<T>): T {
   const { target, candidates, identity, roles, locks, clientIp, now } = facts;
   if (candidates.length === 0) {
     throw new PlatformError("not_found", `no host ${JSON.stringify(target)} is connected to the cluster`, {
@@ -44,11 +46,24 @@ export function findTarget<T extends Pick<Registered, "identity" | "facts">>(fac
   if (only === undefined) throw refusal;
   if (second === undefined) return only;
   throw new PlatformError("conflict", `${allowed.length} hosts are named ${JSON.stringify(target)}`, {
-    hint: `use the id: ${allowed.map((tunnel) => tunnel.identity.id).join(", ")}`,
+    hint: `use the id of the one that you mean:\n${candidateLines(allowed)}`,
   });
 }
 
-function ask({ identity, facts }: Pick<Registered, "identity" | "facts">, login: string): SshAsk {
+/** Named one by one; the answer must stay short. */
+const maxCandidates = 20;
+const maxLabels = 200;
+
+function candidateLines(candidates: readonly Candidate[]): string {
+  const lines = candidates.slice(0, maxCandidates).map(({ identity, facts, peer }) => {
+    const labels = Object.entries(facts.labels).map(([key, value]) => `${key}=${value}`);
+    return `  ${identity.id}  ${facts.hostname}  ${peer}  ${labels.sort().join(",").slice(0, maxLabels)}`.trimEnd();
+  });
+  const more = candidates.length - maxCandidates;
+  return [...lines, ...(more > 0 ? [`  … and ${more} more`] : [])].join("\n");
+}
+
+function ask({ identity, facts }: Candidate, login: string): SshAsk {
   const node = { id: identity.id, name: facts.hostname, labels: facts.labels };
   return { kind: "ssh", node, ...(login !== "" && { login }) };
 }
