@@ -59,14 +59,21 @@ export const auditCommands: CommandSpec = {
     remote({
       name: "ls",
       summary: "print audit events, the newest last",
+      details:
+        "Print audit events, the newest last: the newest 1000 that match. With --follow the newest 10 and then every one as it comes, also\nafter the auth service was away. docs/audit.md lists the events.",
       options: [
-        { flags: "--from <time>", text: "not before: RFC 3339, a date, or a duration before now (2h)" },
+        { flags: "--from <time>", text: "not before: RFC 3339, a date, or a duration before now (2h, -2h)" },
         { flags: "--to <time>", text: "before this time" },
         { flags: "--event <names>", text: "only these events, separated by commas", multiple: true },
         { flags: "--user <name>", text: "only of this user" },
-        { flags: "--limit <number>", text: "the newest so many; default 1000" },
+        { flags: "--limit <number>", text: "the newest so many; default 1000, with --follow 10" },
+        { flags: "--follow", text: "go on with later events until interrupted" },
       ],
-      examples: ["tctl audit ls --from=24h --event=user.login", "tctl audit ls --format=json | jq 'select(.success == false)'"],
+      examples: [
+        "tctl audit ls --from=-24h --event=user.login",
+        "tctl audit ls --follow --user=alice",
+        "tctl audit ls --format=json | jq 'select(.success == false)'",
+      ],
       run: async (call) => (await import("../audit.ts")).listAudit(call),
     }),
   ],

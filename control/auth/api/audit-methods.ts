@@ -41,7 +41,7 @@ export function auditMethods(api: Api): Methods {
       context.audit.append(events);
       return {};
     }),
-    listEvents: unary(api, "listEvents", async ({ from, to, events, user, limit, cursor }) => {
+    listEvents: unary(api, "listEvents", async ({ from, to, events, user, limit, cursor, newest }) => {
       const page = context.auditStore.list({
         from: time(from, "from"),
         to: time(to, "to"),
@@ -49,8 +49,9 @@ export function auditMethods(api: Api): Methods {
         user: user === "" ? undefined : user,
         limit: limit === 0 ? maxPage : Math.min(limit, maxPage),
         cursor: cursor === "" ? undefined : cursor,
+        newest,
       });
-      return { eventsJson: [...page.lines], cursor: page.cursor };
+      return { eventsJson: [...page.lines], cursor: page.cursor, resume: page.resume };
     }),
   };
 }

@@ -20,6 +20,8 @@ export interface AuditQuery {
   /** 1 to 1,000. */
   readonly limit: number;
   readonly cursor?: string | undefined;
+  /** Begin at the newest so many that match, when there is no cursor; 0 or left out: at the oldest. */
+  readonly newest?: number;
 }
 
 export interface AuditPage {
@@ -27,7 +29,12 @@ export interface AuditPage {
   readonly lines: readonly string[];
   /** For the next page; empty at the end. */
   readonly cursor: string;
+  /** A cursor also at the end: every later event comes after it, and none of this page. */
+  readonly resume: string;
 }
+
+/** A page ends early when its events have this many bytes. */
+const maxPageBytes = 1_000_000;
 
 export interface AuditStore {
   /** Durable when it returns; an event whose uid is known is left out. All or nothing. */
@@ -70,23 +77,51 @@ export function openAuditStore(path: string): AuditStore {
   };
 }
 
+interface Condition {
+  readonly sql: string;
+  readonly values: readonly SQLInputValue[];
+}
+
 function select(database: DatabaseSync, query: AuditQuery): AuditPage {
-  const conditions: string[] = [];
+  // Looked at first: what is written in between is in the page, or comes after it.
+  const known = Number(database.prepare("SELECT max(seq) AS last FROM events").get()?.last ?? 0);
+  const condition = conditionOf(query);
+  const start = query.cursor === undefined ? newestFrom(database, condition, query.newest ?? 0) : parseCursor(query.cursor) + 1;
+  const sql = `SELECT seq, json FROM events WHERE seq >= ? AND ${condition.sql} ORDER BY seq LIMIT ?`;
+  const lines: string[] = [];
+  let bytes = 0;
+  let last = 0;
+  for (const row of database.prepare(sql).iterate(start, ...condition.values, query.limit)) {
+    const line = String(row.json);
+    bytes += Buffer.byteLength(line);
+    if (lines.length > 0 && bytes > maxPageBytes) return { lines, cursor: String(last), resume: String(last) };
+    lines.push(line);
+    last = Number(row.seq);
+  }
+  const isFull = lines.length === query.limit;
+  return { lines, cursor: isFull ? String(last) : "", resume: String(isFull ? last : Math.max(last, known, start - 1)) };
+}
+
+/** Number of the event from which on there are `newest` that match. */
+function newestFrom(database: DatabaseSync, { sql, values }: Condition, newest: number): number {
+  if (newest === 0) return 0;
+  const row = database.prepare(`SELECT seq FROM events WHERE ${sql} ORDER BY seq DESC LIMIT 1 OFFSET ?`).get(...values, newest - 1);
+  return Number(row?.seq ?? 0);
+}
+
+function conditionOf(query: AuditQuery): Condition {
+  const conditions = ["1"];
   const values: SQLInputValue[] = [];
   const add = (condition: string, ...more: readonly SQLInputValue[]): void => {
     conditions.push(condition);
     values.push(...more);
   };
-  if (query.cursor !== undefined) add("seq > ?", parseCursor(query.cursor));
   if (query.from !== undefined) add("time >= ?", query.from.toISOString());
   if (query.to !== undefined) add("time < ?", query.to.toISOString());
   if (query.user !== undefined) add("user = ?", query.user);
   const events = query.events ?? [];
   if (events.length > 0) add(`event IN (${events.map(() => "?").join(", ")})`, ...events);
-  const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
-  const rows = database.prepare(`SELECT seq, json FROM events ${where} ORDER BY seq LIMIT ?`).all(...values, query.limit);
-  const last = rows.length === query.limit ? rows.at(-1) : undefined;
-  return { lines: rows.map((row) => String(row.json)), cursor: last === undefined ? "" : String(last.seq) };
+  return { sql: conditions.join(" AND "), values };
 }
 
 function parseCursor(text: string): number {
