@@ -2,6 +2,7 @@ import type { Log } from "../../core/log/log.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { AuditLog } from "./audit/audit-log.ts";
 import type { AuditStore } from "./audit/audit-store.ts";
+import type { AuditShipping } from "./audit/shipping/audit-shipping.ts";
 import type { Authorities } from "./authority/open-authorities.ts";
 import type { LiveChannels } from "./inventory/live-channels.ts";
 import type { LiveNodes } from "./inventory/live-nodes.ts";
@@ -24,6 +25,7 @@ export interface AuthContext {
   readonly authorities: Authorities;
   readonly audit: AuditLog;
   readonly auditStore: AuditStore;
+  readonly shipping: AuditShipping;
   readonly hasher: PasswordHasher;
   readonly live: LiveNodes;
   readonly proxies: LiveProxies;

@@ -17,6 +17,8 @@ import { listenTcp, type TcpListener } from "./api/listen-tcp.ts";
 import { localClient } from "./api/local-client.ts";
 import { createAuditLog } from "./audit/audit-log.ts";
 import { type AuditStore, openAuditStore } from "./audit/audit-store.ts";
+import { keepAudit } from "./audit/keep-audit.ts";
+import { AuditShipping } from "./audit/shipping/audit-shipping.ts";
 import type { AuthContext } from "./auth-context.ts";
 import { openAuthorities } from "./authority/open-authorities.ts";
 import { hostWrite, removedKey } from "./inventory/host-records.ts";
@@ -86,7 +88,7 @@ export async function openAuth(config: AuthConfig, deps: AuthDeps): Promise<Auth
   const storage = openSqlite({ path: join(folder, "state.sqlite"), now });
   let auditStore: AuditStore | undefined;
   try {
-    auditStore = openAuditStore(join(folder, "audit.sqlite"));
+    auditStore = openAuditStore(join(folder, "audit.sqlite"), now);
     const { context, cluster } = await openContext(config, { ...deps, now }, { storage, auditStore });
     return await createAuth(context, { config, deps, cluster, adminFile: join(folder, "admin.json") });
   } catch (thrown) {
@@ -112,10 +114,12 @@ async function openContext(
   const { nodename } = config;
   const own = { clusterName, cluster, nodename, listenerMode, defaultSessionTtlSeconds, authorities, audit, hasher, log, now };
   const live = { live: new LiveNodes(), proxies: new LiveProxies(now), channels: new LiveChannels(now, log) };
+  const shipping = new AuditShipping(stores.auditStore, { destinations: config.audit, log });
   const watched = { ...live, storage: stores.storage, audit, log, now };
   const rollouts = new Rollouts({ ...watched, nodes: () => listNodes(watched) });
   const presence = new PresenceWatch(watched);
-  return { context: { ...own, ...stores, ...live, rollouts, presence, turns: createTurns(), connectionTurns: createTurns(maxChanges) }, cluster };
+  const turns = { turns: createTurns(), connectionTurns: createTurns(maxChanges) };
+  return { context: { ...own, ...stores, ...live, ...turns, rollouts, presence, shipping }, cluster };
 }
 
 interface Parts {
@@ -139,7 +143,7 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
   const writeAdmin = (): void => {
     if (listeners[0] !== undefined) writeAdminFile(adminFile, own.credentials, listeners[0].address);
   };
-  const looking = await lookWhileServing(context, sockets);
+  const looking = await workWhileServing(context, config, sockets);
   const summing = setInterval(() => context.audit.sumUp(), sumUpMs).unref();
   return {
     clusterName,
@@ -181,6 +185,18 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
       context.audit.sumUp(true);
       context.auditStore.close();
       await storage.close();
+    },
+  };
+}
+
+/** Regular looks, and the care for the audit log; the end of it waits for both. */
+async function workWhileServing(context: AuthContext, { audit }: AuthConfig, sockets: ListenSockets): Promise<AsyncDisposable> {
+  const looking = await lookWhileServing(context, sockets);
+  const keeping = keepAudit(context, { sockets, retentionSeconds: audit?.audit_retention });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await looking[Symbol.asyncDispose]();
+      await keeping[Symbol.asyncDispose]();
     },
   };
 }

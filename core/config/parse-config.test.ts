@@ -43,11 +43,7 @@ describe("a file is refused for", () => {
       "4: platform.nodenam is not a known key; did you mean nodename?",
     ],
     ["an unknown section", `${head}sshservice: {}\nauth_service: {}\n`, "4: sshservice is not a known key; did you mean ssh_service?"],
-    [
-      "a key of the reference that does nothing yet",
-      `${head}  storage: {}\nauth_service: {}\n`,
-      "4: platform.storage is not supported yet; remove it",
-    ],
+    ["a key of the reference that does nothing yet", `${head}  cache: {}\nauth_service: {}\n`, "4: platform.cache is not supported yet; remove it"],
     ["a service that does not exist yet", `${head}db_service: {}\nauth_service: {}\n`, "4: db_service is not supported yet; remove it"],
     [
       "a channel with two sources",

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { parseDuration } from "../resources/duration.ts";
 import { labelKeyText, labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
+import { storageSchema } from "./audit-destination.ts";
 import { hostPortText, oneAddress, onOff, orList } from "./setting.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
 
@@ -39,6 +40,7 @@ export const platformSchema = z.strictObject({
   auth_server: hostPortText(ports.auth).optional(),
   diag_addr: hostPortText(undefined).optional(),
   log: logSchema.prefault({}),
+  storage: storageSchema.prefault({}),
 });
 
 const positiveDuration = z.string().transform((text, context) => {

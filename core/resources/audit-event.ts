@@ -233,6 +233,13 @@ const sftpCodes: Readonly<Record<SftpAction, string>> = {
   symlink: "TS018",
   link: "TS019",
 };
+/** Every event with every code that it can have; docs/audit.md lists them. */
+export function auditCodes(): ReadonlyMap<AuditEventName, readonly string[]> {
+  const names = Object.keys(codes) as AuditEventName[];
+  const sftp = Object.values(sftpCodes).flatMap((code) => [`${code}I`, `${code}E`]);
+  return new Map(names.map((name) => [name, name === "sftp" ? sftp : [...new Set(codes[name])]]));
+}
+
 /** Events that are bad when they hold an error. */
 const failing = new Set<AuditEventName>(["exec", "subsystem", "sftp"]);
 

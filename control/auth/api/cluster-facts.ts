@@ -21,6 +21,6 @@ export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetC
 }
 
 /** What an admin should look at, a sentence each. */
-export function clusterWarnings({ channels, proxies, presence }: AuthContext): readonly string[] {
-  return [...channels.warnings((proxy) => proxies.addressOf(proxy) ?? proxy), ...goneWarnings(presence.absent.values())];
+export function clusterWarnings({ channels, proxies, presence, shipping }: AuthContext): readonly string[] {
+  return [...channels.warnings((proxy) => proxies.addressOf(proxy) ?? proxy), ...goneWarnings(presence.absent.values()), ...shipping.warnings()];
 }

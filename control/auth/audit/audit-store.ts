@@ -12,6 +12,19 @@ CREATE INDEX events_time ON events (time);
 CREATE TRIGGER events_no_update BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'audit events are never changed'); END;
 CREATE TRIGGER events_no_delete BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'audit events are never deleted'); END`;
 
+/**
+ * What came later than the first schema; the version before it takes no notice. Events are deleted only below `kept`, which
+ * retention raises; `days` knows which event was the first to arrive on a day, so that no host's clock decides.
+ */
+const additions = `
+CREATE TABLE days (day TEXT PRIMARY KEY, first_seq INTEGER NOT NULL) STRICT;
+CREATE TABLE kept (one INTEGER PRIMARY KEY CHECK (one = 1), from_seq INTEGER NOT NULL) STRICT;
+INSERT INTO kept VALUES (1, 0);
+CREATE TABLE shipped (destination TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+DROP TRIGGER events_no_delete;
+CREATE TRIGGER events_no_delete BEFORE DELETE ON events WHEN OLD.seq >= (SELECT from_seq FROM kept)
+  BEGIN SELECT RAISE(ABORT, 'audit events are never deleted before their time'); END;`;
+
 export interface AuditQuery {
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
@@ -40,15 +53,27 @@ export interface AuditStore {
   /** Durable when it returns; an event whose uid is known is left out. All or nothing. */
   append(events: readonly AuditEvent[]): void;
   list(query: AuditQuery): AuditPage;
+  /** The cursor up to which a destination has everything; undefined: nothing yet. */
+  shipped(destination: string): string | undefined;
+  /** Durable when it returns. */
+  markShipped(destination: string, cursor: string): void;
+  /** Deletes some events that arrived on a day before this one; how many. 0: there are none left. */
+  forget(before: Date): number;
   close(): void;
 }
 
-export function openAuditStore(path: string): AuditStore {
+/** Events deleted at once: everybody else waits for it. */
+const forgetAtOnce = 500;
+
+export function openAuditStore(path: string, now: () => Date = () => new Date()): AuditStore {
   const database = openDatabase({ path, applicationId: 0x41554454, migrations: [schema] });
+  guarded(path, () => addLater(database));
+  let today = "";
   const insert = database.prepare("INSERT INTO events (uid, time, event, user, json) VALUES (?, ?, ?, ?, ?) ON CONFLICT (uid) DO NOTHING");
   const append = (events: readonly AuditEvent[]): void => {
     database.exec("BEGIN IMMEDIATE");
     try {
+      today = keepDay(database, dayOf(now()), today);
       for (const event of events) {
         const user = "user" in event ? (event.user ?? null) : null;
         insert.run(event.uid, new Date(event.time).toISOString(), event.event, user, JSON.stringify(event));
@@ -56,6 +81,7 @@ export function openAuditStore(path: string): AuditStore {
       database.exec("COMMIT");
     } catch (thrown) {
       if (database.isTransaction) database.exec("ROLLBACK");
+      today = "";
       throw thrown;
     }
   };
@@ -71,10 +97,55 @@ export function openAuditStore(path: string): AuditStore {
       open();
       return guarded(path, () => select(database, query));
     },
+    shipped: (destination) => {
+      open();
+      const row = guarded(path, () => database.prepare("SELECT seq FROM shipped WHERE destination = ?").get(destination));
+      return row === undefined ? undefined : String(row.seq);
+    },
+    markShipped: (destination, cursor) => {
+      open();
+      const sql = "INSERT INTO shipped VALUES (?, ?) ON CONFLICT (destination) DO UPDATE SET seq = max(seq, excluded.seq)";
+      guarded(path, () => database.prepare(sql).run(destination, parseCursor(cursor)));
+    },
+    forget: (before) => {
+      open();
+      return guarded(path, () => forget(database, dayOf(before)));
+    },
     close: () => {
       if (database.isOpen) database.close();
     },
   };
+}
+
+function addLater(database: DatabaseSync): void {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const known = database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'kept'").get();
+    if (known === undefined) database.exec(additions);
+    database.exec("COMMIT");
+  } catch (thrown) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw thrown;
+  }
+}
+
+function dayOf(time: Date): string {
+  return time.toISOString().slice(0, 10);
+}
+
+function keepDay(database: DatabaseSync, day: string, known: string): string {
+  if (day === known) return known;
+  database.prepare("INSERT INTO days SELECT ?, coalesce(max(seq), 0) + 1 FROM events WHERE true ON CONFLICT (day) DO NOTHING").run(day);
+  return day;
+}
+
+function forget(database: DatabaseSync, before: string): number {
+  const first = database.prepare("SELECT min(first_seq) AS seq FROM days WHERE day >= ?").get(before)?.seq;
+  if (typeof first !== "number") return 0;
+  database.prepare("UPDATE kept SET from_seq = ? WHERE from_seq < ?").run(first, first);
+  database.prepare("DELETE FROM days WHERE day < ?").run(before);
+  const sql = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq < ? ORDER BY seq LIMIT ${forgetAtOnce})`;
+  return Number(database.prepare(sql).run(first).changes);
 }
 
 interface Condition {
