@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorText, toPlatformError } from "../core/errors/platform-error.ts";
+import { toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import { releaseMemory } from "../core/memory/release-memory.ts";
 import { whenQuiet } from "../core/memory/when-quiet.ts";
@@ -12,8 +12,6 @@ import { discoverTunnel } from "../core/transport/discover-tunnel.ts";
 import { formatHostPort } from "../core/transport/host-port.ts";
 import { version } from "../core/versions/version.ts";
 import { type AccessSource, openAccessSource } from "./access/access-source.ts";
-import { openSpool, type Spool } from "./audit/spool.ts";
-import { uploadEvents, uploadNext } from "./audit/upload.ts";
 import { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
 import { followUpdater, type UpdaterSide } from "./follow-updater.ts";
@@ -24,6 +22,7 @@ import { IdentityKeeper } from "./identity-keeper.ts";
 import { joinThroughProxy } from "./join.ts";
 import { HostLabels } from "./labels/host-labels.ts";
 import { type OpenedTunnel, openTunnel } from "./open-tunnel.ts";
+import { type Outbox, openOutbox } from "./outbox.ts";
 import { agentServices } from "./services.ts";
 import { connectionHolder, type HoldConnection } from "./ssh/hold-connection.ts";
 import { ownCommand } from "./ssh/own-command.ts";
@@ -80,14 +79,14 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
   const onFailure = (thrown: unknown): void => failed.reject(toPlatformError(thrown));
   // The identity is the new process's to renew.
   agent.identity.keep(AbortSignal.any([background.signal, retire])).catch(onFailure);
-  const uploading = uploadEvents({ spool: agent.spool, send: agent.send, log }, background.signal).catch(onFailure);
+  const uploading = agent.outbox.run(background.signal).catch(onFailure);
   try {
     await Promise.race([aborted(signal), aborted(retire), failed.promise]);
     if (!signal.aborted && retire.aborted) {
       log.info("agent retires: another process serves this host", { sessions: agent.state().sessions });
       await Promise.race([agent.retire(), aborted(signal), failed.promise]);
       background.abort();
-      if (!signal.aborted) await Promise.race([uploading.then(() => agent.sendRest()), sleep(farewellMs, undefined, { ref: false })]);
+      if (!signal.aborted) await Promise.race([uploading.then(() => agent.outbox.sendRest()), sleep(farewellMs, undefined, { ref: false })]);
     }
   } finally {
     await agent.stop();
@@ -100,13 +99,10 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
 
 interface Agent {
   readonly identity: IdentityKeeper;
-  readonly spool: Spool;
-  readonly send: (events: readonly string[]) => Promise<void>;
+  readonly outbox: Outbox;
   state(): AgentState;
   /** Resolves when the last stream has ended. */
   retire(): Promise<void>;
-  /** Sends what waits in the spool. Never throws. */
-  sendRest(): Promise<void>;
   stop(): Promise<void>;
   close(): Promise<void>;
 }
@@ -126,7 +122,7 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
     client: () => auth.client(),
   });
   const { cluster, hostId } = identity.current();
-  const spool = await openSpool({ folder: join(folder, "audit"), clusterName: cluster, log });
+  const outbox = await openOutbox({ folder, clusterName: cluster, client: () => auth.client(), log });
   const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({}), log });
   const end = new AbortController();
   const hold = connectionHolder({ client: () => auth.client(), log });
@@ -134,11 +130,11 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   const hostUsers = await openHostUsers({
     isEnabled: config.ssh.makesUsers,
     log,
-    onRemoved: (login) => spool.record({ event: "host_user.removed", server_id: hostId, server_name: config.nodename, login }),
+    onRemoved: (login) => outbox.audit.record({ event: "host_user.removed", server_id: hostId, server_name: config.nodename, login }),
   });
   const { labels: fixed, commands } = config.ssh;
   const labels = await HostLabels.open({ fixed, commands, log, changed: () => tunnels?.tell() }, end.signal);
-  const streams = serveStreams({ config, identity, spool, access, hold, labels, hostUsers, log }, end.signal);
+  const streams = serveStreams({ config, identity, outbox, access, hold, labels, hostUsers, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
   const changed = (): void => tunnels?.tell();
@@ -155,17 +151,14 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
     labels: () => labels.current,
   });
   const kept = tunnels;
-  const send = async (events: readonly string[]): Promise<void> => void (await (await auth.client()).emitEvents({ eventsJson: [...events] }));
   return {
     identity,
-    spool,
-    send,
+    outbox,
     state: () => ({ hostId, cluster, tunnels: kept.connected, sessions: streams.open, connected: kept.connected > 0 }),
     retire: () => {
       updater.stop();
       return kept.retire();
     },
-    sendRest: () => sendAll({ spool, send, log }),
     stop: async () => {
       updater.stop();
       streams.stop();
@@ -176,20 +169,15 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
     },
     close: async () => {
       auth.close();
-      await spool.close().catch((error: unknown) => log.error("the audit spool could not be closed", { error: errorText(error) }));
+      await outbox.close();
     },
   };
-}
-
-async function sendAll(options: Parameters<typeof uploadNext>[0]): Promise<void> {
-  let isMore = true;
-  while (isMore) isMore = await uploadNext(options).catch(() => false);
 }
 
 interface Parts {
   readonly config: AgentConfig;
   readonly identity: IdentityKeeper;
-  readonly spool: Spool;
+  readonly outbox: Outbox;
   readonly access: AccessSource;
   readonly hold: HoldConnection;
   readonly labels: HostLabels;
@@ -197,7 +185,8 @@ interface Parts {
   readonly log: Log;
 }
 
-function serveStreams({ config, identity, spool, access, hold, labels, hostUsers, log }: Parts, signal: AbortSignal): Streams {
+function serveStreams({ config, identity, outbox, access, hold, labels, hostUsers, log }: Parts, signal: AbortSignal): Streams {
+  const { audit, recordings } = outbox;
   const node = {
     name: config.nodename,
     get labels() {
@@ -207,7 +196,8 @@ function serveStreams({ config, identity, spool, access, hold, labels, hostUsers
   const ssh = {
     credentials: () => identity.current(),
     access,
-    audit: spool,
+    audit,
+    recordings,
     hold,
     hostUsers,
     node,

@@ -61,7 +61,7 @@ function add(parent: Command, spec: CommandSpec, running: Running): void {
     const values = command.opts<Record<string, unknown>>();
     const call: Call = { io: running.io, args: command.args, options: readOptions(values) };
     const result = await run(call);
-    await writeResult(running.io, result, values.format as Format | undefined);
+    await writeResult(running.io, result, spec.formats === undefined ? undefined : (values.format as Format | undefined));
     running.state.status = result.status ?? 0;
   });
 }

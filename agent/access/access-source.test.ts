@@ -10,6 +10,7 @@ const answer = (revision: string, rolesJson: string[] = [role("access")], locksJ
   locksJson,
   userCaSsh: ["u"],
   hostCaSsh: ["h"],
+  sessionRecording: "node",
 });
 
 function source(answers: readonly (AccessAnswer | Error)[]) {

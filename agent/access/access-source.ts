@@ -2,6 +2,7 @@ import { z } from "zod";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { type Lock, lockSchema } from "../../core/resources/lock.ts";
+import { type RecordingMode, recordingModes } from "../../core/resources/recording.ts";
 import { type Role, roleSchema } from "../../core/resources/role.ts";
 
 /** Roles and authorities as of one revision. */
@@ -14,6 +15,7 @@ export interface Access {
   /** OpenSSH public key lines. */
   readonly userCaSsh: readonly string[];
   readonly hostCaSsh: readonly string[];
+  readonly sessionRecording: RecordingMode;
 }
 
 /** The auth service's answer, before it is checked. */
@@ -23,6 +25,8 @@ export interface AccessAnswer {
   readonly locksJson: readonly string[];
   readonly userCaSsh: readonly string[];
   readonly hostCaSsh: readonly string[];
+  /** Empty: an older auth service, which takes no recordings. */
+  readonly sessionRecording: string;
 }
 
 export interface AccessSource {
@@ -122,7 +126,13 @@ function toAccess(answer: AccessAnswer, log: Log): Access {
   }
   if (unreadable.length > 0) log.warn("roles that this version of the agent cannot read: who holds one is denied", { roles: unreadable });
   const locks = answer.locksJson.map((json) => lockSchema.parse(JSON.parse(json)));
-  return { revision: answer.revision, roles, unreadable, locks, userCaSsh: answer.userCaSsh, hostCaSsh: answer.hostCaSsh };
+  const { revision, userCaSsh, hostCaSsh } = answer;
+  return { revision, roles, unreadable, locks, userCaSsh, hostCaSsh, sessionRecording: modeOf(answer.sessionRecording) };
+}
+
+/** A mode that this version does not know is as strict as the strictest that it knows. */
+function modeOf(text: string): RecordingMode {
+  return text === "" ? "off" : (recordingModes.find((mode) => mode === text) ?? "node-sync");
 }
 
 function nameOf(json: string): string {

@@ -4,6 +4,7 @@ import type { Labels } from "../../core/resources/metadata.ts";
 import type { AccessSource } from "../access/access-source.ts";
 import type { Spool } from "../audit/spool.ts";
 import type { HostUsers } from "../host-users/host-users.ts";
+import type { Recordings } from "../recording/recordings.ts";
 import type { HoldConnection } from "./hold-connection.ts";
 import type { UnixUser } from "./unix-user.ts";
 
@@ -13,6 +14,7 @@ export interface SshDeps {
   readonly credentials: () => HostCredentials;
   readonly access: AccessSource;
   readonly audit: Pick<Spool, "record">;
+  readonly recordings: Pick<Recordings, "begin" | "sendNow">;
   readonly node: { readonly name: string; readonly labels: Labels };
   /** For users whose connections are limited; see hold-connection.ts. */
   readonly hold: HoldConnection;

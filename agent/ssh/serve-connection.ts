@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { AcceptConnection, Connection, RejectConnection, Session } from "ssh2";
 import type { SshGrant } from "../../core/access/authorize.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
+import type { RecordingMode } from "../../core/resources/recording.ts";
 import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
 import { limitWindows } from "../../core/ssh/limit-windows.ts";
 import { peersNumber } from "../../core/ssh/watch-traffic.ts";
@@ -33,6 +34,7 @@ export interface UserConnection {
   /** The certificate's `permit-pty`. */
   readonly permitsPty: boolean;
   readonly request: StreamRequest;
+  readonly sessionRecording: RecordingMode;
   readonly deps: SshDeps;
   /** Its place, where the user's connections are limited. */
   readonly held?: HeldConnection | undefined;

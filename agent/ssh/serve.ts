@@ -27,7 +27,7 @@ export async function serveSsh(stream: Duplex, request: StreamRequest, deps: Ssh
     });
     const { admitted } = login;
     if (admitted === undefined) throw new Error("a connection was accepted without a grant");
-    await serveConnection(connection, { ...admitted, request, deps }, signal);
+    await serveConnection(connection, { ...admitted, request, sessionRecording: access.sessionRecording, deps }, signal);
   } catch (thrown) {
     deps.log.info("ssh connection failed", { session: request.sessionId, client: request.clientAddress, error: thrown });
     stream.destroy();

@@ -6,6 +6,7 @@ import { versionCommand } from "../version-command.ts";
 import { auditCommands, authCommands, nodesCommands, statusCommand } from "./commands/cluster-commands.ts";
 import { inventoryCommands } from "./commands/inventory-commands.ts";
 import { lockCommands } from "./commands/lock-commands.ts";
+import { recordingsCommands } from "./commands/recordings-commands.ts";
 import { resourceCommands } from "./commands/resource-commands.ts";
 import { tokensCommands } from "./commands/tokens-commands.ts";
 import { upgradesCommands } from "./commands/upgrades-commands.ts";
@@ -22,6 +23,7 @@ const commands: readonly CommandSpec[] = [
   ...resourceCommands,
   authCommands,
   auditCommands,
+  recordingsCommands,
   upgradesCommands,
   versionCommand("tctl"),
   completionCommand(() => tctl),

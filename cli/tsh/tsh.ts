@@ -4,6 +4,7 @@ import { hostFilterOptions } from "../host-filter.ts";
 import type { CliIo } from "../io.ts";
 import { runProgram } from "../run-program.ts";
 import { versionCommand } from "../version-command.ts";
+import { sessionCommands } from "./session-commands.ts";
 
 const proxy: OptionSpec = { flags: "--proxy <address>", text: "proxy to use, host[:port]; default: TSH_PROXY, then the current profile" };
 const login: OptionSpec = { flags: "-l, --login <login>", text: "Unix user on the host" };
@@ -113,6 +114,7 @@ const commands: readonly CommandSpec[] = [
     examples: ["tsh scp build.tar root@web-1:/srv/", "tsh scp -rp root@web-1:/etc/nginx .", "tsh scp 'web-1:/var/log/*.log' logs/"],
     run: async (call) => (await import("./scp.ts")).scp(call),
   },
+  ...sessionCommands(proxy),
   {
     name: "proxy",
     summary: "let other programs reach resources",

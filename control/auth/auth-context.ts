@@ -1,4 +1,5 @@
 import type { Log } from "../../core/log/log.ts";
+import type { RecordingMode } from "../../core/resources/recording.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { AuditLog } from "./audit/audit-log.ts";
 import type { AuditStore } from "./audit/audit-store.ts";
@@ -10,6 +11,7 @@ import type { LiveProxies } from "./inventory/live-proxies.ts";
 import type { Turns } from "./login/turns.ts";
 import type { Cluster } from "./open-cluster.ts";
 import type { PresenceWatch } from "./presence/presence-watch.ts";
+import type { Recordings } from "./recordings/recordings.ts";
 import type { Rollouts } from "./rollout/rollouts.ts";
 import type { PasswordHasher } from "./users/password.ts";
 
@@ -21,6 +23,8 @@ export interface AuthContext {
   readonly nodename: string;
   readonly listenerMode: "multiplex" | "separate";
   readonly defaultSessionTtlSeconds: number;
+  readonly sessionRecording: RecordingMode;
+  readonly recordings: Recordings;
   readonly storage: Storage;
   readonly authorities: Authorities;
   readonly audit: AuditLog;

@@ -35,6 +35,7 @@ import { authMetrics } from "./metrics/auth-metrics.ts";
 import { type Cluster, openCluster } from "./open-cluster.ts";
 import { openOwnCertificate } from "./own-certificate.ts";
 import { PresenceWatch } from "./presence/presence-watch.ts";
+import { openRecordings } from "./recordings/recordings.ts";
 import { createPresets } from "./roles/presets.ts";
 import { Rollouts } from "./rollout/rollouts.ts";
 import { createPasswordHasher, type HashCost } from "./users/password.ts";
@@ -104,7 +105,7 @@ async function openContext(
   stores: { storage: Storage; auditStore: AuditStore },
 ): Promise<{ context: AuthContext; cluster: Cluster }> {
   const { log, now } = deps;
-  const { clusterName, listenerMode, defaultSessionTtlSeconds } = config;
+  const { clusterName, listenerMode, defaultSessionTtlSeconds, sessionRecording } = config;
   const cluster = await openCluster(stores.storage, clusterName);
   const authorities = await openAuthorities(stores.storage, { cluster: clusterName, now: now() });
   await createPresets(stores.storage);
@@ -112,14 +113,15 @@ async function openContext(
   const audit = createAuditLog(stores.auditStore, { clusterName, now, log });
   const hasher = createPasswordHasher(deps.hashCost);
   const { nodename } = config;
-  const own = { clusterName, cluster, nodename, listenerMode, defaultSessionTtlSeconds, authorities, audit, hasher, log, now };
+  const own = { clusterName, cluster, nodename, listenerMode, defaultSessionTtlSeconds, sessionRecording, authorities, audit, hasher, log, now };
   const live = { live: new LiveNodes(), proxies: new LiveProxies(now), channels: new LiveChannels(now, log) };
   const shipping = new AuditShipping(stores.auditStore, { destinations: config.audit, log });
   const watched = { ...live, storage: stores.storage, audit, log, now };
   const rollouts = new Rollouts({ ...watched, nodes: () => listNodes(watched) });
   const presence = new PresenceWatch(watched);
+  const recordings = await openRecordings(join(config.dataDir, "auth", "recordings"), audit);
   const turns = { turns: createTurns(), connectionTurns: createTurns(maxChanges) };
-  return { context: { ...own, ...stores, ...live, ...turns, rollouts, presence, shipping }, cluster };
+  return { context: { ...own, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings }, cluster };
 }
 
 interface Parts {
@@ -183,6 +185,7 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
       await server.close();
       await looking[Symbol.asyncDispose]();
       context.audit.sumUp(true);
+      context.recordings.close();
       context.auditStore.close();
       await storage.close();
     },

@@ -5,7 +5,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { PlatformError } from "../errors/platform-error.ts";
 import { alpn, roleServerName } from "../transport/alpn.ts";
-import { fromConnectError } from "./auth-error.ts";
+import { fromConnectError, withOurErrors } from "./auth-error.ts";
 import { AuthService } from "./generated/platform/auth/v1/auth_pb.ts";
 import { readAhead } from "./read-ahead.ts";
 
@@ -90,7 +90,10 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
   };
   const client = createClient(AuthService, {
     unary: (...call) => translated((transport) => transport.unary(...call)),
-    stream: (...call) => translated((transport) => transport.stream(...call)),
+    stream: async (...call) => {
+      const answer = await translated((transport) => transport.stream(...call));
+      return { ...answer, message: withOurErrors(answer.message) };
+    },
   });
   return { client, close: cut, [Symbol.dispose]: cut };
 }

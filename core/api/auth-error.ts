@@ -36,6 +36,15 @@ export function fromConnectError(thrown: unknown): PlatformError {
   return new PlatformError(code, error.rawMessage, { cause: thrown, hint: hint === null ? undefined : decodeHint(hint) });
 }
 
+/** The answers of a streaming call, which may break off in their midst. */
+export async function* withOurErrors<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* messages;
+  } catch (thrown) {
+    throw fromConnectError(thrown);
+  }
+}
+
 function decodeHint(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { parseDuration } from "../resources/duration.ts";
 import { labelKeyText, labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
+import { recordingModes } from "../resources/recording.ts";
 import { storageSchema } from "./audit-destination.ts";
 import { hostPortText, oneAddress, onOff, orList } from "./setting.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
@@ -54,6 +55,17 @@ const positiveDuration = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+/** `yes`, `no`, `off` may be booleans to YAML; only `off` and `false` are meant by one. */
+const recordingMode = z.union([z.string(), z.literal(false)], "must be node, node-sync or off").transform((given, context) => {
+  const mode = recordingModes.find((one) => one === (given === false ? "off" : given));
+  if (mode !== undefined) return mode;
+  const isProxy = given === "proxy" || given === "proxy-sync";
+  const why = "cannot be at the proxy: SSH is encrypted between user and host, and the proxy sees none of it";
+  const message = isProxy ? `${why}; use ${given.replace("proxy", "node")}, which records on the host` : "must be node, node-sync or off";
+  context.addIssue({ code: "custom", message });
+  return z.NEVER;
+});
+
 export const authSchema = z.strictObject({
   enabled: onOff.default(true),
   /** Left out: the nodename. It cannot be changed later. */
@@ -61,6 +73,8 @@ export const authSchema = z.strictObject({
   listen_addr: hostPortText(ports.auth).prefault(`0.0.0.0:${ports.auth}`),
   public_addr: orList(hostPortText(ports.auth)).default([]),
   proxy_listener_mode: z.enum(["multiplex", "separate"], "must be multiplex or separate").default("multiplex"),
+  /** What becomes of what terminals show; see core/resources/recording.ts. */
+  session_recording: recordingMode.default("node"),
   authentication: z
     .strictObject({
       type: z.literal("local", "must be local: other sign-on is not supported yet").default("local"),

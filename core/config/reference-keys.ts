@@ -31,7 +31,6 @@ export const referenceKeys: Readonly<Record<string, readonly string[]>> = {
   auth_service: [
     "proxy_protocol",
     "tokens",
-    "session_recording",
     "proxy_checks_host_keys",
     "client_idle_timeout",
     "client_idle_timeout_message",

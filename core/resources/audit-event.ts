@@ -93,6 +93,12 @@ const auditEventSchema = z.discriminatedUnion("event", [
   /** A host made a Unix user for a session, and removed it after the last one. */
   z.strictObject({ event: z.literal("host_user.created"), ...common, ...session, mode: short, groups: z.array(short) }),
   z.strictObject({ event: z.literal("host_user.removed"), ...common, ...server, login: short }),
+  /** The auth service has all that there will be of a recording. */
+  z.strictObject({ event: z.literal("session.upload"), ...common, ...session, bytes: count, interrupted: z.boolean() }),
+  /** A terminal session, or the rest of it, is not recorded although it should be. */
+  z.strictObject({ event: z.literal("session.recording.failed"), ...common, ...session, reason: text }),
+  /** `user` looked at the recording of a session of `name`. */
+  z.strictObject({ event: z.literal("session.recording.access"), ...common, ...change, sid: short }),
   z.strictObject({ event: z.literal("subsystem"), ...common, ...session, name: short, error: text.optional() }),
   /** One change or opened file of an SFTP session; the first ones of each kind only, the summary counts all. */
   z.strictObject({
@@ -177,6 +183,9 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "user.locked": ["T1010W", "T1010W"],
   "session.start": ["T2000I", "T2000I"],
   "session.end": ["T2004I", "T2004I"],
+  "session.upload": ["T2005I", "T2005I"],
+  "session.recording.access": ["T2012I", "T2012I"],
+  "session.recording.failed": ["T2013W", "T2013W"],
   subsystem: ["T3001I", "T3001E"],
   exec: ["T3002I", "T3002E"],
   "session.rejected": ["T1006W", "T1006W"],

@@ -9,6 +9,7 @@ import { toSshCertificate, type UserIdentity } from "../../../core/identity/iden
 import { silentLog } from "../../../core/log/log.ts";
 import type { AuditFacts } from "../../../core/resources/audit-event.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
+import type { RecordingMode } from "../../../core/resources/recording.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import { certificateLine, signCertificate } from "../../../core/ssh/certificate.ts";
 import { generateSshKey, toOpensshPrivate } from "../../../core/ssh/keys.ts";
@@ -52,6 +53,7 @@ export interface SessionOptions {
   readonly record?: (facts: AuditFacts) => Promise<void>;
   readonly fetchAccess?: () => Promise<Access>;
   readonly locks?: readonly Lock[];
+  readonly recording?: { readonly mode: RecordingMode; readonly recordings: SshDeps["recordings"] };
   readonly follow?: SshDeps["access"]["follow"];
   readonly ageMs?: () => number;
   readonly hold?: SshDeps["hold"];
@@ -160,6 +162,7 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
     locks: options.locks ?? [],
     userCaSsh: [userCa.publicLine],
     hostCaSsh: [hostCa.publicLine],
+    sessionRecording: options.recording?.mode ?? "off",
   };
   return {
     credentials: hostCredentials,
@@ -172,11 +175,16 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
     },
     hold: options.hold ?? (() => Promise.reject(new Error("no connection is limited here"))),
     audit: { record },
+    recordings: options.recording?.recordings ?? { begin: unused, sendNow: unused },
     node: { name: "box", labels: { env: "test" } },
     log: silentLog,
     findUser: async (login) => ({ ...(await findUnixUser(login)), home }),
     launch: sourceLaunch,
   };
+}
+
+function unused(): Promise<never> {
+  return Promise.reject(new Error("nothing is recorded in this test"));
 }
 
 function hostCredentials(): HostCredentials {

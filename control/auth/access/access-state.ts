@@ -6,7 +6,7 @@ import { locksPrefix } from "../locks/locks.ts";
 import { findMaintenance, maintenancePrefix } from "../maintenance/maintenance.ts";
 
 export interface AccessState {
-  /** Changes whenever a role, a lock, an authority or the list of removed hosts changes, and only then. */
+  /** Changes whenever a role, a lock, an authority, the recording mode or the list of removed hosts changes, and only then. */
   readonly revision: string;
   readonly roles: readonly string[];
   readonly locks: readonly string[];
@@ -15,14 +15,16 @@ export interface AccessState {
   readonly maintenanceRevision: string;
 }
 
+type Facts = Pick<AuthContext, "storage" | "authorities" | "sessionRecording">;
+
 /** What decides about access now. */
-export async function accessState(context: Pick<AuthContext, "storage" | "authorities">): Promise<AccessState> {
+export async function accessState(context: Facts): Promise<AccessState> {
   const roles = await context.storage.list("/role/");
   const locks = await context.storage.list(locksPrefix);
   const removed = await removedHosts(context.storage);
   const { user, host } = context.authorities;
   const versions = [...roles, ...locks].map(({ key, revision }) => [key, revision]);
-  const facts = [versions, [user.sshPublicLine, user.pin, host.sshPublicLine, host.pin], removed];
+  const facts = [versions, [user.sshPublicLine, user.pin, host.sshPublicLine, host.pin], removed, context.sessionRecording];
   const revision = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
   const maintenanceRevision = (await findMaintenance(context.storage))?.metadata.revision ?? "";
   const values = { roles: roles.map(({ value }) => value), locks: locks.map(({ value }) => value) };
@@ -30,7 +32,7 @@ export async function accessState(context: Pick<AuthContext, "storage" | "author
 }
 
 /** The state at once and after every change of it. Ends when the signal aborts; throws `limit` for a reader that is too slow. */
-export async function* watchAccess(context: Pick<AuthContext, "storage" | "authorities">, signal: AbortSignal): AsyncGenerator<AccessState> {
+export async function* watchAccess(context: Facts, signal: AbortSignal): AsyncGenerator<AccessState> {
   const changes = context.storage.watch(["/role/", locksPrefix, "/removed/", "/authority/", maintenancePrefix], signal);
   let sent = await accessState(context);
   yield sent;

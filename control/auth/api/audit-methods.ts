@@ -14,6 +14,7 @@ const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[
   node: [
     "session.start",
     "session.end",
+    "session.recording.failed",
     "session.rejected",
     "client.disconnect",
     "exec",
@@ -43,8 +44,8 @@ export function auditMethods(api: Api): Methods {
     }),
     listEvents: unary(api, "listEvents", async ({ from, to, events, user, limit, cursor, newest }) => {
       const page = context.auditStore.list({
-        from: time(from, "from"),
-        to: time(to, "to"),
+        from: parseTime(from, "from"),
+        to: parseTime(to, "to"),
         events: events.slice(0, 64),
         user: user === "" ? undefined : user,
         limit: limit === 0 ? maxPage : Math.min(limit, maxPage),
@@ -65,7 +66,8 @@ function checkOrigin(event: AuditEvent, host: HostIdentity): void {
   if (event.cluster_name !== host.cluster) throw new PlatformError("invalid", `an audit event of cluster ${event.cluster_name}`);
 }
 
-function time(text: string, what: string): Date | undefined {
+/** RFC 3339; empty: undefined. Throws `invalid`. */
+export function parseTime(text: string, what: string): Date | undefined {
   if (text === "") return undefined;
   const parsed = new Date(text);
   if (Number.isNaN(parsed.getTime()))

@@ -10,6 +10,7 @@ import { connectionMethods } from "./connection-methods.ts";
 import { hostMethods } from "./host-methods.ts";
 import { inventoryMethods } from "./inventory-methods.ts";
 import { maintenanceMethods } from "./maintenance-methods.ts";
+import { recordingMethods } from "./recording-methods.ts";
 import { resourceMethods } from "./resource-methods.ts";
 import { rolloutMethods } from "./rollout-methods.ts";
 import { userMethods } from "./user-methods.ts";
@@ -34,6 +35,7 @@ export function authRoutes(deps: {
     ...maintenanceMethods(deps),
     ...inventoryMethods(deps),
     ...rolloutMethods(deps),
+    ...recordingMethods(deps),
   };
   return (router) => {
     router.service(AuthService, methods);

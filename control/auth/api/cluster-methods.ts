@@ -33,6 +33,7 @@ export function clusterMethods(api: Api): Methods {
         hostCaSsh: [host.sshPublicLine],
         userCaPem: [user.pem],
         hostCaPem: [host.pem],
+        sessionRecording: context.sessionRecording,
       };
     }),
     watchAccess: serverStream(api, "watchAccess", async function* ({ publicAddr, version }, caller, signal) {

@@ -46,6 +46,9 @@ export const permissions = {
   getUpgradePlan: { hosts: ["auth"], users: { resource: "upgrade_rollout", verb: "read" } },
   changeRollout: { hosts: ["auth"], users: { resource: "upgrade_rollout", verb: "update" } },
   emitEvents: { hosts: ["node", "proxy", "auth"] },
+  uploadRecording: { hosts: ["node"] },
+  listRecordings: { hosts: ["auth"], users: "by kind" },
+  readRecording: { hosts: ["auth"], users: "by kind" },
   listEvents: { hosts: ["auth"], users: { resource: "event", verb: "list" } },
 } as const satisfies Record<string, Permission>;
 export type MethodName = keyof typeof permissions;
