@@ -134,6 +134,7 @@ test("one that the auth service refuses holds up no other, and stays", async () 
   const refused = await recordings.begin(recording());
   await refused.end();
   taken.refusal = new PlatformError("denied", "not yours");
+  await expect(recordings.sendNow(refused.spooled)).rejects.toMatchObject({ code: "unavailable" });
   await recordings.sendRest();
   taken.refusal = undefined;
   const one = await recordings.begin(recording());

@@ -1,3 +1,4 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type NewRecording, type OpenRecording, RecordingSpool, type RecordingSpoolOptions, type SpooledRecording } from "./recording-spool.ts";
 import { type RecordingCall, sendRecordings, uploadPart, uploadRecordings } from "./upload-recordings.ts";
 
@@ -23,7 +24,10 @@ export async function openRecordings(options: RecordingsOptions): Promise<Record
   const upload = { spool, send: options.send, log: options.log };
   return {
     begin: (recording) => spool.begin(recording),
-    sendNow: (recording) => uploadPart(upload, recording),
+    sendNow: async (recording) => {
+      await uploadPart(upload, recording);
+      if (recording.notBefore !== undefined) throw new PlatformError("unavailable", "the auth service refused it; the log of this host says why");
+    },
     upload: (signal) => uploadRecordings(upload, signal),
     sendRest: () => sendRecordings(upload),
   };

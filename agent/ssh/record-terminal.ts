@@ -37,21 +37,22 @@ export async function recordTerminal(channel: SessionChannel, size: TerminalSize
   };
   const { "addr.remote": _address, ...who } = sessionFacts(facts, sid);
   const started = (deps.now ?? (() => new Date()))().toISOString();
-  let recording: OpenRecording;
+  let recording: OpenRecording | undefined;
   try {
     recording = await deps.recordings.begin({ facts: { ...who, started }, term: kind, size, onFailed });
     if (isSync) await deps.recordings.sendNow(recording.spooled);
   } catch (thrown) {
     if (!isTold) onFailed(toPlatformError(thrown));
+    await recording?.end();
     if (isSync) throw mustBeRecorded(thrown);
     return undefined;
   }
+  const { writer, end: endRecording } = recording;
   const stopWatch = isSync ? watch(recording, onFailed) : () => {};
   const end = async (): Promise<void> => {
     stopWatch();
-    await recording.end();
+    await endRecording();
   };
-  const { writer } = recording;
   return { show: (chunk) => writer.show(chunk), resize: ({ columns, rows }) => writer.resize(columns, rows), end, failed: failure.promise };
 }
 

@@ -45,7 +45,11 @@ class World implements AsyncDisposable {
   /** The recording that was not there before, in this state. */
   async newest(before: readonly Listed[], state: string): Promise<Listed> {
     const known = new Set(before.map(({ sid }) => sid));
-    return await until(`a recording is ${state}`, async () => (await this.listed()).find((one) => !known.has(one.sid) && one.state === state), 90_000);
+    return await until(
+      `a recording is ${state}`,
+      async () => (await this.listed()).find((one) => !known.has(one.sid) && one.state === state),
+      90_000,
+    );
   }
 
   async played(sid: string): Promise<string> {
@@ -88,7 +92,7 @@ describe("a recording of mode node", () => {
     // From here on the agent alone keeps what is shown.
     await world.cluster.control.kill();
     session.type("while it is away\n");
-    await session.until(/away\r\n[^]*away\r\n/);
+    await session.until(/away\r\n[\s\S]*away\r\n/);
     await sleep(flushMs);
     await world.agent.service.kill();
     world.agent.start();
@@ -105,7 +109,7 @@ describe("a recording of mode node", () => {
     await session.until("restart-begins");
     await world.cluster.control.kill();
     session.type("while it is away\n");
-    await session.until(/away\r\n[^]*away\r\n/);
+    await session.until(/away\r\n[\s\S]*away\r\n/);
     await world.cluster.restart();
     session.type("\u0004");
     expect(await session.ended).toBe(0);

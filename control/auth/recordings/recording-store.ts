@@ -49,7 +49,7 @@ export function openRecordingStore(path: string): RecordingStore {
       work(() => database.prepare(sql).run(sid, started, user, JSON.stringify(facts)));
       return { ...facts, bytes: 0, state: "running" };
     },
-    grow: (sid, bytes) => void work(() => database.prepare("UPDATE recordings SET bytes = ? WHERE sid = ?").run(bytes, sid)),
+    grow: (sid, bytes) => void work(() => database.prepare("UPDATE recordings SET bytes = max(bytes, ?) WHERE sid = ?").run(bytes, sid)),
     finish: (sid, { ended, interrupted }) => {
       const sql = "UPDATE recordings SET state = ?, ended = ? WHERE sid = ?";
       work(() => database.prepare(sql).run(interrupted ? "interrupted" : "complete", ended, sid));

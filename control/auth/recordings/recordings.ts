@@ -1,3 +1,4 @@
+import { constants } from "node:fs";
 import { mkdir, open, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
@@ -53,8 +54,7 @@ export async function openRecordings(dir: string, audit: Pick<AuditLog, "emit">)
       store.grow(sid, size);
     }
     if (end === undefined || offset + data.length < size) return size;
-    const { started: _started, ...session } = known ?? facts;
-    audit.emit({ event: "session.upload", ...sessionOf(session), bytes: size, interrupted: end.interrupted });
+    audit.emit({ event: "session.upload", ...sessionOf(known ?? facts), bytes: size, interrupted: end.interrupted });
     store.finish(sid, end);
     return size;
   };
@@ -77,10 +77,10 @@ async function refuseFullDisk(dir: string): Promise<void> {
   throw new PlatformError("unavailable", "the auth service takes no recordings: its disk is nearly full", { hint: "free some space there" });
 }
 
-/** What is beyond the known end is of a write that was cut, and is written over. */
+/** Truncates nothing: what is beyond the known end is of a write that was cut, or of another process, and is the same. */
 async function writeAt(file: string, data: Uint8Array, position: number): Promise<void> {
   try {
-    await using handle = await open(file, position === 0 ? "w" : "r+", 0o600);
+    await using handle = await open(file, constants.O_WRONLY | constants.O_CREAT, 0o600);
     await handle.write(data, 0, data.length, position);
     await handle.datasync();
   } catch (cause) {
