@@ -90,10 +90,7 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
   };
   const client = createClient(AuthService, {
     unary: (...call) => translated((transport) => transport.unary(...call)),
-    stream: async (...call) => {
-      const answer = await translated((transport) => transport.stream(...call));
-      return { ...answer, message: withOurErrors(answer.message) };
-    },
+    stream: async (...call) => withOurErrors(await translated((transport) => transport.stream(...call))),
   });
   return { client, close: cut, [Symbol.dispose]: cut };
 }

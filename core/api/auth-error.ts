@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import type { DescMessage } from "@bufbuild/protobuf";
+import { Code, ConnectError, type StreamResponse } from "@connectrpc/connect";
 import { type ErrorCode, isErrorCode, PlatformError } from "../errors/platform-error.ts";
 
 /** Errors of the auth API: our codes to gRPC statuses and back. The hint and the exact code travel as trailers. */
@@ -36,8 +37,12 @@ export function fromConnectError(thrown: unknown): PlatformError {
   return new PlatformError(code, error.rawMessage, { cause: thrown, hint: hint === null ? undefined : decodeHint(hint) });
 }
 
-/** The answers of a streaming call, which may break off in their midst. */
-export async function* withOurErrors<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+/** A streaming call, which may break off in its midst. */
+export function withOurErrors<I extends DescMessage, O extends DescMessage>(answer: StreamResponse<I, O>): StreamResponse<I, O> {
+  return { ...answer, message: translated(answer.message) };
+}
+
+async function* translated<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* messages;
   } catch (thrown) {

@@ -58,12 +58,6 @@ export function parseCastLine(line: string): CastLine | undefined {
   return { header: { width, height, timestamp: start, ...term, ...(platform !== undefined && { platform }) } };
 }
 
-/** Columns and rows of an `r` event. */
-export function parseCastSize(data: string): { readonly columns: number; readonly rows: number } | undefined {
-  const [, columns, rows] = /^(\d{1,5})x(\d{1,5})$/.exec(data) ?? [];
-  return columns === undefined || rows === undefined ? undefined : { columns: Number(columns), rows: Number(rows) };
-}
-
 function sizeOf(value: unknown, usual: number): number {
   return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= 65_535 ? value : usual;
 }

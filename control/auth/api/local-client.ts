@@ -22,9 +22,6 @@ export function localClient(deps: { context: AuthContext; rateLimit: RateLimit; 
   };
   return createClient(AuthService, {
     unary: (...call) => translated(() => transport.unary(...call)),
-    stream: async (...call) => {
-      const answer = await translated(() => transport.stream(...call));
-      return { ...answer, message: withOurErrors(answer.message) };
-    },
+    stream: async (...call) => withOurErrors(await translated(() => transport.stream(...call))),
   });
 }
