@@ -1,6 +1,7 @@
 import type { CommandSpec, OptionSpec, ProgramSpec } from "../command.ts";
 import { completionCommand } from "../completion-command.ts";
 import { hostFilterOptions } from "../host-filter.ts";
+import { identityOption } from "../identity-option.ts";
 import type { CliIo } from "../io.ts";
 import { runProgram } from "../run-program.ts";
 import { versionCommand } from "../version-command.ts";
@@ -51,7 +52,7 @@ const commands: readonly CommandSpec[] = [
     details:
       "List the hosts that you may reach: all, or those with these labels (key=value, several with commas) and words in name, id or labels.\nThe language of --query is in docs/hosts.md.",
     args: ["[label or word...]"],
-    options: [{ flags: "-v, --verbose", text: "show ids and whole labels" }, ...hostFilterOptions, proxy],
+    options: [{ flags: "-v, --verbose", text: "show ids and whole labels" }, ...hostFilterOptions, identityOption, proxy],
     formats: ["text", "json", "yaml", "names"],
     examples: [
       "tsh ls",
@@ -85,6 +86,7 @@ const commands: readonly CommandSpec[] = [
       { flags: "-X, --x11", text: "open windows of the host's programs here, as clients that the X server does not trust" },
       { flags: "-Y, --x11-trusted", text: "the same as clients that may do everything on the display" },
       { flags: "-N, --no-command", text: "run nothing: forward only, until interrupted" },
+      identityOption,
       proxy,
     ],
     passThrough: true,
@@ -109,6 +111,7 @@ const commands: readonly CommandSpec[] = [
       { flags: "-p, --preserve", text: "keep times and modes" },
       { flags: "-q, --quiet", text: "no progress, even on a terminal" },
       { flags: "-P, --port <port>", text: "has no effect, for scripts written for scp: the proxy knows the way" },
+      identityOption,
       proxy,
     ],
     examples: ["tsh scp build.tar root@web-1:/srv/", "tsh scp -rp root@web-1:/etc/nginx .", "tsh scp 'web-1:/var/log/*.log' logs/"],
@@ -124,7 +127,7 @@ const commands: readonly CommandSpec[] = [
         summary: "connect standard input and output to a host's SSH service",
         details: "Connect standard input and output to a host's SSH service: what ProxyCommand of a stock ssh runs (see tsh config).",
         args: ["<[user@]host[:port]>"],
-        options: [login, { flags: "--cluster <name>", text: "cut this cluster's name off the end of the host's name" }, proxy],
+        options: [login, { flags: "--cluster <name>", text: "cut this cluster's name off the end of the host's name" }, identityOption, proxy],
         examples: ["ssh -o ProxyCommand='tsh proxy ssh %r@%h:%p' root@web-1"],
         run: async (call) => (await import("./proxy-ssh.ts")).proxySsh(call),
       },
@@ -157,7 +160,7 @@ const commands: readonly CommandSpec[] = [
   completionCommand(() => tsh),
 ];
 
-export const tsh: ProgramSpec = { name: "tsh", summary: "Reach the hosts of a cluster.", commands };
+export const tsh: ProgramSpec = { name: "tsh", summary: "Reach the hosts of a cluster.", options: [identityOption, proxy], commands };
 
 /** The `tsh` program: its exit status. */
 export async function runTsh(argv: readonly string[], io: CliIo): Promise<number> {

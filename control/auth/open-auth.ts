@@ -20,6 +20,7 @@ import { type AuditStore, openAuditStore } from "./audit/audit-store.ts";
 import { keepAudit } from "./audit/keep-audit.ts";
 import { AuditShipping } from "./audit/shipping/audit-shipping.ts";
 import type { AuthContext } from "./auth-context.ts";
+import { followAuthorities } from "./authority/follow-authorities.ts";
 import { openAuthorities } from "./authority/open-authorities.ts";
 import { hostWrite, removedKey } from "./inventory/host-records.ts";
 import { LiveChannels } from "./inventory/live-channels.ts";
@@ -140,12 +141,13 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
   const rateLimit = createRateLimit(deps.anonymousLimit ?? anonymousLimit);
   const names = [...new Set([config.nodename, ...config.names, "localhost", "127.0.0.1", "::1"])];
   const own = await openOwnCertificate(context, { id: cluster.authId, names, renewed: () => writeAdmin() });
-  const server = createAuthServer({ context, rateLimit, identity: () => own.chain(), shutdown: remote.signal });
+  const server = createAuthServer({ context, rateLimit, identity: (servername) => own.chain(servername), shutdown: remote.signal });
   const listeners: TcpListener[] = [];
   const writeAdmin = (): void => {
     if (listeners[0] !== undefined) writeAdminFile(adminFile, own.credentials, listeners[0].address);
   };
   const looking = await workWhileServing(context, config, sockets);
+  const following = followAuthorities(context, stop.signal);
   const summing = setInterval(() => context.audit.sumUp(), sumUpMs).unref();
   return {
     clusterName,
@@ -184,6 +186,7 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
       await Promise.all(listeners.map((listener) => listener.close()));
       await server.close();
       await looking[Symbol.asyncDispose]();
+      await following;
       context.audit.sumUp(true);
       context.recordings.close();
       context.auditStore.close();

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { silentLog } from "../../core/log/log.ts";
-import { sessionSeconds } from "./login/login.ts";
+import { sessionSeconds } from "./certificates/user-identity.ts";
 import { openAuth } from "./open-auth.ts";
 import { openTestAuth, request, testKeys } from "./open-test-auth.ts";
 

@@ -1,13 +1,14 @@
 import type { ClientHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+import { checkServerIdentity, connect as connectTls, type TLSSocket } from "node:tls";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { PlatformError } from "../errors/platform-error.ts";
-import { alpn, roleServerName } from "../transport/alpn.ts";
+import { alpn, authServerName, roleServerName } from "../transport/alpn.ts";
 import { fromConnectError, withOurErrors } from "./auth-error.ts";
 import { AuthService } from "./generated/platform/auth/v1/auth_pb.ts";
 import { readAhead } from "./read-ahead.ts";
+import { caPin } from "./trust.ts";
 
 /** Calls throw PlatformError. */
 export type AuthClient = Client<typeof AuthService>;
@@ -110,11 +111,13 @@ const apiProtocols: readonly string[] = [alpn.auth, "h2"];
 /** TLS to the auth service over an open stream. Throws `unauthenticated` when its certificate is not of this cluster. */
 export async function connectAuthTls(options: AuthClientOptions, protocols = apiProtocols): Promise<TLSSocket> {
   const stream = await options.open();
+  const [first] = options.ca;
   return await new Promise((resolve, reject) => {
     const socket = connectTls({
       socket: stream,
       ALPNProtocols: [...protocols],
-      servername: roleServerName("auth"),
+      servername: first === undefined ? roleServerName("auth") : authServerName(caPin(first)),
+      checkServerIdentity: (_sent, certificate) => checkServerIdentity(roleServerName("auth"), certificate),
       ca: [...options.ca],
       minVersion: "TLSv1.3",
       ...(options.credentials && { cert: options.credentials.certificate, key: options.credentials.privateKey }),

@@ -91,6 +91,20 @@ export function toSshCertificate(identity: Identity): SshCertificateFields {
   };
 }
 
+/**
+ * Of a host without an agent: names to be reached by, and no identity, so that it opens no tunnel and passes for no host of ours.
+ */
+export function opensshHostCertificate(facts: {
+  readonly names: readonly string[];
+  readonly cluster: string;
+  readonly validBefore: Date;
+}): SshCertificateFields {
+  const { names, cluster, validBefore } = facts;
+  const suffix = `.${cluster}`;
+  const long = names.filter((name) => !name.includes(":") && !name.endsWith(suffix)).map((name) => `${name}${suffix}`);
+  return { type: "host", keyId: names[0] ?? "", principals: [...new Set([...names, ...long])], extensions: new Map(), validBefore };
+}
+
 /** Throws `unauthenticated` for a certificate that our authority cannot have issued in this form. */
 export function fromSshCertificate(fields: SshCertificateFields): Identity {
   const common = { cluster: fields.extensions.get(extension.cluster), validBefore: fields.validBefore };

@@ -59,6 +59,10 @@ const auditEventSchema = z.discriminatedUnion("event", [
     token: short.optional(),
   }),
   z.strictObject({ event: z.literal("instance.renew"), ...common, ...outcome, server_id: short, server_name: short, role: short }),
+  /** Certificates that an admin had made for a machine (`name` is the user) or for an OpenSSH host (`name` is its first name). */
+  z.strictObject({ event: z.literal("cert.create"), ...common, ...change, kind: z.enum(["user", "host"]), expires: short }),
+  /** An authority (`name`) went from one phase of its rotation to the next. */
+  z.strictObject({ event: z.literal("authority.rotated"), ...common, ...change, from: short, to: short }),
   z.strictObject({ event: z.literal("join_token.create"), ...common, ...change, roles: z.array(short), expires: short.optional() }),
   z.strictObject({ event: z.literal("join_token.update"), ...common, ...change }),
   z.strictObject({ event: z.literal("join_token.delete"), ...common, ...change }),
@@ -228,7 +232,9 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "rollout.promoted": ["TR008I", "TR008I"],
   "agent.gone": ["TG001W", "TG001W"],
   "agent.back": ["TG002I", "TG002I"],
+  "cert.create": ["TC000I", "TC000I"],
   "cert.refused": ["TC001W", "TC001W"],
+  "authority.rotated": ["TCA01I", "TCA01I"],
   "access.denied": ["TA001W", "TA001W"],
 };
 

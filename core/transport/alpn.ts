@@ -13,6 +13,14 @@ export const alpn = {
 } as const;
 
 /**
+ * What a client of the auth service sends as SNI: the authority that it trusts, by its pin. During a rotation the service has a certificate
+ * of each of two keys and shows the one that this client can verify.
+ */
+export function authServerName(caPin: string): string {
+  return `ca-${caPin.slice("sha256:".length, "sha256:".length + 40)}.${roleServerName("auth")}`;
+}
+
+/**
  * DNS name in the X.509 certificate of every host of this role, and of no other: TLS clients check it, so that one kind of
  * host cannot pass for another.
  */

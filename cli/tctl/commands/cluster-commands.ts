@@ -33,25 +33,6 @@ export const nodesCommands: CommandSpec = {
   ],
 };
 
-export const authCommands: CommandSpec = {
-  name: "auth",
-  summary: "the cluster's authorities",
-  commands: [
-    remote({
-      name: "export",
-      summary: "print public keys of an authority",
-      details:
-        "Print public keys of an authority.\n  host      lines for known_hosts (@cert-authority)\n  user      lines for TrustedUserCAKeys of sshd\n  tls-host, tls-user   PEM certificates",
-      options: [
-        { flags: "--type <type>", text: "which authority, in which form", choices: ["host", "user", "tls-host", "tls-user"], required: true },
-        { flags: "--hosts <patterns>", text: "names that the line is for; default *.<cluster>", multiple: true },
-      ],
-      examples: ["tctl auth export --type=host >> ~/.ssh/known_hosts", "tctl auth export --type=user > /etc/ssh/user_ca.pub"],
-      run: async (call) => (await import("../auth-export.ts")).exportAuthority(call),
-    }),
-  ],
-};
-
 export const auditCommands: CommandSpec = {
   name: "audit",
   summary: "the audit log",

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { authorityPrefix } from "../authority/key-ring.ts";
 import { removedHosts } from "../inventory/host-records.ts";
 import { locksPrefix } from "../locks/locks.ts";
 import { findMaintenance, maintenancePrefix } from "../maintenance/maintenance.ts";
@@ -22,9 +23,12 @@ export async function accessState(context: Facts): Promise<AccessState> {
   const roles = await context.storage.list("/role/");
   const locks = await context.storage.list(locksPrefix);
   const removed = await removedHosts(context.storage);
+  // Another process may have taken a step of a rotation.
+  await context.authorities.refresh();
   const { user, host } = context.authorities;
   const versions = [...roles, ...locks].map(({ key, revision }) => [key, revision]);
-  const facts = [versions, [user.sshPublicLine, user.pin, host.sshPublicLine, host.pin], removed, context.sessionRecording];
+  const authorities = [user, host].map(({ trusted }) => trusted.map(({ sshPublicLine, pin }) => [sshPublicLine, pin]));
+  const facts = [versions, authorities, removed, context.sessionRecording];
   const revision = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
   const maintenanceRevision = (await findMaintenance(context.storage))?.metadata.revision ?? "";
   const values = { roles: roles.map(({ value }) => value), locks: locks.map(({ value }) => value) };
@@ -33,7 +37,7 @@ export async function accessState(context: Facts): Promise<AccessState> {
 
 /** The state at once and after every change of it. Ends when the signal aborts; throws `limit` for a reader that is too slow. */
 export async function* watchAccess(context: Facts, signal: AbortSignal): AsyncGenerator<AccessState> {
-  const changes = context.storage.watch(["/role/", locksPrefix, "/removed/", "/authority/", maintenancePrefix], signal);
+  const changes = context.storage.watch(["/role/", locksPrefix, "/removed/", authorityPrefix, maintenancePrefix], signal);
   let sent = await accessState(context);
   yield sent;
   for await (const _ of changes) {

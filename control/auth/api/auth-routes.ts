@@ -3,6 +3,7 @@ import { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_p
 import type { AuthContext } from "../auth-context.ts";
 import type { RateLimit } from "../login/rate-limit.ts";
 import { auditMethods } from "./audit-methods.ts";
+import { authorityMethods } from "./authority-methods.ts";
 import type { Caller } from "./caller.ts";
 import { channelMethods } from "./channel-methods.ts";
 import { clusterMethods } from "./cluster-methods.ts";
@@ -30,6 +31,7 @@ export function authRoutes(deps: {
     ...userMethods(deps),
     ...resourceMethods(deps),
     ...auditMethods(deps),
+    ...authorityMethods(deps),
     ...channelMethods(deps),
     ...connectionMethods(deps),
     ...maintenanceMethods(deps),

@@ -17,7 +17,8 @@ import {
 } from "@peculiar/x509";
 import type { Identity } from "../../../core/identity/identity.ts";
 import { toX509Subject } from "../../../core/identity/identity.ts";
-import type { AuthorityKeys, AuthorityKind } from "./authority-keys.ts";
+import type { AuthorityKind } from "../../../core/resources/rotation.ts";
+import type { AuthorityKeys } from "./authority-keys.ts";
 
 const signingAlgorithm = { name: "ECDSA", hash: "SHA-256" } as const;
 const authorityYears = 10;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { authorize } from "../../../core/access/authorize.ts";
 import { roleOf } from "../../../core/access/testing/role-of.ts";
 import { parseDuration } from "../../../core/resources/duration.ts";
-import { sessionSeconds } from "./login.ts";
+import { sessionSeconds } from "../certificates/user-identity.ts";
 
 const ttl = fc.constantFrom("1s", "30s", "5m", "90m", "8h", "29h", "40h");
 const line = fc.oneof(
