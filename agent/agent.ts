@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { toPlatformError } from "../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import { releaseMemory } from "../core/memory/release-memory.ts";
 import { whenQuiet } from "../core/memory/when-quiet.ts";
@@ -14,6 +14,7 @@ import { version } from "../core/versions/version.ts";
 import { type AccessSource, openAccessSource } from "./access/access-source.ts";
 import { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
+import { followAuthorities } from "./follow-authorities.ts";
 import { followUpdater, type UpdaterSide } from "./follow-updater.ts";
 import { endLogin } from "./host/end-login.ts";
 import type { HostUsers } from "./host-users/host-users.ts";
@@ -125,6 +126,7 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   const outbox = await openOutbox({ folder, clusterName: cluster, client: () => auth.client(), log });
   const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({}), log });
   const end = new AbortController();
+  const authorities = followAuthorities({ access, identity, log }, end.signal);
   const hold = connectionHolder({ client: () => auth.client(), log });
   endLogin(0, log);
   const hostUsers = await openHostUsers({
@@ -143,10 +145,18 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   tunnels = new Tunnels({
     log,
     clock,
-    open: (onStream, ended) => openNext({ config, identity, labels, env, updater }, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
+    open: (onStream, ended) =>
+      openNext({ config, identity, labels, env, updater }, onStream, AbortSignal.any([ended, end.signal]))
+        .catch(async (thrown: unknown) => {
+          // Perhaps the proxy's certificate is of a key that came while this host was away.
+          if (thrown instanceof PlatformError && thrown.code === "unauthenticated") await authorities.ask();
+          throw thrown;
+        })
+        .finally(worked),
     serve: (channel) => updater.during(streams.serve(channel)).finally(worked),
     onAccess: (revision) => access.announce(revision),
     onMaintenance: updater.announce,
+    onAuthorities: authorities.told,
     status: updater.status,
     labels: () => labels.current,
   });

@@ -22,6 +22,8 @@ export interface TunnelEvents {
   readonly onAccess: (revision: string) => void;
   /** Revision of the cluster's maintenance configuration, each time it is heard. */
   readonly onMaintenance: (revision: string) => void;
+  /** Digest of the authorities' keys, each time it is heard. */
+  readonly onAuthorities: (digest: string) => void;
   readonly onEnd: () => void;
   /** The proxy has read that this tunnel drains: what it opened before has arrived. */
   readonly onDraining?: () => void;
@@ -56,6 +58,7 @@ export class Tunnel {
       (message) => this.#receive(message),
       (error) => this.end(error === undefined ? "the proxy closed the tunnel" : errorText(error)),
     );
+    this.#hearAuthorities(opened.welcome.authorities);
     events.onAccess(opened.welcome.accessRevision);
     if (opened.transport.destroyed) this.end("the connection closed");
   }
@@ -94,10 +97,12 @@ export class Tunnel {
     switch (message.type) {
       case "pong":
         if (message.maintenanceRevision !== undefined) this.#events.onMaintenance(message.maintenanceRevision);
+        this.#hearAuthorities(message.authorities);
         this.#events.onAccess(message.accessRevision);
         if (message.time === drainingPing) this.#events.onDraining?.();
         return;
       case "access":
+        this.#hearAuthorities(message.authorities);
         this.#events.onAccess(message.accessRevision);
         return;
       case "drain":
@@ -109,6 +114,11 @@ export class Tunnel {
       case "welcome":
         this.end("the proxy broke the protocol");
     }
+  }
+
+  /** A proxy of the version before says nothing of them. */
+  #hearAuthorities(digest: string | undefined): void {
+    if (digest !== undefined) this.#events.onAuthorities(digest);
   }
 
   #send(message: Parameters<typeof encodeTunnelMessage>[0]): void {

@@ -18,6 +18,7 @@ export interface TunnelsOptions {
   readonly serve: (channel: Duplex) => Promise<void>;
   readonly onAccess: (revision: string) => void;
   readonly onMaintenance: (revision: string) => void;
+  readonly onAuthorities: (digest: string) => void;
   /** What the host says of itself now. */
   readonly status: () => HostStatus;
   readonly labels: () => Labels;
@@ -133,7 +134,7 @@ export class Tunnels {
   }
 
   #adopt(entry: Entry, opened: OpenedTunnel): void {
-    const { log, clock, onAccess, onMaintenance } = this.#options;
+    const { log, clock, onAccess, onMaintenance, onAuthorities } = this.#options;
     if (entry.state === "opening") entry.state = "up";
     log.info("tunnel is up", { tunnel: entry.id, proxy: opened.welcome.proxyId });
     const onEnd = (): void => {
@@ -159,7 +160,7 @@ export class Tunnels {
     const tunnel: Tunnel = new Tunnel(opened, {
       log: log.with({ tunnel: entry.id }),
       clock,
-      events: { onAccess, onMaintenance, onDrain: later(onDrain), onEnd: later(onEnd), onDraining },
+      events: { onAccess, onMaintenance, onAuthorities, onDrain: later(onDrain), onEnd: later(onEnd), onDraining },
     });
     entry.tunnel = tunnel;
     tunnel.tell(this.#options.status(), this.#options.labels());

@@ -56,6 +56,7 @@ function keep({ name, credentials }: (typeof hosts)[number]): Tunnels {
     serve: async (channel) => void channel.destroy(),
     onAccess: () => {},
     onMaintenance: () => {},
+    onAuthorities: () => {},
     status,
     labels,
     open: async (onStream, signal) => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { pickTrustedKeys, type TrustedKeys } from "../../core/api/trusted-keys.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { type Lock, lockSchema } from "../../core/resources/lock.ts";
@@ -6,25 +7,20 @@ import { type RecordingMode, recordingModes } from "../../core/resources/recordi
 import { type Role, roleSchema } from "../../core/resources/role.ts";
 
 /** Roles and authorities as of one revision. */
-export interface Access {
+export interface Access extends TrustedKeys {
   readonly revision: string;
   readonly roles: readonly Role[];
   /** Names of roles that exist but that this version cannot read. */
   readonly unreadable: readonly string[];
   readonly locks: readonly Lock[];
-  /** OpenSSH public key lines. */
-  readonly userCaSsh: readonly string[];
-  readonly hostCaSsh: readonly string[];
   readonly sessionRecording: RecordingMode;
 }
 
 /** The auth service's answer, before it is checked. */
-export interface AccessAnswer {
+export interface AccessAnswer extends TrustedKeys {
   readonly revision: string;
   readonly rolesJson: readonly string[];
   readonly locksJson: readonly string[];
-  readonly userCaSsh: readonly string[];
-  readonly hostCaSsh: readonly string[];
   /** Empty: an older auth service, which takes no recordings. */
   readonly sessionRecording: string;
 }
@@ -38,6 +34,8 @@ export interface AccessSource {
   ageMs(): number;
   /** Calls back with the newest answer at once, and with every one that differs from the one before, until the signal. */
   follow(listener: (access: Access) => void, signal: AbortSignal): void;
+  /** Asks the auth service now. */
+  refresh(): Promise<Access>;
   /** The proxy says that this revision is the newest: fetches it ahead of the next use. */
   announce(revision: string): void;
 }
@@ -104,7 +102,7 @@ export function openAccessSource(options: AccessSourceOptions): AccessSource {
     listeners.add(listener);
     signal.addEventListener("abort", () => listeners.delete(listener), { once: true });
   };
-  return { at, fresh, ageMs: () => clock() - askedAt, announce, follow };
+  return { at, fresh, ageMs: () => clock() - askedAt, announce, follow, refresh };
 }
 
 function unasked(thrown: unknown, log: Log): PlatformError {
@@ -126,8 +124,8 @@ function toAccess(answer: AccessAnswer, log: Log): Access {
   }
   if (unreadable.length > 0) log.warn("roles that this version of the agent cannot read: who holds one is denied", { roles: unreadable });
   const locks = answer.locksJson.map((json) => lockSchema.parse(JSON.parse(json)));
-  const { revision, userCaSsh, hostCaSsh } = answer;
-  return { revision, roles, unreadable, locks, userCaSsh, hostCaSsh, sessionRecording: modeOf(answer.sessionRecording) };
+  const { revision } = answer;
+  return { revision, roles, unreadable, locks, ...pickTrustedKeys(answer), sessionRecording: modeOf(answer.sessionRecording) };
 }
 
 /** A mode that this version does not know is as strict as the strictest that it knows. */

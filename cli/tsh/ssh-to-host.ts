@@ -7,6 +7,7 @@ import { parseDynamic, parseForward } from "./forwarding/forward-spec.ts";
 import type { ForwardAsk } from "./forwarding/start-forwards.ts";
 import { openSshStream } from "./open-stream.ts";
 import type { LendAsk } from "./ssh-over.ts";
+import { withTrust } from "./with-trust.ts";
 
 export interface HostAsk {
   readonly profile: Profile;
@@ -20,7 +21,8 @@ export interface HostAsk {
 }
 
 /** One host, wired to our own streams and terminal. */
-export async function sshToHost({ io, options }: Call, { profile, target, name, command, ...ask }: HostAsk): Promise<Result> {
+export async function sshToHost(call: Call, { profile, target, name, command, ...ask }: HostAsk): Promise<Result> {
+  const { io, options } = call;
   const login = ask.login ?? defaultLogin(profile.facts);
   const forwards: ForwardAsk = {
     local: options.list("localForward").map((text) => parseForward(text, "-L")),
@@ -29,18 +31,17 @@ export async function sshToHost({ io, options }: Call, { profile, target, name, 
   };
   const isForwardOnly = options.flag("noCommand");
   const pty = wantsPty({ io, command, forced: options.count("tty"), never: options.flag("disableTty") });
-  // The stream opens while the SSH library loads.
-  const opening = openSshStream(io, { profile, target, login });
-  const [stream, { sshOver }] = await Promise.all([opening, import("./ssh-over.ts")]);
   const lend: LendAsk = {
     agent: options.flag("forwardAgent"),
     x11: options.flag("x11Trusted") ? "trusted" : options.flag("x11") ? "untrusted" : undefined,
   };
-  const status = await sshOver(
-    stream,
-    { profile, login, principal: target, session: { command, pty, host: name }, lend, forwards, isForwardOnly },
-    io,
-  );
+  const session = { command, pty, host: name };
+  const status = await withTrust(call, profile, async (trusting) => {
+    // The stream opens while the SSH library loads.
+    const opening = openSshStream(io, { profile: trusting, target, login });
+    const [stream, { sshOver }] = await Promise.all([opening, import("./ssh-over.ts")]);
+    return await sshOver(stream, { profile: trusting, login, principal: target, session, lend, forwards, isForwardOnly }, io);
+  });
   return { ...textResult(""), status };
 }
 

@@ -3,6 +3,7 @@ import type { Result } from "../output.ts";
 import { joinCommand, parseLabelTarget, parseSshTarget } from "./ssh-target.ts";
 import { sshToHost } from "./ssh-to-host.ts";
 import { chosenProfile } from "./with-profile.ts";
+import { withTrust } from "./with-trust.ts";
 
 /** `tsh ssh [user@]host [command…]`: the status is the remote command's. With labels instead of a host: on all that match. */
 export async function ssh(call: Call): Promise<Result> {
@@ -12,7 +13,10 @@ export async function ssh(call: Call): Promise<Result> {
   const labelled = parseLabelTarget(name, options.text("login"));
   const target = labelled === undefined ? parseSshTarget(name, options.text("login")) : undefined;
   const profile = await chosenProfile(call);
-  if (labelled !== undefined) return await (await import("./hosts/ssh-to-labels.ts")).sshToLabels(call, { ...labelled, profile, command });
+  if (labelled !== undefined) {
+    const { sshToLabels } = await import("./hosts/ssh-to-labels.ts");
+    return await withTrust(call, profile, (trusting) => sshToLabels(call, { ...labelled, profile: trusting, command }));
+  }
   const host = target?.host ?? "";
   return await sshToHost(call, { profile, login: target?.login, target: host, name: host, command });
 }

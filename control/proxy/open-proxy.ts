@@ -164,10 +164,13 @@ function giveBack(log: Log): void {
 /** What the auth service says reaches the tunnels. Returns what ends with the signal. */
 function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: ProxyDeps): Promise<void> {
   const { access, registry, log, signal, clock, audit } = services;
-  access.onRevision((accessRevision) => {
-    for (const tunnel of registry.all()) tunnel.send({ type: "access", accessRevision });
+  access.onAccess((newest) => {
+    const { revision: accessRevision, authorities, locks } = newest;
+    // First: once the agents have new certificates, people check this proxy's by the same keys.
+    deps.credentials.learn(newest);
+    for (const tunnel of registry.all()) tunnel.send({ type: "access", accessRevision, authorities });
+    services.running.apply(locks);
   });
-  access.onAccess(({ locks }) => services.running.apply(locks));
   access.onRemoved((hosts) => {
     for (const host of hosts) {
       for (const tunnel of registry.ofHost(host)) {

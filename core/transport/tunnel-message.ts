@@ -46,12 +46,17 @@ const agentMessageSchema = z.discriminatedUnion("type", [
   /** The agent is stopping: no more streams through this tunnel. */
   z.object({ type: z.literal("draining") }),
 ]);
+/**
+ * Which keys of the authorities are trusted, as `trustedDigest` of core/api tells it: an agent that knows others fetches them. Left out
+ * while the proxy does not know.
+ */
+const authorities = text.optional();
 const proxyMessageSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("welcome"), proxyId: text, accessRevision: text }),
+  z.object({ type: z.literal("welcome"), proxyId: text, accessRevision: text, authorities }),
   /** The maintenance revision is left out while the auth service is away, and empty when there is no configuration. */
-  z.object({ type: z.literal("pong"), time: z.number(), accessRevision: text, maintenanceRevision: text.optional() }),
+  z.object({ type: z.literal("pong"), time: z.number(), accessRevision: text, maintenanceRevision: text.optional(), authorities }),
   /** Roles or authorities changed: fetch them anew. */
-  z.object({ type: z.literal("access"), accessRevision: text }),
+  z.object({ type: z.literal("access"), accessRevision: text, authorities }),
   /** The proxy is stopping: open the next tunnel, end this one when its streams have ended. */
   z.object({ type: z.literal("drain") }),
   z.object({ type: z.literal("refused"), code: z.enum(errorCodes), message: text, hint: text.optional() }),

@@ -162,6 +162,8 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
     locks: options.locks ?? [],
     userCaSsh: [userCa.publicLine],
     hostCaSsh: [hostCa.publicLine],
+    userCaPem: [],
+    hostCaPem: [],
     sessionRecording: options.recording?.mode ?? "off",
   };
   return {
@@ -171,6 +173,7 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
       announce: () => {},
       follow: options.follow ?? (() => {}),
       fresh: options.fetchAccess ?? (async () => access),
+      refresh: async () => access,
       ageMs: options.ageMs ?? (() => 0),
     },
     hold: options.hold ?? (() => Promise.reject(new Error("no connection is limited here"))),

@@ -57,14 +57,20 @@ export async function joinAuth(config: ProxyConfig, deps: JoinAuthDeps, signal: 
     },
   };
   const connection = openAuthClient(asProxy);
+  let storing: Promise<void> = Promise.resolve();
+  // One after the other: the last one stays.
+  const keep = async (credentials: HostCredentials): Promise<void> => {
+    storing = storing.catch(() => {}).then(() => saveCredentials(file, credentials));
+    await storing;
+    held = credentials;
+  };
   const renew = async (credentials: HostCredentials): Promise<HostCredentials> => {
     const names = proxyHostNames(config);
     const renewed = await renewHost(connection.client, { credentials, hostname: config.nodename, names });
-    await saveCredentials(file, renewed);
-    held = renewed;
+    await keep(renewed);
     return renewed;
   };
-  const credentials = new RenewingCredentials({ first, renew, log: deps.log, now: deps.now });
+  const credentials = new RenewingCredentials({ first, renew, keep, log: deps.log, now: deps.now });
   credentials.onRenewed(() => connection.close());
   return { credentials, connection, relayAuth: relayTo(asProxy, deps.log, signal) };
 }

@@ -1,4 +1,5 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { pickTrustedKeys, type TrustedKeys, trustedDigest } from "../../../core/api/trusted-keys.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { type Lock, lockSchema } from "../../../core/resources/lock.ts";
@@ -8,15 +9,12 @@ import { version } from "../../../core/versions/version.ts";
 import { wait } from "./wait.ts";
 
 /** Roles and authorities as of one revision. */
-export interface Access {
+export interface Access extends TrustedKeys {
   readonly revision: string;
   readonly roles: readonly Role[];
   readonly locks: readonly Lock[];
-  /** OpenSSH public key lines, and PEM certificates. */
-  readonly userCaSsh: readonly string[];
-  readonly hostCaSsh: readonly string[];
-  readonly userCaPem: readonly string[];
-  readonly hostCaPem: readonly string[];
+  /** Of these keys. */
+  readonly authorities: string;
 }
 
 export interface AccessCacheOptions {
@@ -53,6 +51,11 @@ export class AccessCache {
   /** Empty until the first answer. */
   get revision(): string {
     return this.#access?.revision ?? "";
+  }
+
+  /** What tunnels are told of the authorities; undefined until the first answer. */
+  get authorities(): string | undefined {
+    return this.#access?.authorities;
   }
 
   /** Revision of the maintenance configuration, empty when there is none; undefined while the auth service is away. */
@@ -138,10 +141,8 @@ export class AccessCache {
       revision: answer.revision,
       roles: answer.rolesJson.map(parseRole),
       locks: answer.locksJson.map(parseLock),
-      userCaSsh: answer.userCaSsh,
-      hostCaSsh: answer.hostCaSsh,
-      userCaPem: answer.userCaPem,
-      hostCaPem: answer.hostCaPem,
+      ...pickTrustedKeys(answer),
+      authorities: trustedDigest(answer),
     };
     const changed = access.revision !== this.#access?.revision;
     this.#access = access;
