@@ -1,34 +1,28 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
+import { toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import { releaseMemory } from "../core/memory/release-memory.ts";
 import { whenQuiet } from "../core/memory/when-quiet.ts";
 import { sshCryptoKind } from "../core/ssh/native-crypto.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { dial } from "../core/transport/dial/dial.ts";
-import { discoverTunnel } from "../core/transport/discover-tunnel.ts";
 import { formatHostPort } from "../core/transport/host-port.ts";
-import { version } from "../core/versions/version.ts";
-import { type AccessSource, openAccessSource } from "./access/access-source.ts";
+import { openAccessSource } from "./access/access-source.ts";
 import { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
 import { followAuthorities } from "./follow-authorities.ts";
-import { followUpdater, type UpdaterSide } from "./follow-updater.ts";
+import { followUpdater } from "./follow-updater.ts";
 import { endLogin } from "./host/end-login.ts";
-import type { HostUsers } from "./host-users/host-users.ts";
 import { openHostUsers } from "./host-users/open-host-users.ts";
 import { IdentityKeeper } from "./identity-keeper.ts";
 import { joinThroughProxy } from "./join.ts";
 import { HostLabels } from "./labels/host-labels.ts";
-import { type OpenedTunnel, openTunnel } from "./open-tunnel.ts";
+import { openNext } from "./open-next.ts";
 import { type Outbox, openOutbox } from "./outbox.ts";
-import { agentServices } from "./services.ts";
-import { connectionHolder, type HoldConnection } from "./ssh/hold-connection.ts";
-import { ownCommand } from "./ssh/own-command.ts";
-import { findUnixUser } from "./ssh/unix-user.ts";
-import { openStreams, type Streams } from "./streams.ts";
+import { serveStreams } from "./serve-streams.ts";
+import { connectionHolder } from "./ssh/hold-connection.ts";
 import { Tunnels } from "./tunnels.ts";
 
 export interface AgentState {
@@ -146,13 +140,7 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
     log,
     clock,
     open: (onStream, ended) =>
-      openNext({ config, identity, labels, env, updater }, onStream, AbortSignal.any([ended, end.signal]))
-        .catch(async (thrown: unknown) => {
-          // Perhaps the proxy's certificate is of a key that came while this host was away.
-          if (thrown instanceof PlatformError && thrown.code === "unauthenticated") await authorities.ask();
-          throw thrown;
-        })
-        .finally(worked),
+      openNext({ config, identity, labels, services, env, updater, authorities }, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
     serve: (channel) => updater.during(streams.serve(channel)).finally(worked),
     onAccess: (revision) => access.announce(revision),
     onMaintenance: updater.announce,
@@ -182,52 +170,6 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
       await outbox.close();
     },
   };
-}
-
-interface Parts {
-  readonly config: AgentConfig;
-  readonly identity: IdentityKeeper;
-  readonly outbox: Outbox;
-  readonly access: AccessSource;
-  readonly hold: HoldConnection;
-  readonly labels: HostLabels;
-  readonly hostUsers: HostUsers | undefined;
-  readonly log: Log;
-}
-
-function serveStreams({ config, identity, outbox, access, hold, labels, hostUsers, log }: Parts, signal: AbortSignal): Streams {
-  const { audit, recordings } = outbox;
-  const node = {
-    name: config.nodename,
-    get labels() {
-      return labels.current;
-    },
-  };
-  const ssh = {
-    credentials: () => identity.current(),
-    access,
-    audit,
-    recordings,
-    hold,
-    hostUsers,
-    node,
-    log,
-    findUser: findUnixUser,
-    launch: ownCommand(),
-  };
-  return openStreams({ services: agentServices({ ssh }), log }, signal);
-}
-
-/** Where to is asked each time: an address that has changed is followed. */
-async function openNext(
-  { config, identity, labels, env, updater }: Pick<Parts, "config" | "identity" | "labels"> & { env: Env; updater: UpdaterSide },
-  onStream: (channel: Duplex) => void,
-  signal: AbortSignal,
-): Promise<OpenedTunnel> {
-  const credentials = identity.current();
-  const target = await discoverTunnel({ proxy: config.proxyServer, hostCa: credentials.hostCaPem, env, signal });
-  const facts = { hostname: config.nodename, labels: () => labels.current, services, version, status: updater.status };
-  return await openTunnel({ target, credentials, facts, dial: { env }, onStream, signal });
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -70,7 +70,7 @@ describe("a rotation of the host authority", () => {
 
   test("lets an agent join with the old pin and with the new one, in every phase", { timeout: 300_000 }, async () => {
     await using cluster = await startCluster();
-    const [{ ca_pin: old = "" } = {}] = (await rotationOf(cluster, "host")).keys;
+    const old = (await rotationOf(cluster, "host")).keys[0]?.ca_pin ?? "";
     for (const phase of phases) {
       await step(cluster, "host", phase);
       const pins = (await rotationOf(cluster, "host")).keys.map((key) => key.ca_pin);
@@ -82,8 +82,9 @@ describe("a rotation of the host authority", () => {
       }
     }
     await step(cluster, "host", "standby");
-    const [{ ca_pin: now = "" } = {}, none] = (await rotationOf(cluster, "host")).keys;
-    expect(none).toBeUndefined();
+    const { keys } = await rotationOf(cluster, "host");
+    expect(keys).toHaveLength(1);
+    const now = keys[0]?.ca_pin ?? "";
     await (await cluster.agent({ name: "new-pin", pin: now })).connected();
     const stranger = await cluster.agent({ name: "old-pin", pin: old, noWait: true });
     await until("the agent with the old pin has given up", () => stranger.service.exited, 60_000);
