@@ -9,6 +9,7 @@ import { sshCryptoKind } from "../core/ssh/native-crypto.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { dial } from "../core/transport/dial/dial.ts";
 import { formatHostPort } from "../core/transport/host-port.ts";
+import { version } from "../core/versions/version.ts";
 import { openAccessSource } from "./access/access-source.ts";
 import { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
