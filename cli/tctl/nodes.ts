@@ -18,11 +18,16 @@ export function nodesTable(nodes: readonly Node[]): string {
   const rows = nodes.map(({ metadata, spec, status }) => [
     spec.hostname,
     metadata.name,
-    status?.connected === true ? "connected" : status?.since === undefined ? "offline" : `offline since ${status.since}`,
+    spec.addr ?? tunnelText(status),
     renderLabels(metadata.labels),
     spec.version,
   ]);
   return renderTable(["Host", "UUID", "Tunnel", "Labels", "Version"], rows);
+}
+
+function tunnelText(status: Node["status"]): string {
+  if (status?.connected === true) return "connected";
+  return status?.since === undefined ? "offline" : `offline since ${status.since}`;
 }
 
 export async function removeNode(call: Call): Promise<Result> {

@@ -18,7 +18,7 @@ export async function ls(call: Call): Promise<Result> {
 }
 
 export function nodesTable(nodes: readonly Node[], verbose: boolean): string {
-  const address = (node: Node): string => (node.status?.connected === false ? "(offline)" : "⟵ Tunnel");
+  const address = (node: Node): string => node.spec.addr ?? (node.status?.connected === false ? "(offline)" : "⟵ Tunnel");
   if (verbose) {
     const rows = nodes.map((node) => [node.spec.hostname, node.metadata.name, address(node), renderLabels(node.metadata.labels)]);
     return renderTable(["Node Name", "Node ID", "Address", "Labels"], rows);

@@ -73,6 +73,9 @@ const auditEventSchema = z.discriminatedUnion("event", [
   z.strictObject({ event: z.literal("lock.deleted"), ...common, ...change, target: short }),
   z.strictObject({ event: z.literal("node.updated"), ...common, ...change }),
   z.strictObject({ event: z.literal("node.deleted"), ...common, ...change }),
+  /** A proxy connected somebody to the sshd of a host without an agent (`addr`), and what went over that connection. `login` may be empty: not known. */
+  z.strictObject({ event: z.literal("session.connect"), ...common, ...session, addr: text }),
+  z.strictObject({ event: z.literal("session.data"), ...common, ...session, bytes_transmitted: count, bytes_received: count }),
   z.strictObject({ event: z.literal("session.start"), ...common, ...session, interactive: z.boolean() }),
   z.strictObject({
     event: z.literal("session.end"),
@@ -188,6 +191,8 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "session.start": ["T2000I", "T2000I"],
   "session.end": ["T2004I", "T2004I"],
   "session.upload": ["T2005I", "T2005I"],
+  "session.data": ["T2006I", "T2006I"],
+  "session.connect": ["T2010I", "T2010I"],
   "session.recording.access": ["T2012I", "T2012I"],
   "session.recording.failed": ["T2013W", "T2013W"],
   subsystem: ["T3001I", "T3001E"],

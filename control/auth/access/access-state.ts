@@ -3,6 +3,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { authorityPrefix } from "../authority/key-ring.ts";
 import { removedHosts } from "../inventory/host-records.ts";
+import { opensshPrefix } from "../inventory/openssh-nodes.ts";
 import { locksPrefix } from "../locks/locks.ts";
 import { findMaintenance, maintenancePrefix } from "../maintenance/maintenance.ts";
 
@@ -11,6 +12,8 @@ export interface AccessState {
   readonly revision: string;
   readonly roles: readonly string[];
   readonly locks: readonly string[];
+  /** Hosts without an agent. */
+  readonly opensshNodes: readonly string[];
   readonly removedHosts: readonly string[];
   /** Of the maintenance configuration, which decides about no access but reaches agents on the same way; empty: there is none. */
   readonly maintenanceRevision: string;
@@ -22,22 +25,23 @@ type Facts = Pick<AuthContext, "storage" | "authorities" | "sessionRecording">;
 export async function accessState(context: Facts): Promise<AccessState> {
   const roles = await context.storage.list("/role/");
   const locks = await context.storage.list(locksPrefix);
+  const openssh = await context.storage.list(opensshPrefix);
   const removed = await removedHosts(context.storage);
   // Another process may have taken a step of a rotation.
   await context.authorities.refresh();
   const { user, host } = context.authorities;
-  const versions = [...roles, ...locks].map(({ key, revision }) => [key, revision]);
+  const versions = [...roles, ...locks, ...openssh].map(({ key, revision }) => [key, revision]);
   const authorities = [user, host].map(({ trusted }) => trusted.map(({ sshPublicLine, pin }) => [sshPublicLine, pin]));
   const facts = [versions, authorities, removed, context.sessionRecording];
   const revision = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
   const maintenanceRevision = (await findMaintenance(context.storage))?.metadata.revision ?? "";
-  const values = { roles: roles.map(({ value }) => value), locks: locks.map(({ value }) => value) };
+  const values = { roles: roles.map(({ value }) => value), locks: locks.map(({ value }) => value), opensshNodes: openssh.map(({ value }) => value) };
   return { revision, ...values, removedHosts: removed, maintenanceRevision };
 }
 
 /** The state at once and after every change of it. Ends when the signal aborts; throws `limit` for a reader that is too slow. */
 export async function* watchAccess(context: Facts, signal: AbortSignal): AsyncGenerator<AccessState> {
-  const changes = context.storage.watch(["/role/", locksPrefix, "/removed/", authorityPrefix, maintenancePrefix], signal);
+  const changes = context.storage.watch(["/role/", locksPrefix, "/removed/", authorityPrefix, opensshPrefix, maintenancePrefix], signal);
   let sent = await accessState(context);
   yield sent;
   for await (const _ of changes) {

@@ -27,7 +27,7 @@ const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[
     "host_user.created",
     "host_user.removed",
   ],
-  proxy: ["auth", "cert.refused"],
+  proxy: ["auth", "cert.refused", "session.connect", "session.data"],
   auth: ["auth"],
 };
 

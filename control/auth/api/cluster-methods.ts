@@ -23,10 +23,12 @@ export function clusterMethods(api: Api): Methods {
       // They name hosts.
       warnings: (await mayListNodes(context, caller)) ? [...clusterWarnings(context)] : [],
     })),
-    getAccess: unary(api, "getAccess", async () => {
-      const { revision, roles, locks } = await accessState(context);
-      const trusted = trustedKeys(context.authorities);
-      return { revision, rolesJson: [...roles], locksJson: [...locks], ...trusted, sessionRecording: context.sessionRecording };
+    getAccess: unary(api, "getAccess", async (_request, caller) => {
+      const { revision, roles, locks, opensshNodes } = await accessState(context);
+      // An agent has no use for them.
+      const isAgent = caller.kind === "host" && caller.identity.role === "node";
+      const access = { revision, rolesJson: [...roles], locksJson: [...locks], opensshNodesJson: isAgent ? [] : [...opensshNodes] };
+      return { ...access, ...trustedKeys(context.authorities), sessionRecording: context.sessionRecording };
     }),
     watchAccess: serverStream(api, "watchAccess", async function* ({ publicAddr, version }, caller, signal) {
       const { id } = hostOf(caller);

@@ -5,8 +5,8 @@ import type { AuthService, ResourceSchema } from "../../../core/api/generated/pl
 import { parseJson } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Actor } from "../auth-context.ts";
-import { checkDocument, type Document, documentKey } from "../documents/document.ts";
-import { getNode } from "../inventory/nodes.ts";
+import { checkDocument, type Document } from "../documents/document.ts";
+import { getAnyNode, storedKey } from "../inventory/all-nodes.ts";
 import { createToken } from "../tokens/tokens.ts";
 import { type Caller, callerName } from "./caller.ts";
 import { type Api, unary } from "./guard.ts";
@@ -41,7 +41,7 @@ export function resourceMethods(api: Api): Methods {
       } catch (thrown) {
         // Users without a rule for nodes see those that they may reach; for any other kind the rule decides alone.
         if (!isDenied(thrown) || kind !== "node" || caller.kind !== "user") throw thrown;
-        const node = await getNode(context, name);
+        const node = await getAnyNode(context, name);
         if (!(await mayReach(api, caller))(node)) throw new PlatformError("not_found", `${kind} ${name} does not exist`);
         return message(node);
       }
@@ -50,7 +50,7 @@ export function resourceMethods(api: Api): Methods {
     putResource: unary(api, "putResource", async ({ json, overwrite, mustExist }, caller) => {
       const document = parse(json);
       const kind = resourceKind(document.kind);
-      const exists = (await context.storage.get(documentKey(document.kind, document.metadata.name))) !== undefined;
+      const exists = (await context.storage.get(storedKey(document))) !== undefined;
       await requireRule(context, caller, { resource: document.kind, verb: exists ? "update" : "create" });
       return message(await kind.put(context, document, { overwrite, mustExist, actor: actorOf(caller) }));
     }),

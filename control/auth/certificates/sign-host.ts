@@ -47,6 +47,6 @@ function refuseTaken(names: readonly string[], taken: ReadonlySet<string>): void
 async function namesOfAgents(context: AuthContext): Promise<ReadonlySet<string>> {
   const nodes = await listNodes(context);
   const suffix = `.${context.clusterName.toLowerCase()}`;
-  const names = nodes.filter(({ sub_kind: kind }) => kind !== "openssh").map(({ spec }) => spec.hostname.toLowerCase());
+  const names = nodes.map(({ spec }) => spec.hostname.toLowerCase());
   return new Set(names.flatMap((name) => [name, `${name}${suffix}`]));
 }

@@ -1,7 +1,10 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { Node } from "../../../core/resources/node.ts";
+import { type Node, nodeSchema } from "../../../core/resources/node.ts";
+import type { Entry } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { fromEntry } from "../documents/document.ts";
 import { fromNodeEntry } from "./nodes.ts";
+import { opensshPrefix } from "./openssh-nodes.ts";
 import { type HostFacts, matchQuery, matchWords } from "./query/match-query.ts";
 import { parseQuery } from "./query/parse-query.ts";
 
@@ -25,7 +28,6 @@ const maxTerms = 64;
 const maxPage = 1_000;
 /** Records read at once. */
 const stride = 500;
-const prefix = "/node/";
 
 /** Nodes that match and that `mayList` lets through, by id. Reads the records stretch by stretch. Throws `invalid`. */
 export async function findNodes(
@@ -36,17 +38,31 @@ export async function findNodes(
   const matches = compileFilter(wanted);
   const limit = wanted.limit === 0 ? Number.POSITIVE_INFINITY : Math.min(wanted.limit, maxPage);
   const nodes: Node[] = [];
-  let after = prefix + checkCursor(wanted.cursor);
-  for (;;) {
-    const entries = await context.storage.list(prefix, { limit: stride, after });
-    for (const entry of entries) {
-      const node = fromNodeEntry(context, entry);
-      after = entry.key;
-      if (!matches(node) || !mayList(node)) continue;
-      nodes.push(node);
-      if (nodes.length === limit) return { nodes, cursor: entry.key.slice(prefix.length) };
+  for await (const { node, key } of allNodes(context, checkCursor(wanted.cursor))) {
+    if (!matches(node) || !mayList(node)) continue;
+    nodes.push(node);
+    if (nodes.length === limit) return { nodes, cursor: key };
+  }
+  return { nodes, cursor: "" };
+}
+
+/** Hosts with an agent, then those without one, behind that key. */
+async function* allNodes(context: Pick<AuthContext, "storage" | "live">, cursor: string): AsyncGenerator<{ node: Node; key: string }> {
+  const sources = [
+    { prefix: "/node/", read: (entry: Entry) => fromNodeEntry(context, entry) },
+    { prefix: opensshPrefix, read: (entry: Entry) => fromEntry(nodeSchema, entry) },
+  ];
+  const first = cursor.startsWith(opensshPrefix) ? 1 : 0;
+  for (const { prefix, read } of sources.slice(first)) {
+    let after = cursor.startsWith(prefix) ? cursor : prefix;
+    for (let isMore = true; isMore; ) {
+      const entries = await context.storage.list(prefix, { limit: stride, after });
+      for (const entry of entries) {
+        after = entry.key;
+        yield { node: read(entry), key: entry.key };
+      }
+      isMore = entries.length === stride;
     }
-    if (entries.length < stride) return { nodes, cursor: "" };
   }
 }
 
@@ -69,6 +85,7 @@ function factsOf({ metadata, spec, status }: Node): HostFacts {
 }
 
 function checkCursor(text: string): string {
-  if (!/^[0-9A-Za-z%-]{0,128}$/.test(text)) throw new PlatformError("invalid", "the cursor is not from an earlier answer");
+  if (!/^(?:\/(?:node|openssh_node)\/[\w%.~!*'()-]{1,400})?$/.test(text))
+    throw new PlatformError("invalid", "the cursor is not from an earlier answer");
   return text;
 }

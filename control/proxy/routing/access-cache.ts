@@ -3,6 +3,7 @@ import { pickTrustedKeys, type TrustedKeys, trustedDigest } from "../../../core/
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { type Lock, lockSchema } from "../../../core/resources/lock.ts";
+import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import { type Role, roleSchema } from "../../../core/resources/role.ts";
 import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
 import { version } from "../../../core/versions/version.ts";
@@ -13,6 +14,8 @@ export interface Access extends TrustedKeys {
   readonly revision: string;
   readonly roles: readonly Role[];
   readonly locks: readonly Lock[];
+  /** Hosts without an agent. */
+  readonly openssh: readonly Node[];
   /** Of these keys. */
   readonly authorities: string;
 }
@@ -127,6 +130,14 @@ export class AccessCache {
     if (connected) for (const listener of this.#onConnected) listener();
   }
 
+  /** One that cannot be read is not reached; the others are. */
+  #parseNode(json: string): readonly Node[] {
+    const parsed = nodeSchema.safeParse(JSON.parse(json));
+    if (parsed.success) return [parsed.data];
+    this.#options.log.warn("a host without an agent cannot be read here, so it is not reached", { error: parsed.error.issues[0]?.message });
+    return [];
+  }
+
   #fetch(): Promise<Access> {
     this.#fetching ??= this.#ask().finally(() => {
       this.#fetching = undefined;
@@ -141,6 +152,7 @@ export class AccessCache {
       revision: answer.revision,
       roles: answer.rolesJson.map(parseRole),
       locks: answer.locksJson.map(parseLock),
+      openssh: answer.opensshNodesJson.flatMap((json) => this.#parseNode(json)),
       ...pickTrustedKeys(answer),
       authorities: trustedDigest(answer),
     };

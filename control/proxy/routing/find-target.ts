@@ -2,10 +2,17 @@ import { authorize, type SshAsk } from "../../../core/access/authorize.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
+import type { Labels } from "../../../core/resources/metadata.ts";
 import type { Role } from "../../../core/resources/role.ts";
-import type { Registered } from "../tunnels/registry.ts";
 
-type Candidate = Pick<Registered, "identity" | "facts" | "peer">;
+/** A host that has a tunnel here, or one without an agent. */
+interface Candidate {
+  readonly identity: { readonly id: string };
+  readonly facts: { readonly hostname: string; readonly labels: Labels };
+  /** Where the agent of the one comes from, and where the sshd of the other is. */
+  readonly peer?: string;
+  readonly addr?: string;
+}
 
 export interface TargetFacts<T> {
   readonly target: string;
@@ -55,9 +62,9 @@ const maxCandidates = 20;
 const maxLabels = 200;
 
 function candidateLines(candidates: readonly Candidate[]): string {
-  const lines = candidates.slice(0, maxCandidates).map(({ identity, facts, peer }) => {
+  const lines = candidates.slice(0, maxCandidates).map(({ identity, facts, peer, addr }) => {
     const labels = Object.entries(facts.labels).map(([key, value]) => `${key}=${value}`);
-    return `  ${identity.id}  ${facts.hostname}  ${peer}  ${labels.sort().join(",").slice(0, maxLabels)}`.trimEnd();
+    return `  ${identity.id}  ${facts.hostname}  ${peer ?? addr ?? ""}  ${labels.sort().join(",").slice(0, maxLabels)}`.trimEnd();
   });
   const more = candidates.length - maxCandidates;
   return [...lines, ...(more > 0 ? [`  … and ${more} more`] : [])].join("\n");
