@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
@@ -24,8 +25,9 @@ describe.skipIf(skip)("an OpenSSH host without an agent", () => {
     const made = await cluster.tctl(["create", "-f", "-"], { input: JSON.stringify(document) });
     expect(made.status, made.stderr).toBe(0);
   };
-  const node = (labels: object, name = "legacy-1"): object => {
-    return { kind: "node", sub_kind: "openssh", version: "v2", metadata: { name, labels }, spec: { hostname: name, addr: `127.0.0.1:${port}` } };
+  const id = randomUUID();
+  const node = (labels: object, hostname = "legacy-1", name: string = id): object => {
+    return { kind: "node", sub_kind: "openssh", version: "v2", metadata: { name, labels }, spec: { hostname, addr: `127.0.0.1:${port}` } };
   };
   const role = (name: string, allow: object): object => ({ kind: "role", version: "v7", metadata: { name }, spec: { allow } });
   const events = async (name: string): Promise<Record<string, unknown>[]> => {
@@ -61,7 +63,7 @@ describe.skipIf(skip)("an OpenSSH host without an agent", () => {
     const done = await user.tsh(["ssh", `${login}@legacy-1`, "echo from sshd; exit 5"]);
     expect(done, done.stderr).toMatchObject({ status: 5, stdout: "from sshd\n" });
     const data = await until("the end is audited", async () => (await events("session.data")).at(-1));
-    expect(data).toMatchObject({ code: "T2006I", user: "alice", login, server_id: "legacy-1", server_name: "legacy-1" });
+    expect(data).toMatchObject({ code: "T2006I", user: "alice", login, server_id: id, server_name: "legacy-1" });
     expect(data?.bytes_received).toBeGreaterThan(1000);
     expect((await events("session.connect")).at(-1)).toMatchObject({ code: "T2010I", addr: `127.0.0.1:${port}`, sid: data?.sid });
   });
@@ -88,20 +90,20 @@ describe.skipIf(skip)("an OpenSSH host without an agent", () => {
     const both = await cluster.user("carl", { roles: "ops,elsewhere", logins: login });
     const wide = await both.tsh(["ssh", `${login}@legacy-1`, "true"]);
     expect(wide, wide.stderr).toMatchObject({ status: 4, stderr: expect.stringMatching(/daemon.*has no agent that could refuse this login/s) });
-    await cluster.admin("lock", "--server-id=legacy-1", "--message=repairs");
+    await cluster.admin("lock", `--server-id=${id}`, "--message=repairs");
     const locked = await user.tsh(["ssh", `${login}@legacy-1`, "true"]);
     expect(locked, locked.stderr).toMatchObject({ status: 4, stderr: expect.stringMatching(/repairs/) });
     const refusals = await events("auth");
-    expect(refusals.filter((event) => event.server_id === "legacy-1" || event.server_name === "legacy-1").length).toBeGreaterThanOrEqual(3);
+    expect(refusals.filter((event) => event.server_id === id || event.server_name === "legacy-1").length).toBeGreaterThanOrEqual(3);
     const [lock] = JSON.parse(await cluster.admin("get", "lock", "--format=json")) as { metadata: { name: string } }[];
     await cluster.admin("rm", `lock/${lock?.metadata.name}`);
   });
 
   test("is refused by tsh when its sshd shows no certificate of the cluster for that name", async () => {
-    await create(node({ env: "test" }, "legacy-2"));
+    await create(node({ env: "test" }, "legacy-2", "second"));
     const refused = await user.tsh(["ssh", `${login}@legacy-2`, "true"]);
     expect(refused, refused.stderr).toMatchObject({ status: 3, stderr: expect.stringMatching(/does not list "legacy-2"/) });
-    await cluster.admin("rm", "node/legacy-2");
+    await cluster.admin("rm", "node/second");
     const gone = await user.tsh(["ssh", `${login}@legacy-2`, "true"]);
     expect(gone, gone.stderr).toMatchObject({ status: 5 });
   });
