@@ -15,15 +15,12 @@ import { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
 import { followAuthorities } from "./follow-authorities.ts";
 import { followUpdater } from "./follow-updater.ts";
-import { endLogin } from "./host/end-login.ts";
-import { openHostUsers } from "./host-users/open-host-users.ts";
 import { IdentityKeeper } from "./identity-keeper.ts";
 import { joinThroughProxy } from "./join.ts";
 import { HostLabels } from "./labels/host-labels.ts";
 import { openNext } from "./open-next.ts";
 import { type Outbox, openOutbox } from "./outbox.ts";
 import { serveStreams } from "./serve-streams.ts";
-import { connectionHolder } from "./ssh/hold-connection.ts";
 import { Tunnels } from "./tunnels.ts";
 
 export interface AgentState {
@@ -122,16 +119,9 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({}), log });
   const end = new AbortController();
   const authorities = followAuthorities({ access, identity, log }, end.signal);
-  const hold = connectionHolder({ client: () => auth.client(), log });
-  endLogin(0, log);
-  const hostUsers = await openHostUsers({
-    isEnabled: config.ssh.makesUsers,
-    log,
-    onRemoved: (login) => outbox.audit.record({ event: "host_user.removed", server_id: hostId, server_name: config.nodename, login }),
-  });
   const { labels: fixed, commands } = config.ssh;
   const labels = await HostLabels.open({ fixed, commands, log, changed: () => tunnels?.tell() }, end.signal);
-  const streams = serveStreams({ config, identity, outbox, access, hold, labels, hostUsers, log }, end.signal);
+  const streams = await serveStreams({ config, identity, auth, outbox, access, labels, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
   const changed = (): void => tunnels?.tell();

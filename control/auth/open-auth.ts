@@ -187,12 +187,16 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
       await server.close();
       await looking[Symbol.asyncDispose]();
       await following;
-      context.audit.sumUp(true);
-      context.recordings.close();
-      context.auditStore.close();
-      await storage.close();
+      await closeStores(context);
     },
   };
+}
+
+async function closeStores({ audit, recordings, auditStore, storage }: AuthContext): Promise<void> {
+  audit.sumUp(true);
+  recordings.close();
+  auditStore.close();
+  await storage.close();
 }
 
 /** Regular looks, and the care for the audit log; the end of it waits for both. */
