@@ -119,12 +119,11 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({}), log });
   const end = new AbortController();
   const authorities = followAuthorities({ access, identity, log }, end.signal);
-  const { labels: fixed, commands } = config.ssh;
-  const labels = await HostLabels.open({ fixed, commands, log, changed: () => tunnels?.tell() }, end.signal);
+  const changed = (): void => tunnels?.tell();
+  const labels = await HostLabels.open({ fixed: config.ssh.labels, commands: config.ssh.commands, log, changed }, end.signal);
   const streams = await serveStreams({ config, identity, auth, outbox, access, labels, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
-  const changed = (): void => tunnels?.tell();
   const sessions = (): number => streams.open + elsewhere();
   const updater = await followUpdater({ env, log, clock, auth, identity, proxy: config.proxyServer, sessions, changed });
   tunnels = new Tunnels({

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
-import { auditCodes } from "../../core/resources/audit-event.ts";
+import { auditCodes } from "../../core/resources/audit-codes.ts";
 
 test("docs/audit.md lists every event that can be recorded, with its codes", () => {
   const page = readFileSync(resolve(import.meta.dirname, "../../docs/audit.md"), "utf8");

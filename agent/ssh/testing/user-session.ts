@@ -7,7 +7,7 @@ import type { ClientChannel } from "ssh2";
 import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import { toSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import { silentLog } from "../../../core/log/log.ts";
-import type { AuditFacts } from "../../../core/resources/audit-event.ts";
+import type { AuditFacts } from "../../../core/resources/audit-event-schema.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
 import type { RecordingMode } from "../../../core/resources/recording.ts";
 import type { Role } from "../../../core/resources/role.ts";

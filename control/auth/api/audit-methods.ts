@@ -2,7 +2,8 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
-import { type AuditEvent, type AuditEventName, parseAuditEvent } from "../../../core/resources/audit-event.ts";
+import { parseAuditEvent } from "../../../core/resources/audit-event.ts";
+import type { AuditEvent, AuditEventName } from "../../../core/resources/audit-event-schema.ts";
 import { type Api, unary } from "./guard.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "emitEvents" | "listEvents">;
