@@ -53,8 +53,9 @@ export async function hostileClient(cluster: Cluster, user: User, through: "tunn
   return { client, closed, [Symbol.dispose]: () => abort.abort() };
 }
 
-export async function tcp(port: number): Promise<Socket> {
-  const socket = connect({ port, host: "127.0.0.1" });
+/** From that address of the loopback network. */
+export async function tcp(port: number, localAddress = "127.0.0.1"): Promise<Socket> {
+  const socket = connect({ port, host: "127.0.0.1", localAddress });
   socket.on("error", () => {});
   await new Promise<void>((resolve, reject) => socket.once("connect", resolve).once("error", reject));
   return socket;
