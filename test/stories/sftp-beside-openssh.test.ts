@@ -1,36 +1,13 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { tmpdir, userInfo } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Duplex } from "node:stream";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Ask, SftpClient } from "../../cli/sftp/sftp-client.ts";
+import type { Ask } from "../../cli/sftp/sftp-client.ts";
 import { string, u64 } from "../../core/bytes/writer.ts";
-import type { Attributes } from "../../core/sftp/attributes.ts";
 import { extensionNames, maxTransfer, openFlags } from "../../core/sftp/numbers.ts";
 import type { Response } from "../../core/sftp/response.ts";
-import { hasProgram } from "../world/has-program.ts";
-import { program } from "../world/program.ts";
-
-const theirServer = "/usr/lib/openssh/sftp-server";
-const isThere =
-  hasProgram("sftp") &&
-  (await stat(theirServer).then(
-    () => true,
-    () => false,
-  ));
-
-/** A session with one of the two servers, in a folder of its own. */
-interface Session {
-  readonly dir: string;
-  readonly client: SftpClient;
-  readonly child: ChildProcess;
-  /** Raw names and handles are left out of what is compared. */
-  ask(request: Ask): Promise<Response>;
-  open(name: string, flags: number, attributes?: Attributes): Promise<Buffer>;
-  at(name: string): Buffer;
-}
+import { beginSftp, hasTheirServer, type SftpServer, type SftpSession } from "../world/sftp-session.ts";
 
 const short = (response: Response, dir: string): unknown => {
   switch (response.type) {
@@ -52,7 +29,7 @@ const extended = (name: string, ...parts: Buffer[]): Ask => ({ type: "extended",
 const { read, write, create, truncate, exclusive, append } = openFlags;
 
 /** What is done, and what must come out the same of both servers; paths are told relative to the session's folder. */
-const situations: Readonly<Record<string, (session: Session) => Promise<unknown>>> = {
+const situations: Readonly<Record<string, (session: SftpSession) => Promise<unknown>>> = {
   "rename over a file": async ({ ask, at }) => [
     await ask({ type: "rename", path: at("a"), target: at("b") }),
     await ask({ type: "stat", path: at("b") }),
@@ -247,37 +224,14 @@ const situations: Readonly<Record<string, (session: Session) => Promise<unknown>
   "unknown requests and extensions": async ({ ask }) => [await ask(extended("no-such@example.com"))],
 };
 
-describe.skipIf(!isThere)("our SFTP server beside OpenSSH's", () => {
+describe.skipIf(!hasTheirServer)("our SFTP server beside OpenSSH's", () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "platform-beside-"));
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  async function begin(which: "ours" | "theirs", name: string): Promise<Session> {
-    const dir = join(folder, `${name}-${which}`);
-    await mkdir(dir);
-    await writeFile(join(dir, "a"), "0123456789");
-    await writeFile(join(dir, "b"), "bee");
-    const child =
-      which === "theirs"
-        ? spawn(theirServer, [], { stdio: ["pipe", "pipe", "ignore", "ignore", "ignore"], cwd: dir })
-        : spawn(program("platform"), ["__sftp"], { stdio: ["pipe", "pipe", "ignore", "pipe", "pipe"], cwd: dir });
-    const { username, uid, gid } = userInfo();
-    (child.stdio[4] as Duplex | null)?.resume();
-    const instructions = child.stdio[3] as Duplex | null;
-    instructions?.end(JSON.stringify({ login: username, uid, gid, home: dir, becomeUser: uid === 0 }));
-    if (child.stdin === null || child.stdout === null) throw new Error("no pipes");
-    const client = await SftpClient.open(Duplex.from({ readable: child.stdout, writable: child.stdin }), which);
-    const at = (one: string): Buffer => Buffer.from(join(dir, one));
-    const ask = (request: Ask): Promise<Response> => client.ask(request);
-    const open = async (one: string, flags: number, attributes: Attributes = {}): Promise<Buffer> => {
-      const response = await ask({ type: "open", path: at(one), flags, attributes });
-      if (response.type !== "handle") throw new Error(`${which}: ${one} was not opened: ${JSON.stringify(response)}`);
-      return response.handle;
-    };
-    return { dir, client, child, ask, open, at };
-  }
+  const begin = (which: SftpServer, name: string): Promise<SftpSession> => beginSftp(which, join(folder, `${name}-${which}`));
 
   const plain = (value: unknown, dir: string): unknown => {
     if (Array.isArray(value)) return value.map((one) => plain(one, dir));
