@@ -1,34 +1,35 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, connect, createServer, type Server } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
+import { type EchoServer, echoed, startEcho } from "../world/echo.ts";
 import { freePorts } from "../world/free-port.ts";
 import { cleanEnv, output, program, run } from "../world/program.ts";
+import { makeAccount, type UnixAccount } from "../world/unix-account.ts";
 import { until } from "../world/until.ts";
 
 const root = userInfo().uid === 0;
 
 /** Ports and Unix sockets through a host, with the stock client of OpenSSH. Root also gets a throw-away Unix user to become. */
 describe("forwarding with stock OpenSSH", () => {
-  const account = `pf${process.pid.toString(36)}`;
-  const login = root ? account : userInfo().username;
+  let account: UnixAccount;
+  let login: string;
   let cluster: Cluster;
   let user: User;
   let dir: string;
-  let echo: Server;
+  let echo: EchoServer;
   let echoPort: number;
   beforeAll(async () => {
-    if (root) await output("useradd", ["-m", "-s", "/bin/bash", account]);
+    account = await makeAccount("pf");
+    ({ login } = account);
     dir = await mkdtemp(join(tmpdir(), "platform-forwarding-"));
-    echo = createServer({ allowHalfOpen: true }, (socket) => void socket.on("error", () => {}).pipe(socket));
-    await once(echo.listen(0, "127.0.0.1"), "listening");
-    echoPort = (echo.address() as AddressInfo).port;
+    echo = await startEcho();
+    echoPort = echo.port;
     cluster = await startCluster();
     await cluster.agent({ name: "web-1" });
     user = await cluster.user("alice", { logins: login });
@@ -36,9 +37,9 @@ describe("forwarding with stock OpenSSH", () => {
   });
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
-    echo?.close();
+    echo?.[Symbol.dispose]();
     await rm(dir, { recursive: true, force: true });
-    if (root) await run("userdel", ["-r", account]);
+    await account?.[Symbol.asyncDispose]();
   });
 
   const env = (): Record<string, string> => ({ TSH_HOME: user.home, PATH: `${join(program("tsh"), "..")}:${process.env.PATH ?? ""}` });
@@ -61,18 +62,6 @@ describe("forwarding with stock OpenSSH", () => {
       child.kill();
       await closed;
     }
-  }
-
-  /** Sends a text through and reads it back to the end. */
-  async function echoed(where: { port: number; host?: string } | { path: string }, text: string): Promise<string> {
-    const socket = await until("the forward listens", async () => {
-      const attempt = connect({ ...where, allowHalfOpen: true });
-      await once(attempt, "connect");
-      attempt.on("error", () => {});
-      return attempt;
-    });
-    socket.end(text);
-    return (await buffer(socket)).toString();
   }
 
   test("-L reaches a port of the host, and a refused one is told in OpenSSH's words", async () => {
@@ -113,7 +102,7 @@ describe("forwarding with stock OpenSSH", () => {
   });
 
   test("-L and -R of Unix sockets; what listens on the host belongs to the user", async () => {
-    const there = `/tmp/${account}-there`;
+    const there = `/tmp/${login}-there`;
     await during(["-R", `${there}:127.0.0.1:${echoPort}`, "-L", `${join(dir, "here")}:${there}`], async () => {
       // ssh opens its own end before the host has answered for the other.
       await until("the host listens", async () => (await run("test", ["-S", there])).status === 0);

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, connect, createServer, type Server } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
+import { type EchoServer, echoed, startEcho } from "../world/echo.ts";
 import { freePorts } from "../world/free-port.ts";
 import { cleanEnv, output, program, run } from "../world/program.ts";
 import { until } from "../world/until.ts";
@@ -18,20 +18,19 @@ describe("forwarding with tsh ssh", () => {
   let cluster: Cluster;
   let user: User;
   let dir: string;
-  let echo: Server;
+  let echo: EchoServer;
   let echoPort: number;
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), "platform-tsh-forwarding-"));
-    echo = createServer({ allowHalfOpen: true }, (socket) => void socket.on("error", () => {}).pipe(socket));
-    await once(echo.listen(0, "127.0.0.1"), "listening");
-    echoPort = (echo.address() as AddressInfo).port;
+    echo = await startEcho();
+    echoPort = echo.port;
     cluster = await startCluster();
     await cluster.agent({ name: "web-1" });
     user = await cluster.user("alice", { logins: login });
   });
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
-    echo?.close();
+    echo?.[Symbol.dispose]();
     await rm(dir, { recursive: true, force: true });
   });
 
@@ -57,16 +56,6 @@ describe("forwarding with tsh ssh", () => {
       child.kill();
       await closed;
     }
-  }
-
-  async function echoed(where: { port: number; host?: string } | { path: string }, text: string): Promise<string> {
-    const socket = await until("the forward listens", async () => {
-      const attempt = connect({ ...where, allowHalfOpen: true });
-      await once(attempt, "connect");
-      return attempt.on("error", () => {});
-    });
-    socket.end(text);
-    return (await buffer(socket)).toString();
   }
 
   test("-L reaches a port on the host from both loopback addresses, and says why another one does not answer", async () => {
