@@ -51,6 +51,8 @@ declare module "ssh2/lib/protocol/Protocol.js" {
     channelExtData(id: number, data: Buffer, type: number): void;
     channelWindowAdjust(id: number, amount: number): void;
     channelOpenFail(id: number, reason: number, text: string): void;
+    exec(channel: number, command: string | Buffer, wantReply: boolean): void;
+    openssh_agentForward(channel: number, wantReply: boolean): void;
     openssh_authAgent(channel: number, window: number, packetSize: number): void;
     authPK(user: string, key: SigningKey, algorithm?: string | SignStep, sign?: SignStep): void;
   }

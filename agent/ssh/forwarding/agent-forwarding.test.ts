@@ -1,24 +1,24 @@
 import { stat } from "node:fs/promises";
 import { connect } from "node:net";
-import type { Duplex } from "node:stream";
 import { expect, test } from "vitest";
 import { rawConnection } from "../../../core/ssh/ssh2.ts";
 import { accessRole, openUserSession, ownLogin, runCommand, type UserSession } from "../testing/user-session.ts";
 
 const withAgent = { roles: [accessRole([ownLogin], { "*": "*" }, { forward_agent: true })] };
 
-/** Our client has no agent: the request by hand, and an answer to what the host opens. */
-async function runWithAgent({ client }: UserSession, command: string, feed?: (channel: Duplex) => void) {
+/** The request by hand, as ssh(1) sends it for each session: ssh2's client sends it for the first one alone, and ends a session that is refused. */
+async function runWithAgent({ client }: UserSession, command: string) {
   const { _protocol: protocol } = rawConnection(client);
-  const { exec } = protocol as unknown as { exec: (id: number, ...rest: unknown[]) => void };
-  const asked = (id: number, ...rest: unknown[]): void => {
-    (protocol as unknown as { openssh_agentForward: (id: number, wantReply: boolean) => void }).openssh_agentForward(id, false);
-    exec.call(protocol, id, ...rest);
+  const { exec } = protocol;
+  protocol.exec = (channel, ...rest) => {
+    protocol.openssh_agentForward(channel, false);
+    exec.call(protocol, channel, ...rest);
   };
-  Object.assign(protocol, { exec: asked });
-  const ran = await runCommand(client, command, { ...(feed && { feed }) });
-  Object.assign(protocol, { exec });
-  return ran;
+  try {
+    return await runCommand(client, command);
+  } finally {
+    protocol.exec = exec;
+  }
 }
 
 test("a session's agent socket is the user's alone, is shared by the connection, and is gone with it", async () => {
