@@ -3,9 +3,7 @@ import type { TLSSocket } from "node:tls";
 import type { ClientChannel } from "ssh2";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { kindOf } from "../../core/sftp/attributes.ts";
-import { parseCertificateLine } from "../../core/ssh/certificate.ts";
-import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
-import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
+import type { SshConnection } from "../../core/ssh/ssh-client.ts";
 import type { Profile } from "../profile/profile.ts";
 import { ByteBudget } from "../sftp/byte-budget.ts";
 import type { CopyProgress } from "../sftp/copy-facts.ts";
@@ -15,6 +13,7 @@ import { type FileFailure, FileQueue } from "../sftp/file-queue.ts";
 import { joinPath, lastPart } from "../sftp/join-path.ts";
 import { statPath } from "../sftp/sftp-calls.ts";
 import { SftpClient } from "../sftp/sftp-client.ts";
+import { connectHost } from "./connect-host.ts";
 import type { ScpPlan } from "./scp-place.ts";
 
 export interface CopyAsk {
@@ -35,16 +34,7 @@ const filesAtOnce = 16;
 export async function copyOver(stream: TLSSocket, ask: CopyAsk): Promise<PlatformError | undefined> {
   const { profile, login, plan } = ask;
   try {
-    const connection = await connectSsh({
-      stream,
-      username: login,
-      privateKey: fromOpensshPrivate(profile.secrets.sshPrivateKey),
-      certificate: parseCertificateLine(profile.secrets.sshCertificate).blob,
-      hostAuthorities: profile.facts.hostCaSsh,
-      principal: plan.host,
-      timeoutMs: 20_000,
-      signal: new AbortController().signal,
-    });
+    const connection = await connectHost(stream, { profile, login, host: plan.host });
     const failure = await copy(await openSftp(connection, plan.host), ask);
     connection.end();
     return failure;

@@ -1,13 +1,12 @@
 import { constants } from "node:os";
 import type { TLSSocket } from "node:tls";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
-import { parseCertificateLine } from "../../core/ssh/certificate.ts";
-import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
 import { LentAgent } from "../../core/ssh/lent-agent.ts";
-import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
+import type { SshConnection } from "../../core/ssh/ssh-client.ts";
 import type { CliIo } from "../io.ts";
 import { writeNote } from "../output.ts";
 import type { Profile } from "../profile/profile.ts";
+import { connectHost } from "./connect-host.ts";
 import type { ForwardAsk } from "./forwarding/start-forwards.ts";
 import type { SessionAsk } from "./open-session.ts";
 import { runSession } from "./session.ts";
@@ -35,17 +34,7 @@ export async function sshOver(stream: TLSSocket, ask: SshOverAsk, io: CliIo): Pr
   const { profile, login, session, lend } = ask;
   try {
     const agent = lend.agent ? lentAgent(io) : undefined;
-    const connection = await connectSsh({
-      stream,
-      username: login,
-      privateKey: fromOpensshPrivate(profile.secrets.sshPrivateKey),
-      certificate: parseCertificateLine(profile.secrets.sshCertificate).blob,
-      hostAuthorities: profile.facts.hostCaSsh,
-      principal: session.host,
-      agent,
-      timeoutMs: 20_000,
-      signal: new AbortController().signal,
-    });
+    const connection = await connectHost(stream, { profile, login, host: session.host, agent });
     const status = await use(connection, { ...ask, lend: { ...lend, agent: agent !== undefined } }, io);
     connection.end();
     return status;

@@ -4,6 +4,7 @@ import type { Connection } from "ssh2";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import type { UserConnection } from "../serve-connection.ts";
+import { sessionFacts } from "../session-facts.ts";
 import { AgentForwarding } from "./agent-forwarding.ts";
 import { connectHost } from "./connect-host.ts";
 import { direct } from "./direct.ts";
@@ -83,21 +84,12 @@ function onRequests(remote: RemoteForwards, connection: Connection, { deps }: Us
   });
 }
 
-function portReport({ request, grant, user, deps }: UserConnection) {
-  const sid = request.sessionId || randomUUID();
+function portReport(facts: UserConnection) {
+  const { request, deps } = facts;
+  const session = sessionFacts(facts, request.sessionId || randomUUID());
   return createPortReport({
     now: () => performance.now(),
     sleep: (ms) => sleep(ms),
-    record: (attempt) =>
-      deps.audit.record({
-        event: "port",
-        server_id: grant.ask.node.id,
-        server_name: deps.node.name,
-        user: grant.identity.name,
-        login: user.login,
-        sid,
-        ...(request.clientAddress !== "" && { "addr.remote": request.clientAddress }),
-        ...attempt,
-      }),
+    record: (attempt) => deps.audit.record({ event: "port", ...session, ...attempt }),
   });
 }

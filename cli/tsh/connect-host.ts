@@ -1,0 +1,33 @@
+import type { TLSSocket } from "node:tls";
+import { parseCertificateLine } from "../../core/ssh/certificate.ts";
+import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
+import type { LentAgent } from "../../core/ssh/lent-agent.ts";
+import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
+import type { Profile } from "../profile/profile.ts";
+
+/** For the SSH login, ms. */
+const loginMs = 20_000;
+
+export interface ConnectHostAsk {
+  readonly profile: Profile;
+  readonly login: string;
+  /** What the host's certificate must list. */
+  readonly host: string;
+  /** Lent to the host in sessions that ask for it. */
+  readonly agent?: LentAgent | undefined;
+}
+
+/** Logs in with the profile's certificate to the SSH service at the other end of a stream. Throws as `connectSsh` does. */
+export function connectHost(stream: TLSSocket, { profile, login, host, agent }: ConnectHostAsk): Promise<SshConnection> {
+  return connectSsh({
+    stream,
+    username: login,
+    privateKey: fromOpensshPrivate(profile.secrets.sshPrivateKey),
+    certificate: parseCertificateLine(profile.secrets.sshCertificate).blob,
+    hostAuthorities: profile.facts.hostCaSsh,
+    principal: host,
+    agent,
+    timeoutMs: loginMs,
+    signal: new AbortController().signal,
+  });
+}
