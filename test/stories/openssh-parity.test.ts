@@ -25,7 +25,10 @@ interface Situation {
 const everyByte = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
 const megabyte = randomBytes(1_000_000);
 
-/** Each is run with the stock ssh to the stock sshd, with the stock ssh to our agent, and with `tsh ssh`: all must be alike. */
+/**
+ * Each is run with the stock ssh to the stock sshd, with the stock ssh to our agent, and with `tsh ssh`: all must be alike. Where a
+ * command sleeps, its own timing is the situation, such as output after the shell has ended; what is waited for is its end.
+ */
 const situations: Readonly<Record<string, Situation>> = {
   success: { command: "true" },
   "exit status 1": { command: "exit 1" },

@@ -81,6 +81,7 @@ describe.skipIf(!["Xvfb", "xauth", "xdpyinfo"].every(hasProgram))("X11 forwardin
   });
 
   test("two sessions have two displays, and each is gone with its session", async () => {
+    // Each shell looks for the other one's file: both displays are there before either draws.
     const meet = (mine: string, other: string): string => `touch ~/${mine}; until [ -e ~/${other} ]; do sleep 0.1; done`;
     const show = (mine: string, other: string): Promise<Finished> =>
       tsh("-Y", `echo $DISPLAY; ${meet(mine, other)}; xdpyinfo >/dev/null && echo drawn`);
