@@ -7,7 +7,7 @@ import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
 import { program } from "../world/program.ts";
 import { type Processes, processes } from "../world/reload.ts";
-import { startLoad } from "../world/session-load.ts";
+import { allWell, startLoad } from "../world/session-load.ts";
 import { until } from "../world/until.ts";
 
 const login = userInfo().username;
@@ -37,7 +37,7 @@ describe.each(["one control", "auth and proxy apart"] as const)("a reload with %
     await rm(dir, { recursive: true, force: true });
   });
 
-  test("cuts no shell, no transfer and no OpenSSH connection, and fails no login: agent, then control, then both at once", {
+  test("cuts no shell, no transfer, no OpenSSH connection and no forwarded port, and fails no login: agent, then control, then both at once", {
     timeout: 240_000,
   }, async () => {
     const options = { target: `${login}@web-1`, folder: dir, bytes: 500_000_000, bytesPerSecond: 10_000_000, everyMs: 1_000 };
@@ -55,7 +55,7 @@ describe.each(["one control", "auth and proxy apart"] as const)("a reload with %
     // The shell, the transfer and OpenSSH go on in the process that was there at first.
     expect(sessions).toContainEqual(["draining", true]);
     expect(await load.transferred).toBe(true);
-    expect(await load.finish()).toEqual({ shell: 0, openssh: 0 });
+    expect(await load.finish()).toEqual(allWell);
     expect(load.logins.failures).toEqual([]);
     expect(load.logins.waitsMs.length).toBeGreaterThan(20);
     await until("all that were replaced have ended", async () => {

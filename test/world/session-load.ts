@@ -1,12 +1,12 @@
 import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { User } from "./cluster-user.ts";
+import { dialogueWith } from "./dialogue.ts";
+import { openForward } from "./forward-load.ts";
 import { output, program, run, start } from "./program.ts";
-import { until } from "./until.ts";
 
 export interface LoadOptions {
   /** `login@host`. */
@@ -19,15 +19,24 @@ export interface LoadOptions {
   readonly everyMs: number;
 }
 
-/** People at work: a shell, a transfer, a stock OpenSSH connection, and a new login every now and then. */
+/** People at work: a shell, a transfer, a stock OpenSSH connection, a forwarded port, and a new login every now and then. */
 export interface SessionLoad extends AsyncDisposable {
-  /** Something typed in the shell, and through OpenSSH, is answered. Throws when it is not. */
+  /** What is said in the shell, through OpenSSH and through the forwarded port is answered. Throws when it is not. */
   stillThere(): Promise<void>;
   /** Whether the transfer's end was reached with every byte right. */
   readonly transferred: Promise<boolean>;
   readonly logins: { readonly waitsMs: readonly number[]; readonly failures: readonly string[] };
-  /** Ends the logins and says goodbye in the shell: the status that each program ended with. */
-  finish(): Promise<{ readonly shell: number | null; readonly openssh: number | null }>;
+  /** Ends the logins and says goodbye in the shell: the status that each ended with, 0 for a forwarded connection that was not cut. */
+  finish(): Promise<Ended>;
+}
+
+/** The statuses when all is well. */
+export const allWell = { shell: 0, openssh: 0, forward: 0 } as const satisfies Ended;
+
+interface Ended {
+  readonly shell: number | null;
+  readonly openssh: number | null;
+  readonly forward: number | null;
 }
 
 export async function startLoad(user: User, options: LoadOptions): Promise<SessionLoad> {
@@ -35,29 +44,34 @@ export async function startLoad(user: User, options: LoadOptions): Promise<Sessi
   const config = join(options.folder, "ssh-config");
   await writeFile(config, (await user.tsh(["config"])).stdout);
   const [login, host] = options.target.split("@") as [string, string];
-  const shell = dialogue(start(program("tsh"), ["ssh", "-tt", options.target], { env }), (word) => `echo ${word.slice(0, 3)}""${word.slice(3)}\n`);
-  const openssh = dialogue(
+  const shell = dialogueWith(
+    start(program("tsh"), ["ssh", "-tt", options.target], { env }),
+    (word) => `echo ${word.slice(0, 3)}""${word.slice(3)}\n`,
+  );
+  const openssh = dialogueWith(
     start("ssh", ["-F", config, "-o", "BatchMode=yes", `${login}@${host}.test.cluster`, "cat"], { env }),
     (word) => `${word}\n`,
   );
+  const forward = await openForward(user, options.target);
   const transfer = start(program("tsh"), ["ssh", options.target, stream(options.bytes)], { env });
   const logins = { waitsMs: [] as number[], failures: [] as string[] };
   const ending = new AbortController();
   const loggingIn = keepLoggingIn(user, { ...options, logins }, ending.signal);
   const load: SessionLoad = {
     stillThere: async () => {
-      await Promise.all([shell.ask(), openssh.ask()]);
+      await Promise.all([shell.ask(), openssh.ask(), forward.ask()]);
     },
     transferred: receive(transfer, options),
     logins,
     finish: async () => {
       ending.abort();
       await loggingIn;
-      return { shell: await shell.end("exit\n"), openssh: await openssh.end("") };
+      return { shell: await shell.end("exit\n"), openssh: await openssh.end(""), forward: await forward.end() };
     },
     [Symbol.asyncDispose]: async () => {
       ending.abort();
-      for (const child of [shell.child, openssh.child, transfer]) child.kill("SIGKILL");
+      for (const one of [shell, openssh, forward]) one.kill();
+      transfer.kill("SIGKILL");
       await loggingIn;
     },
   };
@@ -104,32 +118,4 @@ async function keepLoggingIn(user: User, { target, everyMs, logins }: Logins, si
     await sleep(everyMs, undefined, { signal }).catch(() => {});
   }
   await Promise.all(open);
-}
-
-/** Asks and hears the answer over one connection, again and again. */
-function dialogue(child: ChildProcess, question: (word: string) => string) {
-  let [text, asked] = ["", 0];
-  for (const output of [child.stdout, child.stderr]) {
-    output?.on("data", (chunk: Buffer) => {
-      text = (text + chunk.toString()).slice(-10_000);
-    });
-  }
-  child.stdin?.on("error", () => {});
-  const closed = once(child, "close").then(([code]) => code as number | null);
-  return {
-    child,
-    ask: async (): Promise<void> => {
-      asked += 1;
-      const word = `w${asked}ord${Math.random().toString(36).slice(2)}`;
-      child.stdin?.write(question(word));
-      await until(`an answer over the connection that is open`, () => {
-        if (child.exitCode !== null) throw new Error(`it was cut: exit ${child.exitCode}\n${text}`);
-        return text.includes(word);
-      });
-    },
-    end: async (farewell: string): Promise<number | null> => {
-      child.stdin?.end(farewell);
-      return await closed;
-    },
-  };
 }
