@@ -1,30 +1,26 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorText, toPlatformError } from "../core/errors/platform-error.ts";
+import { toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import { releaseMemory } from "../core/memory/release-memory.ts";
 import { whenQuiet } from "../core/memory/when-quiet.ts";
-import type { HostStatus } from "../core/resources/host-status.ts";
 import { sshCryptoKind } from "../core/ssh/native-crypto.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { dial } from "../core/transport/dial/dial.ts";
-import { discoverTunnel } from "../core/transport/discover-tunnel.ts";
 import { formatHostPort } from "../core/transport/host-port.ts";
 import { version } from "../core/versions/version.ts";
-import { type AccessSource, openAccessSource } from "./access/access-source.ts";
-import { openSpool, type Spool } from "./audit/spool.ts";
-import { uploadEvents, uploadNext } from "./audit/upload.ts";
+import { openAccessSource } from "./access/access-source.ts";
 import { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
-import { followUpdater, type UpdaterSide } from "./follow-updater.ts";
+import { followAuthorities } from "./follow-authorities.ts";
+import { followUpdater } from "./follow-updater.ts";
 import { IdentityKeeper } from "./identity-keeper.ts";
 import { joinThroughProxy } from "./join.ts";
-import { type OpenedTunnel, openTunnel } from "./open-tunnel.ts";
-import { agentServices } from "./services.ts";
-import { ownCommand } from "./ssh/own-command.ts";
-import { findUnixUser } from "./ssh/unix-user.ts";
-import { openStreams, type Streams } from "./streams.ts";
+import { HostLabels } from "./labels/host-labels.ts";
+import { openNext } from "./open-next.ts";
+import { type Outbox, openOutbox } from "./outbox.ts";
+import { serveStreams } from "./serve-streams.ts";
 import { Tunnels } from "./tunnels.ts";
 
 export interface AgentState {
@@ -76,14 +72,14 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
   const onFailure = (thrown: unknown): void => failed.reject(toPlatformError(thrown));
   // The identity is the new process's to renew.
   agent.identity.keep(AbortSignal.any([background.signal, retire])).catch(onFailure);
-  const uploading = uploadEvents({ spool: agent.spool, send: agent.send, log }, background.signal).catch(onFailure);
+  const uploading = agent.outbox.run(background.signal).catch(onFailure);
   try {
     await Promise.race([aborted(signal), aborted(retire), failed.promise]);
     if (!signal.aborted && retire.aborted) {
       log.info("agent retires: another process serves this host", { sessions: agent.state().sessions });
       await Promise.race([agent.retire(), aborted(signal), failed.promise]);
       background.abort();
-      if (!signal.aborted) await Promise.race([uploading.then(() => agent.sendRest()), sleep(farewellMs, undefined, { ref: false })]);
+      if (!signal.aborted) await Promise.race([uploading.then(() => agent.outbox.sendRest()), sleep(farewellMs, undefined, { ref: false })]);
     }
   } finally {
     await agent.stop();
@@ -96,13 +92,10 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
 
 interface Agent {
   readonly identity: IdentityKeeper;
-  readonly spool: Spool;
-  readonly send: (events: readonly string[]) => Promise<void>;
+  readonly outbox: Outbox;
   state(): AgentState;
   /** Resolves when the last stream has ended. */
   retire(): Promise<void>;
-  /** Sends what waits in the spool. Never throws. */
-  sendRest(): Promise<void>;
   stop(): Promise<void>;
   close(): Promise<void>;
 }
@@ -122,36 +115,38 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
     client: () => auth.client(),
   });
   const { cluster, hostId } = identity.current();
-  const spool = await openSpool({ folder: join(folder, "audit"), clusterName: cluster, log });
+  const outbox = await openOutbox({ folder, clusterName: cluster, client: () => auth.client(), log });
   const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({}), log });
   const end = new AbortController();
-  const streams = serveStreams({ config, identity, spool, access, log }, end.signal);
+  const authorities = followAuthorities({ access, identity, log }, end.signal);
+  const changed = (): void => tunnels?.tell();
+  const labels = await HostLabels.open({ fixed: config.ssh.labels, commands: config.ssh.commands, log, changed }, end.signal);
+  const streams = await serveStreams({ config, identity, auth, outbox, access, labels, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
-  const changed = (status: HostStatus): void => tunnels?.tell(status);
   const sessions = (): number => streams.open + elsewhere();
   const updater = await followUpdater({ env, log, clock, auth, identity, proxy: config.proxyServer, sessions, changed });
   tunnels = new Tunnels({
     log,
     clock,
-    open: (onStream, ended) => openNext({ config, identity, env, updater }, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
+    open: (onStream, ended) =>
+      openNext({ config, identity, labels, services, env, updater, authorities }, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
     serve: (channel) => updater.during(streams.serve(channel)).finally(worked),
     onAccess: (revision) => access.announce(revision),
     onMaintenance: updater.announce,
+    onAuthorities: authorities.told,
     status: updater.status,
+    labels: () => labels.current,
   });
   const kept = tunnels;
-  const send = async (events: readonly string[]): Promise<void> => void (await (await auth.client()).emitEvents({ eventsJson: [...events] }));
   return {
     identity,
-    spool,
-    send,
+    outbox,
     state: () => ({ hostId, cluster, tunnels: kept.connected, sessions: streams.open, connected: kept.connected > 0 }),
     retire: () => {
       updater.stop();
       return kept.retire();
     },
-    sendRest: () => sendAll({ spool, send, log }),
     stop: async () => {
       updater.stop();
       streams.stop();
@@ -162,40 +157,9 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
     },
     close: async () => {
       auth.close();
-      await spool.close().catch((error: unknown) => log.error("the audit spool could not be closed", { error: errorText(error) }));
+      await outbox.close();
     },
   };
-}
-
-async function sendAll(options: Parameters<typeof uploadNext>[0]): Promise<void> {
-  let isMore = true;
-  while (isMore) isMore = await uploadNext(options).catch(() => false);
-}
-
-interface Parts {
-  readonly config: AgentConfig;
-  readonly identity: IdentityKeeper;
-  readonly spool: Spool;
-  readonly access: AccessSource;
-  readonly log: Log;
-}
-
-function serveStreams({ config, identity, spool, access, log }: Parts, signal: AbortSignal): Streams {
-  const node = { name: config.nodename, labels: config.ssh.labels };
-  const ssh = { credentials: () => identity.current(), access, audit: spool, node, log, findUser: findUnixUser, launch: ownCommand() };
-  return openStreams({ services: agentServices({ ssh }), log }, signal);
-}
-
-/** Where to is asked each time: an address that has changed is followed. */
-async function openNext(
-  { config, identity, env, updater }: Pick<Parts, "config" | "identity"> & { env: Env; updater: UpdaterSide },
-  onStream: (channel: Duplex) => void,
-  signal: AbortSignal,
-): Promise<OpenedTunnel> {
-  const credentials = identity.current();
-  const target = await discoverTunnel({ proxy: config.proxyServer, hostCa: credentials.hostCaPem, env, signal });
-  const facts = { hostname: config.nodename, labels: config.ssh.labels, services, version, status: updater.status };
-  return await openTunnel({ target, credentials, facts, dial: { env }, onStream, signal });
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -2,6 +2,9 @@ import type { Duplex } from "node:stream";
 import type { AuthClient, AuthConnection } from "../core/api/auth-client.ts";
 import type { HostCredentials } from "../core/api/host-credentials.ts";
 
+/** Longer than any call, ms. */
+const callMs = 20_000;
+
 export interface AuthSourceOptions {
   readonly credentials: () => HostCredentials;
   /** Opens a byte stream that ends at the auth service's TLS listener. */
@@ -21,12 +24,19 @@ export class AuthSource {
     const { openAuthClient } = await import("../core/api/auth-client.ts");
     const credentials = this.#options.credentials();
     if (this.#current?.credentials !== credentials) {
-      this.close();
+      this.#retire();
       const { hostCaPem: ca, tlsCertificate: certificate, tlsPrivateKey: privateKey } = credentials;
       const connection = openAuthClient({ open: this.#options.open, ca, credentials: { certificate, privateKey } });
       this.#current = { credentials, connection };
     }
     return this.#current.connection.client;
+  }
+
+  /** Calls that are under way on the connection before may still end. */
+  #retire(): void {
+    const before = this.#current?.connection;
+    if (before !== undefined) setTimeout(() => before.close(), callMs).unref();
+    this.#current = undefined;
   }
 
   close(): void {

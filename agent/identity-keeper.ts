@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AuthClient } from "../core/api/auth-client.ts";
 import { loadCredentials, saveCredentials } from "../core/api/credential-store.ts";
 import { credentialsValidity, type HostCredentials, renewHost } from "../core/api/host-credentials.ts";
+import { isSignedByFirst, pickTrustedKeys, type TrustedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import { parseCertificateLine } from "../core/ssh/certificate.ts";
@@ -23,11 +24,20 @@ export interface IdentityOptions {
 
 /** Longest sleep, ms: timers stand still while the machine sleeps, the wall clock is asked after each. */
 const longestNapMs = 60_000;
+/** After a rotation, the hosts of a cluster ask for new certificates within this time, ms. */
+const rotatedSpreadMs = 15_000;
 
 /** This host's identity: loaded or joined for, kept on disk, renewed long before its end. */
 export class IdentityKeeper {
   readonly #options: IdentityOptions;
   #current: HostCredentials;
+  /** When to renew, ms. */
+  #due = Number.POSITIVE_INFINITY;
+  /** This process renews, and writes the file. */
+  #isKept = false;
+  #storing: Promise<void> = Promise.resolve();
+  /** Ends the nap. */
+  #wake = new AbortController();
 
   private constructor(options: IdentityOptions, current: HostCredentials) {
     this.#options = options;
@@ -50,31 +60,68 @@ export class IdentityKeeper {
   /** Renews in time until aborted. Throws when the identity has expired and the host cannot join anew. */
   async keep(signal: AbortSignal): Promise<void> {
     const { now = Date.now, random = Math.random } = this.#options;
-    let due = this.#lacksNames() ? 0 : nextRenewal(credentialsValidity(this.#current), random());
+    this.#due = this.#lacksNames() ? 0 : nextRenewal(credentialsValidity(this.#current), random());
     let failures = 0;
+    this.#isKept = true;
+    signal.addEventListener(
+      "abort",
+      () => {
+        this.#isKept = false;
+      },
+      { once: true },
+    );
+    this.#renewIfRotated();
     while (!signal.aborted) {
-      const wait = due - now();
+      const wait = this.#due - now();
       if (wait > 0) {
-        await sleep(Math.min(wait, longestNapMs), undefined, { signal }).catch(() => {});
+        this.#wake = new AbortController();
+        const either = AbortSignal.any([signal, this.#wake.signal]);
+        await sleep(Math.min(wait, longestNapMs), undefined, { signal: either }).catch(() => {});
         continue;
       }
       try {
         await this.#renew();
         failures = 0;
-        due = nextRenewal(credentialsValidity(this.#current), random());
+        this.#due = nextRenewal(credentialsValidity(this.#current), random());
       } catch (thrown) {
         if (signal.aborted) return;
         failures += 1;
         await this.#rejoinIfExpired(thrown);
-        due = now() + backOffDelay(failures, random(), { baseMs: 2_000, capMs: 600_000 });
+        this.#due = now() + backOffDelay(failures, random(), { baseMs: 2_000, capMs: 600_000 });
       }
     }
   }
 
+  /** The cluster's authorities as they are now: stored, and a certificate that another key signed is renewed soon. */
+  learn(keys: TrustedKeys): void {
+    if (trustedDigest(keys) === trustedDigest(this.#current)) return;
+    const { log } = this.#options;
+    this.#current = { ...this.#current, ...pickTrustedKeys(keys) };
+    log.info("the cluster's authorities are others now", { keys: keys.hostCaSsh.length + keys.userCaSsh.length });
+    // A process that another one has replaced leaves the file to that one.
+    if (!this.#isKept) return;
+    this.#store(this.#current).catch((error: unknown) => log.warn("the cluster's authorities could not be stored", { error: errorText(error) }));
+    this.#renewIfRotated();
+  }
+
+  /** All hosts of a cluster hear of a rotation in the same moment: each waits a little of its own. */
+  #renewIfRotated(): void {
+    if (isSignedByFirst(this.#current)) return;
+    const { now = Date.now, random = Math.random } = this.#options;
+    this.#due = Math.min(this.#due, now() + random() * rotatedSpreadMs);
+    this.#wake.abort();
+  }
+
+  /** One after the other: the last one stays. */
+  #store(credentials: HostCredentials): Promise<void> {
+    this.#storing = this.#storing.catch(() => {}).then(() => saveCredentials(this.#options.file, credentials));
+    return this.#storing;
+  }
+
   async #renew(): Promise<void> {
-    const { client, hostname, names, file, log } = this.#options;
+    const { client, hostname, names, log } = this.#options;
     const renewed = await renewHost(await client(), { credentials: this.#current, hostname, names });
-    await saveCredentials(file, renewed);
+    await this.#store(renewed);
     this.#current = renewed;
     log.info("identity renewed", { until: credentialsValidity(renewed).to.toISOString() });
   }

@@ -17,7 +17,8 @@ import { readWelcome, type Welcome } from "./read-proxy-messages.ts";
 /** What the agent says about itself. */
 export interface AgentFacts {
   readonly hostname: string;
-  readonly labels: Labels;
+  /** Asked when the hello is sent. */
+  readonly labels: () => Labels;
   readonly services: readonly string[];
   readonly version: string;
   /** Asked when the hello is sent. */
@@ -32,6 +33,7 @@ export interface OpenedTunnel {
   readonly welcome: Welcome;
   /** What the hello said. */
   readonly status: HostStatus;
+  readonly labels: Labels;
 }
 
 export interface OpenTunnelOptions {
@@ -71,10 +73,11 @@ export async function openTunnel(options: OpenTunnelOptions): Promise<OpenedTunn
     });
     await requestStreams(connection);
     const control = await openChannel(connection, tunnelChannels.control);
-    const { hostname, labels, services, version } = options.facts;
+    const { hostname, services, version } = options.facts;
+    const labels = options.facts.labels();
     const status = options.facts.status();
     control.write(encodeTunnelMessage({ type: "hello", hostname, labels, services: [...services], version, status }));
-    return { connection, transport, control, status, welcome: await readWelcome(control, signal) };
+    return { connection, transport, control, status, labels, welcome: await readWelcome(control, signal) };
   } catch (thrown) {
     connection.end();
     transport.destroy();

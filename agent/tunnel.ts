@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { errorText } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { HostStatus } from "../core/resources/host-status.ts";
+import type { Labels } from "../core/resources/metadata.ts";
 import { encodeTunnelMessage, type ProxyMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
 import { firstHeartbeat, heartbeat, lookMs } from "./heartbeat.ts";
 import { type OpenedTunnel, openChannel } from "./open-tunnel.ts";
@@ -21,6 +22,8 @@ export interface TunnelEvents {
   readonly onAccess: (revision: string) => void;
   /** Revision of the cluster's maintenance configuration, each time it is heard. */
   readonly onMaintenance: (revision: string) => void;
+  /** Digest of the authorities' keys, each time it is heard. */
+  readonly onAuthorities: (digest: string) => void;
   readonly onEnd: () => void;
   /** The proxy has read that this tunnel drains: what it opened before has arrived. */
   readonly onDraining?: () => void;
@@ -46,7 +49,7 @@ export class Tunnel {
     this.#log = log;
     this.#events = events;
     this.openedAt = clock.steady();
-    this.#told = JSON.stringify(opened.status);
+    this.#told = JSON.stringify([opened.status, opened.labels]);
     this.#timer = this.#watch(clock);
     opened.connection.once("close", () => this.end("the connection closed"));
     opened.transport.once("close", () => this.end("the connection closed"));
@@ -55,6 +58,7 @@ export class Tunnel {
       (message) => this.#receive(message),
       (error) => this.end(error === undefined ? "the proxy closed the tunnel" : errorText(error)),
     );
+    this.#hearAuthorities(opened.welcome.authorities);
     events.onAccess(opened.welcome.accessRevision);
     if (opened.transport.destroyed) this.end("the connection closed");
   }
@@ -71,11 +75,11 @@ export class Tunnel {
   }
 
   /** Tells the proxy what the host says of itself, unless it knows. */
-  tell(status: HostStatus): void {
-    const text = JSON.stringify(status);
+  tell(status: HostStatus, labels: Labels): void {
+    const text = JSON.stringify([status, labels]);
     if (text === this.#told) return;
     this.#told = text;
-    this.#send({ type: "status", status });
+    this.#send({ type: "status", status, labels });
   }
 
   end(reason: string): void {
@@ -93,10 +97,12 @@ export class Tunnel {
     switch (message.type) {
       case "pong":
         if (message.maintenanceRevision !== undefined) this.#events.onMaintenance(message.maintenanceRevision);
+        this.#hearAuthorities(message.authorities);
         this.#events.onAccess(message.accessRevision);
         if (message.time === drainingPing) this.#events.onDraining?.();
         return;
       case "access":
+        this.#hearAuthorities(message.authorities);
         this.#events.onAccess(message.accessRevision);
         return;
       case "drain":
@@ -108,6 +114,11 @@ export class Tunnel {
       case "welcome":
         this.end("the proxy broke the protocol");
     }
+  }
+
+  /** A proxy of the version before says nothing of them. */
+  #hearAuthorities(digest: string | undefined): void {
+    if (digest !== undefined) this.#events.onAuthorities(digest);
   }
 
   #send(message: Parameters<typeof encodeTunnelMessage>[0]): void {

@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { errorText, type PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { HostStatus } from "../core/resources/host-status.ts";
+import type { Labels } from "../core/resources/metadata.ts";
 import { backOffDelay, failuresAfter } from "../core/transport/back-off.ts";
 import { nextTunnels } from "./next-tunnels.ts";
 import type { OpenedTunnel } from "./open-tunnel.ts";
@@ -17,8 +18,10 @@ export interface TunnelsOptions {
   readonly serve: (channel: Duplex) => Promise<void>;
   readonly onAccess: (revision: string) => void;
   readonly onMaintenance: (revision: string) => void;
+  readonly onAuthorities: (digest: string) => void;
   /** What the host says of itself now. */
   readonly status: () => HostStatus;
+  readonly labels: () => Labels;
 }
 
 interface Entry {
@@ -59,8 +62,9 @@ export class Tunnels {
   }
 
   /** Tells the proxies what the host says of itself now. */
-  tell(status: HostStatus): void {
-    for (const { tunnel } of this.#entries.values()) tunnel?.tell(status);
+  tell(): void {
+    const [status, labels] = [this.#options.status(), this.#options.labels()];
+    for (const { tunnel } of this.#entries.values()) tunnel?.tell(status, labels);
   }
 
   /** Tunnels through which streams still come; one that leaves does so until the next one is up. */
@@ -130,7 +134,7 @@ export class Tunnels {
   }
 
   #adopt(entry: Entry, opened: OpenedTunnel): void {
-    const { log, clock, onAccess, onMaintenance } = this.#options;
+    const { log, clock, onAccess, onMaintenance, onAuthorities } = this.#options;
     if (entry.state === "opening") entry.state = "up";
     log.info("tunnel is up", { tunnel: entry.id, proxy: opened.welcome.proxyId });
     const onEnd = (): void => {
@@ -156,10 +160,10 @@ export class Tunnels {
     const tunnel: Tunnel = new Tunnel(opened, {
       log: log.with({ tunnel: entry.id }),
       clock,
-      events: { onAccess, onMaintenance, onDrain: later(onDrain), onEnd: later(onEnd), onDraining },
+      events: { onAccess, onMaintenance, onAuthorities, onDrain: later(onDrain), onEnd: later(onEnd), onDraining },
     });
     entry.tunnel = tunnel;
-    tunnel.tell(this.#options.status());
+    tunnel.tell(this.#options.status(), this.#options.labels());
     if (this.#stopping) tunnel.end("the agent stops");
   }
 

@@ -48,14 +48,17 @@ async function joinUpTo(count: number): Promise<void> {
 
 function keep({ name, credentials }: (typeof hosts)[number]): Tunnels {
   const status = () => ({ upgrader: "none", sessions: 0 }) as const;
-  const facts = { hostname: name, labels: { kind: "load" }, services: ["ssh"], version, status };
+  const labels = () => ({ kind: "load" });
+  const facts = { hostname: name, labels, services: ["ssh"], version, status };
   return new Tunnels({
     log: silentLog,
     clock,
     serve: async (channel) => void channel.destroy(),
     onAccess: () => {},
     onMaintenance: () => {},
+    onAuthorities: () => {},
     status,
+    labels,
     open: async (onStream, signal) => {
       try {
         setMaxListeners(0, signal);

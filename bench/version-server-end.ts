@@ -17,7 +17,16 @@ const log = silentLog;
 const now = (): Date => new Date();
 const sockets = new ListenSockets();
 const auth = await openAuth(
-  { dataDir: folder, nodename: "bench", clusterName: "bench", listen: local, names: [], listenerMode: "multiplex", defaultSessionTtlSeconds: 3600 },
+  {
+    dataDir: folder,
+    nodename: "bench",
+    clusterName: "bench",
+    listen: local,
+    names: [],
+    listenerMode: "multiplex",
+    defaultSessionTtlSeconds: 3600,
+    sessionRecording: "node",
+  },
   { log, now, sockets },
 );
 const issue = () => auth.issueProxy(["localhost", "127.0.0.1"]);

@@ -54,5 +54,7 @@ export interface Options {
 export interface ProgramSpec {
   readonly name: string;
   readonly summary: string;
+  /** May stand before the command too, for commands that have them: `tsh -i file ls`. */
+  readonly options?: readonly OptionSpec[];
   readonly commands: readonly CommandSpec[];
 }

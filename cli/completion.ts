@@ -13,7 +13,7 @@ interface Place {
 }
 
 export function completionScript(program: ProgramSpec, shell: Shell): string {
-  const places = collect([], { name: program.name, summary: program.summary, commands: program.commands });
+  const places = collect([], { name: program.name, summary: program.summary, options: program.options ?? [], commands: program.commands });
   if (shell === "fish") return fishScript(program.name, places);
   const functions = bashFunction(program.name, places);
   return shell === "bash" ? `${functions}complete -o default -F _${program.name}_complete ${program.name}\n` : zshScript(program.name, functions);

@@ -12,8 +12,8 @@ import { printable } from "./printable.ts";
  *  - A reader that went away (EPIPE) ends the output without a word.
  */
 
-export const formats = ["text", "json", "yaml"] as const;
-export type Format = (typeof formats)[number];
+/** `names`: one name a line, for scripts. */
+export type Format = "text" | "json" | "yaml" | "names";
 
 export interface Result {
   /** What json and yaml print. */
@@ -22,8 +22,12 @@ export interface Result {
   readonly text: string;
   /** Lines for people on standard error, whatever the format. */
   readonly notes?: readonly string[];
+  /** What the format `names` prints, a line each. */
+  readonly names?: readonly string[];
   /** `data` is an array: json prints one compact line for each, yaml one document for each. */
   readonly many?: boolean;
+  /** More of what was written before: yaml goes on with another document. */
+  readonly isContinued?: boolean;
   /** Exit status, when it is not 0. */
   readonly status?: number;
 }
@@ -33,10 +37,17 @@ export function textResult(text: string, notes: readonly string[] = []): Result 
   return { data: { message: text }, text, notes };
 }
 
-export async function writeResult(io: CliIo, result: Result, format: Format = "text"): Promise<void> {
+/** Whether somebody still reads it. */
+export async function writeResult(io: CliIo, result: Result, format: Format = "text"): Promise<boolean> {
   for (const note of result.notes ?? []) writeNote(io, note);
-  const text = format === "text" ? result.text : format === "json" ? toJson(result) : await toYaml(result);
-  if (text !== "") await write(io.stdout, text.endsWith("\n") ? text : `${text}\n`);
+  const text = await formatted(result, format);
+  return text === "" || (await write(io.stdout, text.endsWith("\n") ? text : `${text}\n`));
+}
+
+async function formatted(result: Result, format: Format): Promise<string> {
+  if (format === "json") return toJson(result);
+  if (format === "yaml") return await toYaml(result);
+  return format === "names" ? (result.names ?? []).map(printable).join("\n") : result.text;
 }
 
 /** One line for people, on standard error. */
@@ -76,24 +87,25 @@ function toJson({ data, many }: Result): string {
   return JSON.stringify(data, undefined, 2);
 }
 
-async function toYaml({ data, many }: Result): Promise<string> {
+async function toYaml({ data, many, isContinued }: Result): Promise<string> {
   const { stringify } = await import("yaml");
   const write = (value: unknown): string => stringify(value, { lineWidth: 0 });
-  return many === true && Array.isArray(data) ? data.map(write).join("---\n") : write(data);
+  const text = many === true && Array.isArray(data) ? data.map(write).join("---\n") : write(data);
+  return isContinued === true ? `---\n${text}` : text;
 }
 
-/** Resolves when the bytes are taken; a reader that left is no error. */
-function write(stream: Output, text: string): Promise<void> {
+/** Resolves when the bytes are taken; a reader that left is no error, but false. */
+function write(stream: Output, text: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const failed = (cause: NodeJS.ErrnoException): void => {
-      if (cause.code === "EPIPE") resolve();
+      if (cause.code === "EPIPE") resolve(false);
       else reject(new PlatformError("unavailable", `standard output: ${cause.message}`, { cause }));
     };
     stream.once("error", failed);
     stream.write(text, (error) => {
       if (error) return failed(error);
       stream.off("error", failed);
-      resolve();
+      resolve(true);
     });
   });
 }

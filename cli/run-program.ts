@@ -37,13 +37,16 @@ function build(spec: ProgramSpec, io: CliIo, state: { status: number }): Command
       getErrHelpWidth: () => io.stderr.columns ?? 100,
     })
     .helpCommand("help [command]", "show help for a command");
-  for (const command of spec.commands) add(program, command, { io, state });
+  for (const option of spec.options ?? []) program.addOption(toOption(option));
+  for (const command of spec.commands) add(program, command, { io, state, first: () => program.opts() });
   return program;
 }
 
 interface Running {
   readonly io: CliIo;
   readonly state: { status: number };
+  /** Values of the options that stood before the command. */
+  readonly first: () => Readonly<Record<string, unknown>>;
 }
 
 function add(parent: Command, spec: CommandSpec, running: Running): void {
@@ -58,12 +61,20 @@ function add(parent: Command, spec: CommandSpec, running: Running): void {
   const run = spec.run;
   if (run === undefined) return;
   command.action(async () => {
-    const values = command.opts<Record<string, unknown>>();
+    const values = withFirst(command, spec, running.first());
     const call: Call = { io: running.io, args: command.args, options: readOptions(values) };
     const result = await run(call);
-    await writeResult(running.io, result, values.format as Format | undefined);
+    await writeResult(running.io, result, spec.formats === undefined ? undefined : (values.format as Format | undefined));
     running.state.status = result.status ?? 0;
   });
+}
+
+/** What stood before the command counts where the command does not say it again. Throws `invalid` for a command that does not have it. */
+function withFirst(command: Command, spec: CommandSpec, first: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const known = new Set(command.options.map((option) => option.attributeName()));
+  const foreign = Object.keys(first).find((name) => !known.has(name));
+  if (foreign !== undefined) throw new PlatformError("invalid", `${spec.name} has no option --${foreign}`, { hint: "leave it out" });
+  return { ...first, ...command.opts<Record<string, unknown>>() };
 }
 
 function toOption(spec: OptionSpec): Option {

@@ -1,6 +1,8 @@
+import type { StorageConfig } from "../core/config/audit-destination.ts";
 import type { PlatformConfig } from "../core/config/platform-config.ts";
 import { ports } from "../core/config/platform-config.ts";
 import type { UpgradeChannel } from "../core/config/upgrade-channels.ts";
+import type { RecordingMode } from "../core/resources/recording.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
 
 export interface ControlConfig {
@@ -19,6 +21,9 @@ export interface AuthConfig {
   readonly names: readonly string[];
   readonly listenerMode: "multiplex" | "separate";
   readonly defaultSessionTtlSeconds: number;
+  /** Left out: nothing is shipped, and nothing forgotten. */
+  readonly audit?: StorageConfig;
+  readonly sessionRecording: RecordingMode;
 }
 
 export interface ProxyConfig {
@@ -62,6 +67,8 @@ function authConfig({ platform, auth_service: auth }: PlatformConfig): AuthConfi
     names: auth.public_addr.map((address) => address.host),
     listenerMode: auth.proxy_listener_mode,
     defaultSessionTtlSeconds: auth.authentication.default_session_ttl,
+    audit: platform.storage,
+    sessionRecording: auth.session_recording,
   };
 }
 

@@ -22,7 +22,7 @@ afterEach(async () => {
 
 function authConfig(): AuthConfig {
   const shared = { nodename: "box", clusterName: "main", listen: localhost, names: [], listenerMode: "multiplex" } as const;
-  return { ...shared, dataDir: folder, defaultSessionTtlSeconds: 3600 };
+  return { ...shared, dataDir: folder, defaultSessionTtlSeconds: 3600, sessionRecording: "node" };
 }
 
 function proxyConfig(change: Partial<ProxyConfig> = {}): ProxyConfig {

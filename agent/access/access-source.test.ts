@@ -10,6 +10,9 @@ const answer = (revision: string, rolesJson: string[] = [role("access")], locksJ
   locksJson,
   userCaSsh: ["u"],
   hostCaSsh: ["h"],
+  userCaPem: ["up"],
+  hostCaPem: ["hp"],
+  sessionRecording: "node",
 });
 
 function source(answers: readonly (AccessAnswer | Error)[]) {

@@ -1,53 +1,69 @@
 import { z } from "zod";
+import { pickTrustedKeys, type TrustedKeys } from "../../core/api/trusted-keys.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { type Lock, lockSchema } from "../../core/resources/lock.ts";
+import { type RecordingMode, recordingModes } from "../../core/resources/recording.ts";
 import { type Role, roleSchema } from "../../core/resources/role.ts";
 
 /** Roles and authorities as of one revision. */
-export interface Access {
+export interface Access extends TrustedKeys {
   readonly revision: string;
   readonly roles: readonly Role[];
   /** Names of roles that exist but that this version cannot read. */
   readonly unreadable: readonly string[];
   readonly locks: readonly Lock[];
-  /** OpenSSH public key lines. */
-  readonly userCaSsh: readonly string[];
-  readonly hostCaSsh: readonly string[];
+  readonly sessionRecording: RecordingMode;
 }
 
 /** The auth service's answer, before it is checked. */
-export interface AccessAnswer {
+export interface AccessAnswer extends TrustedKeys {
   readonly revision: string;
   readonly rolesJson: readonly string[];
   readonly locksJson: readonly string[];
-  readonly userCaSsh: readonly string[];
-  readonly hostCaSsh: readonly string[];
+  /** Empty: an older auth service, which takes no recordings. */
+  readonly sessionRecording: string;
 }
 
 export interface AccessSource {
   /** Roles and authorities at least as new as this revision; empty: whatever is newest. A fetch that fails, throws: deny. */
   at(revision: string): Promise<Access>;
+  /** An answer that came at most so long ago, ms; asks for one when there is none. Throws as `at` does. */
+  fresh(maxAgeMs: number): Promise<Access>;
+  /** Since the auth service was asked for what is known here, ms; Infinity when it never answered. */
+  ageMs(): number;
   /** Calls back with the newest answer at once, and with every one that differs from the one before, until the signal. */
   follow(listener: (access: Access) => void, signal: AbortSignal): void;
+  /** Asks the auth service now. */
+  refresh(): Promise<Access>;
   /** The proxy says that this revision is the newest: fetches it ahead of the next use. */
   announce(revision: string): void;
 }
 
+export interface AccessSourceOptions {
+  readonly fetch: () => Promise<AccessAnswer>;
+  readonly log: Log;
+  /** Milliseconds that only grow. */
+  readonly clock?: () => number;
+}
+
 /** Keeps one answer; `fetch` asks the auth service. Nothing is decided by an answer that is known to be old. */
-export function openAccessSource(options: { fetch: () => Promise<AccessAnswer>; log: Log }): AccessSource {
-  const { fetch, log } = options;
+export function openAccessSource(options: AccessSourceOptions): AccessSource {
+  const { fetch, log, clock = () => performance.now() } = options;
   let held: Access | undefined;
   /** The newest revision that anybody spoke of. */
   let newest: string | undefined;
+  let askedAt = Number.NEGATIVE_INFINITY;
   let fetching: Promise<Access> | undefined;
   const listeners = new Set<(access: Access) => void>();
   const refresh = (): Promise<Access> => {
+    const began = clock();
     fetching ??= fetch()
       .then((answer) => {
         const access = toAccess(answer, log);
         const isNew = access.revision !== held?.revision;
         held = access;
+        askedAt = began;
         newest = access.revision;
         if (isNew) for (const listener of listeners) listener(access);
         return access;
@@ -66,12 +82,15 @@ export function openAccessSource(options: { fetch: () => Promise<AccessAnswer>; 
       if (running !== undefined && fits(await running)) return await running;
       return await refresh();
     } catch (thrown) {
-      const cause = toPlatformError(thrown);
-      log.warn("roles cannot be fetched: access is denied", { error: thrown });
-      throw new PlatformError("unavailable", "access denied: this host cannot ask the auth service for the roles now", {
-        cause,
-        hint: "try again in a moment",
-      });
+      throw unasked(thrown, log);
+    }
+  };
+  const fresh = async (maxAgeMs: number): Promise<Access> => {
+    if (held !== undefined && clock() - askedAt <= maxAgeMs) return held;
+    try {
+      return await refresh();
+    } catch (thrown) {
+      throw unasked(thrown, log);
     }
   };
   const announce = (revision: string): void => {
@@ -83,7 +102,15 @@ export function openAccessSource(options: { fetch: () => Promise<AccessAnswer>; 
     listeners.add(listener);
     signal.addEventListener("abort", () => listeners.delete(listener), { once: true });
   };
-  return { at, announce, follow };
+  return { at, fresh, ageMs: () => clock() - askedAt, announce, follow, refresh };
+}
+
+function unasked(thrown: unknown, log: Log): PlatformError {
+  log.warn("roles cannot be fetched: access is denied", { error: thrown });
+  return new PlatformError("unavailable", "access denied: this host cannot ask the auth service for the roles now", {
+    cause: toPlatformError(thrown),
+    hint: "try again in a moment",
+  });
 }
 
 /** A role that this version cannot read might hold the deny rule that matters: who has it, is not let in. */
@@ -97,7 +124,13 @@ function toAccess(answer: AccessAnswer, log: Log): Access {
   }
   if (unreadable.length > 0) log.warn("roles that this version of the agent cannot read: who holds one is denied", { roles: unreadable });
   const locks = answer.locksJson.map((json) => lockSchema.parse(JSON.parse(json)));
-  return { revision: answer.revision, roles, unreadable, locks, userCaSsh: answer.userCaSsh, hostCaSsh: answer.hostCaSsh };
+  const { revision } = answer;
+  return { revision, roles, unreadable, locks, ...pickTrustedKeys(answer), sessionRecording: modeOf(answer.sessionRecording) };
+}
+
+/** A mode that this version does not know is as strict as the strictest that it knows. */
+function modeOf(text: string): RecordingMode {
+  return text === "" ? "off" : (recordingModes.find((mode) => mode === text) ?? "node-sync");
 }
 
 function nameOf(json: string): string {

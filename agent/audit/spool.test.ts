@@ -99,6 +99,29 @@ test("one event that is refused for good does not hold up the others", async () 
   expect(await readdir(folder)).toEqual([]);
 });
 
+test.for(["denied", "unsupported"] as const)("one event that is %s does not hold up the others for ever", async (code) => {
+  const spool = await open();
+  for (const error of ["good", "bad", "fine"]) await spool.record(refusal(error));
+  const taken: string[] = [];
+  const send = async (events: readonly string[]): Promise<void> => {
+    if (events.some((event) => event.includes('"bad"'))) throw new PlatformError(code, "not of this host");
+    taken.push(...events);
+  };
+  await uploadNext({ spool, send, log: silentLog });
+  expect(taken.map((event) => (JSON.parse(event) as { error: string }).error)).toEqual(["good", "fine"]);
+  expect(await spool.next()).toBeUndefined();
+});
+
+test("a host that is denied keeps its events until it is let in again", async () => {
+  const spool = await open();
+  await spool.record(refusal("kept"));
+  const send = async (): Promise<void> => {
+    throw new PlatformError("denied", "this host was removed");
+  };
+  await expect(uploadNext({ spool, send, log: silentLog })).rejects.toThrow("removed");
+  expect((await spool.next())?.events).toHaveLength(1);
+});
+
 test("calls stay below what the auth service takes, and no event is lost between them", () => {
   const events = Array.from({ length: 40 }, (_, index) => String(index % 10).repeat(60_000));
   const calls = inCalls(events);

@@ -49,9 +49,7 @@ export async function uploadNext(options: UploadOptions): Promise<boolean> {
   try {
     for (const events of inCalls(batch.events)) await options.send(events);
   } catch (thrown) {
-    const error = toPlatformError(thrown);
-    if (error.code !== "invalid") throw error;
-    await sendOneByOne(options, batch, error);
+    await sendOneByOne(options, batch, await refusalOfEvents(options, thrown));
   }
   await options.spool.remove(batch);
   return true;
@@ -76,6 +74,18 @@ export function inCalls(events: readonly string[]): string[][] {
   return calls;
 }
 
+/**
+ * The refusal, when it is meant for events: unknown ones, or of the host that this one was before it joined anew. Throws it when it is
+ * meant for the host, which may be let in again.
+ */
+async function refusalOfEvents({ send }: Pick<UploadOptions, "send">, thrown: unknown): Promise<PlatformError> {
+  const error = toPlatformError(thrown);
+  if (error.code === "invalid") return error;
+  if (error.code !== "denied" && error.code !== "unsupported") throw error;
+  await send([]);
+  return error;
+}
+
 /** One event that the auth service does not understand must not hold up the others for ever. */
 async function sendOneByOne({ send, log }: UploadOptions, batch: Batch, refusal: PlatformError): Promise<void> {
   log.warn("the auth service refused a batch of audit events: sending them one by one", { error: refusal });
@@ -83,8 +93,7 @@ async function sendOneByOne({ send, log }: UploadOptions, batch: Batch, refusal:
     try {
       await send([event]);
     } catch (thrown) {
-      const error = toPlatformError(thrown);
-      if (error.code !== "invalid") throw error;
+      const error = await refusalOfEvents({ send }, thrown);
       log.error("the auth service refused an audit event for good", { event, error });
     }
   }

@@ -1,11 +1,23 @@
 #define _GNU_SOURCE
-#include <node_api.h>
+#include "host-addon.h"
+
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 
 /*
  * host.node: what an agent does on its host and JavaScript cannot. Node-API alone; what a function may not do it throws.
  */
+
+bool get_text(napi_env env, napi_value value, char *text, size_t size) {
+  size_t length;
+  if (napi_get_value_string_utf8(env, value, NULL, 0, &length) == napi_ok && length < size) {
+    return napi_get_value_string_utf8(env, value, text, size, &length) == napi_ok;
+  }
+  napi_throw_type_error(env, NULL, "a text that is none or too long");
+  return false;
+}
 
 /*
  * resetSignals(): void. No signal blocked, none ignored, none caught: as init starts a process. Node blocks SIGUSR1 and ignores
@@ -24,11 +36,30 @@ static napi_value reset_signals(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
+/* tryLock(fd: number, exclusive: boolean): boolean. flock(2) without waiting. Falls with its last descriptor, so also at kill -9. */
+static napi_value try_lock(napi_env env, napi_callback_info info) {
+  size_t count = 2;
+  napi_value args[2], locked;
+  int32_t fd;
+  bool exclusive;
+  if (napi_get_cb_info(env, info, &count, args, NULL, NULL) != napi_ok || count != 2) return NULL;
+  if (napi_get_value_int32(env, args[0], &fd) != napi_ok || napi_get_value_bool(env, args[1], &exclusive) != napi_ok) return NULL;
+  int result = flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB);
+  if (result != 0 && errno != EWOULDBLOCK) {
+    napi_throw_error(env, NULL, strerror(errno));
+    return NULL;
+  }
+  return napi_get_boolean(env, result == 0, &locked) == napi_ok ? locked : NULL;
+}
+
 static const struct {
   const char *name;
   napi_callback function;
 } functions[] = {
     {"resetSignals", reset_signals},
+    {"tryLock", try_lock},
+    {"recordLogin", record_login},
+    {"recordLogout", record_logout},
 };
 
 NAPI_MODULE_INIT() {

@@ -40,10 +40,6 @@ export function admit(facts: AdmitFacts): SshGrant {
       hint: "upgrade the agent",
     });
   }
-  return authorize({ identity, roles: access.roles, locks: access.locks, ask: { kind: "ssh", node: facts.node, login }, now });
-}
-
-/** The address of "ip:port" or "[ip]:port"; empty when there is none. */
-export function ipOf(address: string): string {
-  return /^\[?([0-9A-Fa-f.:]+)\]?:\d{1,5}$/.exec(address)?.[1] ?? "";
+  const { roles, locks } = access;
+  return authorize({ identity, roles, locks, ask: { kind: "ssh", node: facts.node, login }, clientIp: facts.clientIp, now });
 }

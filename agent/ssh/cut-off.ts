@@ -13,7 +13,7 @@ export interface CutConnection {
 
 /** Ends a connection with a sentence in each of its sessions, hangs up what runs there and records why. */
 export function cutOff({ connection, facts, open, track }: CutConnection, why: PlatformError): void {
-  track(record(facts, why));
+  track(recordEnd(facts, why));
   const hint = why.hint === undefined ? "" : ` (${why.hint})`;
   for (const [channel, closed] of open) {
     channel.stream?.stderr.write(`\r\nplatform: ${why.message}${hint}\r\n`);
@@ -22,7 +22,8 @@ export function cutOff({ connection, facts, open, track }: CutConnection, why: P
   connection.end();
 }
 
-async function record(facts: UserConnection, why: PlatformError): Promise<void> {
+/** That a connection ended, and not by its user's wish. Never throws. */
+export async function recordEnd(facts: UserConnection, why: Pick<Error, "message">): Promise<void> {
   const { audit, log } = facts.deps;
   log.info("a connection was ended", { session: facts.request.sessionId, user: facts.grant.identity.name, error: why.message });
   try {

@@ -3,6 +3,9 @@ import type { Log } from "../../core/log/log.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import type { AccessSource } from "../access/access-source.ts";
 import type { Spool } from "../audit/spool.ts";
+import type { HostUsers } from "../host-users/host-users.ts";
+import type { Recordings } from "../recording/recordings.ts";
+import type { HoldConnection } from "./hold-connection.ts";
 import type { UnixUser } from "./unix-user.ts";
 
 /** What the SSH service needs from the agent around it. */
@@ -11,10 +14,15 @@ export interface SshDeps {
   readonly credentials: () => HostCredentials;
   readonly access: AccessSource;
   readonly audit: Pick<Spool, "record">;
+  readonly recordings: Pick<Recordings, "begin" | "sendNow">;
   readonly node: { readonly name: string; readonly labels: Labels };
+  /** For users whose connections are limited; see hold-connection.ts. */
+  readonly hold: HoldConnection;
   readonly log: Log;
   /** The Unix user of a login; see unix-user.ts. */
   readonly findUser: (login: string) => Promise<UnixUser>;
+  /** Left out: this host makes no Unix users, whatever roles say. */
+  readonly hostUsers?: Pick<HostUsers, "hold"> | undefined;
   /** How to start this program again; see own-command.ts. */
   readonly launch: readonly [string, ...string[]];
   readonly now?: () => Date;

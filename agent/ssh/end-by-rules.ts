@@ -3,12 +3,14 @@ import type { SshGrant } from "../../core/access/authorize.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { formatDuration } from "../../core/resources/duration.ts";
 import { watchTraffic } from "../../core/ssh/watch-traffic.ts";
+import { endWhenUnsure, type UnsureFacts } from "./end-when-unsure.ts";
 
 export interface RuledConnection {
   readonly connection: Connection;
   readonly grant: SshGrant;
   /** Whether the channel of this number, the peer's, has a terminal. */
   readonly isTerminal: (channel: number) => boolean;
+  readonly access: UnsureFacts["access"];
   readonly now: () => Date;
   /** Called at most once for each reason. */
   readonly end: (why: PlatformError) => void;
@@ -17,12 +19,13 @@ export interface RuledConnection {
 /** Longest wait of a timer, ms: it looks again after that. */
 const longestMs = 86_400_000;
 
-/** Ends a connection when it is idle for too long or its certificate expires, where the roles say so. Returns what stops it. */
+/** Ends a connection when it is idle for too long, its certificate expires or locks are unknown, where the roles say so. Returns what stops it. */
 export function endByRules(ruled: RuledConnection): () => void {
   const { rules } = ruled.grant;
   const stops = [
     ...(rules.idleTimeoutSeconds === undefined ? [] : [endWhenIdle(ruled, rules.idleTimeoutSeconds)]),
     ...(rules.disconnectExpired ? [endWhenExpired(ruled)] : []),
+    ...(rules.strictLocks ? [endWhenUnsure(ruled)] : []),
   ];
   return () => {
     for (const stop of stops) stop();

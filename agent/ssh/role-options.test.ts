@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Lock } from "../../core/resources/lock.ts";
 import type { RoleOptions } from "../../core/resources/role-options.ts";
 import { accessRole, openUserSession, ownLogin, runCommand, type SessionOptions, type UserSession } from "./testing/user-session.ts";
@@ -90,6 +91,37 @@ test("max_sessions refuses one session more on a connection, with the reason, un
   finish();
   expect((await first).stdout.toString()).toBe("up\ndone\n");
   expect(named(session, "session.rejected")).toMatchObject([{ maximum: 2, user: "alice" }]);
+});
+
+test("pin_source_ip: the host itself compares the address that it is told, and lets nobody in when it is told none", async () => {
+  const pinned = { ...withOptions({ pin_source_ip: true }), sourceIp: "192.0.2.7" };
+  await using session = await openUserSession(pinned);
+  expect((await runCommand(session.client, "echo in")).stdout.toString()).toBe("in\n");
+  const from = (clientAddress: string) => openUserSession({ ...pinned, request: { clientAddress } });
+  await expect(from("192.0.2.8:40000")).rejects.toThrow(/may not be used from 192.0.2.8/);
+  await expect(from("")).rejects.toThrow(/the client's is not known here/);
+  await expect(openUserSession(withOptions({ pin_source_ip: true }))).rejects.toThrow(/this one has none/);
+});
+
+test("max_connections: a place is taken before the login and given back at its end; a refusal is recorded with the limit", async () => {
+  const asked: object[] = [];
+  let released = 0;
+  const hold: SessionOptions["hold"] = async (ask) => {
+    asked.push(ask);
+    const release = async (): Promise<void> => {
+      released += 1;
+    };
+    return { onLost: () => {}, release };
+  };
+  const session = await openUserSession({ ...withOptions({ max_connections: 2 }), hold });
+  expect(asked).toEqual([{ user: "alice", id: "s-1", maximum: 2 }]);
+  expect(released).toBe(0);
+  await session[Symbol.asyncDispose]();
+  await session.served;
+  expect(released).toBe(1);
+  const full: SessionOptions["hold"] = () => Promise.reject(new PlatformError("limit", "alice has 2 connections"));
+  const refused = openUserSession({ ...withOptions({ max_connections: 2 }), hold: full });
+  await expect(refused).rejects.toMatchObject({ events: [{ event: "session.rejected", maximum: 2, reason: "alice has 2 connections" }] });
 });
 
 const lock: Lock = { kind: "lock", version: "v2", metadata: { name: "l-1" }, spec: { target: { user: "alice" }, message: "laptop stolen" } };

@@ -1,14 +1,18 @@
 import { readFile } from "node:fs/promises";
 import type { ServerChannel } from "ssh2";
+import { ipOf } from "../../core/transport/ip-of.ts";
+import { endLogin } from "../host/end-login.ts";
 import { fileCopyRefused } from "./file-copy-refused.ts";
 import { isFileCopy } from "./is-file-copy.ts";
 import { programOf } from "./program.ts";
 import { pump } from "./pump.ts";
+import { recordTerminal } from "./record-terminal.ts";
 import { runRecorded } from "./run-recorded.ts";
 import type { SessionChannel } from "./session-channel.ts";
 import { sessionEnvironment } from "./session-environment.ts";
 import type { ProgramExit } from "./start-entry.ts";
 import { startProgram } from "./start-program.ts";
+import { tap } from "./tap.ts";
 import { openTerminal } from "./terminal.ts";
 
 /** Once the program has ended, how long what it wrote to a terminal that others still hold is read on, ms. */
@@ -31,6 +35,8 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: stri
   const terminal = wanted && (await openTerminal(wanted.size));
   if (terminal !== undefined) channel.terminal = terminal;
   try {
+    const recorder = wanted && (await recordTerminal(channel, wanted.size, wanted.kind));
+    if (recorder !== undefined) channel.recorder = recorder;
     const env = sessionEnvironment({
       user,
       clientAddress: request.clientAddress,
@@ -41,7 +47,8 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: stri
       display: await channel.display,
       ...(terminal && wanted && { terminal: { path: terminal.path, kind: wanted.kind } }),
     });
-    const program = startProgram({ user, program: programOf(user, command), env, terminal: terminal?.path, launch: deps.launch });
+    const clientIp = ipOf(request.clientAddress);
+    const program = startProgram({ user, program: programOf(user, command), env, clientIp, terminal: terminal?.path, launch: deps.launch });
     channel.program = program;
     const hangUp = (): void => program.signal("SIGHUP");
     channel.gone.addEventListener("abort", hangUp, { once: true });
@@ -51,23 +58,25 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: stri
       // A client that left during the start found nothing to hang up.
       if (channel.gone.aborted) hangUp();
       terminal?.releaseProgramEnd();
-      const exit = await program.exited;
+      const exit = await Promise.race([program.exited, recorder?.failed ?? program.exited]);
       await settled(moved, terminal === undefined ? undefined : lingerMs);
       return exit;
     } finally {
+      if (terminal !== undefined && program.pid !== undefined) endLogin(program.pid, deps.log);
       channel.gone.removeEventListener("abort", hangUp);
     }
   } finally {
     terminal?.close();
+    await channel.recorder?.end();
   }
 }
 
 /** Connects program and channel; resolves when all that the program wrote is on its way. */
-function connect({ terminal, program, gone }: SessionChannel, stream: ServerChannel): Promise<unknown> {
+function connect({ terminal, recorder, program, gone }: SessionChannel, stream: ServerChannel): Promise<unknown> {
   if (terminal !== undefined) {
     gone.addEventListener("abort", () => terminal.close(), { once: true });
     void pump(stream, terminal.input, gone);
-    return pump(terminal.output, stream, gone);
+    return pump(recorder === undefined ? terminal.output : tap(terminal.output, recorder.show, gone), stream, gone);
   }
   const pipes = program?.pipes;
   if (pipes === undefined) return Promise.resolve();

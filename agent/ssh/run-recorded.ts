@@ -2,6 +2,7 @@ import { constants } from "node:os";
 import type { ServerChannel } from "ssh2";
 import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { clipCommand } from "../../core/resources/audit-event.ts";
+import { holdLittle } from "../../core/ssh/hold-little.ts";
 import type { SessionChannel } from "./session-channel.ts";
 import { sessionFacts } from "./session-facts.ts";
 import type { ProgramExit } from "./start-entry.ts";
@@ -20,6 +21,7 @@ export interface RecordedWork {
 /** The life of an accepted channel, from its audit events to its exit status. Never throws. */
 export async function runRecorded(channel: SessionChannel, stream: ServerChannel, { asked, run }: RecordedWork): Promise<void> {
   const { deps } = channel.facts;
+  holdLittle(stream);
   // Writing to a channel that the client has closed fails: `gone` says the same, and is what counts.
   stream.on("error", () => {});
   stream.stderr.on("error", () => {});

@@ -2,13 +2,17 @@ import { randomUUID } from "node:crypto";
 import type { AcceptConnection, Connection, RejectConnection, Session } from "ssh2";
 import type { SshGrant } from "../../core/access/authorize.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
+import type { RecordingMode } from "../../core/resources/recording.ts";
+import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
+import { limitWindows } from "../../core/ssh/limit-windows.ts";
 import { peersNumber } from "../../core/ssh/watch-traffic.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
 import { cutIfLocked } from "./cut-if-locked.ts";
-import { cutOff } from "./cut-off.ts";
+import { type CutConnection, cutOff, recordEnd } from "./cut-off.ts";
 import type { SshDeps } from "./deps.ts";
 import { endByRules } from "./end-by-rules.ts";
 import { serveForwarding } from "./forwarding/serve-forwarding.ts";
+import type { HeldConnection } from "./hold-connection.ts";
 import { refuseSession } from "./refuse-session.ts";
 import { authAgent } from "./requests/auth-agent.ts";
 import { env } from "./requests/env.ts";
@@ -21,6 +25,7 @@ import { windowChange } from "./requests/window-change.ts";
 import { x11 } from "./requests/x11.ts";
 import type { RequestReply, SessionChannel } from "./session-channel.ts";
 import type { UnixUser } from "./unix-user.ts";
+import { limitsOfConnection } from "./user-limits.ts";
 
 /** One authenticated SSH connection of a user. */
 export interface UserConnection {
@@ -29,7 +34,10 @@ export interface UserConnection {
   /** The certificate's `permit-pty`. */
   readonly permitsPty: boolean;
   readonly request: StreamRequest;
+  readonly sessionRecording: RecordingMode;
   readonly deps: SshDeps;
+  /** Its place, where the user's connections are limited. */
+  readonly held?: HeldConnection | undefined;
 }
 
 /** Sessions at a time on one connection: an editor opens many. */
@@ -53,6 +61,19 @@ function onRequests(session: Session, channel: SessionChannel): void {
   session.on("x11", bound(x11));
 }
 
+/** What a client can make this host hold and record, and what ends it. */
+function boundClient({ connection, facts, track }: CutConnection, cut: (why: PlatformError) => void): ReturnType<typeof limitsOfConnection> {
+  const shared = limitsOfConnection(facts.grant.identity.name);
+  limitWindows(connection, shared.windows);
+  guardRefusals(connection, cut);
+  facts.held?.onLost(cut);
+  // A client that broke the protocol: its stream is gone already.
+  connection.on("error", (error: Error & { readonly level?: string }) => {
+    if (error.level !== "client-socket" && error.level !== "client-timeout") track(recordEnd(facts, error));
+  });
+  return shared;
+}
+
 /** Serves sessions and forwarding until the connection is closed and every program has ended. */
 export function serveConnection(connection: Connection, facts: UserConnection, abort: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -72,7 +93,8 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     isCut = true;
   };
   const limit = Math.min(maxSessions, grant.rules.maxSessions ?? maxSessions);
-  const forwarding = serveForwarding(connection, facts);
+  const shared = boundClient({ connection, facts, open, track }, cut);
+  const forwarding = serveForwarding(connection, facts, shared.forwards);
   connection.on("session", (accept: AcceptConnection<Session>, reject: RejectConnection) => {
     if (abort.aborted) return reject();
     if (open.size >= limit) return refuseSession({ connection, reject, facts, limit, track });
@@ -93,6 +115,7 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
   const stopRules = endByRules({
     connection,
     grant,
+    access: deps.access,
     now,
     isTerminal: (number) => [...open.keys()].some((channel) => channel.number === number && channel.wanted !== undefined),
     end: cut,
@@ -106,6 +129,7 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     over.abort();
     for (const closed of open.values()) closed.abort();
     void Promise.allSettled([...running, forwarding.end()]).then(() => resolve());
+    shared.end();
   });
   if (abort.aborted) end();
   return promise;

@@ -1,6 +1,7 @@
 import type { ServerChannel } from "ssh2";
 import type { AgentForwarding } from "./forwarding/agent-forwarding.ts";
 import type { X11Forwarding } from "./forwarding/x11-forwarding.ts";
+import type { TerminalRecorder } from "./record-terminal.ts";
 import type { UserConnection } from "./serve-connection.ts";
 import type { StartedProgram } from "./start-entry.ts";
 import type { Terminal, TerminalSize } from "./terminal.ts";
@@ -19,6 +20,7 @@ export interface SessionChannel {
   /** The terminal that was asked for, with its latest size. */
   wanted?: { readonly kind: string; size: TerminalSize };
   terminal?: Terminal;
+  recorder?: TerminalRecorder;
   /** Once a program was asked for. */
   stream?: ServerChannel;
   program?: StartedProgram;

@@ -1,5 +1,5 @@
-import { accessSync, chmodSync, chownSync, closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
-import { hostAddon } from "../host/host-addon.ts";
+import { accessSync, chmodSync, chownSync, closeSync, constants, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { type HostAddon, hostAddon } from "../host/host-addon.ts";
 import { becomeUser } from "./become-user.ts";
 import { closeInherited } from "./close-inherited.ts";
 import { enterHome } from "./enter-home.ts";
@@ -18,33 +18,49 @@ export function runSession(): never {
   try {
     const instructions = JSON.parse(readFileSync(instructionsFd, "utf8")) as SessionInstructions;
     if (instructions.terminal !== undefined) adoptTerminal(instructions.terminal, instructions);
-    const resetSignals = signalsReset();
+    const addon = loadedAddon();
+    if (instructions.becomeUser) keepLoginUid(instructions.uid);
+    if (instructions.terminal !== undefined) recordLogin(addon, instructions);
     process.umask(0o022);
     if (instructions.becomeUser) becomeUser(instructions);
     enterHome(instructions.home);
     accessSync(instructions.program, constants.X_OK);
     closeInherited([instructionsFd]);
-    resetSignals();
+    resetSignals(addon);
     return turnInto(instructions);
   } catch (thrown) {
     return giveUp(thrown);
   }
 }
 
-/**
- * The addon is loaded while this is still root's process: the user may have no folder from which to load it. A host that lets us
- * load it from nowhere gets what Node can do: a caught signal becomes the default one at execve, and SIGUSR1 stays blocked.
- */
-function signalsReset(): () => void {
+/** Loaded while this is still root's process: the user may have no folder from which to load it. */
+function loadedAddon(): HostAddon | undefined {
   try {
-    const addon = hostAddon();
-    if (addon !== undefined) return () => addon.resetSignals();
+    return hostAddon();
   } catch {
-    // A shell with SIGUSR1 blocked is better than none.
+    // On a host where it can be loaded from nowhere, sessions do without.
+    return undefined;
   }
-  return () => {
-    for (const signal of ignoredByNode) process.on(signal, () => {});
-  };
+}
+
+/** Without the addon: a caught signal becomes the default one at execve, and SIGUSR1, which Node blocks, stays so. */
+function resetSignals(addon: HostAddon | undefined): void {
+  if (addon !== undefined) addon.resetSignals();
+  else for (const signal of ignoredByNode) process.on(signal, () => {});
+}
+
+/** As pam_loginuid(8): the kernel's audit names the user whatever it becomes, and last(1) believes utmp. Some kernels and containers have none. */
+function keepLoginUid(uid: number): void {
+  try {
+    writeFileSync("/proc/self/loginuid", String(uid));
+  } catch {
+    // Set before, and not to be changed.
+  }
+}
+
+/** The agent writes the end: it lives longer than this process. */
+function recordLogin(addon: HostAddon | undefined, { terminal = "", login, clientIp = "", uid, becomeUser: isRoot }: SessionInstructions): void {
+  if (isRoot) addon?.recordLogin(terminal.replace(/^\/dev\//, ""), login.slice(0, 31), clientIp.slice(0, 63), uid);
 }
 
 /** The parent made this process a session leader: the first terminal that it opens becomes its controlling one. */

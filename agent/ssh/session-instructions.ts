@@ -9,6 +9,8 @@ export interface SessionInstructions extends UserInstructions {
   readonly env: Readonly<Record<string, string>>;
   /** Path of the terminal that becomes standard input, output, error and controlling terminal. */
   readonly terminal?: string;
+  /** Where the user comes from, as far as known: for utmp. */
+  readonly clientIp?: string;
 }
 
 /** What `platform __sftp` is told in the same way. */

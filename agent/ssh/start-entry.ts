@@ -22,6 +22,8 @@ export interface ProgramExit {
 }
 
 export interface StartedProgram {
+  /** Left out: no process could be made. */
+  readonly pid?: number;
   /** Present without a terminal. */
   readonly pipes?: { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable };
   readonly reports?: Readable;
@@ -46,6 +48,7 @@ export function startEntry({ entry, launch, instructions, hasPipes, hasReports =
   const { stdin, stdout, stderr } = child;
   const reports = child.stdio[4] as Readable | null | undefined;
   return {
+    ...(child.pid !== undefined && { pid: child.pid }),
     ...(stdin !== null && stdout !== null && stderr !== null && { pipes: { stdin, stdout, stderr } }),
     ...(reports && { reports }),
     started,

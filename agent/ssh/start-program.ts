@@ -7,6 +7,8 @@ export interface StartOptions {
   readonly user: UnixUser;
   readonly program: Program;
   readonly env: Readonly<Record<string, string>>;
+  /** Where the user comes from, when known; for sessions at a terminal. */
+  readonly clientIp?: string;
   /** Path of the program's end of a terminal; left out: three pipes. */
   readonly terminal?: string | undefined;
   /** How to start this program again; see own-command.ts. */
@@ -14,7 +16,7 @@ export interface StartOptions {
 }
 
 /** Starts the own executable's `__session`, which becomes the user and turns into the program. Leads its own session. */
-export function startProgram({ user, program, env, terminal, launch }: StartOptions): StartedProgram {
+export function startProgram({ user, program, env, clientIp, terminal, launch }: StartOptions): StartedProgram {
   const instructions: SessionInstructions = {
     login: user.login,
     uid: user.uid,
@@ -23,6 +25,7 @@ export function startProgram({ user, program, env, terminal, launch }: StartOpti
     program: program.path,
     argv: program.argv,
     env,
+    ...(clientIp !== undefined && { clientIp }),
     ...(terminal !== undefined && { terminal }),
     becomeUser: process.geteuid?.() === 0,
   };

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { access, readFile } from "node:fs/promises";
+import { type FileHandle, open, readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { loginText } from "../../core/resources/metadata.ts";
@@ -15,6 +15,8 @@ export interface UnixUser {
 }
 
 const run = promisify(execFile);
+/** Of /etc/nologin, bytes. */
+const maxClosedText = 800;
 /** For one look-up, which may ask a directory server, ms. */
 const lookupMs = 10_000;
 
@@ -23,15 +25,20 @@ const lookupMs = 10_000;
  * not become it (it is not root), or when /etc/nologin keeps all but root out.
  */
 export async function findUnixUser(login: string): Promise<UnixUser> {
-  const user = loginText.safeParse(login).success ? await lookUp(login) : undefined;
+  const user = await findAccount(login);
   if (user === undefined) throw new PlatformError("denied", `there is no Unix user ${JSON.stringify(login)} on this host`);
   const own = process.geteuid?.();
   if (own !== 0 && own !== user.uid) {
     throw new PlatformError("denied", `the agent on this host does not run as root and can only serve its own user, not ${login}`);
   }
-  if (user.uid !== 0 && (await exists("/etc/nologin")))
-    throw new PlatformError("denied", "this host lets nobody in but root at the moment (/etc/nologin)");
+  const closed = user.uid === 0 ? undefined : await closedText();
+  if (closed !== undefined) throw new PlatformError("denied", `this host lets nobody in but root at the moment (/etc/nologin)${closed}`);
   return user;
+}
+
+/** The entry of a login, whoever may use it; undefined: there is none. Throws `unavailable`. */
+export async function findAccount(login: string): Promise<UnixUser | undefined> {
+  return loginText.safeParse(login).success ? await lookUp(login) : undefined;
 }
 
 async function lookUp(login: string): Promise<UnixUser | undefined> {
@@ -64,11 +71,19 @@ function isId(text: string | undefined): text is string {
   return text !== undefined && /^\d{1,10}$/.test(text) && Number(text) < 4_294_967_295;
 }
 
-async function exists(path: string): Promise<boolean> {
+/** What the admin says in /etc/nologin, which may be nothing; undefined: there is none. One that cannot be read closes too. */
+async function closedText(): Promise<string | undefined> {
+  let file: FileHandle;
   try {
-    await access(path);
-    return true;
-  } catch {
-    return false;
+    file = await open("/etc/nologin");
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === "ENOENT" ? undefined : "";
+  }
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxClosedText), 0, maxClosedText, 0);
+    const text = buffer.toString("utf8", 0, bytesRead).trim();
+    return text === "" ? "" : `: ${text}`;
+  } finally {
+    await file.close();
   }
 }

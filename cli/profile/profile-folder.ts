@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
 import type { CliIo } from "../io.ts";
@@ -99,12 +99,11 @@ export async function saveProfile(home: string, profile: Profile, publicLine: st
   const name = profileName(facts.proxy);
   const fresh = join(home, `.${name}.${randomBytes(6).toString("hex")}`);
   const old = `${fresh}.old`;
-  const ended = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);
   const contents: readonly (readonly [string, string])[] = [
     [files.key, ended(secrets.sshPrivateKey)],
     [`${files.key}.pub`, ended(publicLine)],
     [files.cert, ended(secrets.sshCertificate)],
-    [files.knownHosts, `${knownHostsLines(hostPatterns(facts.cluster, facts.proxy), facts.hostCaSsh, facts.cluster).join("\n")}\n`],
+    [files.knownHosts, knownHostsText(facts)],
     [files.tlsKey, ended(secrets.tlsPrivateKey)],
     [files.tlsCert, ended(secrets.tlsCertificate)],
     [files.ca, profile.hostCaPem.map(ended).join("")],
@@ -128,10 +127,21 @@ export async function saveProfile(home: string, profile: Profile, publicLine: st
   }
 }
 
+/** Authorities that came since the login take the place of those before; keys and certificates stay. */
+export async function saveTrust(
+  home: string,
+  proxy: HostPort,
+  trust: { readonly hostCaPem: readonly string[]; readonly hostCaSsh: readonly string[] },
+): Promise<void> {
+  const folder = join(home, profileName(proxy));
+  const facts = { ...(await loadFacts(home, proxy)), hostCaSsh: trust.hostCaSsh };
+  await replacePrivate(join(folder, files.ca), trust.hostCaPem.map(ended).join(""));
+  await replacePrivate(join(folder, files.knownHosts), knownHostsText(facts));
+  await replacePrivate(join(folder, files.facts), encodeFacts(facts));
+}
+
 export async function useProfile(home: string, name: string): Promise<void> {
-  const fresh = join(home, `.current.${randomBytes(6).toString("hex")}`);
-  await writePrivate(fresh, `${name}\n`);
-  await rename(fresh, join(home, "current"));
+  await replacePrivate(join(home, "current"), `${name}\n`);
 }
 
 /** Deletes a profile with its keys; false when there was none. */
@@ -176,6 +186,20 @@ async function readSmall(file: string): Promise<string | undefined> {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT" || (cause as NodeJS.ErrnoException).code === "ENOTDIR") return undefined;
     throw new PlatformError("invalid", `cannot read ${file}: ${(cause as Error).message}`, { cause, hint: "check the owner of the folder" });
   }
+}
+
+function knownHostsText({ cluster, proxy, hostCaSsh }: ProfileFacts): string {
+  return `${knownHostsLines(hostPatterns(cluster, proxy), hostCaSsh, cluster).join("\n")}\n`;
+}
+
+function ended(text: string): string {
+  return text.endsWith("\n") ? text : `${text}\n`;
+}
+
+async function replacePrivate(file: string, text: string): Promise<void> {
+  const fresh = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString("hex")}`);
+  await writePrivate(fresh, text);
+  await rename(fresh, file);
 }
 
 async function writePrivate(file: string, text: string): Promise<void> {

@@ -1,100 +1,108 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
+import { backOffDelay } from "../../core/transport/back-off.ts";
 import type { Call } from "../command.ts";
-import type { Result } from "../output.ts";
-import { renderTable } from "../table.ts";
+import { type Format, type Result, writeNote, writeResult } from "../output.ts";
+import { type AuditRecord, auditTable } from "./audit-table.ts";
 import { withAdmin } from "./connect.ts";
 
 /** Most events of one answer of the auth service. */
 const page = 1000;
+/** How many events there are before those that are followed. */
+const beforeFollowing = 10;
+/** How often it is asked for later ones, ms. */
+const followMs = 1000;
 
-export interface AuditAsk {
+interface AuditAsk {
   readonly from: string;
   readonly to: string;
-  readonly events: readonly string[];
+  readonly events: string[];
   readonly user: string;
-  /** The newest so many. */
-  readonly limit: number;
+  /** The newest so many; 0: all. */
+  readonly newest: number;
+  readonly follow: boolean;
+  readonly format: Format;
 }
 
-/** `tctl audit ls`: the newest events, oldest first. */
+/** What has been printed. */
+interface Progress {
+  /** Where to go on; empty: nothing has been asked for yet. */
+  cursor: string;
+  pages: number;
+  /** Nobody reads what we print any more. */
+  readerGone: boolean;
+}
+
+/** `tctl audit ls`: the newest events, oldest first, page by page; with `--follow` those to come too, whatever happens to the connection. */
 export async function listAudit(call: Call): Promise<Result> {
-  const { options } = call;
+  const ask = auditAsk(call);
+  const progress: Progress = { cursor: "", pages: 0, readerGone: false };
+  for (let failures = 0; ; ) {
+    const before = progress.cursor;
+    try {
+      await withAdmin(call, async ({ client }) => await printPages(client, { ask, call, progress }));
+      return { data: [], text: "", many: true };
+    } catch (thrown) {
+      if (!ask.follow || !mayPass(thrown)) throw thrown;
+      if (progress.cursor !== before) failures = 0;
+      if (failures === 0) writeNote(call.io, `${thrown.message}: trying again until it answers`);
+      failures += 1;
+      await sleep(backOffDelay(failures, Math.random()));
+    }
+  }
+}
+
+function auditAsk({ options }: Call): AuditAsk {
   const now = new Date();
-  const ask: AuditAsk = {
-    from: timeOption(options.text("from"), "--from", now),
-    to: timeOption(options.text("to"), "--to", now),
-    events: options.list("event"),
-    user: options.text("user") ?? "",
-    limit: limitOption(options.text("limit")),
-  };
-  return await withAdmin(call, async ({ client }) => {
-    const events = await newestEvents(client, ask);
-    return { data: events, text: auditTable(events), many: true };
-  });
+  const follow = options.flag("follow");
+  const from = timeOption(options.text("from"), "--from", now);
+  const to = timeOption(options.text("to"), "--to", now);
+  if (follow && to !== "") throw new PlatformError("invalid", "--follow has no end: it cannot go with --to");
+  const usual = !follow ? page : from === "" ? beforeFollowing : 0;
+  const newest = limitOption(options.text("limit"), usual);
+  const format = (options.text("format") ?? "text") as Format;
+  return { from, to, events: [...options.list("event")], user: options.text("user") ?? "", newest, follow, format };
 }
 
-type Event = Readonly<Record<string, unknown>>;
-
-async function newestEvents(client: AuthClient, ask: AuditAsk): Promise<readonly Event[]> {
-  let newest: string[] = [];
-  let cursor = "";
-  do {
-    const answer = await client.listEvents({ from: ask.from, to: ask.to, events: [...ask.events], user: ask.user, limit: page, cursor });
-    newest = [...newest, ...answer.eventsJson].slice(-ask.limit);
-    cursor = answer.cursor;
-  } while (cursor !== "");
-  return newest.map((json) => JSON.parse(json) as Event);
+function mayPass(thrown: unknown): thrown is PlatformError {
+  return thrown instanceof PlatformError && (thrown.code === "unavailable" || thrown.code === "timeout");
 }
 
-/** Fields that have a column, say the same on every line, or are told by another one. JSON has them all. */
-const leftOut = new Set(["time", "event", "code", "user", "uid", "cluster_name", "success", "session_start"]);
-/** What a reader looks for comes first. */
-const first = ["error", "name", "login", "server_name", "command", "exit_code", "addr.remote"];
-/** Longest value shown, characters. */
-const maxValue = 60;
-
-export function auditTable(events: readonly Event[]): string {
-  const rows = events.map((event) => {
-    const details = Object.entries(event)
-      .filter(([name, value]) => !leftOut.has(name) && value !== undefined && value !== "" && !(name === "server_id" && "server_name" in event))
-      .sort(([a], [b]) => rank(a) - rank(b))
-      .map(([name, value]) => `${name}=${detail(value)}`);
-    const outcome = event.success === false ? ["REFUSED"] : [];
-    return [textOf(event.time).replace(/\.\d+Z$/, "Z"), textOf(event.event), shortActor(textOf(event.user)), [...outcome, ...details].join(" ")];
-  });
-  return renderTable(["Time", "Event", "User", "Details"], rows);
+interface Printing {
+  readonly ask: AuditAsk;
+  readonly call: Call;
+  readonly progress: Progress;
 }
 
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
+/** Returns at the end of the log, or never when it is followed. What was printed is not asked for again. */
+async function printPages(client: AuthClient, { ask, call, progress }: Printing): Promise<Result> {
+  const { from, to, events, user, newest, follow } = ask;
+  for (;;) {
+    const answer = await client.listEvents({ from, to, events, user, limit: page, cursor: progress.cursor, newest });
+    if (answer.eventsJson.length > 0 || (progress.pages === 0 && !follow)) await print(answer.eventsJson, { ask, call, progress });
+    const isEnd = answer.cursor === "";
+    if (progress.readerGone || (isEnd && !follow)) return { data: [], text: "" };
+    progress.cursor = isEnd ? answer.resume : answer.cursor;
+    if (progress.cursor === "") throw new PlatformError("unsupported", "the auth service is of an earlier version, and cannot be followed");
+    if (isEnd) await sleep(followMs);
+  }
 }
 
-/** Hosts act as `auth:<id>`. */
-function shortActor(user: string): string {
-  return user.replace(/^(auth|proxy|node):([0-9a-f]{8})-[0-9a-f-]{27}$/, "$1:$2");
+async function print(lines: readonly string[], { ask, call, progress }: Printing): Promise<void> {
+  const records = lines.map((json) => JSON.parse(json) as AuditRecord);
+  const isContinued = progress.pages > 0;
+  const result = { data: records, text: auditTable(records, isContinued), many: true, isContinued };
+  if (!(await writeResult(call.io, result, ask.format))) progress.readerGone = true;
+  progress.pages += 1;
 }
 
-function rank(name: string): number {
-  const index = first.indexOf(name);
-  return index < 0 ? first.length : index;
-}
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** One value: ids by their first eight digits, long texts cut. */
-function detail(value: unknown): string {
-  if (typeof value === "string" && uuid.test(value)) return value.slice(0, 8);
-  if (typeof value === "string" && value.length > maxValue) return JSON.stringify(`${value.slice(0, maxValue - 1)}…`);
-  if (typeof value === "string") return /^[\x21-\x7e]+$/.test(value) && !value.includes('"') ? value : JSON.stringify(value);
-  return JSON.stringify(value);
-}
-
-/** RFC 3339, a date, or a duration before now (`2h`), as RFC 3339; absent is empty. */
+/** RFC 3339, a date, or a duration before now (`2h`, `-2h`), as RFC 3339; absent is empty. */
 export function timeOption(text: string | undefined, flag: string, now: Date): string {
   if (text === undefined) return "";
-  if (/^(\d+[smhd])+$/.test(text)) return new Date(now.getTime() - parseDuration(text) * 1000).toISOString();
+  const ago = /^-?((?:\d{1,9}[smhd])+)$/.exec(text)?.[1];
+  if (ago !== undefined) return new Date(now.getTime() - parseDuration(ago) * 1000).toISOString();
   const time = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? new Date(text) : undefined;
   if (time !== undefined && !Number.isNaN(time.getTime())) return time.toISOString();
   throw new PlatformError("invalid", `${flag}: ${JSON.stringify(text)} is not a time`, {
@@ -102,8 +110,8 @@ export function timeOption(text: string | undefined, flag: string, now: Date): s
   });
 }
 
-function limitOption(text: string | undefined): number {
-  if (text === undefined) return page;
+function limitOption(text: string | undefined, usual: number): number {
+  if (text === undefined) return usual;
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
   throw new PlatformError("invalid", `--limit: ${JSON.stringify(text)} is not a number of events`, { hint: "give 1 to 999999" });
 }

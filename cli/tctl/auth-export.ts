@@ -1,4 +1,6 @@
+import { caPin } from "../../core/api/trust.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { sshFingerprint } from "../../core/ssh/keys.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
 import { hostPatterns, knownHostsLines } from "../profile/known-hosts.ts";
@@ -18,7 +20,22 @@ export async function exportAuthority(call: Call): Promise<Result> {
       "tls-host": cluster.hostCaPem.map((pem) => pem.trim()),
       "tls-user": cluster.userCaPem.map((pem) => pem.trim()),
     };
-    const entries = forms[type] ?? [];
-    return { data: { type, cluster: cluster.clusterName, entries }, text: entries.join("\n") };
+    const { hostCaPem, userCaPem, hostCaSsh, userCaSsh } = cluster;
+    const prints: Readonly<Record<string, readonly string[]>> = {
+      host: hostCaSsh.map(sshFingerprint),
+      user: userCaSsh.map(sshFingerprint),
+      "tls-host": hostCaPem.map(caPin),
+      "tls-user": userCaPem.map(caPin),
+    };
+    const keys = (forms[type] ?? []).map((entry, index) => ({ entry, fingerprint: prints[type]?.[index] ?? "" }));
+    const wanted = call.options.text("fingerprint");
+    const chosen = keys.filter(({ fingerprint }) => wanted === undefined || fingerprint === wanted);
+    if (chosen.length === 0) {
+      throw new PlatformError("not_found", `no key of ${type} has the fingerprint ${wanted}`, {
+        hint: `there are ${keys.map(({ fingerprint }) => fingerprint).join(", ")}`,
+      });
+    }
+    const [entries, fingerprints] = [chosen.map(({ entry }) => entry), chosen.map(({ fingerprint }) => fingerprint)];
+    return { data: { type, cluster: cluster.clusterName, entries, fingerprints }, text: entries.join("\n") };
   });
 }

@@ -5,7 +5,6 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
-import type { Result } from "../output.ts";
 import { otherAuthority } from "../profile/other-authority.ts";
 import { requireValid } from "../profile/profile.ts";
 import { chosenProfile } from "../tsh/with-profile.ts";
@@ -20,7 +19,7 @@ export interface Admin {
 }
 
 /** Runs a command with a connection to the auth service: as this auth host itself, else as the user that tsh logged in. */
-export async function withAdmin(call: Call, work: (admin: Admin) => Promise<Result>): Promise<Result> {
+export async function withAdmin<T>(call: Call, work: (admin: Admin) => Promise<T>): Promise<T> {
   const { connection, loggedInAt, ...admin } = await connect(call);
   try {
     return await work({ client: connection.client, ...admin });
@@ -39,6 +38,8 @@ export async function withAdmin(call: Call, work: (admin: Admin) => Promise<Resu
 type Connected = Omit<Admin, "client"> & { readonly connection: AuthConnection; readonly loggedInAt?: HostPort };
 
 async function connect(call: Call): Promise<Connected> {
+  const identity = call.options.text("identity");
+  if (identity !== undefined) return await throughProxy(call, `${identity} is used`);
   const host = await hostConfig(call);
   const file = join(host.dataDir, "auth", "admin.json");
   const local = await readAdminFile(file);

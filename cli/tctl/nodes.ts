@@ -1,14 +1,16 @@
 import type { Node } from "../../core/resources/node.ts";
 import type { Call } from "../command.ts";
+import { hostFilter, listHosts } from "../host-filter.ts";
 import { type Result, textResult } from "../output.ts";
 import { renderLabels, renderTable } from "../table.ts";
 import { withAdmin } from "./connect.ts";
-import { listDocuments } from "./documents.ts";
 
+/** `tctl nodes ls [key=value | word …]`. */
 export async function listNodes(call: Call): Promise<Result> {
+  const filter = hostFilter(call);
   return await withAdmin(call, async ({ client }) => {
-    const nodes = await listDocuments<Node>(client, "node");
-    return { data: nodes, text: nodesTable(nodes) };
+    const nodes = await listHosts(client, filter);
+    return { data: nodes, text: nodesTable(nodes), names: nodes.map(({ spec }) => spec.hostname) };
   });
 }
 
@@ -16,11 +18,16 @@ export function nodesTable(nodes: readonly Node[]): string {
   const rows = nodes.map(({ metadata, spec, status }) => [
     spec.hostname,
     metadata.name,
-    status?.connected === true ? "connected" : status?.since === undefined ? "offline" : `offline since ${status.since}`,
+    spec.addr ?? tunnelText(status),
     renderLabels(metadata.labels),
     spec.version,
   ]);
   return renderTable(["Host", "UUID", "Tunnel", "Labels", "Version"], rows);
+}
+
+function tunnelText(status: Node["status"]): string {
+  if (status?.connected === true) return "connected";
+  return status?.since === undefined ? "offline" : `offline since ${status.since}`;
 }
 
 export async function removeNode(call: Call): Promise<Result> {

@@ -6,6 +6,7 @@ import type { Token } from "../../core/resources/token.ts";
 import type { UpgradeRollout } from "../../core/resources/upgrade-rollout.ts";
 import type { User } from "../../core/resources/user.ts";
 import type { Call } from "../command.ts";
+import { hostFilter, listHosts } from "../host-filter.ts";
 import { type Result, textResult } from "../output.ts";
 import { renderTable } from "../table.ts";
 import { type Admin, withAdmin } from "./connect.ts";
@@ -22,14 +23,20 @@ import { usersTable } from "./users.ts";
 /** `tctl get <kind>[/name]`: all as a list, one as itself. */
 export async function getResources(call: Call): Promise<Result> {
   const { kind, name } = parseReference(call.args[0] ?? "");
+  const filter = hostFilter({ args: [], options: call.options });
+  const isFiltered = filter.search.length > 0 || filter.query !== "";
+  if (isFiltered && (kind !== "node" || name !== undefined)) {
+    throw new PlatformError("invalid", "--search and --query pick from all nodes", { hint: "use them as: tctl get nodes --query=…" });
+  }
   return await withAdmin(call, async ({ client }) => {
     if (name !== undefined) {
       const document = await getDocument<Document>(client, kind, name);
-      return { data: document, text: resourcesTable(kind, [document]) };
+      return { data: document, text: resourcesTable(kind, [document]), names: [document.metadata.name] };
     }
-    const documents = await listDocuments<Document>(client, kind);
+    const documents = kind === "node" ? await listHosts(client, filter) : await listDocuments<Document>(client, kind);
     const yaml = call.options.text("format") === "yaml";
-    return { data: documents, text: resourcesTable(kind, documents), ...(yaml && { many: true }) };
+    const names = documents.map(({ metadata }) => metadata.name);
+    return { data: documents, text: resourcesTable(kind, documents), names, ...(yaml && { many: true }) };
   });
 }
 

@@ -1,19 +1,25 @@
 import { X509Certificate } from "node:crypto";
+import type { AuthClient } from "../../core/api/auth-client.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Rotation } from "../../core/resources/rotation.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
 import { renderFacts } from "../table.ts";
+import { parseRotation } from "./auth-rotate.ts";
 import { withAdmin } from "./connect.ts";
 
 /** `tctl status`: cluster, version, authorities, CA pins, and what an admin should look at. */
 export async function status(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client, via }) => {
     const cluster = await client.getCluster({});
+    const rotations = await rotationsOf(client);
     const authority = (pem: readonly string[]): string => pem.map(describeAuthority).join("; ") || "(none)";
     const text = renderFacts([
       ["Cluster", cluster.clusterName],
       ["Version", cluster.version],
       ["Host CA", authority(cluster.hostCaPem)],
       ["User CA", authority(cluster.userCaPem)],
+      ...rotations.map((rotation) => ["Rotation", describeRotation(rotation)] as const),
       ...cluster.caPins.map((pin) => ["CA pin", pin] as const),
       ["Proxies", cluster.proxyPublicAddrs.join(", ") || "(none has connected)"],
       ["Connected", via],
@@ -28,10 +34,27 @@ export async function status(call: Call): Promise<Result> {
       proxy_listener_mode: proxyListenerMode,
       host_ca: hostCaSsh,
       user_ca: userCaSsh,
+      rotations,
       warnings: cluster.warnings,
     };
     return { data, text };
   });
+}
+
+/** Empty for whom the roles do not show them. */
+async function rotationsOf(client: AuthClient): Promise<readonly Rotation[]> {
+  try {
+    return (await client.getRotations({})).rotationsJson.map(parseRotation);
+  } catch (thrown) {
+    // A service of the version before has none.
+    if (thrown instanceof PlatformError && (thrown.code === "denied" || thrown.code === "unsupported")) return [];
+    throw thrown;
+  }
+}
+
+function describeRotation({ authority, phase, mode, next, last_rotated: last }: Rotation): string {
+  if (phase === "standby") return `${authority}: ${last === undefined ? "never rotated" : `rotated ${last}`}`;
+  return `${authority}: phase ${phase}, ${mode}${next === undefined ? "" : `, goes on at ${next}`}`;
 }
 
 function describeAuthority(pem: string): string {

@@ -1,11 +1,15 @@
 import type { CommandSpec, ProgramSpec } from "../command.ts";
 import { completionCommand } from "../completion-command.ts";
+import { identityOption } from "../identity-option.ts";
 import type { CliIo } from "../io.ts";
 import { runProgram } from "../run-program.ts";
 import { versionCommand } from "../version-command.ts";
-import { auditCommands, authCommands, nodesCommands, statusCommand } from "./commands/cluster-commands.ts";
+import { authCommands } from "./commands/auth-commands.ts";
+import { auditCommands, nodesCommands, statusCommand } from "./commands/cluster-commands.ts";
 import { inventoryCommands } from "./commands/inventory-commands.ts";
 import { lockCommands } from "./commands/lock-commands.ts";
+import { recordingsCommands } from "./commands/recordings-commands.ts";
+import { proxyOption } from "./commands/remote.ts";
 import { resourceCommands } from "./commands/resource-commands.ts";
 import { tokensCommands } from "./commands/tokens-commands.ts";
 import { upgradesCommands } from "./commands/upgrades-commands.ts";
@@ -22,12 +26,13 @@ const commands: readonly CommandSpec[] = [
   ...resourceCommands,
   authCommands,
   auditCommands,
+  recordingsCommands,
   upgradesCommands,
   versionCommand("tctl"),
   completionCommand(() => tctl),
 ];
 
-export const tctl: ProgramSpec = { name: "tctl", summary: "Administer a cluster.", commands };
+export const tctl: ProgramSpec = { name: "tctl", summary: "Administer a cluster.", options: [identityOption, proxyOption], commands };
 
 /** The `tctl` program: its exit status. */
 export async function runTctl(argv: readonly string[], io: CliIo): Promise<number> {

@@ -15,8 +15,8 @@ import type { Result } from "../output.ts";
 import { loginCommand, type Profile, requireValid } from "../profile/profile.ts";
 import { loadProfile, tshHome } from "../profile/profile-folder.ts";
 import { openSshStream } from "./open-stream.ts";
-import { defaultLogin } from "./ssh.ts";
 import { parseSshTarget } from "./ssh-target.ts";
+import { defaultLogin } from "./ssh-to-host.ts";
 import { proxyOption } from "./with-profile.ts";
 
 const wanted: readonly CheckName[] = ["route", "name", "connection", "tls", "alpn", "certificate", "answer", "version", "clock", "access"];

@@ -1,15 +1,14 @@
-import { generateKeyPairSync } from "node:crypto";
 import { openAuthClient } from "../../core/api/auth-client.ts";
 import type { LoginResponse } from "../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { fromSshCertificate } from "../../core/identity/identity.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
-import { generateSshKey, toOpensshPrivate } from "../../core/ssh/keys.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
 import { askSecrets } from "../ask.ts";
 import type { Call } from "../command.ts";
+import { type NewKeys, newKeys } from "../new-keys.ts";
 import type { Result } from "../output.ts";
 import { otherAuthority } from "../profile/other-authority.ts";
 import type { Profile } from "../profile/profile.ts";
@@ -51,26 +50,7 @@ function missing(message: string, flag: string): PlatformError {
   return new PlatformError("invalid", message, { hint: `give it with ${flag}` });
 }
 
-interface Keys {
-  readonly sshPublic: string;
-  readonly sshPrivate: string;
-  readonly tlsPublic: string;
-  readonly tlsPrivate: string;
-}
-
-/** Made here and kept here: only the public halves go to the auth service. */
-function newKeys(): Keys {
-  const ssh = generateSshKey();
-  const tls = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  return {
-    sshPublic: ssh.publicLine,
-    sshPrivate: toOpensshPrivate(ssh.privateKey),
-    tlsPublic: tls.publicKey.export({ type: "spki", format: "pem" }).toString(),
-    tlsPrivate: tls.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-  };
-}
-
-function toProfile({ proxy, keys, answer }: { proxy: HostPort; keys: Keys; answer: LoginResponse }): Profile {
+function toProfile({ proxy, keys, answer }: { proxy: HostPort; keys: NewKeys; answer: LoginResponse }): Profile {
   const identity = fromSshCertificate(parseCertificateLine(answer.sshCertificate));
   const { cluster } = answer;
   if (identity.kind !== "user" || cluster === undefined) throw new PlatformError("unavailable", "the auth service sent no certificate of a user");

@@ -2,9 +2,10 @@ import { finished } from "node:stream/promises";
 import type { Call } from "../command.ts";
 import { type Result, textResult } from "../output.ts";
 import { openSshStream } from "./open-stream.ts";
-import { defaultLogin } from "./ssh.ts";
 import { parseSshTarget, withoutCluster } from "./ssh-target.ts";
+import { defaultLogin } from "./ssh-to-host.ts";
 import { chosenProfile } from "./with-profile.ts";
+import { withTrust } from "./with-trust.ts";
 
 /** `tsh proxy ssh [user@]host[:port]`: the bytes of the host's SSH service on our own standard streams, for ProxyCommand. */
 export async function proxySsh(call: Call): Promise<Result> {
@@ -12,7 +13,8 @@ export async function proxySsh(call: Call): Promise<Result> {
   const target = parseSshTarget(call.args[0] ?? "", options.text("login"));
   const profile = await chosenProfile(call);
   const host = withoutCluster(target.host, options.text("cluster"));
-  const stream = await openSshStream(io, { profile, target: host, login: target.login ?? defaultLogin(profile.facts) });
+  const login = target.login ?? defaultLogin(profile.facts);
+  const stream = await withTrust(call, profile, (trusting) => openSshStream(io, { profile: trusting, target: host, login }));
   const gone = (): void => void stream.destroy();
   stream.allowHalfOpen = true;
   io.stdout.on("error", gone);

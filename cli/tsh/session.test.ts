@@ -9,7 +9,7 @@ import { acceptSsh } from "../../core/ssh/ssh-server.ts";
 import { type MemoryIo, memoryIo } from "../memory-io.ts";
 import { exitStatus, type SessionAsk, sentEnv } from "./open-session.ts";
 import { runSession } from "./session.ts";
-import { defaultLogin } from "./ssh.ts";
+import { defaultLogin } from "./ssh-to-host.ts";
 
 const minute = 60_000;
 

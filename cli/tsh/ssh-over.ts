@@ -22,6 +22,8 @@ export interface LendAsk {
 export interface SshOverAsk {
   readonly profile: Profile;
   readonly login: string;
+  /** Name or id that the host's certificate must list. */
+  readonly principal: string;
   readonly session: SessionAsk;
   readonly lend: LendAsk;
   readonly forwards: ForwardAsk;
@@ -31,10 +33,10 @@ export interface SshOverAsk {
 
 /** One session with the host at the other end of a stream; the exit status of what ran there. The stream is ended. */
 export async function sshOver(stream: TLSSocket, ask: SshOverAsk, io: CliIo): Promise<number> {
-  const { profile, login, session, lend } = ask;
+  const { profile, login, lend } = ask;
   try {
     const agent = lend.agent ? lentAgent(io) : undefined;
-    const connection = await connectHost(stream, { profile, login, host: session.host, agent });
+    const connection = await connectHost(stream, { profile, login, host: ask.principal, agent });
     const status = await use(connection, { ...ask, lend: { ...lend, agent: agent !== undefined } }, io);
     connection.end();
     return status;

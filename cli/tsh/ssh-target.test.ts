@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { joinCommand, parseSshTarget, withoutCluster } from "./ssh-target.ts";
+import { joinCommand, parseLabelTarget, parseSshTarget, withoutCluster } from "./ssh-target.ts";
 
 test.for([
   ["web-1", undefined, { login: undefined, host: "web-1", port: undefined }],
@@ -34,3 +34,22 @@ test.for([
 ] as const)("%s in the cluster %s is %s", ([host, cluster, expected]) => {
   expect(withoutCluster(host, cluster)).toBe(expected);
 });
+
+test.for([
+  ["web-1", undefined, undefined],
+  ["root@web-1", undefined, undefined],
+  ["root@env=staging", undefined, { login: "root", labels: { env: "staging" } }],
+  ["env=staging,team=db", "ubuntu", { login: "ubuntu", labels: { env: "staging", team: "db" } }],
+  ["me@corp@owner=a@b.example", undefined, { login: "me@corp", labels: { owner: "a@b.example" } }],
+  ["root@example.com/zone=a=b", undefined, { login: "root", labels: { "example.com/zone": "a=b" } }],
+  ["root@env=", undefined, { login: "root", labels: { env: "" } }],
+] as const)("the labels of %s with -l %s", ([text, login, expected]) => {
+  expect(parseLabelTarget(text, login)).toEqual(expected);
+});
+
+test.for(["root@=x", "=", "root@env=a,", "root@env=a,b", "root@env=a,env=b", "-o@env=a", "@env=a", "root@e nv=a", "root@-x=a"])(
+  "labels in %j are refused",
+  (text) => {
+    expect(() => parseLabelTarget(text)).toThrow(expect.objectContaining({ code: "invalid" }));
+  },
+);

@@ -1,4 +1,5 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { parseLabels } from "../host-filter.ts";
 
 export interface SshTarget {
   /** Undefined: the caller chooses. */
@@ -7,6 +8,26 @@ export interface SshTarget {
   readonly host: string;
   readonly port: number | undefined;
 }
+
+export interface LabelTarget {
+  readonly login: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** `[login@]key=value[,key=value…]`; undefined when the text names a host. Throws `invalid`. */
+export function parseLabelTarget(text: string, login?: string): LabelTarget | undefined {
+  const equals = text.indexOf("=");
+  if (equals < 0) return undefined;
+  // A label's value may hold an @, its key none.
+  const at = text.lastIndexOf("@", equals);
+  const chosen = login ?? (at < 0 ? undefined : text.slice(0, at));
+  if (chosen !== undefined && !loginShape.test(chosen)) {
+    throw new PlatformError("invalid", `${JSON.stringify(text)} asks for the login ${JSON.stringify(chosen)}, which is none`);
+  }
+  return { login: chosen, labels: parseLabels(text.slice(at + 1)) };
+}
+
+const loginShape = /^[A-Za-z0-9_][A-Za-z0-9._@\\+-]{0,63}\$?$/;
 
 /** `[login@]host[:port]`; the last `@` separates, so a login may hold one. Throws `invalid`. */
 export function parseSshTarget(text: string, login?: string): SshTarget {
@@ -18,8 +39,7 @@ export function parseSshTarget(text: string, login?: string): SshTarget {
   };
   if (parts === null || at === 0) return refuse("is not [user@]host");
   const chosen = login ?? own;
-  if (chosen !== undefined && !/^[A-Za-z0-9_][A-Za-z0-9._@\\+-]{0,63}\$?$/.test(chosen))
-    return refuse(`asks for the login ${JSON.stringify(chosen)}, which is none`);
+  if (chosen !== undefined && !loginShape.test(chosen)) return refuse(`asks for the login ${JSON.stringify(chosen)}, which is none`);
   const port = parts[2] === undefined ? undefined : Number(parts[2]);
   if (port !== undefined && port > 65_535) refuse("has a port above 65535");
   return { login: chosen, host: parts[1] as string, port };

@@ -1,67 +1,22 @@
-import { userInfo } from "node:os";
 import type { Call } from "../command.ts";
-import type { CliIo } from "../io.ts";
-import { type Result, textResult, writeNote } from "../output.ts";
-import type { ProfileFacts } from "../profile/profile.ts";
-import { parseDynamic, parseForward } from "./forwarding/forward-spec.ts";
-import type { ForwardAsk } from "./forwarding/start-forwards.ts";
-import { openSshStream } from "./open-stream.ts";
-import type { LendAsk } from "./ssh-over.ts";
-import { joinCommand, parseSshTarget } from "./ssh-target.ts";
+import type { Result } from "../output.ts";
+import { joinCommand, parseLabelTarget, parseSshTarget } from "./ssh-target.ts";
+import { sshToHost } from "./ssh-to-host.ts";
 import { chosenProfile } from "./with-profile.ts";
+import { withTrust } from "./with-trust.ts";
 
-/** `tsh ssh [user@]host [command…]`: the status is the remote command's. */
+/** `tsh ssh [user@]host [command…]`: the status is the remote command's. With labels instead of a host: on all that match. */
 export async function ssh(call: Call): Promise<Result> {
-  const { io, options } = call;
+  const { options } = call;
   const [name = "", ...words] = call.args;
-  const target = parseSshTarget(name, options.text("login"));
-  const profile = await chosenProfile(call);
-  const login = target.login ?? defaultLogin(profile.facts);
   const command = joinCommand(words[0] === "--" ? words.slice(1) : words);
-  const forwards: ForwardAsk = {
-    local: options.list("localForward").map((text) => parseForward(text, "-L")),
-    remote: options.list("remoteForward").map((text) => parseForward(text, "-R")),
-    dynamic: options.list("dynamicForward").map(parseDynamic),
-  };
-  const isForwardOnly = options.flag("noCommand");
-  const pty = wantsPty({ io, command, forced: options.count("tty"), never: options.flag("disableTty") });
-  // The stream opens while the SSH library loads.
-  const opening = openSshStream(io, { profile, target: target.host, login });
-  const [stream, { sshOver }] = await Promise.all([opening, import("./ssh-over.ts")]);
-  const lend: LendAsk = {
-    agent: options.flag("forwardAgent"),
-    x11: options.flag("x11Trusted") ? "trusted" : options.flag("x11") ? "untrusted" : undefined,
-  };
-  const status = await sshOver(stream, { profile, login, session: { command, pty, host: target.host }, lend, forwards, isForwardOnly }, io);
-  return { ...textResult(""), status };
-}
-
-/** The only login of the certificate, or the local user's name when the certificate lists it, or the first listed one. */
-export function defaultLogin(facts: Pick<ProfileFacts, "logins">, local = localUser()): string {
-  if (local !== undefined && facts.logins.includes(local)) return local;
-  return facts.logins[0] ?? local ?? "root";
-}
-
-function localUser(): string | undefined {
-  try {
-    return userInfo().username;
-  } catch {
-    return undefined;
+  const labelled = parseLabelTarget(name, options.text("login"));
+  const target = labelled === undefined ? parseSshTarget(name, options.text("login")) : undefined;
+  const profile = await chosenProfile(call);
+  if (labelled !== undefined) {
+    const { sshToLabels } = await import("./hosts/ssh-to-labels.ts");
+    return await withTrust(call, profile, (trusting) => sshToLabels(call, { ...labelled, profile: trusting, command }));
   }
-}
-
-interface PtyAsk {
-  readonly io: CliIo;
-  readonly command: string | undefined;
-  readonly forced: number;
-  readonly never: boolean;
-}
-
-/** As ssh decides it: for a shell on a terminal; `-t` for a command too; `-tt` without a local terminal as well. */
-function wantsPty({ io, command, forced, never }: PtyAsk): boolean {
-  if (never) return false;
-  const terminal = io.stdin.isTTY === true;
-  if (forced === 0) return terminal && command === undefined;
-  if (!terminal && forced === 1) writeNote(io, "no terminal is asked for, because standard input is none (-tt asks for one all the same)");
-  return terminal || forced > 1;
+  const host = target?.host ?? "";
+  return await sshToHost(call, { profile, login: target?.login, target: host, name: host, command });
 }

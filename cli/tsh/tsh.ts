@@ -1,8 +1,11 @@
 import type { CommandSpec, OptionSpec, ProgramSpec } from "../command.ts";
 import { completionCommand } from "../completion-command.ts";
+import { hostFilterOptions } from "../host-filter.ts";
+import { identityOption } from "../identity-option.ts";
 import type { CliIo } from "../io.ts";
 import { runProgram } from "../run-program.ts";
 import { versionCommand } from "../version-command.ts";
+import { sessionCommands } from "./session-commands.ts";
 
 const proxy: OptionSpec = { flags: "--proxy <address>", text: "proxy to use, host[:port]; default: TSH_PROXY, then the current profile" };
 const login: OptionSpec = { flags: "-l, --login <login>", text: "Unix user on the host" };
@@ -46,19 +49,30 @@ const commands: readonly CommandSpec[] = [
   {
     name: "ls",
     summary: "list the hosts that you may reach",
-    args: ["[search...]"],
-    options: [{ flags: "-v, --verbose", text: "show ids and whole labels" }, proxy],
-    formats: ["text", "json", "yaml"],
-    examples: ["tsh ls", "tsh ls env=prod web", "tsh ls --format=json"],
+    details:
+      "List the hosts that you may reach: all, or those with these labels (key=value, several with commas) and words in name, id or labels.\nThe language of --query is in docs/hosts.md.",
+    args: ["[label or word...]"],
+    options: [{ flags: "-v, --verbose", text: "show ids and whole labels" }, ...hostFilterOptions, identityOption, proxy],
+    formats: ["text", "json", "yaml", "names"],
+    examples: [
+      "tsh ls",
+      "tsh ls env=prod,team=db",
+      "tsh ls web",
+      'tsh ls --query=\'labels["env"] == "prod" || hasPrefix(name, "db-")\' --format=names',
+    ],
     run: async (call) => (await import("./ls.ts")).ls(call),
   },
   {
     name: "ssh",
     summary: "open a shell or run a command on a host",
-    details: "Open a shell or run a command on a host, named by its name or id. The exit status is the command's own.",
-    args: ["<[user@]host>", "[command...]"],
+    details:
+      "Open a shell or run a command on a host, named by its name or id. The exit status is the command's own.\nWith labels instead (key=value, several with commas) the command runs on all hosts that have them, without standard input:\neach line of output behind the host's name, then who failed, and the highest exit status.",
+    args: ["<[user@]host or label>", "[command...]"],
     options: [
       login,
+      { flags: "--parallel <number>", text: "on several hosts: on so many at a time; default 10, at most 100" },
+      { flags: "--no-prefix", text: "on several hosts: lines as they come, without names" },
+      { flags: "--log-dir <folder>", text: "on several hosts: keep the output of each in files there too, <name>.stdout and <name>.stderr" },
       { flags: "-t, --tty", text: "ask for a terminal for a command too (twice: even without a local one)", counted: true },
       { flags: "-T, --disable-tty", text: "ask for no terminal" },
       {
@@ -72,6 +86,7 @@ const commands: readonly CommandSpec[] = [
       { flags: "-X, --x11", text: "open windows of the host's programs here, as clients that the X server does not trust" },
       { flags: "-Y, --x11-trusted", text: "the same as clients that may do everything on the display" },
       { flags: "-N, --no-command", text: "run nothing: forward only, until interrupted" },
+      identityOption,
       proxy,
     ],
     passThrough: true,
@@ -79,6 +94,7 @@ const commands: readonly CommandSpec[] = [
       "tsh ssh root@web-1",
       "tsh ssh root@web-1 uptime -p",
       "tsh ssh -t root@web-1 top",
+      "tsh ssh --parallel=20 root@env=staging,team=db uptime",
       "tsh ssh -N -L 5432:db.internal:5432 root@web-1",
       "tar c . | tsh ssh root@web-1 tar x -C /srv",
     ],
@@ -95,11 +111,13 @@ const commands: readonly CommandSpec[] = [
       { flags: "-p, --preserve", text: "keep times and modes" },
       { flags: "-q, --quiet", text: "no progress, even on a terminal" },
       { flags: "-P, --port <port>", text: "has no effect, for scripts written for scp: the proxy knows the way" },
+      identityOption,
       proxy,
     ],
     examples: ["tsh scp build.tar root@web-1:/srv/", "tsh scp -rp root@web-1:/etc/nginx .", "tsh scp 'web-1:/var/log/*.log' logs/"],
     run: async (call) => (await import("./scp.ts")).scp(call),
   },
+  ...sessionCommands(proxy),
   {
     name: "proxy",
     summary: "let other programs reach resources",
@@ -109,7 +127,7 @@ const commands: readonly CommandSpec[] = [
         summary: "connect standard input and output to a host's SSH service",
         details: "Connect standard input and output to a host's SSH service: what ProxyCommand of a stock ssh runs (see tsh config).",
         args: ["<[user@]host[:port]>"],
-        options: [login, { flags: "--cluster <name>", text: "cut this cluster's name off the end of the host's name" }, proxy],
+        options: [login, { flags: "--cluster <name>", text: "cut this cluster's name off the end of the host's name" }, identityOption, proxy],
         examples: ["ssh -o ProxyCommand='tsh proxy ssh %r@%h:%p' root@web-1"],
         run: async (call) => (await import("./proxy-ssh.ts")).proxySsh(call),
       },
@@ -142,7 +160,7 @@ const commands: readonly CommandSpec[] = [
   completionCommand(() => tsh),
 ];
 
-export const tsh: ProgramSpec = { name: "tsh", summary: "Reach the hosts of a cluster.", commands };
+export const tsh: ProgramSpec = { name: "tsh", summary: "Reach the hosts of a cluster.", options: [identityOption, proxy], commands };
 
 /** The `tsh` program: its exit status. */
 export async function runTsh(argv: readonly string[], io: CliIo): Promise<number> {

@@ -1,3 +1,4 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
 import type { Profile } from "../profile/profile.ts";
@@ -12,7 +13,18 @@ export function proxyOption({ io, options }: Pick<Call, "io" | "options">): Host
   return proxy === undefined ? undefined : parseHostPort(proxy, defaultProxyPort, "--proxy");
 }
 
-/** The profile of that proxy, else the current one. */
+/** What `--identity` names, or the profile of that proxy, else the current one. */
 export async function chosenProfile(call: Pick<Call, "io" | "options">): Promise<Profile> {
+  const identity = call.options.text("identity");
+  if (identity !== undefined) {
+    const proxy = proxyOption(call);
+    if (proxy === undefined) {
+      throw new PlatformError("invalid", "an identity file does not say which proxy to use", {
+        hint: "give it with --proxy=<host:port> or TSH_PROXY",
+      });
+    }
+    const { loadIdentityFile } = await import("../profile/identity-file.ts");
+    return await loadIdentityFile(identity, proxy);
+  }
   return await loadProfile(tshHome(call.io.env), proxyOption(call));
 }

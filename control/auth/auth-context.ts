@@ -1,7 +1,9 @@
 import type { Log } from "../../core/log/log.ts";
+import type { RecordingMode } from "../../core/resources/recording.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { AuditLog } from "./audit/audit-log.ts";
 import type { AuditStore } from "./audit/audit-store.ts";
+import type { AuditShipping } from "./audit/shipping/audit-shipping.ts";
 import type { Authorities } from "./authority/open-authorities.ts";
 import type { LiveChannels } from "./inventory/live-channels.ts";
 import type { LiveNodes } from "./inventory/live-nodes.ts";
@@ -9,6 +11,7 @@ import type { LiveProxies } from "./inventory/live-proxies.ts";
 import type { Turns } from "./login/turns.ts";
 import type { Cluster } from "./open-cluster.ts";
 import type { PresenceWatch } from "./presence/presence-watch.ts";
+import type { Recordings } from "./recordings/recordings.ts";
 import type { Rollouts } from "./rollout/rollouts.ts";
 import type { PasswordHasher } from "./users/password.ts";
 
@@ -20,10 +23,13 @@ export interface AuthContext {
   readonly nodename: string;
   readonly listenerMode: "multiplex" | "separate";
   readonly defaultSessionTtlSeconds: number;
+  readonly sessionRecording: RecordingMode;
+  readonly recordings: Recordings;
   readonly storage: Storage;
   readonly authorities: Authorities;
   readonly audit: AuditLog;
   readonly auditStore: AuditStore;
+  readonly shipping: AuditShipping;
   readonly hasher: PasswordHasher;
   readonly live: LiveNodes;
   readonly proxies: LiveProxies;
@@ -34,6 +40,8 @@ export interface AuthContext {
   readonly presence: PresenceWatch;
   /** One login at a time for each user name. */
   readonly turns: Turns;
+  /** One change at a time of each user's connections. */
+  readonly connectionTurns: Turns;
   readonly log: Log;
   readonly now: () => Date;
 }

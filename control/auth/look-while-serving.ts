@@ -1,12 +1,17 @@
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import type { AuthContext } from "./auth-context.ts";
+import { takeDueSteps } from "./rotation/rotate.ts";
 
 /** How often the presence of hosts and the roll-outs are looked at, ms. */
 const presenceMs = 1_000;
 const rolloutsMs = 10_000;
+/** How often the clock is asked whether a rotation goes on, ms. */
+const rotationMs = 1_000;
+
+type LookContext = Pick<AuthContext, "presence" | "rollouts" | "authorities" | "audit" | "log" | "now">;
 
 /** Looks for as long as this process serves: while it waits to take over from another one, that one looks. Resolves after the first look. */
-export async function lookWhileServing(context: Pick<AuthContext, "presence" | "rollouts">, sockets: ListenSockets): Promise<AsyncDisposable> {
+export async function lookWhileServing(context: LookContext, sockets: ListenSockets): Promise<AsyncDisposable> {
   let isOver = false;
   let looking: Promise<AsyncDisposable> | undefined = sockets.isStarted ? lookRegularly(context) : undefined;
   await looking;
@@ -21,10 +26,15 @@ export async function lookWhileServing(context: Pick<AuthContext, "presence" | "
   };
 }
 
-async function lookRegularly({ presence, rollouts }: Pick<AuthContext, "presence" | "rollouts">): Promise<AsyncDisposable> {
+async function lookRegularly(context: LookContext): Promise<AsyncDisposable> {
+  const { presence, rollouts } = context;
   await rollouts.look();
   await presence.look();
-  const timers = [setInterval(() => void presence.look(), presenceMs).unref(), setInterval(() => void rollouts.look(), rolloutsMs).unref()];
+  const timers = [
+    setInterval(() => void presence.look(), presenceMs).unref(),
+    setInterval(() => void rollouts.look(), rolloutsMs).unref(),
+    setInterval(() => void takeDueSteps(context), rotationMs).unref(),
+  ];
   return {
     [Symbol.asyncDispose]: async () => {
       for (const timer of timers) clearInterval(timer);

@@ -17,7 +17,10 @@ import { listenTcp, type TcpListener } from "./api/listen-tcp.ts";
 import { localClient } from "./api/local-client.ts";
 import { createAuditLog } from "./audit/audit-log.ts";
 import { type AuditStore, openAuditStore } from "./audit/audit-store.ts";
+import { keepAudit } from "./audit/keep-audit.ts";
+import { AuditShipping } from "./audit/shipping/audit-shipping.ts";
 import type { AuthContext } from "./auth-context.ts";
+import { followAuthorities } from "./authority/follow-authorities.ts";
 import { openAuthorities } from "./authority/open-authorities.ts";
 import { hostWrite, removedKey } from "./inventory/host-records.ts";
 import { LiveChannels } from "./inventory/live-channels.ts";
@@ -33,9 +36,13 @@ import { authMetrics } from "./metrics/auth-metrics.ts";
 import { type Cluster, openCluster } from "./open-cluster.ts";
 import { openOwnCertificate } from "./own-certificate.ts";
 import { PresenceWatch } from "./presence/presence-watch.ts";
+import { openRecordings } from "./recordings/recordings.ts";
 import { createPresets } from "./roles/presets.ts";
 import { Rollouts } from "./rollout/rollouts.ts";
 import { createPasswordHasher, type HashCost } from "./users/password.ts";
+
+/** Of one user's connections that may wait for each other. */
+const maxChanges = 10_000;
 
 export interface AuthDeps {
   readonly log: Log;
@@ -83,7 +90,7 @@ export async function openAuth(config: AuthConfig, deps: AuthDeps): Promise<Auth
   const storage = openSqlite({ path: join(folder, "state.sqlite"), now });
   let auditStore: AuditStore | undefined;
   try {
-    auditStore = openAuditStore(join(folder, "audit.sqlite"));
+    auditStore = openAuditStore(join(folder, "audit.sqlite"), now);
     const { context, cluster } = await openContext(config, { ...deps, now }, { storage, auditStore });
     return await createAuth(context, { config, deps, cluster, adminFile: join(folder, "admin.json") });
   } catch (thrown) {
@@ -99,7 +106,7 @@ async function openContext(
   stores: { storage: Storage; auditStore: AuditStore },
 ): Promise<{ context: AuthContext; cluster: Cluster }> {
   const { log, now } = deps;
-  const { clusterName, listenerMode, defaultSessionTtlSeconds } = config;
+  const { clusterName, listenerMode, defaultSessionTtlSeconds, sessionRecording } = config;
   const cluster = await openCluster(stores.storage, clusterName);
   const authorities = await openAuthorities(stores.storage, { cluster: clusterName, now: now() });
   await createPresets(stores.storage);
@@ -107,12 +114,15 @@ async function openContext(
   const audit = createAuditLog(stores.auditStore, { clusterName, now, log });
   const hasher = createPasswordHasher(deps.hashCost);
   const { nodename } = config;
-  const own = { clusterName, cluster, nodename, listenerMode, defaultSessionTtlSeconds, authorities, audit, hasher, log, now };
+  const own = { clusterName, cluster, nodename, listenerMode, defaultSessionTtlSeconds, sessionRecording, authorities, audit, hasher, log, now };
   const live = { live: new LiveNodes(), proxies: new LiveProxies(now), channels: new LiveChannels(now, log) };
+  const shipping = new AuditShipping(stores.auditStore, { destinations: config.audit, log });
   const watched = { ...live, storage: stores.storage, audit, log, now };
   const rollouts = new Rollouts({ ...watched, nodes: () => listNodes(watched) });
   const presence = new PresenceWatch(watched);
-  return { context: { ...own, ...stores, ...live, rollouts, presence, turns: createTurns() }, cluster };
+  const recordings = await openRecordings(join(config.dataDir, "auth", "recordings"), audit);
+  const turns = { turns: createTurns(), connectionTurns: createTurns(maxChanges) };
+  return { context: { ...own, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings }, cluster };
 }
 
 interface Parts {
@@ -131,12 +141,13 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
   const rateLimit = createRateLimit(deps.anonymousLimit ?? anonymousLimit);
   const names = [...new Set([config.nodename, ...config.names, "localhost", "127.0.0.1", "::1"])];
   const own = await openOwnCertificate(context, { id: cluster.authId, names, renewed: () => writeAdmin() });
-  const server = createAuthServer({ context, rateLimit, identity: () => own.chain(), shutdown: remote.signal });
+  const server = createAuthServer({ context, rateLimit, identity: (servername) => own.chain(servername), shutdown: remote.signal });
   const listeners: TcpListener[] = [];
   const writeAdmin = (): void => {
     if (listeners[0] !== undefined) writeAdminFile(adminFile, own.credentials, listeners[0].address);
   };
-  const looking = await lookWhileServing(context, sockets);
+  const looking = await workWhileServing(context, config, sockets);
+  const following = followAuthorities(context, stop.signal);
   const summing = setInterval(() => context.audit.sumUp(), sumUpMs).unref();
   return {
     clusterName,
@@ -175,9 +186,27 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
       await Promise.all(listeners.map((listener) => listener.close()));
       await server.close();
       await looking[Symbol.asyncDispose]();
-      context.audit.sumUp(true);
-      context.auditStore.close();
-      await storage.close();
+      await following;
+      await closeStores(context);
+    },
+  };
+}
+
+async function closeStores({ audit, recordings, auditStore, storage }: AuthContext): Promise<void> {
+  audit.sumUp(true);
+  recordings.close();
+  auditStore.close();
+  await storage.close();
+}
+
+/** Regular looks, and the care for the audit log; the end of it waits for both. */
+async function workWhileServing(context: AuthContext, { audit }: AuthConfig, sockets: ListenSockets): Promise<AsyncDisposable> {
+  const looking = await lookWhileServing(context, sockets);
+  const keeping = keepAudit(context, { sockets, retentionSeconds: audit?.audit_retention });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await looking[Symbol.asyncDispose]();
+      await keeping[Symbol.asyncDispose]();
     },
   };
 }

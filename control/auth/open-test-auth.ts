@@ -41,7 +41,7 @@ export async function openTestAuth(deps: Partial<AuthDeps> = {}): Promise<TestAu
   const config = { dataDir, nodename: "auth1", clusterName: "test", listen: { host: "127.0.0.1", port: 0 }, names: [] };
   const open = (): Promise<Auth> =>
     openAuth(
-      { ...config, listenerMode: "multiplex", defaultSessionTtlSeconds: 43_200 },
+      { ...config, listenerMode: "multiplex", defaultSessionTtlSeconds: 43_200, sessionRecording: "node" },
       { log, now, hashCost: { memory: 64, passes: 1, parallelism: 1 }, anonymousLimit: { perMinute: 1000, burst: 1000 }, ...deps },
     );
   const connections: AuthConnection[] = [];

@@ -1,4 +1,5 @@
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
+import { authServerName } from "../../core/transport/alpn.ts";
 import type { AuthContext } from "./auth-context.ts";
 import { issueLocalHost } from "./inventory/local-host.ts";
 
@@ -9,9 +10,17 @@ const renewAfterMs = 7 * 24 * 3_600_000;
 /** The auth service's own certificate, renewed while it runs. */
 export interface OwnCertificate {
   readonly credentials: HostCredentials;
-  /** Leaf and authority, PEM, and the key, for TLS. */
-  chain(): { readonly certificate: string; readonly privateKey: string };
+  /** Leaf and authority, PEM, and the key, for TLS: of the authority that a client's SNI names, else of the one that signs now. */
+  chain(servername: string | undefined): { readonly certificate: string; readonly privateKey: string };
   stop(): void;
+}
+
+/** One for each key of the host authority that is trusted: a client that knows only one of two is served all the same. */
+interface Leaves {
+  readonly issued: number;
+  readonly pins: readonly string[];
+  /** That of the key that signs now is the first. */
+  readonly all: readonly HostCredentials[];
 }
 
 /** `renewed` is called after each renewal. */
@@ -19,25 +28,44 @@ export async function openOwnCertificate(
   context: AuthContext,
   { id, names, renewed }: { id: string; names: readonly string[]; renewed: () => void },
 ): Promise<OwnCertificate> {
-  const { now, log } = context;
-  const issue = (): Promise<HostCredentials> => issueLocalHost(context, { hostId: id, role: "auth", names });
-  let own = { credentials: await issue(), issued: now().getTime() };
+  const { now, log, authorities } = context;
+  const pinsNow = (): readonly string[] => authorities.host.trusted.map(({ pin }) => pin);
+  const issue = async (): Promise<Leaves> => {
+    const pins = pinsNow();
+    const all = await Promise.all(pins.map((pin) => issueLocalHost(context, { hostId: id, role: "auth", names, pin })));
+    return { issued: now().getTime(), pins, all };
+  };
+  let own = await issue();
+  let isStopped = false;
   const renew = async (): Promise<void> => {
-    if (now().getTime() - own.issued < renewAfterMs) return;
-    own = { credentials: await issue(), issued: now().getTime() };
+    const isSame = JSON.stringify(own.pins) === JSON.stringify(pinsNow());
+    if (isStopped || (isSame && now().getTime() - own.issued < renewAfterMs)) return;
+    own = await issue();
     renewed();
   };
-  const timer = setInterval(() => {
+  const renewSoon = (): void => {
     renew().catch((error: unknown) => log.error("the auth service's own certificate was not renewed", { error }));
-  }, renewCheckMs).unref();
+  };
+  const timer = setInterval(renewSoon, renewCheckMs).unref();
+  authorities.onChange(renewSoon);
+  const signing = (): HostCredentials => {
+    const [first] = own.all;
+    if (first === undefined) throw new Error("the auth service has no certificate");
+    return first;
+  };
   return {
     get credentials() {
-      return own.credentials;
+      return signing();
     },
-    chain: () => ({
-      certificate: own.credentials.tlsCertificate + own.credentials.hostCaPem.join(""),
-      privateKey: own.credentials.tlsPrivateKey,
-    }),
-    stop: () => clearInterval(timer),
+    chain: (servername) => {
+      const wanted = own.pins.findIndex((pin) => authServerName(pin) === servername);
+      const { tlsCertificate, tlsPrivateKey, hostCaPem } = own.all[wanted] ?? signing();
+      // The authority that issued it comes right behind it: a client with a pin takes it from there.
+      return { certificate: tlsCertificate + (hostCaPem[Math.max(0, wanted)] ?? ""), privateKey: tlsPrivateKey };
+    },
+    stop: () => {
+      isStopped = true;
+      clearInterval(timer);
+    },
   };
 }

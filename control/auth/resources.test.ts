@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { silentLog } from "../../core/log/log.ts";
-import { sessionSeconds } from "./login/login.ts";
+import { sessionSeconds } from "./certificates/user-identity.ts";
 import { openAuth } from "./open-auth.ts";
 import { openTestAuth, request, testKeys } from "./open-test-auth.ts";
 
@@ -121,7 +121,14 @@ test("a token is shown without its secret, and changed by its name only", async 
 
 test("another cluster name on the same data is refused, and a second start is clean", async () => {
   await using t = await openTestAuth();
-  const config = { dataDir: t.dataDir, nodename: "auth1", listen: { host: "127.0.0.1", port: 0 }, names: [], defaultSessionTtlSeconds: 60 } as const;
+  const config = {
+    dataDir: t.dataDir,
+    nodename: "auth1",
+    listen: { host: "127.0.0.1", port: 0 },
+    names: [],
+    defaultSessionTtlSeconds: 60,
+    sessionRecording: "node",
+  } as const;
   const other = openAuth({ ...config, clusterName: "other", listenerMode: "separate" }, { log: silentLog });
   await expect(other).rejects.toMatchObject({ code: "invalid", message: "this data_dir belongs to cluster test; the configuration names it other" });
   rmSync(`${t.dataDir}/auth/admin.json`, { force: true });

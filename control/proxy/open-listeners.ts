@@ -148,6 +148,7 @@ function plainSsh(services: ListenerServices, accept: SshAccept): (socket: Socke
     accept({ transport: socket, peer, established: () => services.halfOpen.leave(socket) }, services).catch((thrown: unknown) => {
       const error = toPlatformError(thrown);
       services.log[error.code === "internal" ? "error" : "debug"]("connection ended", { peer, code: error.code, error });
+      services.failed.add(peer, error.message);
       socket.destroy();
     });
   };

@@ -9,6 +9,7 @@ import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
 import type { ProxyConfig } from "../config.ts";
+import { FailedArrivals } from "./front-door/failed-arrivals.ts";
 import { HalfOpen } from "./front-door/half-open.ts";
 import { CurrentIdentity, type HostCredentialsSource } from "./identity/current-identity.ts";
 import { WebCertificates } from "./identity/web-certificates.ts";
@@ -146,6 +147,7 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
     life,
     retired: () => life.retired,
     halfOpen: new HalfOpen(maxHalfOpen),
+    failed: new FailedArrivals({ log, clock }),
     certificates: new WebCertificates(config.keypairs, log),
     relaying,
     /** A burst of tunnels leaves much freed memory behind: half of what a thousand take. */
@@ -162,10 +164,13 @@ function giveBack(log: Log): void {
 /** What the auth service says reaches the tunnels. Returns what ends with the signal. */
 function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: ProxyDeps): Promise<void> {
   const { access, registry, log, signal, clock, audit } = services;
-  access.onRevision((accessRevision) => {
-    for (const tunnel of registry.all()) tunnel.send({ type: "access", accessRevision });
+  access.onAccess((newest) => {
+    const { revision: accessRevision, authorities, locks } = newest;
+    // First: once the agents have new certificates, people check this proxy's by the same keys.
+    deps.credentials.learn(newest);
+    for (const tunnel of registry.all()) tunnel.send({ type: "access", accessRevision, authorities });
+    services.running.apply(locks);
   });
-  access.onAccess(({ locks }) => services.running.apply(locks));
   access.onRemoved((hosts) => {
     for (const host of hosts) {
       for (const tunnel of registry.ofHost(host)) {
@@ -181,6 +186,7 @@ function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: Pr
   const silence = new SilenceWatch(registry, services);
   const sweeping = setInterval(() => {
     audit.sumUp();
+    services.failed.tell();
     if (!services.retired()) silence.look(clock());
     for (const dead of registry.sweep(clock())) log.warn("agent is silent: its tunnel ends", { host: dead.identity.id, name: dead.facts.hostname });
   }, sweepMs);

@@ -6,7 +6,8 @@ import type { Role, Verb } from "../resources/role.ts";
 import { findLock, lockedError } from "./find-lock.ts";
 import { expandDeniedLogins, expandLogins, includesLogin } from "./logins.ts";
 import { matchLabels } from "./match-labels.ts";
-import { type SessionRules, sessionRules } from "./session-rules.ts";
+import { maxConnections, type SessionRules, sessionRules } from "./session-rules.ts";
+import { refuseSourceIp } from "./source-ip.ts";
 
 /** What somebody asks for. A `login` left out asks whether there is any at all: control then routes, the agent decides. */
 export interface SshAsk {
@@ -29,11 +30,14 @@ class IssuedGrant {
   readonly ask: Ask;
   /** What the user may do there; of a grant for a login only. */
   readonly rules: SessionRules | undefined;
+  /** Connections that the user may have at a time over the whole cluster. */
+  readonly maxConnections: number | undefined;
 
-  constructor({ identity, ask }: Pick<AuthorizeFacts, "identity" | "ask">, rules: SessionRules | undefined) {
+  constructor({ identity, ask }: Pick<AuthorizeFacts, "identity" | "ask">, rules: SessionRules | undefined, most: number | undefined) {
     this.identity = identity;
     this.ask = ask;
     this.rules = rules;
+    this.maxConnections = most;
   }
 
   static holds(value: unknown): boolean {
@@ -51,6 +55,8 @@ export interface AuthorizeFacts {
   readonly ask: Ask;
   /** All there are: they come before every role. */
   readonly locks: readonly Lock[];
+  /** IP address that the user comes from; left out or empty: not known. */
+  readonly clientIp?: string | undefined;
   readonly now: Date;
 }
 
@@ -60,7 +66,7 @@ export interface AuthorizeFacts {
  */
 export function authorize(facts: AuthorizeFacts & { ask: SshAsk & { login: string } }): SshGrant;
 export function authorize(facts: AuthorizeFacts): Grant;
-export function authorize({ identity, roles, ask, locks, now }: AuthorizeFacts): Grant {
+export function authorize({ identity, roles, ask, locks, clientIp, now }: AuthorizeFacts): Grant {
   if (now >= identity.validBefore) {
     throw new PlatformError("unauthenticated", `the certificate of ${identity.name} expired at ${identity.validBefore.toISOString()}`, {
       hint: "log in again with: tsh login",
@@ -70,11 +76,15 @@ export function authorize({ identity, roles, ask, locks, now }: AuthorizeFacts):
   const lock = findLock(locks, { user, roles: named, now, ...(ask.kind === "ssh" && { login: ask.login, serverId: ask.node.id }) });
   if (lock !== undefined) throw lockedError(lock);
   const held = roles.filter((role) => identity.roles.includes(role.metadata.name));
+  const elsewhere = refuseSourceIp(identity, held, clientIp);
+  if (elsewhere !== undefined) throw elsewhere;
   const refusal = ask.kind === "ssh" ? refuseSsh(identity, held, ask) : refuseResource(identity, held, ask);
   if (refusal !== undefined) throw new PlatformError("denied", refusal);
   const { traits } = identity;
-  const rules = ask.kind === "ssh" && ask.login !== undefined ? sessionRules(held.filter((role) => hasSay(role, { ...ask, traits }))) : undefined;
-  return new IssuedGrant({ identity, ask }, rules);
+  const most = maxConnections(held);
+  if (ask.kind !== "ssh" || ask.login === undefined) return new IssuedGrant({ identity, ask }, undefined, most);
+  const withSay = held.filter((role) => hasSay(role, { ...ask, traits }));
+  return new IssuedGrant({ identity, ask }, sessionRules(withSay, { held, traits }), most);
 }
 
 function refuseSsh(identity: UserIdentity, roles: readonly Role[], ask: SshAsk): string | undefined {

@@ -22,7 +22,12 @@ test.for([
   [["{{internal.logins}}{{external.team}}"], []],
   [["{{internal.logins"], []],
   [["{{email.local(external.email}}"], []],
-  [['{{regexp.replace(external.email, "a", "b")}}'], []],
+  [['{{regexp.replace(external.email, "@.*$", "")}}'], ["bob"]],
+  [['{{regexp.replace(external.email, "^([a-z]+)@example[.]com$", "svc-$1")}}'], ["svc-bob"]],
+  [['{{regexp.replace(external.email, "^x", "b")}}'], []],
+  [['{{regexp.replace(external.email, "(", "b")}}'], []],
+  [['{{regexp.replace(external.email, "a", "$1")}}'], []],
+  [["{{regexp.replace(external.email)}}"], []],
   [["{{other.logins}}"], []],
   [
     ["a", "{{internal.logins}}", "b"],

@@ -1,6 +1,8 @@
 import { parseDuration } from "../resources/duration.ts";
 import type { Role } from "../resources/role.ts";
 import type { RoleOptions } from "../resources/role-options.ts";
+import type { Traits } from "../resources/user.ts";
+import { type HostUserRule, hostUserRule } from "./host-user-rule.ts";
 
 /** What a user may do within one session: the options of every role that has a say there, put together. */
 export interface SessionRules {
@@ -14,6 +16,17 @@ export interface SessionRules {
   readonly disconnectExpired: boolean;
   /** Sessions at a time on one connection. */
   readonly maxSessions: number | undefined;
+  /** Whether a connection ends when it is not known any more which locks are in force. */
+  readonly strictLocks: boolean;
+  /** How the host makes a Unix user that it lacks; undefined: it does not. */
+  readonly hostUser: HostUserRule | undefined;
+}
+
+/** Of the user whose rules they are. */
+export interface RuleHolder {
+  /** Every role that the user holds, with a say or not: what one denies counts anywhere. */
+  readonly held: readonly Role[];
+  readonly traits: Traits;
 }
 
 type Flag = { [Name in keyof RoleOptions]-?: boolean extends RoleOptions[Name] ? Name : never }[keyof RoleOptions];
@@ -22,7 +35,7 @@ type Flag = { [Name in keyof RoleOptions]-?: boolean extends RoleOptions[Name] ?
  * The least permissive wins: one role that says no outweighs all that say yes. What no role mentions is as the default says:
  * ports and files yes, agent and X11 no. Pure.
  */
-export function sessionRules(roles: readonly Role[]): SessionRules {
+export function sessionRules(roles: readonly Role[], { held, traits }: RuleHolder = { held: roles, traits: {} }): SessionRules {
   const options = roles.map(({ spec }) => spec.options ?? {});
   const permits = (name: Flag, byDefault: boolean): boolean => {
     const said = options.map((one) => one[name]);
@@ -38,7 +51,14 @@ export function sessionRules(roles: readonly Role[]): SessionRules {
     ),
     disconnectExpired: options.some((one) => one.disconnect_expired_cert === true),
     maxSessions: least(options.map((one) => one.max_sessions)),
+    strictLocks: options.some((one) => one.lock === "strict"),
+    hostUser: hostUserRule({ roles, held, traits }),
   };
+}
+
+/** Connections at a time over the whole cluster: of all roles that the user holds, wherever they allow something. Pure. */
+export function maxConnections(roles: readonly Role[]): number | undefined {
+  return least(roles.map(({ spec }) => spec.options?.max_connections));
 }
 
 function least(values: readonly (number | undefined)[]): number | undefined {

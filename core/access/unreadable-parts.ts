@@ -12,10 +12,11 @@ export function unreadableParts({ spec }: Role): readonly string[] {
   return (["allow", "deny"] as const).flatMap((side) => unreadableConditions(spec[side] ?? {}).map((problem) => `spec.${side}.${problem}`));
 }
 
-function unreadableConditions({ logins = [], node_labels = {} }: RoleConditions): readonly string[] {
+function unreadableConditions({ logins = [], node_labels = {}, host_groups = [] }: RoleConditions): readonly string[] {
   const labels = Object.entries(node_labels).flatMap(([key, wanted]) => [wanted].flat().map((text) => ({ place: `node_labels.${key}`, text })));
-  return [...logins.map((text) => ({ place: "logins", text })), ...labels].flatMap(({ place, text }) => {
-    const problem = problemOf(text, place !== "logins");
+  const names = [...logins.map((text) => ({ place: "logins", text })), ...host_groups.map((text) => ({ place: "host_groups", text }))];
+  return [...names, ...labels].flatMap(({ place, text }) => {
+    const problem = problemOf(text, place.startsWith("node_labels"));
     return problem === undefined ? [] : [`${place}: ${problem}`];
   });
 }

@@ -1,13 +1,14 @@
 import type { ClientHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+import { checkServerIdentity, connect as connectTls, type TLSSocket } from "node:tls";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { PlatformError } from "../errors/platform-error.ts";
-import { alpn, roleServerName } from "../transport/alpn.ts";
-import { fromConnectError } from "./auth-error.ts";
+import { alpn, authServerName, roleServerName } from "../transport/alpn.ts";
+import { fromConnectError, withOurErrors } from "./auth-error.ts";
 import { AuthService } from "./generated/platform/auth/v1/auth_pb.ts";
 import { readAhead } from "./read-ahead.ts";
+import { caPin } from "./trust.ts";
 
 /** Calls throw PlatformError. */
 export type AuthClient = Client<typeof AuthService>;
@@ -90,7 +91,7 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
   };
   const client = createClient(AuthService, {
     unary: (...call) => translated((transport) => transport.unary(...call)),
-    stream: (...call) => translated((transport) => transport.stream(...call)),
+    stream: async (...call) => withOurErrors(await translated((transport) => transport.stream(...call))),
   });
   return { client, close: cut, [Symbol.dispose]: cut };
 }
@@ -105,14 +106,18 @@ function outliveManager(session: ClientHttp2Stream["session"]): void {
 
 function ignore(): void {}
 
+const apiProtocols: readonly string[] = [alpn.auth, "h2"];
+
 /** TLS to the auth service over an open stream. Throws `unauthenticated` when its certificate is not of this cluster. */
-export async function connectAuthTls(options: AuthClientOptions): Promise<TLSSocket> {
+export async function connectAuthTls(options: AuthClientOptions, protocols = apiProtocols): Promise<TLSSocket> {
   const stream = await options.open();
+  const [first] = options.ca;
   return await new Promise((resolve, reject) => {
     const socket = connectTls({
       socket: stream,
-      ALPNProtocols: [alpn.auth, "h2"],
-      servername: roleServerName("auth"),
+      ALPNProtocols: [...protocols],
+      servername: first === undefined ? roleServerName("auth") : authServerName(caPin(first)),
+      checkServerIdentity: (_sent, certificate) => checkServerIdentity(roleServerName("auth"), certificate),
       ca: [...options.ca],
       minVersion: "TLSv1.3",
       ...(options.credentials && { cert: options.credentials.certificate, key: options.credentials.privateKey }),

@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import type { DescMessage } from "@bufbuild/protobuf";
+import { Code, ConnectError, type StreamResponse } from "@connectrpc/connect";
 import { type ErrorCode, isErrorCode, PlatformError } from "../errors/platform-error.ts";
 
 /** Errors of the auth API: our codes to gRPC statuses and back. The hint and the exact code travel as trailers. */
@@ -34,6 +35,19 @@ export function fromConnectError(thrown: unknown): PlatformError {
   const code: ErrorCode = isErrorCode(named) ? named : error.code === Code.Canceled ? "unavailable" : (status ?? "internal");
   const hint = error.metadata.get(hintHeader);
   return new PlatformError(code, error.rawMessage, { cause: thrown, hint: hint === null ? undefined : decodeHint(hint) });
+}
+
+/** A streaming call, which may break off in its midst. */
+export function withOurErrors<I extends DescMessage, O extends DescMessage>(answer: StreamResponse<I, O>): StreamResponse<I, O> {
+  return { ...answer, message: translated(answer.message) };
+}
+
+async function* translated<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* messages;
+  } catch (thrown) {
+    throw fromConnectError(thrown);
+  }
 }
 
 function decodeHint(text: string): string | undefined {

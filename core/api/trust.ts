@@ -2,7 +2,7 @@ import { createHash, X509Certificate } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type DetailedPeerCertificate } from "node:tls";
 import { PlatformError } from "../errors/platform-error.ts";
-import { alpn, roleServerName } from "../transport/alpn.ts";
+import { alpn, authServerName, roleServerName } from "../transport/alpn.ts";
 
 /** `sha256:<hex>` over the DER SubjectPublicKeyInfo of an authority's certificate (PEM or DER): the CA pin. */
 export function caPin(certificate: string | Buffer): string {
@@ -36,9 +36,15 @@ export interface PinnedTrustOptions {
  */
 export async function trustByPin(options: PinnedTrustOptions): Promise<string> {
   const pins = options.pins.map(parseCaPin);
-  const chain = await peerChain(await options.open(), options.timeoutMs ?? 10_000);
-  const authority = chain.slice(1).find((certificate) => pins.includes(caPin(certificate.raw)));
-  const leaf = chain[0];
+  let leaf: X509Certificate | undefined;
+  let authority: X509Certificate | undefined;
+  // During a rotation the service has two authorities, and shows the one that it is asked for.
+  for (const pin of pins) {
+    const chain = await peerChain(await options.open(), { servername: authServerName(pin), timeoutMs: options.timeoutMs ?? 10_000 });
+    [leaf] = chain;
+    authority = chain.slice(1).find((certificate) => pins.includes(caPin(certificate.raw)));
+    if (authority !== undefined) break;
+  }
   if (leaf === undefined || authority === undefined) {
     throw new PlatformError("unauthenticated", "the certificate authority of the cluster does not match the CA pin", {
       hint: "compare the pin with what `tctl status` prints on the auth host; if it is right, somebody stands in between",
@@ -58,12 +64,12 @@ export async function trustByPin(options: PinnedTrustOptions): Promise<string> {
 }
 
 /** The peer's certificates, leaf first, without any verification. */
-function peerChain(stream: Duplex, timeoutMs: number): Promise<X509Certificate[]> {
+function peerChain(stream: Duplex, { servername, timeoutMs }: { servername: string; timeoutMs: number }): Promise<X509Certificate[]> {
   return new Promise((resolve, reject) => {
     const socket = connectTls({
       socket: stream,
       ALPNProtocols: [alpn.auth, "h2"],
-      servername: roleServerName("auth"),
+      servername,
       minVersion: "TLSv1.3",
       rejectUnauthorized: false,
     });

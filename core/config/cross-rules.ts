@@ -31,9 +31,19 @@ export function brokenRules(file: unknown): readonly BrokenRule[] {
       "ssh_service",
       "the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port",
     ],
+    [commandOfFixedLabel(file), "ssh_service.commands", "a label has either a fixed value or a command; take it out of labels or out of commands"],
     [!auth && !proxy && !ssh, "", "nothing to run: enable auth_service, proxy_service or ssh_service"],
   ];
   return rules.flatMap(([broken, path, text]) => (broken ? [{ path: path === "" ? [] : path.split("."), text }] : []));
+}
+
+function commandOfFixedLabel(file: unknown): boolean {
+  const commands = valueAt(file, ["ssh_service", "commands"]);
+  if (!Array.isArray(commands)) return false;
+  return commands.some((one) => {
+    const name = valueAt(one, ["name"]);
+    return typeof name === "string" && valueAt(file, ["ssh_service", "labels", name]) !== undefined;
+  });
 }
 
 /** The value at a path of own properties; undefined where there is none. */

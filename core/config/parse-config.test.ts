@@ -43,11 +43,7 @@ describe("a file is refused for", () => {
       "4: platform.nodenam is not a known key; did you mean nodename?",
     ],
     ["an unknown section", `${head}sshservice: {}\nauth_service: {}\n`, "4: sshservice is not a known key; did you mean ssh_service?"],
-    [
-      "a key of the reference that does nothing yet",
-      `${head}  storage: {}\nauth_service: {}\n`,
-      "4: platform.storage is not supported yet; remove it",
-    ],
+    ["a key of the reference that does nothing yet", `${head}  cache: {}\nauth_service: {}\n`, "4: platform.cache is not supported yet; remove it"],
     ["a service that does not exist yet", `${head}db_service: {}\nauth_service: {}\n`, "4: db_service is not supported yet; remove it"],
     [
       "a channel with two sources",
@@ -120,6 +116,16 @@ describe("a file is refused for", () => {
       "a proxy without an auth service",
       `${head}proxy_service: {}\n`,
       "4: without auth_service here the proxy needs platform.auth_server; set it to the auth service's host:port",
+    ],
+    [
+      "a recording at the proxy",
+      `${head}auth_service:\n  session_recording: proxy-sync\n`,
+      "5: auth_service.session_recording cannot be at the proxy: SSH is encrypted between user and host, and the proxy sees none of it; use node-sync, which records on the host",
+    ],
+    [
+      "an unknown recording mode",
+      `${head}auth_service:\n  session_recording: yes\n`,
+      "5: auth_service.session_recording must be node, node-sync or off",
     ],
     ["nothing to run", head, "-: nothing to run: enable auth_service, proxy_service or ssh_service"],
     ["aliases", `${head}auth_service: &a {}\nproxy_service: *a\n`, "-: anchors and aliases are not supported; write the value out"],

@@ -1,8 +1,10 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { parseDuration } from "../resources/duration.ts";
-import { labelsSchema } from "../resources/metadata.ts";
+import { labelKeyText, labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
+import { recordingModes } from "../resources/recording.ts";
+import { storageSchema } from "./audit-destination.ts";
 import { hostPortText, oneAddress, onOff, orList } from "./setting.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
 
@@ -39,9 +41,10 @@ export const platformSchema = z.strictObject({
   auth_server: hostPortText(ports.auth).optional(),
   diag_addr: hostPortText(undefined).optional(),
   log: logSchema.prefault({}),
+  storage: storageSchema.prefault({}),
 });
 
-const sessionTtl = z.string().transform((text, context) => {
+const positiveDuration = z.string().transform((text, context) => {
   try {
     const seconds = parseDuration(text);
     if (seconds > 0) return seconds;
@@ -52,6 +55,17 @@ const sessionTtl = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+/** `yes`, `no`, `off` may be booleans to YAML; only `off` and `false` are meant by one. */
+const recordingMode = z.union([z.string(), z.literal(false)], "must be node, node-sync or off").transform((given, context) => {
+  const mode = recordingModes.find((one) => one === (given === false ? "off" : given));
+  if (mode !== undefined) return mode;
+  const isProxy = given === "proxy" || given === "proxy-sync";
+  const why = "cannot be at the proxy: SSH is encrypted between user and host, and the proxy sees none of it";
+  const message = isProxy ? `${why}; use ${given.replace("proxy", "node")}, which records on the host` : "must be node, node-sync or off";
+  context.addIssue({ code: "custom", message });
+  return z.NEVER;
+});
+
 export const authSchema = z.strictObject({
   enabled: onOff.default(true),
   /** Left out: the nodename. It cannot be changed later. */
@@ -59,12 +73,14 @@ export const authSchema = z.strictObject({
   listen_addr: hostPortText(ports.auth).prefault(`0.0.0.0:${ports.auth}`),
   public_addr: orList(hostPortText(ports.auth)).default([]),
   proxy_listener_mode: z.enum(["multiplex", "separate"], "must be multiplex or separate").default("multiplex"),
+  /** What becomes of what terminals show; see core/resources/recording.ts. */
+  session_recording: recordingMode.default("node"),
   authentication: z
     .strictObject({
       type: z.literal("local", "must be local: other sign-on is not supported yet").default("local"),
       second_factor: z.literal("otp", "must be otp: other second factors are not supported yet").default("otp"),
       /** Seconds. */
-      default_session_ttl: sessionTtl.prefault("12h"),
+      default_session_ttl: positiveDuration.prefault("12h"),
     })
     .prefault({}),
 });
@@ -84,11 +100,26 @@ export const proxySchema = z.strictObject({
   packages_dir: absolutePath.optional(),
 });
 
+/** A label whose value a command prints. */
+const labelCommand = z.strictObject({
+  name: labelKeyText,
+  command: z.array(z.string().min(1, "must not be empty")).min(1, "must name a program").max(64),
+  /** Seconds. */
+  period: positiveDuration.prefault("1m"),
+});
+
 export const sshSchema = z.strictObject({
   enabled: onOff.default(true),
   labels: labelsSchema.default({}),
+  commands: z
+    .array(labelCommand)
+    .max(64)
+    .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "must not name a label twice")
+    .default([]),
   /** Further names that the host's certificate is good for. */
   public_addr: orList(hostPortText(ports.ssh)).default([]),
+  /** Whether this host makes no Unix users, whatever roles say. */
+  disable_create_host_user: onOff.default(false),
 });
 
 /** A section that is left out is off. */

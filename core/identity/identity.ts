@@ -15,6 +15,8 @@ export interface UserIdentity {
   /** Unix logins that the certificate lists: what the roles allowed when it was issued. */
   readonly logins: readonly string[];
   readonly cluster: string;
+  /** The only IP address from which the certificate may be used; left out: any. */
+  readonly sourceIp?: string | undefined;
   readonly validBefore: Date;
 }
 
@@ -35,6 +37,7 @@ export interface SshCertificateFields {
   readonly keyId: string;
   readonly principals: readonly string[];
   readonly extensions: ReadonlyMap<string, string>;
+  readonly criticalOptions?: ReadonlyMap<string, string>;
   readonly validBefore: Date;
 }
 
@@ -47,6 +50,9 @@ const extension = {
   cluster: "cluster@platform.dev",
   hostRole: "host-role@platform.dev",
 } as const;
+
+/** Critical option of OpenSSH: sshd looks at it too. */
+const sourceAddress = "source-address";
 
 /** A user certificate must list a principal, or OpenSSH takes it for all of them: this one is no valid login. */
 const noLogins = "-no-login-";
@@ -80,8 +86,23 @@ export function toSshCertificate(identity: Identity): SshCertificateFields {
       [extension.traits, JSON.stringify(identity.traits)],
       [extension.cluster, identity.cluster],
     ]),
+    criticalOptions: new Map(identity.sourceIp === undefined ? [] : [[sourceAddress, identity.sourceIp]]),
     validBefore: identity.validBefore,
   };
+}
+
+/**
+ * Of a host without an agent: names to be reached by, and no identity, so that it opens no tunnel and passes for no host of ours.
+ */
+export function opensshHostCertificate(facts: {
+  readonly names: readonly string[];
+  readonly cluster: string;
+  readonly validBefore: Date;
+}): SshCertificateFields {
+  const { names, cluster, validBefore } = facts;
+  const suffix = `.${cluster}`;
+  const long = names.filter((name) => !name.includes(":") && !name.endsWith(suffix)).map((name) => `${name}${suffix}`);
+  return { type: "host", keyId: names[0] ?? "", principals: [...new Set([...names, ...long])], extensions: new Map(), validBefore };
 }
 
 /** Throws `unauthenticated` for a certificate that our authority cannot have issued in this form. */
@@ -101,11 +122,12 @@ export function fromSshCertificate(fields: SshCertificateFields): Identity {
     roles: json(fields.extensions.get(extension.roles)),
     traits: json(fields.extensions.get(extension.traits)),
     logins: fields.principals.filter((login) => login !== noLogins),
+    ...pinned(fields.criticalOptions?.get(sourceAddress)),
     ...common,
   });
 }
 
-/** Subject attributes in order: CN name or id, OU kind, O roles, L logins or host names, ST cluster, description traits. */
+/** Subject attributes in order: CN name or id, OU kind, O roles, L logins or host names, ST cluster, street the address that it is bound to, description traits. */
 export function toX509Subject(identity: Identity): readonly (readonly [attribute: string, value: string])[] {
   const isHost = identity.kind === "host";
   const many = (attribute: string, values: readonly string[]) => values.map((value) => [attribute, value] as const);
@@ -115,6 +137,7 @@ export function toX509Subject(identity: Identity): readonly (readonly [attribute
     ...many("O", isHost ? [identity.role] : identity.roles),
     ...many("L", isHost ? identity.names : identity.logins),
     ["ST", identity.cluster],
+    ...(isHost || identity.sourceIp === undefined ? [] : [["street", identity.sourceIp] as const]),
     ...(isHost ? [] : [["description", Buffer.from(JSON.stringify(identity.traits)).toString("base64url")] as const]),
   ];
 }
@@ -128,7 +151,13 @@ export function fromX509Subject(subject: X509Subject, validBefore: Date): Identi
     return check({ kind: "host", id: subject.CN, role: list(subject.O)[0], names: list(subject.L), ...common });
   }
   const traits = typeof subject.description === "string" ? Buffer.from(subject.description, "base64url").toString() : undefined;
-  return check({ kind: subject.OU, name: subject.CN, roles: list(subject.O), logins: list(subject.L), traits: json(traits), ...common });
+  const lists = { roles: list(subject.O), logins: list(subject.L), traits: json(traits) };
+  return check({ kind: subject.OU, name: subject.CN, ...lists, ...pinned(subject.street), ...common });
+}
+
+/** What is there must be an address: a certificate that is bound to something else must not pass for a free one. */
+function pinned(sourceIp: string | readonly string[] | undefined): { readonly sourceIp?: unknown } {
+  return sourceIp === undefined ? {} : { sourceIp };
 }
 
 const identitySchema = z.discriminatedUnion("kind", [
@@ -138,6 +167,7 @@ const identitySchema = z.discriminatedUnion("kind", [
     roles: z.array(nameText),
     traits: traitsSchema,
     logins: z.array(loginText),
+    sourceIp: z.union([z.ipv4(), z.ipv6()]).optional(),
     cluster: nameText,
     validBefore: z.date(),
   }),

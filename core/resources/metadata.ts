@@ -10,10 +10,11 @@ export const loginText = z
   .string()
   .regex(/^[A-Za-z0-9_][A-Za-z0-9._@\\+-]{0,63}\$?$/, "a login has 1 to 64 of the characters A-Z a-z 0-9 . _ @ \\ + -");
 
-export const labelsSchema = z.record(
-  z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}$/, "a label's key has up to 128 of the characters A-Z a-z 0-9 . _ / : -"),
-  z.string().max(256),
-);
+export const labelKeyText = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}$/, "a label's key has up to 128 of the characters A-Z a-z 0-9 . _ / : -");
+export const maxLabelValue = 256;
+export const labelsSchema = z.record(labelKeyText, z.string().max(maxLabelValue));
 export type Labels = Readonly<Record<string, string>>;
 
 export const metadataSchema = z.strictObject({

@@ -6,19 +6,38 @@ export const hostnameText = z
   .string()
   .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]{0,62}[A-Za-z0-9])?$/, "a node name has 1 to 64 of the characters A-Z a-z 0-9 . -");
 
-/** A host that has joined. `metadata.name` is its id (a UUID); removing the node ends its access until it joins anew. */
-export const nodeSchema = z.strictObject({
+/** Where the sshd of a host without an agent listens: `host:port`, `[v6]:port`. */
+const addressText = z
+  .string()
+  .max(300)
+  .regex(/^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?):[0-9]{1,5}$/, "is host:port, like 10.0.0.7:22");
+
+const plainNodeSchema = z.strictObject({
   kind: z.literal("node"),
+  /** A host without an agent: the proxy connects to its sshd. Left out: a host whose agent has joined. */
+  sub_kind: z.literal("openssh").optional(),
   version: z.literal("v2"),
   metadata: metadataSchema.extend({ labels: labelsSchema.optional() }),
   spec: z.strictObject({
     hostname: hostnameText,
     /** Services that the agent runs, e.g. `ssh`. */
-    services: z.array(z.string().max(32)).max(16),
+    services: z.array(z.string().max(32)).max(16).default([]),
     /** Version of the agent. */
-    version: z.string().max(64),
+    version: z.string().max(64).default(""),
+    /** Of a host without an agent. */
+    addr: addressText.optional(),
   }),
   /** Read only: whether a tunnel is up now, since when it is up or gone (RFC 3339), and what the host said last of itself. */
   status: z.strictObject({ connected: z.boolean(), since: z.string().optional(), host: hostStatusSchema.optional() }).optional(),
+});
+
+/**
+ * A host. `metadata.name` is its id: a UUID when it has joined, and removing the node ends its access until it joins anew; any name
+ * when it was registered without an agent.
+ */
+export const nodeSchema = plainNodeSchema.superRefine(({ sub_kind: kind, spec }, context) => {
+  if ((kind === "openssh") === (spec.addr !== undefined)) return;
+  const message = kind === "openssh" ? "is needed: where the proxy reaches the host's sshd, like 10.0.0.7:22" : "belongs to sub_kind: openssh";
+  context.addIssue({ code: "custom", path: ["spec", "addr"], message });
 });
 export type Node = z.infer<typeof nodeSchema>;

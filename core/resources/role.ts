@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { hostGroupText, sudoersText } from "./host-user.ts";
 import { metadataSchema } from "./metadata.ts";
 import { roleOptionsSchema } from "./role-options.ts";
 
@@ -18,9 +19,15 @@ export type Rule = z.infer<typeof ruleSchema>;
 
 /** A login, `*`-free, or a template such as `{{internal.logins}}`. */
 const conditionsSchema = z.strictObject({
-  logins: z.array(z.string().min(1).max(128)).optional(),
+  logins: z.array(z.string().min(1).max(1024)).optional(),
   node_labels: labelMatchersSchema.optional(),
   rules: z.array(ruleSchema).optional(),
+  /** Of Unix users that hosts make at login: see docs/host-users.md. `*` in a deny is all. */
+  host_groups: z
+    .array(z.union([z.literal("*"), z.string().max(128).includes("{{"), hostGroupText]))
+    .max(64)
+    .optional(),
+  host_sudoers: z.array(sudoersText).max(64).optional(),
 });
 export type RoleConditions = z.infer<typeof conditionsSchema>;
 

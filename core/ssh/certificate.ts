@@ -115,7 +115,7 @@ export function signCertificate(options: SignCertificateOptions): Buffer {
     string(writePrincipals(fields.principals)),
     u64(fromDate(options.validAfter)),
     u64(fromDate(fields.validBefore)),
-    string(writeOptions(options.criticalOptions ?? new Map())),
+    string(writeOptions(options.criticalOptions ?? fields.criticalOptions ?? new Map())),
     string(writeOptions(fields.extensions)),
     string(""),
     string(publicBlob(authority)),

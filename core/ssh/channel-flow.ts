@@ -1,11 +1,9 @@
 import type { Writable } from "node:stream";
-import type { ChannelConnection, RawChannel } from "ssh2/lib/Channel.js";
+import type { ChannelConnection, ChannelEnd, RawChannel } from "ssh2/lib/Channel.js";
 import { PlatformError } from "../errors/platform-error.ts";
 
 /** Bytes that a peer may have under way or unread in one channel: at 50 ms round trip about 110 MB/s. */
 export const channelWindow = 8 * 1024 * 1024;
-/** A grant is sent when this much has been read: less often costs throughput, more often costs packets. */
-const leastGrant = channelWindow / 2;
 /** ssh2 reads packets up to 35,000 bytes. */
 const mostPayload = 32 * 1024;
 /** A channel goes on filling the transport up to here, then waits until it is drained. */
@@ -46,14 +44,38 @@ export function sendData(channel: RawChannel, data: Buffer, send: (part: Buffer)
   next();
 }
 
-/** Grants what the peer may send: window and unread bytes of stdout and stderr together never exceed `channelWindow`. */
+/** Of a channel whose window is not the usual one: see limit-windows.ts. */
+export interface WindowLimit {
+  readonly bytes: number;
+  /** What the peer sent is being read. */
+  readonly grow: () => void;
+}
+const limits = new WeakMap<ChannelEnd, WindowLimit>();
+/** The least window that a limit may be, and where its reader asks for more, bytes. */
+export const leastWindow = 64 * 1024;
+const limitedMark = leastWindow / 2;
+
+export function setWindowLimit(incoming: ChannelEnd, limit: WindowLimit): void {
+  limits.set(incoming, limit);
+}
+
+/**
+ * Grants what the peer may send: window and unread bytes of stdout and stderr together never exceed `channelWindow`, or what the
+ * channel is limited to. Less often than at every half costs throughput, more often costs packets.
+ */
 export function grantWindow(channel: RawChannel): void {
   if (channel.outgoing.state === "closed" || closedTransports.has(channel._client)) return;
   const { stderr } = channel;
   // SFTP objects pass here too; they are no streams.
   const unread = (channel.readableLength ?? 0) + ("readableLength" in stderr ? stderr.readableLength : 0);
-  const amount = channelWindow - channel.incoming.window - unread;
-  if (amount < leastGrant) return;
+  const limit = limits.get(channel.incoming);
+  // Node asks for more once what is unread is below this mark: with a higher one than half a window nobody would ever grant.
+  if (limit !== undefined) channel._readableState.highWaterMark = limitedMark;
+  const before = limit?.bytes ?? channelWindow;
+  const free = before - channel.incoming.window - unread;
+  if (free < before / 2) return;
+  limit?.grow();
+  const amount = free + (limit?.bytes ?? channelWindow) - before;
   channel.incoming.window += amount;
   channel._client._protocol.channelWindowAdjust(channel.outgoing.id, amount);
 }

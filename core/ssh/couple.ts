@@ -1,9 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Channel } from "ssh2";
+import { holdLittle } from "./hold-little.ts";
 import { channelOf } from "./ssh2.ts";
-
-/** What a channel holds for a peer that grants no window, bytes. */
-const mostHeld = 256 * 1024;
 
 /**
  * Makes a channel and a socket one stream: data at the pace of the slower side, the end of one direction alone (half-close),
@@ -39,5 +37,5 @@ function keepHalfOpen(channel: Channel): void {
   const raw = channelOf(channel);
   if (raw === undefined) throw new Error("couple takes an open channel");
   raw.server = false;
-  raw._writableState.highWaterMark = mostHeld;
+  holdLittle(channel);
 }

@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject, randomBytes } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject, randomBytes } from "node:crypto";
 import { Reader } from "../bytes/reader.ts";
 import { string, u32 } from "../bytes/writer.ts";
 import { PlatformError } from "../errors/platform-error.ts";
@@ -96,6 +96,11 @@ export function lineBlob(line: string): Buffer {
   const blob = Buffer.from(base64, "base64");
   if (new Reader(blob).text() !== type) throw new PlatformError("invalid", "an SSH public key line names another type than its key");
   return blob;
+}
+
+/** Of a public key line, as `ssh-keygen -l` prints it: `SHA256:` and base64. */
+export function sshFingerprint(line: string): string {
+  return `SHA256:${createHash("sha256").update(lineBlob(line)).digest("base64").replace(/=+$/, "")}`;
 }
 
 const privateMagic = Buffer.from("openssh-key-v1\0");

@@ -50,6 +50,7 @@ declare module "ssh2/lib/protocol/Protocol.js" {
     channelData(id: number, data: Buffer): void;
     channelExtData(id: number, data: Buffer, type: number): void;
     channelWindowAdjust(id: number, amount: number): void;
+    channelOpenConfirm(remote: number, local: number, window: number, packetSize: number): void;
     channelOpenFail(id: number, reason: number, text: string): void;
     exec(channel: number, command: string | Buffer, wantReply: boolean): void;
     openssh_agentForward(channel: number, wantReply: boolean): void;
@@ -85,6 +86,7 @@ declare module "ssh2/lib/Channel.js" {
     readonly stderr: Readable | Writable;
     /** A server's channel is closed as soon as it has said everything. */
     server: boolean;
+    readonly _readableState: { highWaterMark: number };
     readonly _writableState: { highWaterMark: number };
     /** ssh2 calls `_chunkcb` on the next window adjustment when this is set. */
     _waitWindow: boolean;

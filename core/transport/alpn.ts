@@ -6,9 +6,19 @@ export const alpn = {
   stream: "platform-stream",
   /** TLS that ends at the auth service: relayed as it is. Offered together with `h2`, which the auth service picks. */
   auth: "platform-auth",
+  /** Mutual TLS between a proxy and the auth service: one RelayHeader, then what a client of the proxy sends, its own TLS. */
+  authRelay: "platform-auth-relay",
   /** TLS that ends at the proxy, SSH inside: what port 3023 speaks. */
   jump: "platform-proxy-ssh",
 } as const;
+
+/**
+ * What a client of the auth service sends as SNI: the authority that it trusts, by its pin. During a rotation the service has a certificate
+ * of each of two keys and shows the one that this client can verify.
+ */
+export function authServerName(caPin: string): string {
+  return `ca-${caPin.slice("sha256:".length, "sha256:".length + 40)}.${roleServerName("auth")}`;
+}
 
 /**
  * DNS name in the X.509 certificate of every host of this role, and of no other: TLS clients check it, so that one kind of

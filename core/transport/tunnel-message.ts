@@ -39,19 +39,24 @@ const agentMessageSchema = z.discriminatedUnion("type", [
     /** Left out by agents that know nothing of it. */
     status: hostStatusSchema.optional().catch(undefined),
   }),
-  /** The host's updater or sessions changed. At most once every few seconds. */
-  z.object({ type: z.literal("status"), status: hostStatusSchema }),
+  /** The host's updater, sessions or labels changed. At most once every few seconds. Labels are left out by agents that have no commands for them. */
+  z.object({ type: z.literal("status"), status: hostStatusSchema, labels: labelsSchema.optional() }),
   /** `time` is the sender's clock, ms; it comes back in the pong. */
   z.object({ type: z.literal("ping"), time: z.number() }),
   /** The agent is stopping: no more streams through this tunnel. */
   z.object({ type: z.literal("draining") }),
 ]);
+/**
+ * Which keys of the authorities are trusted, as `trustedDigest` of core/api tells it: an agent that knows others fetches them. Left out
+ * while the proxy does not know.
+ */
+const authorities = text.optional();
 const proxyMessageSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("welcome"), proxyId: text, accessRevision: text }),
+  z.object({ type: z.literal("welcome"), proxyId: text, accessRevision: text, authorities }),
   /** The maintenance revision is left out while the auth service is away, and empty when there is no configuration. */
-  z.object({ type: z.literal("pong"), time: z.number(), accessRevision: text, maintenanceRevision: text.optional() }),
+  z.object({ type: z.literal("pong"), time: z.number(), accessRevision: text, maintenanceRevision: text.optional(), authorities }),
   /** Roles or authorities changed: fetch them anew. */
-  z.object({ type: z.literal("access"), accessRevision: text }),
+  z.object({ type: z.literal("access"), accessRevision: text, authorities }),
   /** The proxy is stopping: open the next tunnel, end this one when its streams have ended. */
   z.object({ type: z.literal("drain") }),
   z.object({ type: z.literal("refused"), code: z.enum(errorCodes), message: text, hint: text.optional() }),

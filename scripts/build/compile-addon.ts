@@ -4,8 +4,8 @@ import { run } from "./run.ts";
 
 const code = ["-shared", "-fPIC", "-pthread", "-O3", "-fno-omit-frame-pointer", "-s", "-Wl,--build-id=none"];
 
-/** Our own addons, each of one file in C. They use Node-API alone: no runtime's version. */
-const ownAddons = { "memory.node": "core/memory/memory-addon.c", "host.node": "agent/host/host-addon.c" } as const;
+/** Our own addons, in C. They use Node-API alone: no runtime's version. */
+const ownAddons = { "memory.node": ["core/memory/memory-addon.c"], "host.node": ["agent/host/host-addon.c", "agent/host/login-records.c"] } as const;
 
 interface OwnAddon {
   readonly root: string;
@@ -16,8 +16,9 @@ interface OwnAddon {
 
 /** Compiles one of them. */
 export async function compileOwnAddon({ root, target, name, output }: OwnAddon): Promise<string> {
+  const sources = ownAddons[name].map((file) => join(root, file));
   const strict = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"];
-  await run(target.gcc, [...code, ...strict, ...oldGlibc(root), `-I${target.runtime}/include/node`, join(root, ownAddons[name]), "-o", output]);
+  await run(target.gcc, [...code, ...strict, ...oldGlibc(root), `-I${target.runtime}/include/node`, ...sources, "-o", output]);
   return output;
 }
 

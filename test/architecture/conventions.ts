@@ -9,6 +9,7 @@ export const pure = [
   "core/identity",
   "core/access",
   "core/sftp",
+  "core/recording",
   "core/transport/stream-request.ts",
   "core/transport/tunnel-message.ts",
   "core/transport/host-port.ts",

@@ -12,6 +12,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/versions": ["core/errors"],
   "core/memory": ["core/errors", "core/log"],
   "core/sftp": ["core/errors", "core/bytes"],
+  "core/recording": ["core/errors"],
   "core/identity": [...lowest, "core/resources"],
   "core/resources": lowest,
   "core/access": nouns,

@@ -8,6 +8,8 @@ import { until } from "./until.ts";
 
 export interface AgentOptions {
   readonly name: string;
+  /** Name of its folder, for a second agent of the same name. */
+  readonly folder?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly netns?: string | undefined;
@@ -17,6 +19,10 @@ export interface AgentOptions {
   readonly proxy?: string;
   /** Another executable than the built one. */
   readonly platform?: string;
+  /** Its folder; default: one of the cluster's. */
+  readonly dir?: string;
+  /** More lines of `ssh_service`, indented by two. */
+  readonly sshService?: string;
   /** Do not wait until it is connected. */
   readonly noWait?: boolean;
 }
@@ -31,7 +37,7 @@ export interface Agent extends AsyncDisposable {
 
 /** Writes an agent's configuration and starts it. */
 export async function makeAgent(cluster: Cluster, options: AgentOptions): Promise<Agent> {
-  const dir = join(cluster.dir, `agent-${options.name}`);
+  const dir = options.dir ?? join(cluster.dir, `agent-${options.folder ?? options.name}`);
   await mkdir(dir, { recursive: true });
   const config = join(dir, "platform.yaml");
   const text = agentConfig({
@@ -41,6 +47,7 @@ export async function makeAgent(cluster: Cluster, options: AgentOptions): Promis
     token: options.token ?? (await cluster.token()),
     pin: options.pin ?? (await cluster.pin()),
     labels: options.labels ?? {},
+    more: options.sshService ?? "",
   });
   await writeFile(config, text, { mode: 0o600 });
   const begin = (): Service =>

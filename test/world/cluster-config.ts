@@ -15,10 +15,12 @@ export interface ControlFacts {
   readonly mode: string;
   /** More lines of `proxy_service`. */
   readonly more?: string;
+  /** More lines of `auth_service`. */
+  readonly moreAuth?: string;
 }
 
 /** Auth and proxy service in one process. */
-export function controlConfig({ dir, address, name, ports, mode, more = "" }: ControlFacts): string {
+export function controlConfig({ dir, address, name, ports, mode, more = "", moreAuth = "" }: ControlFacts): string {
   const separate = mode === "separate" ? `  listen_addr: ${address}:${ports.ssh}\n  tunnel_listen_addr: ${address}:${ports.tunnel}\n` : "";
   return `version: v3
 platform:
@@ -29,7 +31,7 @@ auth_service:
   cluster_name: test.cluster
   listen_addr: ${address}:${ports.auth}
   proxy_listener_mode: ${mode}
-proxy_service:
+${moreAuth}proxy_service:
   enabled: yes
   web_listen_addr: ${address}:${ports.web}
   public_addr: ${name}:${ports.web}
@@ -39,7 +41,7 @@ ${separate}${more}ssh_service:
 }
 
 /** The auth service alone. */
-export function authConfig({ dir, address, ports, mode }: ControlFacts): string {
+export function authConfig({ dir, address, ports, mode, moreAuth = "" }: ControlFacts): string {
   return `version: v3
 platform:
   nodename: auth
@@ -49,7 +51,7 @@ auth_service:
   cluster_name: test.cluster
   listen_addr: ${address}:${ports.auth}
   proxy_listener_mode: ${mode}
-proxy_service:
+${moreAuth}proxy_service:
   enabled: no
 ssh_service:
   enabled: no
@@ -84,9 +86,11 @@ export interface AgentFacts {
   readonly token: string;
   readonly pin: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** More lines of `ssh_service`. */
+  readonly more?: string;
 }
 
-export function agentConfig({ name, dataDir, proxy, token, pin, labels = {} }: AgentFacts): string {
+export function agentConfig({ name, dataDir, proxy, token, pin, labels = {}, more = "" }: AgentFacts): string {
   const lines = Object.entries(labels).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}\n`);
   return `version: v3
 platform:
@@ -100,5 +104,5 @@ proxy_service:
   enabled: no
 ssh_service:
   enabled: yes
-${lines.length > 0 ? `  labels:\n${lines.join("")}` : ""}`;
+${lines.length > 0 ? `  labels:\n${lines.join("")}` : ""}${more}`;
 }

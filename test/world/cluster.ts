@@ -26,6 +26,8 @@ export interface ClusterOptions {
   readonly keypair?: { readonly certFile: string; readonly keyFile: string };
   /** More lines of `proxy_service`, indented by two. */
   readonly proxyService?: string;
+  /** More lines of `auth_service`, indented by two. */
+  readonly authService?: string;
 }
 
 /** A control server of its own folder and ports, run from the executable. */
@@ -61,6 +63,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     ports: { web, auth, ssh, tunnel },
     mode: options.mode ?? "multiplex",
     more: moreOf(options),
+    moreAuth: options.authService ?? "",
   };
   await writeFile(config, options.split === true ? authConfig(facts) : controlConfig(facts), { mode: 0o600 });
   const { platform = program("platform"), env = {} } = options;

@@ -1,4 +1,4 @@
-import type { AuditFacts } from "../../../core/resources/audit-event.ts";
+import type { AuditFacts } from "../../../core/resources/audit-event-schema.ts";
 
 export interface PortAttempt {
   readonly direction: "local" | "remote";

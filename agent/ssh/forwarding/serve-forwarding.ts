@@ -11,24 +11,21 @@ import { direct } from "./direct.ts";
 import type { Forwarding } from "./forwarding.ts";
 import { createPortReport } from "./port-report.ts";
 import { RemoteForwards } from "./remote.ts";
-import { Slots } from "./slots.ts";
+import type { Slots } from "./slots.ts";
 import { connectAsUser } from "./user-sockets.ts";
 import { X11Forwarding } from "./x11-forwarding.ts";
-
-/** Forwarded connections of all clients of this agent, and of one of them. */
-const allSlots = new Slots(16_384);
-const mostOfOne = 512;
 
 /** Answers what a client wants forwarded. `end` resolves when all of it has ended; call it once the connection is closed. */
 export function serveForwarding(
   connection: Connection,
   facts: UserConnection,
+  slots: Slots,
 ): { readonly agent: AgentForwarding; readonly x11: X11Forwarding; readonly end: () => Promise<void> } {
   const closed = new AbortController();
   const forwarding: Forwarding = {
     connection,
     facts,
-    slots: new Slots(mostOfOne, allSlots),
+    slots,
     report: portReport(facts),
     gone: closed.signal,
   };

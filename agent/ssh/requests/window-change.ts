@@ -10,5 +10,6 @@ export function windowChange(channel: SessionChannel, { accept, reject }: Reques
   }
   channel.wanted.size = clampSize({ columns: info.cols, rows: info.rows });
   channel.terminal?.resize(channel.wanted.size);
+  channel.recorder?.resize(channel.wanted.size);
   accept?.();
 }

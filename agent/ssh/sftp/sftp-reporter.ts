@@ -1,4 +1,4 @@
-import type { SftpAction } from "../../../core/resources/audit-event.ts";
+import type { SftpAction } from "../../../core/resources/audit-event-schema.ts";
 import type { OpenFile } from "./open-handles.ts";
 import type { Reply } from "./sftp-context.ts";
 import type { SftpReport } from "./sftp-report.ts";

@@ -7,8 +7,9 @@ import type { ClientChannel } from "ssh2";
 import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import { toSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import { silentLog } from "../../../core/log/log.ts";
-import type { AuditFacts } from "../../../core/resources/audit-event.ts";
+import type { AuditFacts } from "../../../core/resources/audit-event-schema.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
+import type { RecordingMode } from "../../../core/resources/recording.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import { certificateLine, signCertificate } from "../../../core/ssh/certificate.ts";
 import { generateSshKey, toOpensshPrivate } from "../../../core/ssh/keys.ts";
@@ -44,13 +45,18 @@ export interface SessionOptions {
   /** Logins in the certificate and in the role. */
   readonly logins?: readonly string[];
   readonly validBefore?: Date;
+  /** What the certificate is bound to. */
+  readonly sourceIp?: string;
   readonly authority?: ReturnType<typeof generateSshKey>;
   readonly roles?: readonly Role[];
   readonly request?: Partial<StreamRequest>;
   readonly record?: (facts: AuditFacts) => Promise<void>;
   readonly fetchAccess?: () => Promise<Access>;
   readonly locks?: readonly Lock[];
+  readonly recording?: { readonly mode: RecordingMode; readonly recordings: SshDeps["recordings"] };
   readonly follow?: SshDeps["access"]["follow"];
+  readonly ageMs?: () => number;
+  readonly hold?: SshDeps["hold"];
 }
 
 export interface UserSession extends AsyncDisposable {
@@ -124,6 +130,7 @@ async function logIn(
     traits: {},
     logins,
     cluster,
+    sourceIp: options.sourceIp,
     validBefore: options.validBefore ?? new Date(Date.now() + hour),
   };
   const fields = toSshCertificate(identity);
@@ -155,16 +162,32 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
     locks: options.locks ?? [],
     userCaSsh: [userCa.publicLine],
     hostCaSsh: [hostCa.publicLine],
+    userCaPem: [],
+    hostCaPem: [],
+    sessionRecording: options.recording?.mode ?? "off",
   };
   return {
     credentials: hostCredentials,
-    access: { at: options.fetchAccess ?? (async () => access), announce: () => {}, follow: options.follow ?? (() => {}) },
+    access: {
+      at: options.fetchAccess ?? (async () => access),
+      announce: () => {},
+      follow: options.follow ?? (() => {}),
+      fresh: options.fetchAccess ?? (async () => access),
+      refresh: async () => access,
+      ageMs: options.ageMs ?? (() => 0),
+    },
+    hold: options.hold ?? (() => Promise.reject(new Error("no connection is limited here"))),
     audit: { record },
+    recordings: options.recording?.recordings ?? { begin: unused, sendNow: unused },
     node: { name: "box", labels: { env: "test" } },
     log: silentLog,
     findUser: async (login) => ({ ...(await findUnixUser(login)), home }),
     launch: sourceLaunch,
   };
+}
+
+function unused(): Promise<never> {
+  return Promise.reject(new Error("nothing is recorded in this test"));
 }
 
 function hostCredentials(): HostCredentials {

@@ -1,4 +1,5 @@
 import type { CommandSpec } from "../../command.ts";
+import { hostFilterOptions } from "../../host-filter.ts";
 import { remote } from "./remote.ts";
 
 /** What concerns the cluster as a whole. */
@@ -13,31 +14,21 @@ export const nodesCommands: CommandSpec = {
   name: "nodes",
   summary: "list and remove hosts",
   commands: [
-    remote({ name: "ls", summary: "list hosts that have joined", run: async (call) => (await import("../nodes.ts")).listNodes(call) }),
+    remote({
+      name: "ls",
+      summary: "list hosts that have joined",
+      details: "List hosts that have joined: all, or those with these labels (key=value, several with commas) and words in name, id or labels.",
+      args: ["[label or word...]"],
+      options: hostFilterOptions,
+      formats: ["text", "json", "yaml", "names"],
+      examples: ["tctl nodes ls env=prod", 'tctl nodes ls --query=\'status == "offline" && labels["env"] == "prod"\' --format=names'],
+      run: async (call) => (await import("../nodes.ts")).listNodes(call),
+    }),
     remote({
       name: "rm",
       summary: "remove a host: its access ends at once",
       args: ["<id>"],
       run: async (call) => (await import("../nodes.ts")).removeNode(call),
-    }),
-  ],
-};
-
-export const authCommands: CommandSpec = {
-  name: "auth",
-  summary: "the cluster's authorities",
-  commands: [
-    remote({
-      name: "export",
-      summary: "print public keys of an authority",
-      details:
-        "Print public keys of an authority.\n  host      lines for known_hosts (@cert-authority)\n  user      lines for TrustedUserCAKeys of sshd\n  tls-host, tls-user   PEM certificates",
-      options: [
-        { flags: "--type <type>", text: "which authority, in which form", choices: ["host", "user", "tls-host", "tls-user"], required: true },
-        { flags: "--hosts <patterns>", text: "names that the line is for; default *.<cluster>", multiple: true },
-      ],
-      examples: ["tctl auth export --type=host >> ~/.ssh/known_hosts", "tctl auth export --type=user > /etc/ssh/user_ca.pub"],
-      run: async (call) => (await import("../auth-export.ts")).exportAuthority(call),
     }),
   ],
 };
@@ -49,14 +40,21 @@ export const auditCommands: CommandSpec = {
     remote({
       name: "ls",
       summary: "print audit events, the newest last",
+      details:
+        "Print audit events, the newest last: the newest 1000 that match. With --follow the newest 10 and then every one as it comes, also\nafter the auth service was away. docs/audit.md lists the events.",
       options: [
-        { flags: "--from <time>", text: "not before: RFC 3339, a date, or a duration before now (2h)" },
+        { flags: "--from <time>", text: "not before: RFC 3339, a date, or a duration before now (2h, -2h)" },
         { flags: "--to <time>", text: "before this time" },
         { flags: "--event <names>", text: "only these events, separated by commas", multiple: true },
         { flags: "--user <name>", text: "only of this user" },
-        { flags: "--limit <number>", text: "the newest so many; default 1000" },
+        { flags: "--limit <number>", text: "the newest so many; default 1000, with --follow 10" },
+        { flags: "--follow", text: "go on with later events until interrupted" },
       ],
-      examples: ["tctl audit ls --from=24h --event=user.login", "tctl audit ls --format=json | jq 'select(.success == false)'"],
+      examples: [
+        "tctl audit ls --from=-24h --event=user.login",
+        "tctl audit ls --follow --user=alice",
+        "tctl audit ls --format=json | jq 'select(.success == false)'",
+      ],
       run: async (call) => (await import("../audit.ts")).listAudit(call),
     }),
   ],

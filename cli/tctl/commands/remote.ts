@@ -1,15 +1,26 @@
 import type { CommandSpec, OptionSpec } from "../../command.ts";
+import { identityOption } from "../../identity-option.ts";
 import type { Format } from "../../output.ts";
 
+export const proxyOption: OptionSpec = {
+  flags: "--proxy <address>",
+  text: "web address of the proxy, host[:port]: which tsh login to use, and what printed links start with",
+};
 /** Of every command that talks to the auth service. */
 const connection: readonly OptionSpec[] = [
   { flags: "-c, --config <file>", text: "configuration of this auth host; default: /etc/platform.yaml" },
   { flags: "--data-dir <folder>", text: "data folder of this auth host; default: PLATFORM_DATA_DIR, the configuration, /var/lib/platform" },
-  { flags: "--proxy <address>", text: "web address of the proxy, host[:port]: which tsh login to use, and what printed links start with" },
+  proxyOption,
+  identityOption,
 ];
 const all: readonly Format[] = ["text", "json", "yaml"];
 
+/** The same without a format for results. */
+export function connected(spec: CommandSpec): CommandSpec {
+  return { ...spec, options: [...(spec.options ?? []), ...connection] };
+}
+
 /** Adds what commands that talk to the auth service share. */
 export function remote(spec: CommandSpec): CommandSpec {
-  return { ...spec, options: [...(spec.options ?? []), ...connection], formats: spec.formats ?? all };
+  return { ...connected(spec), formats: spec.formats ?? all };
 }

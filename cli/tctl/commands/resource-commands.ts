@@ -1,8 +1,9 @@
 import type { CommandSpec } from "../../command.ts";
+import { hostFilterOptions } from "../../host-filter.ts";
 import type { Format } from "../../output.ts";
 import { remote } from "./remote.ts";
 
-const yamlFirst: readonly Format[] = ["yaml", "json", "text"];
+const yamlFirst: readonly Format[] = ["yaml", "json", "text", "names"];
 
 /** get, create, rm: for resources of every kind. */
 export const resourceCommands: readonly CommandSpec[] = [
@@ -12,8 +13,9 @@ export const resourceCommands: readonly CommandSpec[] = [
     details:
       "Print resources: all of a kind (role, user, token, node, lock, cluster_maintenance_config, upgrade_rollout), or one. JSON is a list for a kind and the document itself for kind/name.",
     args: ["<kind[/name]>"],
+    options: hostFilterOptions,
     formats: yamlFirst,
-    examples: ["tctl get role/access > access.yaml", "tctl get node --format=json"],
+    examples: ["tctl get role/access > access.yaml", 'tctl get nodes --query=\'labels["env"] == "prod"\' --format=json'],
     run: async (call) => (await import("../resources.ts")).getResources(call),
   }),
   remote({

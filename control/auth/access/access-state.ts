@@ -1,37 +1,47 @@
 import { createHash } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { authorityPrefix } from "../authority/key-ring.ts";
 import { removedHosts } from "../inventory/host-records.ts";
+import { opensshPrefix } from "../inventory/openssh-nodes.ts";
 import { locksPrefix } from "../locks/locks.ts";
 import { findMaintenance, maintenancePrefix } from "../maintenance/maintenance.ts";
 
 export interface AccessState {
-  /** Changes whenever a role, a lock, an authority or the list of removed hosts changes, and only then. */
+  /** Changes whenever a role, a lock, an authority, the recording mode or the list of removed hosts changes, and only then. */
   readonly revision: string;
   readonly roles: readonly string[];
   readonly locks: readonly string[];
+  /** Hosts without an agent. */
+  readonly opensshNodes: readonly string[];
   readonly removedHosts: readonly string[];
   /** Of the maintenance configuration, which decides about no access but reaches agents on the same way; empty: there is none. */
   readonly maintenanceRevision: string;
 }
 
+type Facts = Pick<AuthContext, "storage" | "authorities" | "sessionRecording">;
+
 /** What decides about access now. */
-export async function accessState(context: Pick<AuthContext, "storage" | "authorities">): Promise<AccessState> {
+export async function accessState(context: Facts): Promise<AccessState> {
   const roles = await context.storage.list("/role/");
   const locks = await context.storage.list(locksPrefix);
+  const openssh = await context.storage.list(opensshPrefix);
   const removed = await removedHosts(context.storage);
+  // Another process may have taken a step of a rotation.
+  await context.authorities.refresh();
   const { user, host } = context.authorities;
-  const versions = [...roles, ...locks].map(({ key, revision }) => [key, revision]);
-  const facts = [versions, [user.sshPublicLine, user.pin, host.sshPublicLine, host.pin], removed];
+  const versions = [...roles, ...locks, ...openssh].map(({ key, revision }) => [key, revision]);
+  const authorities = [user, host].map(({ trusted }) => trusted.map(({ sshPublicLine, pin }) => [sshPublicLine, pin]));
+  const facts = [versions, authorities, removed, context.sessionRecording];
   const revision = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
   const maintenanceRevision = (await findMaintenance(context.storage))?.metadata.revision ?? "";
-  const values = { roles: roles.map(({ value }) => value), locks: locks.map(({ value }) => value) };
+  const values = { roles: roles.map(({ value }) => value), locks: locks.map(({ value }) => value), opensshNodes: openssh.map(({ value }) => value) };
   return { revision, ...values, removedHosts: removed, maintenanceRevision };
 }
 
 /** The state at once and after every change of it. Ends when the signal aborts; throws `limit` for a reader that is too slow. */
-export async function* watchAccess(context: Pick<AuthContext, "storage" | "authorities">, signal: AbortSignal): AsyncGenerator<AccessState> {
-  const changes = context.storage.watch(["/role/", locksPrefix, "/removed/", "/authority/", maintenancePrefix], signal);
+export async function* watchAccess(context: Facts, signal: AbortSignal): AsyncGenerator<AccessState> {
+  const changes = context.storage.watch(["/role/", locksPrefix, "/removed/", authorityPrefix, opensshPrefix, maintenancePrefix], signal);
   let sent = await accessState(context);
   yield sent;
   for await (const _ of changes) {

@@ -2,7 +2,8 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
-import { type AuditEvent, type AuditEventName, parseAuditEvent } from "../../../core/resources/audit-event.ts";
+import { parseAuditEvent } from "../../../core/resources/audit-event.ts";
+import type { AuditEvent, AuditEventName } from "../../../core/resources/audit-event-schema.ts";
 import { type Api, unary } from "./guard.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "emitEvents" | "listEvents">;
@@ -11,8 +12,23 @@ const maxEventsAtOnce = 500;
 const maxPage = 1_000;
 /** What hosts may report. An agent speaks for itself only; a proxy reports whom it refused. */
 const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[]>> = {
-  node: ["session.start", "session.end", "session.rejected", "client.disconnect", "exec", "subsystem", "sftp", "sftp_summary", "port", "x11", "auth"],
-  proxy: ["auth", "cert.refused"],
+  node: [
+    "session.start",
+    "session.end",
+    "session.recording.failed",
+    "session.rejected",
+    "client.disconnect",
+    "exec",
+    "subsystem",
+    "sftp",
+    "sftp_summary",
+    "port",
+    "x11",
+    "auth",
+    "host_user.created",
+    "host_user.removed",
+  ],
+  proxy: ["auth", "cert.refused", "session.connect", "session.data"],
   auth: ["auth"],
 };
 
@@ -27,16 +43,17 @@ export function auditMethods(api: Api): Methods {
       context.audit.append(events);
       return {};
     }),
-    listEvents: unary(api, "listEvents", async ({ from, to, events, user, limit, cursor }) => {
+    listEvents: unary(api, "listEvents", async ({ from, to, events, user, limit, cursor, newest }) => {
       const page = context.auditStore.list({
-        from: time(from, "from"),
-        to: time(to, "to"),
+        from: parseTime(from, "from"),
+        to: parseTime(to, "to"),
         events: events.slice(0, 64),
         user: user === "" ? undefined : user,
         limit: limit === 0 ? maxPage : Math.min(limit, maxPage),
         cursor: cursor === "" ? undefined : cursor,
+        newest,
       });
-      return { eventsJson: [...page.lines], cursor: page.cursor };
+      return { eventsJson: [...page.lines], cursor: page.cursor, resume: page.resume };
     }),
   };
 }
@@ -50,7 +67,8 @@ function checkOrigin(event: AuditEvent, host: HostIdentity): void {
   if (event.cluster_name !== host.cluster) throw new PlatformError("invalid", `an audit event of cluster ${event.cluster_name}`);
 }
 
-function time(text: string, what: string): Date | undefined {
+/** RFC 3339; empty: undefined. Throws `invalid`. */
+export function parseTime(text: string, what: string): Date | undefined {
   if (text === "") return undefined;
   const parsed = new Date(text);
   if (Number.isNaN(parsed.getTime()))

@@ -3,12 +3,15 @@ import { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_p
 import type { AuthContext } from "../auth-context.ts";
 import type { RateLimit } from "../login/rate-limit.ts";
 import { auditMethods } from "./audit-methods.ts";
+import { authorityMethods } from "./authority-methods.ts";
 import type { Caller } from "./caller.ts";
 import { channelMethods } from "./channel-methods.ts";
 import { clusterMethods } from "./cluster-methods.ts";
+import { connectionMethods } from "./connection-methods.ts";
 import { hostMethods } from "./host-methods.ts";
 import { inventoryMethods } from "./inventory-methods.ts";
 import { maintenanceMethods } from "./maintenance-methods.ts";
+import { recordingMethods } from "./recording-methods.ts";
 import { resourceMethods } from "./resource-methods.ts";
 import { rolloutMethods } from "./rollout-methods.ts";
 import { userMethods } from "./user-methods.ts";
@@ -28,10 +31,13 @@ export function authRoutes(deps: {
     ...userMethods(deps),
     ...resourceMethods(deps),
     ...auditMethods(deps),
+    ...authorityMethods(deps),
     ...channelMethods(deps),
+    ...connectionMethods(deps),
     ...maintenanceMethods(deps),
     ...inventoryMethods(deps),
     ...rolloutMethods(deps),
+    ...recordingMethods(deps),
   };
   return (router) => {
     router.service(AuthService, methods);

@@ -5,12 +5,14 @@ import { createSecureContext, type SecureContext, TLSSocket } from "node:tls";
 import { createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { alpn } from "../../../core/transport/alpn.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { RateLimit } from "../login/rate-limit.ts";
 import { authRoutes, maxRequest } from "./auth-routes.ts";
 import type { Caller } from "./caller.ts";
 import { keepSession } from "./keep-session.ts";
 import { peerOf } from "./peer.ts";
+import { takeRelayed } from "./take-relayed.ts";
 
 /** TLS handshake, ms. */
 const handshakeMs = 10_000;
@@ -23,8 +25,8 @@ const flushMs = 250;
 export interface AuthServerDeps {
   readonly context: AuthContext;
   readonly rateLimit: RateLimit;
-  /** Leaf and authority, PEM, and the key: asked for at every connection, so that a renewed one is used at once. */
-  readonly identity: () => { readonly certificate: string; readonly privateKey: string };
+  /** Leaf and authority, PEM, and the key: asked for at every connection, with its SNI, so that a renewed one is used at once. */
+  readonly identity: (servername?: string) => { readonly certificate: string; readonly privateKey: string };
   /** Aborted when the service stops: ends streams. */
   readonly shutdown: AbortSignal;
 }
@@ -61,7 +63,8 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
     }
     open.add(stream);
     stream.once("close", () => open.delete(stream));
-    handshake(stream, contexts(), (tls) => {
+    handshake(stream, contexts, (tls) => {
+      if (tls.alpnProtocol === alpn.authRelay) return void takeRelayed(tls, { context, remoteAddress, accept });
       arriving = { peer: peerOf(tls, { context, remoteAddress }), tls };
       // Makes the session, and tells it by "session", before it returns.
       http2.emit("connection", tls);
@@ -121,28 +124,35 @@ async function within(ms: number, work: Promise<unknown>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** One context for as long as the identity stays the same. */
-function secureContexts(identity: AuthServerDeps["identity"]): () => SecureContext {
-  let made: { certificate: string; context: SecureContext } | undefined;
-  return () => {
-    const { certificate, privateKey } = identity();
-    if (made?.certificate !== certificate) {
-      // No tickets: every connection shows its certificate anew.
-      const context = createSecureContext({ cert: certificate, key: privateKey, minVersion: "TLSv1.3", secureOptions: constants.SSL_OP_NO_TICKET });
-      made = { certificate, context };
-    }
-    return made.context;
+type Contexts = (servername?: string) => SecureContext;
+
+/** Certificates at a time: one, or two during a rotation; what was renewed goes. */
+const maxContexts = 2;
+
+/** One context for as long as an identity stays the same. */
+function secureContexts(identity: AuthServerDeps["identity"]): Contexts {
+  const made = new Map<string, SecureContext>();
+  return (servername) => {
+    const { certificate, privateKey } = identity(servername);
+    const known = made.get(certificate);
+    if (known !== undefined) return known;
+    for (const old of [...made.keys()].slice(0, made.size + 1 - maxContexts)) made.delete(old);
+    // No tickets: every connection shows its certificate anew.
+    const context = createSecureContext({ cert: certificate, key: privateKey, minVersion: "TLSv1.3", secureOptions: constants.SSL_OP_NO_TICKET });
+    made.set(certificate, context);
+    return context;
   };
 }
 
-function handshake(stream: Duplex, secureContext: SecureContext, done: (tls: TLSSocket) => void): void {
+function handshake(stream: Duplex, contexts: Contexts, done: (tls: TLSSocket) => void): void {
   // The types name net.Socket; any Duplex will do (Node wraps it).
   const tls = new TLSSocket(stream as ConstructorParameters<typeof TLSSocket>[0], {
     isServer: true,
-    secureContext,
+    secureContext: contexts(),
+    SNICallback: (servername, use) => use(null, contexts(servername)),
     requestCert: true,
     rejectUnauthorized: false,
-    ALPNProtocols: ["h2"],
+    ALPNProtocols: ["h2", alpn.authRelay],
   });
   const stop = (): void => {
     clearTimeout(timer);
@@ -157,7 +167,7 @@ function handshake(stream: Duplex, secureContext: SecureContext, done: (tls: TLS
     // Node's own TLS server clears this flag, without which an HTTP/2 session waits for ever; a bare TLSSocket keeps it
     // (Node 24.21, lib/internal/tls/wrap.js). The tests of open-auth fail if that changes.
     Object.assign(tls, { secureConnecting: false });
-    if (tls.alpnProtocol === "h2") done(tls);
+    if (tls.alpnProtocol === "h2" || tls.alpnProtocol === alpn.authRelay) done(tls);
     else stop();
   });
 }

@@ -1,7 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { fromX509Subject, type HostIdentity, type Identity, type UserIdentity } from "../../../core/identity/identity.ts";
-import type { Authorities, Authority } from "../authority/open-authorities.ts";
+import type { Authorities, Authority, TrustedAuthority } from "../authority/open-authorities.ts";
 
 /** Who calls, and from which address. */
 export type Caller = AnonymousCaller | HostCaller | UserCaller;
@@ -44,8 +44,9 @@ export function identifyPeer(certificate: X509Certificate, facts: { authorities:
 
 const loginHint = "log in again with: tsh login; a host joins again with a token";
 
-function issuedBy(certificate: X509Certificate, authority: Authority): boolean {
-  return !certificate.ca && certificate.checkIssued(authority.certificate) && certificate.verify(authority.certificate.publicKey);
+function issuedBy(certificate: X509Certificate, { trusted }: TrustedAuthority): boolean {
+  const isIssuer = ({ certificate: authority }: Authority): boolean => certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
+  return !certificate.ca && trusted.some(isIssuer);
 }
 
 /** Name for the audit log. */

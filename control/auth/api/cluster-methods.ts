@@ -3,6 +3,7 @@ import type { AuthService } from "../../../core/api/generated/platform/auth/v1/a
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { accessState, watchAccess } from "../access/access-state.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { trustedKeys } from "../authority/trusted-keys.ts";
 import { removedError } from "../inventory/host-records.ts";
 import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
 import { tunnelEndings } from "../inventory/live-nodes.ts";
@@ -16,24 +17,18 @@ type Methods = Pick<ServiceImpl<typeof AuthService>, "getCluster" | "getAccess" 
 
 export function clusterMethods(api: Api): Methods {
   const { context } = api;
-  const { user, host } = context.authorities;
   return {
     getCluster: unary(api, "getCluster", async (_request, caller) => ({
       ...clusterFacts(context),
       // They name hosts.
       warnings: (await mayListNodes(context, caller)) ? [...clusterWarnings(context)] : [],
     })),
-    getAccess: unary(api, "getAccess", async () => {
-      const { revision, roles, locks } = await accessState(context);
-      return {
-        revision,
-        rolesJson: [...roles],
-        locksJson: [...locks],
-        userCaSsh: [user.sshPublicLine],
-        hostCaSsh: [host.sshPublicLine],
-        userCaPem: [user.pem],
-        hostCaPem: [host.pem],
-      };
+    getAccess: unary(api, "getAccess", async (_request, caller) => {
+      const { revision, roles, locks, opensshNodes } = await accessState(context);
+      // An agent has no use for them.
+      const isAgent = caller.kind === "host" && caller.identity.role === "node";
+      const access = { revision, rolesJson: [...roles], locksJson: [...locks], opensshNodesJson: isAgent ? [] : [...opensshNodes] };
+      return { ...access, ...trustedKeys(context.authorities), sessionRecording: context.sessionRecording };
     }),
     watchAccess: serverStream(api, "watchAccess", async function* ({ publicAddr, version }, caller, signal) {
       const { id } = hostOf(caller);

@@ -1,6 +1,6 @@
 import { createClient, createRouterTransport } from "@connectrpc/connect";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { fromConnectError } from "../../../core/api/auth-error.ts";
+import { fromConnectError, withOurErrors } from "../../../core/api/auth-error.ts";
 import { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { RateLimit } from "../login/rate-limit.ts";
@@ -22,6 +22,6 @@ export function localClient(deps: { context: AuthContext; rateLimit: RateLimit; 
   };
   return createClient(AuthService, {
     unary: (...call) => translated(() => transport.unary(...call)),
-    stream: (...call) => translated(() => transport.stream(...call)),
+    stream: async (...call) => withOurErrors(await translated(() => transport.stream(...call))),
   });
 }

@@ -1,7 +1,9 @@
 import { authorize, type ResourceAsk } from "../../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
+import { refuseSourceIp } from "../../../core/access/source-ip.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { requireHost } from "../inventory/host-records.ts";
 import { listLocks } from "../locks/locks.ts";
@@ -26,6 +28,10 @@ export const permissions = {
   getInvite: anyone,
   acceptInvite: anyone,
   renewHost: { hosts: ["node", "proxy", "auth"] },
+  signUser: { hosts: ["auth"], users: { resource: "cert_authority", verb: "create" } },
+  signHost: { hosts: ["auth"], users: { resource: "cert_authority", verb: "create" } },
+  getRotations: { hosts: ["auth"], users: { resource: "cert_authority", verb: "read" } },
+  rotateAuthority: { hosts: ["auth"], users: { resource: "cert_authority", verb: "update" } },
   createInvite: { hosts: ["auth"], users: { resource: "user", verb: "update" } },
   createToken: { hosts: ["auth"], users: { resource: "token", verb: "create" } },
   listResources: { hosts: ["proxy", "auth"], users: "by kind" },
@@ -34,6 +40,8 @@ export const permissions = {
   deleteResource: { hosts: ["auth"], users: "by kind" },
   getAccess: { hosts: ["node", "proxy", "auth"] },
   watchAccess: { hosts: ["proxy", "auth"] },
+  holdConnection: { hosts: ["node", "auth"] },
+  releaseConnection: { hosts: ["node", "auth"] },
   reportNode: { hosts: ["proxy", "auth"] },
   listInventory: { hosts: ["auth"], users: { resource: "node", verb: "list" } },
   exportUpgradeWindows: { hosts: ["node", "proxy", "auth"] },
@@ -42,6 +50,9 @@ export const permissions = {
   getUpgradePlan: { hosts: ["auth"], users: { resource: "upgrade_rollout", verb: "read" } },
   changeRollout: { hosts: ["auth"], users: { resource: "upgrade_rollout", verb: "update" } },
   emitEvents: { hosts: ["node", "proxy", "auth"] },
+  uploadRecording: { hosts: ["node"] },
+  listRecordings: { hosts: ["auth"], users: "by kind" },
+  readRecording: { hosts: ["auth"], users: "by kind" },
   listEvents: { hosts: ["auth"], users: { resource: "event", verb: "list" } },
 } as const satisfies Record<string, Permission>;
 export type MethodName = keyof typeof permissions;
@@ -71,6 +82,8 @@ export async function requirePermission(context: AuthContext, caller: Caller, me
   }
   const lock = findLock(await listLocks(context.storage), { user: identity.name, roles: identity.roles, now: context.now() });
   if (lock !== undefined) throw lockedError(lock);
+  const elsewhere = refuseSourceIp(identity, await rolesNamed(context.storage, identity.roles), ipOf(caller.address));
+  if (elsewhere !== undefined) throw elsewhere;
   if (permission.users !== "by kind") await requireRule(context, caller, permission.users);
 }
 
@@ -85,5 +98,5 @@ export async function requireRule(context: AuthContext, caller: Caller, ask: Omi
   }
   const roles = await rolesNamed(context.storage, identity.roles);
   const locks = await listLocks(context.storage);
-  authorize({ identity, roles, locks, ask: { kind: "resource", ...ask }, now: context.now() });
+  authorize({ identity, roles, locks, ask: { kind: "resource", ...ask }, clientIp: ipOf(caller.address), now: context.now() });
 }

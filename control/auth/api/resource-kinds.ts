@@ -9,7 +9,7 @@ import { upgradeRolloutSchema } from "../../../core/resources/upgrade-rollout.ts
 import { userSchema } from "../../../core/resources/user.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
 import { checkDocument, type Document, type PutMode } from "../documents/document.ts";
-import { deleteNode, getNode, listNodes, putNode } from "../inventory/nodes.ts";
+import { deleteAnyNode, getAnyNode, listAllNodes, putAnyNode } from "../inventory/all-nodes.ts";
 import { deleteLock, getLock, listLocks, putLock } from "../locks/locks.ts";
 import { deleteMaintenance, getMaintenance, listMaintenance, putMaintenance } from "../maintenance/maintenance.ts";
 import { deleteRole, getRole, listRoles, putRole } from "../roles/roles.ts";
@@ -44,7 +44,7 @@ const kinds: ReadonlyMap<string, ResourceKind> = new Map([
   ],
   ["user", { list: listUsers, get: getUser, put: checked(userSchema, putUser), delete: deleteUser }],
   ["token", { list: listTokens, get: getToken, put: checked(tokenSchema, putToken), delete: deleteToken }],
-  ["node", { list: listNodes, get: getNode, put: checked(nodeSchema, putNode), delete: deleteNode }],
+  ["node", { list: listAllNodes, get: getAnyNode, put: checked(nodeSchema, putAnyNode), delete: deleteAnyNode }],
   [
     "lock",
     {

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { AuditEvent } from "../../../core/resources/audit-event.ts";
+import type { AuditEvent } from "../../../core/resources/audit-event-schema.ts";
 import { guarded } from "../../storage/database-error.ts";
 import { openDatabase } from "../../storage/open-database.ts";
 
@@ -12,6 +12,19 @@ CREATE INDEX events_time ON events (time);
 CREATE TRIGGER events_no_update BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'audit events are never changed'); END;
 CREATE TRIGGER events_no_delete BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'audit events are never deleted'); END`;
 
+/**
+ * What came later than the first schema; the version before it takes no notice. Events are deleted only below `kept`, which
+ * retention raises; `days` knows which event was the first to arrive on a day, so that no host's clock decides.
+ */
+const additions = `
+CREATE TABLE days (day TEXT PRIMARY KEY, first_seq INTEGER NOT NULL) STRICT;
+CREATE TABLE kept (one INTEGER PRIMARY KEY CHECK (one = 1), from_seq INTEGER NOT NULL) STRICT;
+INSERT INTO kept VALUES (1, 0);
+CREATE TABLE shipped (destination TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT;
+DROP TRIGGER events_no_delete;
+CREATE TRIGGER events_no_delete BEFORE DELETE ON events WHEN OLD.seq >= (SELECT from_seq FROM kept)
+  BEGIN SELECT RAISE(ABORT, 'audit events are never deleted before their time'); END;`;
+
 export interface AuditQuery {
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
@@ -20,6 +33,8 @@ export interface AuditQuery {
   /** 1 to 1,000. */
   readonly limit: number;
   readonly cursor?: string | undefined;
+  /** Begin at the newest so many that match, when there is no cursor; 0 or left out: at the oldest. */
+  readonly newest?: number;
 }
 
 export interface AuditPage {
@@ -27,21 +42,38 @@ export interface AuditPage {
   readonly lines: readonly string[];
   /** For the next page; empty at the end. */
   readonly cursor: string;
+  /** A cursor also at the end: every later event comes after it, and none of this page. */
+  readonly resume: string;
 }
+
+/** A page ends early when its events have this many bytes. */
+const maxPageBytes = 1_000_000;
 
 export interface AuditStore {
   /** Durable when it returns; an event whose uid is known is left out. All or nothing. */
   append(events: readonly AuditEvent[]): void;
   list(query: AuditQuery): AuditPage;
+  /** The cursor up to which a destination has everything; undefined: nothing yet. */
+  shipped(destination: string): string | undefined;
+  /** Durable when it returns. */
+  markShipped(destination: string, cursor: string): void;
+  /** Deletes some events that arrived on a day before this one; how many. 0: there are none left. */
+  forget(before: Date): number;
   close(): void;
 }
 
-export function openAuditStore(path: string): AuditStore {
+/** Events deleted at once: everybody else waits for it. */
+const forgetAtOnce = 500;
+
+export function openAuditStore(path: string, now: () => Date = () => new Date()): AuditStore {
   const database = openDatabase({ path, applicationId: 0x41554454, migrations: [schema] });
+  guarded(path, () => addLater(database));
+  let today = "";
   const insert = database.prepare("INSERT INTO events (uid, time, event, user, json) VALUES (?, ?, ?, ?, ?) ON CONFLICT (uid) DO NOTHING");
   const append = (events: readonly AuditEvent[]): void => {
     database.exec("BEGIN IMMEDIATE");
     try {
+      today = keepDay(database, dayOf(now()), today);
       for (const event of events) {
         const user = "user" in event ? (event.user ?? null) : null;
         insert.run(event.uid, new Date(event.time).toISOString(), event.event, user, JSON.stringify(event));
@@ -49,6 +81,7 @@ export function openAuditStore(path: string): AuditStore {
       database.exec("COMMIT");
     } catch (thrown) {
       if (database.isTransaction) database.exec("ROLLBACK");
+      today = "";
       throw thrown;
     }
   };
@@ -64,29 +97,102 @@ export function openAuditStore(path: string): AuditStore {
       open();
       return guarded(path, () => select(database, query));
     },
+    shipped: (destination) => {
+      open();
+      const row = guarded(path, () => database.prepare("SELECT seq FROM shipped WHERE destination = ?").get(destination));
+      return row === undefined ? undefined : String(row.seq);
+    },
+    markShipped: (destination, cursor) => {
+      open();
+      const sql = "INSERT INTO shipped VALUES (?, ?) ON CONFLICT (destination) DO UPDATE SET seq = max(seq, excluded.seq)";
+      guarded(path, () => database.prepare(sql).run(destination, parseCursor(cursor)));
+    },
+    forget: (before) => {
+      open();
+      return guarded(path, () => forget(database, dayOf(before)));
+    },
     close: () => {
       if (database.isOpen) database.close();
     },
   };
 }
 
+function addLater(database: DatabaseSync): void {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const known = database.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'kept'").get();
+    if (known === undefined) database.exec(additions);
+    database.exec("COMMIT");
+  } catch (thrown) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw thrown;
+  }
+}
+
+function dayOf(time: Date): string {
+  return time.toISOString().slice(0, 10);
+}
+
+function keepDay(database: DatabaseSync, day: string, known: string): string {
+  if (day === known) return known;
+  database.prepare("INSERT INTO days SELECT ?, coalesce(max(seq), 0) + 1 FROM events WHERE true ON CONFLICT (day) DO NOTHING").run(day);
+  return day;
+}
+
+function forget(database: DatabaseSync, before: string): number {
+  const first = database.prepare("SELECT min(first_seq) AS seq FROM days WHERE day >= ?").get(before)?.seq;
+  if (typeof first !== "number") return 0;
+  database.prepare("UPDATE kept SET from_seq = ? WHERE from_seq < ?").run(first, first);
+  database.prepare("DELETE FROM days WHERE day < ?").run(before);
+  const sql = `DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE seq < ? ORDER BY seq LIMIT ${forgetAtOnce})`;
+  return Number(database.prepare(sql).run(first).changes);
+}
+
+interface Condition {
+  readonly sql: string;
+  readonly values: readonly SQLInputValue[];
+}
+
 function select(database: DatabaseSync, query: AuditQuery): AuditPage {
-  const conditions: string[] = [];
+  // Looked at first: what is written in between is in the page, or comes after it.
+  const known = Number(database.prepare("SELECT max(seq) AS last FROM events").get()?.last ?? 0);
+  const condition = conditionOf(query);
+  const start = query.cursor === undefined ? newestFrom(database, condition, query.newest ?? 0) : parseCursor(query.cursor) + 1;
+  const sql = `SELECT seq, json FROM events WHERE seq >= ? AND ${condition.sql} ORDER BY seq LIMIT ?`;
+  const lines: string[] = [];
+  let bytes = 0;
+  let last = 0;
+  for (const row of database.prepare(sql).iterate(start, ...condition.values, query.limit)) {
+    const line = String(row.json);
+    bytes += Buffer.byteLength(line);
+    if (lines.length > 0 && bytes > maxPageBytes) return { lines, cursor: String(last), resume: String(last) };
+    lines.push(line);
+    last = Number(row.seq);
+  }
+  const isFull = lines.length === query.limit;
+  return { lines, cursor: isFull ? String(last) : "", resume: String(isFull ? last : Math.max(last, known, start - 1)) };
+}
+
+/** Number of the event from which on there are `newest` that match. */
+function newestFrom(database: DatabaseSync, { sql, values }: Condition, newest: number): number {
+  if (newest === 0) return 0;
+  const row = database.prepare(`SELECT seq FROM events WHERE ${sql} ORDER BY seq DESC LIMIT 1 OFFSET ?`).get(...values, newest - 1);
+  return Number(row?.seq ?? 0);
+}
+
+function conditionOf(query: AuditQuery): Condition {
+  const conditions = ["1"];
   const values: SQLInputValue[] = [];
   const add = (condition: string, ...more: readonly SQLInputValue[]): void => {
     conditions.push(condition);
     values.push(...more);
   };
-  if (query.cursor !== undefined) add("seq > ?", parseCursor(query.cursor));
   if (query.from !== undefined) add("time >= ?", query.from.toISOString());
   if (query.to !== undefined) add("time < ?", query.to.toISOString());
   if (query.user !== undefined) add("user = ?", query.user);
   const events = query.events ?? [];
   if (events.length > 0) add(`event IN (${events.map(() => "?").join(", ")})`, ...events);
-  const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
-  const rows = database.prepare(`SELECT seq, json FROM events ${where} ORDER BY seq LIMIT ?`).all(...values, query.limit);
-  const last = rows.length === query.limit ? rows.at(-1) : undefined;
-  return { lines: rows.map((row) => String(row.json)), cursor: last === undefined ? "" : String(last.seq) };
+  return { sql: conditions.join(" AND "), values };
 }
 
 function parseCursor(text: string): number {

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { type AuditFacts, makeAuditEvent } from "../../../core/resources/audit-event.ts";
+import { makeAuditEvent } from "../../../core/resources/audit-event.ts";
+import type { AuditFacts } from "../../../core/resources/audit-event-schema.ts";
 import { addUser, codeOf, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
 
 async function joinedHost(t: TestAuth) {
@@ -69,6 +70,44 @@ test("events are listed by time, name and user, page by page", async () => {
   expect((await commands({ to: third })).got).toEqual(["echo 0", "echo 1"]);
   await expect(t.admin.listEvents({ from: "yesterday" })).rejects.toMatchObject({ code: "invalid" });
   await expect(t.admin.listEvents({ cursor: "1; DROP TABLE events" })).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("a reader begins at the newest, and goes on where it was: nothing twice, nothing left out", async () => {
+  await using t = await openTestAuth();
+  const { id, client } = await joinedHost(t);
+  const emit = async (n: number): Promise<void> => {
+    const facts: AuditFacts = { event: "exec", ...session, user: n % 2 === 0 ? "alice" : "bob", server_id: id, command: `echo ${n}` };
+    await client.emitEvents({ eventsJson: [lineOf(t, facts)] });
+  };
+  const ask = async (query: { cursor?: string; newest?: number; user?: string }) => {
+    const page = await t.admin.listEvents({ events: ["exec"], limit: 3, ...query } as Parameters<typeof t.admin.listEvents>[0]);
+    return { ...page, got: page.eventsJson.map((line) => (JSON.parse(line) as { command: string }).command) };
+  };
+  expect(await ask({ newest: 2 })).toMatchObject({ got: [], cursor: "" });
+  for (let n = 0; n < 5; n += 1) await emit(n);
+  const newest = await ask({ newest: 2 });
+  expect(newest).toMatchObject({ got: ["echo 3", "echo 4"], cursor: "" });
+  expect((await ask({ newest: 99 })).got).toEqual(["echo 0", "echo 1", "echo 2"]);
+  expect((await ask({ newest: 1, user: "bob" })).got).toEqual(["echo 3"]);
+  const quiet = await ask({ cursor: newest.resume });
+  expect(quiet).toMatchObject({ got: [], cursor: "", resume: newest.resume });
+  await emit(5);
+  await t.restart();
+  expect(await ask({ cursor: quiet.resume })).toMatchObject({ got: ["echo 5"], cursor: "" });
+  // What does not match is passed over for good.
+  const passed = await ask({ cursor: quiet.resume, user: "nobody" });
+  expect(await ask({ cursor: passed.resume })).toMatchObject({ got: [] });
+});
+
+test("a page ends before it is too large for one answer", async () => {
+  await using t = await openTestAuth();
+  const { id, client } = await joinedHost(t);
+  const facts: AuditFacts = { event: "exec", ...session, server_id: id, command: "x".repeat(16_000) };
+  for (let call = 0; call < 3; call += 1) await client.emitEvents({ eventsJson: Array.from({ length: 40 }, () => lineOf(t, facts)) });
+  const first = await t.admin.listEvents({ events: ["exec"] });
+  expect(first.eventsJson.length).toBeLessThan(70);
+  const second = await t.admin.listEvents({ events: ["exec"], cursor: first.cursor });
+  expect(first.eventsJson.length + second.eventsJson.length).toBe(120);
 });
 
 test("the file itself refuses changes to events", async () => {

@@ -1,4 +1,4 @@
-import type { HostIdentity } from "../../../core/identity/identity.ts";
+import { type HostIdentity, toSshCertificate } from "../../../core/identity/identity.ts";
 import { roleServerName } from "../../../core/transport/alpn.ts";
 import type { AuthorityKeys } from "./authority-keys.ts";
 import { issueSsh } from "./issue-ssh.ts";
@@ -13,7 +13,7 @@ export const hostValidityMs = 14 * 24 * 3_600_000;
 export async function issueHost(keys: AuthorityKeys, identity: HostIdentity, request: CertificateRequest): Promise<IssuedCertificates> {
   const publicKey = tlsPublicKey(request.tlsPublicKey);
   return {
-    sshCertificate: issueSsh(keys, identity, request),
+    sshCertificate: issueSsh(keys, toSshCertificate(identity), request),
     tlsCertificate: await issueLeaf(keys, { identity, publicKey, now: request.now, names: tlsNames(identity) }),
   };
 }

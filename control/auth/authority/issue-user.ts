@@ -1,4 +1,4 @@
-import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { toSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import type { AuthorityKeys } from "./authority-keys.ts";
 import { issueSsh } from "./issue-ssh.ts";
 import { issueLeaf } from "./issue-x509.ts";
@@ -22,7 +22,7 @@ export interface IssuedCertificates {
 export async function issueUser(keys: AuthorityKeys, identity: UserIdentity, request: CertificateRequest): Promise<IssuedCertificates> {
   const publicKey = tlsPublicKey(request.tlsPublicKey);
   return {
-    sshCertificate: issueSsh(keys, identity, request),
+    sshCertificate: issueSsh(keys, toSshCertificate(identity), request),
     tlsCertificate: await issueLeaf(keys, { identity, publicKey, now: request.now, names: [] }),
   };
 }

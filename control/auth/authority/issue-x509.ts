@@ -17,7 +17,8 @@ import {
 } from "@peculiar/x509";
 import type { Identity } from "../../../core/identity/identity.ts";
 import { toX509Subject } from "../../../core/identity/identity.ts";
-import type { AuthorityKeys, AuthorityKind } from "./authority-keys.ts";
+import type { AuthorityKind } from "../../../core/resources/rotation.ts";
+import type { AuthorityKeys } from "./authority-keys.ts";
 
 const signingAlgorithm = { name: "ECDSA", hash: "SHA-256" } as const;
 const authorityYears = 10;
@@ -96,8 +97,8 @@ export function skewed(now: Date): Date {
   return new Date(now.getTime() - 60_000);
 }
 
-/** `description` has no short name in the library: its OID. */
-const attributeNames: Readonly<Record<string, string>> = { description: "2.5.4.13" };
+/** Those that have no short name in the library: their OIDs. */
+const attributeNames: Readonly<Record<string, string>> = { description: "2.5.4.13", street: "2.5.4.9" };
 
 function subjectOf(identity: Identity): JsonName {
   return toX509Subject(identity).map(([attribute, value]) => ({ [attributeNames[attribute] ?? attribute]: [value] }));

@@ -1,12 +1,18 @@
 import { X509Certificate } from "node:crypto";
 import { caPin } from "../../../core/api/trust.ts";
-import type { HostIdentity, UserIdentity } from "../../../core/identity/identity.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { HostIdentity, SshCertificateFields, UserIdentity } from "../../../core/identity/identity.ts";
+import { type AuthorityKind, authorityKinds, type Rotation } from "../../../core/resources/rotation.ts";
+import { sshFingerprint } from "../../../core/ssh/keys.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { type AuthorityKeys, openAuthorityKeys } from "./authority-keys.ts";
+import { allowedPhases, type RotationStep } from "../rotation/next-phase.ts";
+import type { AuthorityKeys } from "./authority-keys.ts";
 import { issueHost } from "./issue-host.ts";
+import { issueSsh } from "./issue-ssh.ts";
 import { type CertificateRequest, type IssuedCertificates, issueUser } from "./issue-user.ts";
+import { type KeyRing, openKeyRing, readKeyRing, stepWrites } from "./key-ring.ts";
 
-/** The public half of an authority. */
+/** The public half of an authority's key. */
 export interface Authority {
   /** `ssh-ed25519 AAAA…` */
   readonly sshPublicLine: string;
@@ -16,27 +22,98 @@ export interface Authority {
   readonly pin: string;
 }
 
+/** The key that signs now, and all that are trusted, that one first. */
+export interface TrustedAuthority extends Authority {
+  readonly trusted: readonly Authority[];
+}
+
 /** The cluster's authorities. Private keys stay inside; what they sign is asked for here. */
 export interface Authorities {
-  readonly user: Authority;
-  readonly host: Authority;
+  readonly user: TrustedAuthority;
+  readonly host: TrustedAuthority;
   issueUser(identity: UserIdentity, request: CertificateRequest): Promise<IssuedCertificates>;
-  issueHost(identity: HostIdentity, request: CertificateRequest): Promise<IssuedCertificates>;
+  /** By the key that signs now, or by the trusted one of this pin. */
+  issueHost(identity: HostIdentity, request: CertificateRequest, pin?: string): Promise<IssuedCertificates>;
+  /** A host certificate that speaks for no identity of ours. */
+  issueOpensshHost(fields: SshCertificateFields, request: Pick<CertificateRequest, "sshPublicKey" | "now">): string;
+  rotation(kind: AuthorityKind): Rotation;
+  /** Reads what is stored: another process may have taken a step. */
+  refresh(): Promise<void>;
+  /** Called after each change. */
+  onChange(listener: () => void): void;
+  /** Takes the step that `decide` wants, given what is stored now. Throws what it throws, and `conflict`. */
+  step(kind: AuthorityKind, decide: (rotation: Rotation) => RotationStep | undefined, now: Date): Promise<Rotation | undefined>;
+}
+
+interface Held {
+  readonly ring: KeyRing;
+  readonly open: TrustedAuthority;
 }
 
 /** Reads both authorities from the storage; makes them at first start. */
 export async function openAuthorities(storage: Storage, facts: { cluster: string; now: Date }): Promise<Authorities> {
-  const user = await openAuthorityKeys(storage, { kind: "user", ...facts });
-  const host = await openAuthorityKeys(storage, { kind: "host", ...facts });
-  return {
-    user: publicHalf(user),
-    host: publicHalf(host),
-    issueUser: (identity, request) => issueUser(user, identity, request),
-    issueHost: (identity, request) => issueHost(host, identity, request),
+  const hold = (ring: KeyRing): Held => ({ ring, open: publicHalves(ring) });
+  const held: Record<AuthorityKind, Held> = {
+    user: hold(await openKeyRing(storage, { kind: "user", ...facts })),
+    host: hold(await openKeyRing(storage, { kind: "host", ...facts })),
   };
+  const listeners: (() => void)[] = [];
+  const refresh = async (): Promise<void> => {
+    let isNew = false;
+    for (const kind of authorityKinds) {
+      const { ring } = held[kind];
+      const read = await readKeyRing(storage, kind, ring);
+      if (read === undefined || read === ring) continue;
+      held[kind] = hold(read);
+      isNew = true;
+    }
+    if (isNew) for (const listener of listeners) listener();
+  };
+  return {
+    get user() {
+      return held.user.open;
+    },
+    get host() {
+      return held.host.open;
+    },
+    issueUser: (identity, request) => issueUser(held.user.ring.signing, identity, request),
+    issueHost: (identity, request, pin) => issueHost(keysOfPin(held.host, pin), identity, request),
+    issueOpensshHost: (fields, request) => issueSsh(held.host.ring.signing, fields, request),
+    rotation: (kind) => shown(held[kind]),
+    refresh,
+    onChange: (listener) => listeners.push(listener),
+    step: async (kind, decide, now) => {
+      await refresh();
+      const step = decide(shown(held[kind]));
+      if (step === undefined) return undefined;
+      await storage.batch(await stepWrites(held[kind].ring, step, { cluster: facts.cluster, now }));
+      await refresh();
+      return shown(held[kind]);
+    },
+  };
+}
+
+function keysOfPin({ ring, open }: Held, pin: string | undefined): AuthorityKeys {
+  if (pin === undefined || pin === open.pin) return ring.signing;
+  if (ring.other !== undefined && open.trusted[1]?.pin === pin) return ring.other;
+  throw new PlatformError("not_found", "this authority is not trusted any more");
+}
+
+function publicHalves(ring: KeyRing): TrustedAuthority {
+  const signing = publicHalf(ring.signing);
+  return { ...signing, trusted: ring.other === undefined ? [signing] : [signing, publicHalf(ring.other)] };
 }
 
 function publicHalf({ sshPublicLine, certificate }: AuthorityKeys): Authority {
   const pem = `${certificate.toString("pem")}\n`;
   return { sshPublicLine, pem, certificate: new X509Certificate(pem), pin: caPin(pem) };
+}
+
+function shown({ ring, open }: Held): Rotation {
+  const keys = open.trusted.map(({ pin, sshPublicLine, certificate }) => ({
+    ca_pin: pin,
+    ssh_fingerprint: sshFingerprint(sshPublicLine),
+    since: certificate.validFromDate.toISOString(),
+  }));
+  return { authority: ring.kind, ...ring.state, allowed: [...allowedPhases(ring.state.phase)], keys };
 }

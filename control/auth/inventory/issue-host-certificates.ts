@@ -9,6 +9,8 @@ export interface HostCertificateAsk {
   readonly names: readonly string[];
   readonly sshPublicKey: string;
   readonly tlsPublicKey: string;
+  /** The authority's key that signs; left out: the one that signs now. */
+  readonly pin?: string | undefined;
 }
 
 /** Certificates of a host for two weeks from now. */
@@ -19,5 +21,5 @@ export async function issueHostCertificates(
   const now = context.now();
   const validBefore = new Date(Math.floor((now.getTime() + hostValidityMs) / 1000) * 1000);
   const identity = { kind: "host", id: ask.hostId, role: ask.role, names: ask.names, cluster: context.clusterName, validBefore } as const;
-  return await context.authorities.issueHost(identity, { ...ask, now });
+  return await context.authorities.issueHost(identity, { ...ask, now }, ask.pin);
 }

@@ -3,18 +3,18 @@ import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
 import { generateSshKey, toOpensshPrivate } from "../../../core/ssh/keys.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { trustedKeys } from "../authority/trusted-keys.ts";
 import { issueHostCertificates } from "./issue-host-certificates.ts";
 
 /** New keys and certificates for a program in this process, which needs no token: the auth service itself, or its proxy. */
 export async function issueLocalHost(
   context: Pick<AuthContext, "authorities" | "clusterName" | "now">,
-  ask: { hostId: string; role: HostRole; names: readonly string[] },
+  ask: { hostId: string; role: HostRole; names: readonly string[]; pin?: string },
 ): Promise<HostCredentials> {
   const ssh = generateSshKey();
   const tls = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const tlsPublicKey = tls.publicKey.export({ type: "spki", format: "pem" }).toString();
   const issued = await issueHostCertificates(context, { ...ask, sshPublicKey: ssh.publicLine, tlsPublicKey });
-  const { user, host } = context.authorities;
   return {
     hostId: ask.hostId,
     role: ask.role,
@@ -23,9 +23,6 @@ export async function issueLocalHost(
     sshCertificate: issued.sshCertificate,
     tlsPrivateKey: tls.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
     tlsCertificate: issued.tlsCertificate,
-    hostCaPem: [host.pem],
-    userCaPem: [user.pem],
-    hostCaSsh: [host.sshPublicLine],
-    userCaSsh: [user.sshPublicLine],
+    ...trustedKeys(context.authorities),
   };
 }

@@ -4,6 +4,7 @@ import type { HostRole } from "../../../core/resources/token.ts";
 import type { Put, Storage } from "../../storage/storage.ts";
 import { fromEntry } from "../documents/document.ts";
 import type { OtherNames } from "../tokens/host-names.ts";
+import { opensshPrefix } from "./openssh-nodes.ts";
 
 const namesSchema = z.array(z.string());
 const prefix = "/proxy-names/";
@@ -27,7 +28,8 @@ export async function otherNames(storage: Storage, self: { role: HostRole; id: s
   const proxies = announced.flatMap(({ value }) => namesSchema.parse(JSON.parse(value)));
   const mine = announced.find(({ key }) => key === proxyNamesKey(self.id));
   const kept = new Set(mine === undefined ? [] : namesSchema.parse(JSON.parse(mine.value)));
-  const nodes = (await storage.list("/node/")).map((entry) => fromEntry(nodeSchema, entry));
+  const entries = [...(await storage.list("/node/")), ...(await storage.list(opensshPrefix))];
+  const nodes = entries.map((entry) => fromEntry(nodeSchema, entry));
   const cluster = self.cluster.toLowerCase();
   const taken = nodes
     .filter(({ metadata }) => metadata.name !== self.id)

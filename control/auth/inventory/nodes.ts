@@ -2,7 +2,7 @@ import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type HostStatus, parseHostStatus } from "../../../core/resources/host-status.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
-import type { Write } from "../../storage/storage.ts";
+import type { Entry, Write } from "../../storage/storage.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
 import { checkDocument, documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 import { presenceKey } from "../presence/presence-watch.ts";
@@ -13,7 +13,11 @@ import { proxyNamesKey } from "./names-in-use.ts";
 
 /** Hosts that joined as nodes, with their live state. */
 export async function listNodes(context: Pick<AuthContext, "storage" | "live">): Promise<readonly Node[]> {
-  return (await context.storage.list("/node/")).map((entry) => withLive(context, fromEntry(nodeSchema, entry)));
+  return (await context.storage.list("/node/")).map((entry) => fromNodeEntry(context, entry));
+}
+
+export function fromNodeEntry(context: Pick<AuthContext, "live">, entry: Entry): Node {
+  return withLive(context, fromEntry(nodeSchema, entry));
 }
 
 export async function getNode(context: AuthContext, id: string): Promise<Node> {

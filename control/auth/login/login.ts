@@ -1,15 +1,10 @@
 import { findLock, lockedError as lockedByAdmin } from "../../../core/access/find-lock.ts";
-import { allowedLogins } from "../../../core/access/logins.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { UserIdentity } from "../../../core/identity/identity.ts";
-import { parseDuration } from "../../../core/resources/duration.ts";
 import { nameText } from "../../../core/resources/metadata.ts";
-import type { Role } from "../../../core/resources/role.ts";
-import type { User } from "../../../core/resources/user.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-user.ts";
+import { loginTtl, userIdentity } from "../certificates/user-identity.ts";
 import { listLocks } from "../locks/locks.ts";
-import { rolesNamed } from "../roles/roles.ts";
 import { credentialWrite, readCredential } from "../users/credentials.ts";
 import { acceptedStep, newTotpSecret } from "../users/totp.ts";
 import { findUser } from "../users/user-records.ts";
@@ -26,8 +21,6 @@ export interface LoginAsk {
   readonly address: string;
 }
 
-/** Longest validity of a user's certificates, whatever the roles say, seconds. */
-const maxTtlSeconds = 30 * 3_600;
 /** Stands in for the secret of a user who has none, so that both cost the same. */
 const decoySecret = newTotpSecret();
 
@@ -66,7 +59,8 @@ async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise
   }
   const lock = findLock(await listLocks(storage), { user: user.metadata.name, roles: user.spec.roles, now });
   if (lock !== undefined) throw lockedByAdmin(lock);
-  const identity = await identityOf(context, user, ask.ttlSeconds);
+  const { ttlSeconds, address } = ask;
+  const identity = await userIdentity(context, user, { ttlSeconds, most: loginTtl, address });
   const issued = await context.authorities.issueUser(identity, { ...ask, now });
   await spendCode(context, ask.user, { ...stored, credential: { ...stored.credential, totp: { secret: totp.secret, last_step: step } } });
   context.audit.emit({ event: "user.login", success: true, user: name, "addr.remote": ask.address });
@@ -88,25 +82,4 @@ async function spendCode(context: AuthContext, user: string, next: NonNullable<A
     if (!(thrown instanceof PlatformError) || thrown.code !== "conflict") throw thrown;
     throw new PlatformError("unauthenticated", "password and code were changed during this login", { cause: thrown, hint: "log in again" });
   }
-}
-
-async function identityOf(context: AuthContext, user: User, wanted: number): Promise<UserIdentity> {
-  const roles = await rolesNamed(context.storage, user.spec.roles);
-  const traits = Object.fromEntries(Object.entries(user.spec.traits ?? {}).flatMap(([key, list]) => (list === undefined ? [] : [[key, list]])));
-  const seconds = sessionSeconds(roles, wanted === 0 ? context.defaultSessionTtlSeconds : wanted);
-  return {
-    kind: "user",
-    name: user.metadata.name,
-    roles: user.spec.roles,
-    traits,
-    logins: allowedLogins(roles, traits),
-    cluster: context.clusterName,
-    validBefore: new Date(Math.floor(context.now().getTime() / 1000 + seconds) * 1000),
-  };
-}
-
-/** The wanted validity, capped by every role's `max_session_ttl` and by 30 hours; at least a minute. Seconds. */
-export function sessionSeconds(roles: readonly Role[], wanted: number): number {
-  const caps = roles.flatMap(({ spec }) => (spec.options?.max_session_ttl === undefined ? [] : [parseDuration(spec.options.max_session_ttl)]));
-  return Math.min(maxTtlSeconds, ...caps, Math.max(60, wanted));
 }

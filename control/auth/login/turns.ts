@@ -3,10 +3,10 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 /** Runs work of the same key one after the other. */
 export type Turns = <T>(key: string, work: () => Promise<T>) => Promise<T>;
 
-/** Callers that may wait for one key. */
-const maxWaiting = 16;
+/** Callers that may wait for one key, unless it is said. */
+const usualWaiting = 16;
 
-export function createTurns(): Turns {
+export function createTurns(maxWaiting = usualWaiting): Turns {
   const lines = new Map<string, { last: Promise<unknown>; length: number }>();
   return async (key, work) => {
     const line = lines.get(key) ?? { last: Promise.resolve(), length: 0 };

@@ -15,8 +15,8 @@ export const presets: readonly Role[] = [
       { resources: ["event"], verbs: ["list", "read"] },
     ],
   }),
-  preset("auditor", "Read the audit log", {
-    rules: [{ resources: ["event"], verbs: ["list", "read"] }],
+  preset("auditor", "Read the audit log and the recordings of sessions", {
+    rules: [{ resources: ["event", "session"], verbs: ["list", "read"] }],
   }),
 ];
 

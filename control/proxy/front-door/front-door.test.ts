@@ -6,6 +6,7 @@ import * as x509 from "@peculiar/x509";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
 import { ListenSockets } from "../../../core/transport/listen-sockets.ts";
+import { FailedArrivals } from "./failed-arrivals.ts";
 import { receive } from "./front-door.ts";
 import { HalfOpen } from "./half-open.ts";
 import type { Handler } from "./handlers.ts";
@@ -37,6 +38,7 @@ async function openDoor(limit = 100): Promise<{ port: number; halfOpen: HalfOpen
       tls.resume();
     };
   const halfOpen = new HalfOpen(limit);
+  const failed = new FailedArrivals({ log: silentLog, clock: () => performance.now() });
   const controller = new AbortController();
   const table = new Map([["platform-stream", says("stream")]]);
   const sockets = new Set<Socket>();
@@ -48,7 +50,7 @@ async function openDoor(limit = 100): Promise<{ port: number; halfOpen: HalfOpen
     maxConnections: 20_000,
     onSocket: (socket) => {
       sockets.add(socket);
-      void receive(socket, { table, web: says("web"), halfOpen, log: silentLog, signal: controller.signal });
+      void receive(socket, { table, web: says("web"), halfOpen, failed, log: silentLog, signal: controller.signal });
     },
   });
   stop.push(() => {

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import type { FailedArrivals } from "./failed-arrivals.ts";
 import type { HalfOpen } from "./half-open.ts";
 import { chooseHandler, type Handler, type HandlerTable } from "./handlers.ts";
 import { peerAddress } from "./listen.ts";
@@ -10,6 +11,7 @@ export interface FrontDoorOptions {
   readonly table: HandlerTable;
   readonly web: Handler;
   readonly halfOpen: HalfOpen;
+  readonly failed: FailedArrivals;
   readonly log: Log;
   readonly signal: AbortSignal;
 }
@@ -30,6 +32,7 @@ export async function receive(socket: Socket, options: FrontDoorOptions): Promis
   } catch (thrown) {
     const error = toPlatformError(thrown);
     log[error.code === "internal" ? "error" : "debug"]("connection ended", { peer, code: error.code, error });
+    options.failed.add(peer, error.message);
     socket.destroy();
   }
 }

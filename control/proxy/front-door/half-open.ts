@@ -1,42 +1,58 @@
 import type { Socket } from "node:net";
 
 /**
- * Connections that have not yet shown who they are. Beyond the limit the oldest is dropped, so that any number of silent
- * connections costs bounded memory and none of them keeps an honest one out.
+ * Connections that have not yet shown who they are. Beyond the limit the oldest of the address that has most of them is dropped: any
+ * number of silent connections costs bounded memory, and who makes them keeps out nobody but its own address.
  */
 export class HalfOpen {
   readonly #limit: number;
-  /** In order of arrival. */
-  readonly #sockets = new Set<Socket>();
+  readonly #addresses = new Map<Socket, string>();
+  /** Each in order of arrival. */
+  readonly #byAddress = new Map<string, Set<Socket>>();
   /** One listener for all sockets. */
   readonly #onClose: (this: Socket) => void;
   dropped = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
-    const sockets = this.#sockets;
+    const leave = (socket: Socket): void => this.leave(socket);
     this.#onClose = function forget() {
-      sockets.delete(this);
+      leave(this);
     };
   }
 
   get size(): number {
-    return this.#sockets.size;
+    return this.#addresses.size;
   }
 
   enter(socket: Socket): void {
-    this.#sockets.add(socket);
+    const address = socket.remoteAddress ?? "";
+    const own = this.#byAddress.get(address) ?? new Set();
+    this.#addresses.set(socket, address);
+    this.#byAddress.set(address, own.add(socket));
     socket.on("close", this.#onClose);
-    if (this.#sockets.size <= this.#limit) return;
-    const [oldest] = this.#sockets;
+    if (this.#addresses.size <= this.#limit) return;
+    const [oldest] = this.#largest(own);
     if (oldest === undefined) return;
-    this.#sockets.delete(oldest);
+    this.leave(oldest);
     this.dropped += 1;
     oldest.destroy();
   }
 
-  /** The peer has shown who it is, or was handed to a server with limits of its own. */
+  /** The peer has shown who it is, was handed to a server with limits of its own, or is gone. */
   leave(socket: Socket): void {
-    this.#sockets.delete(socket);
+    const address = this.#addresses.get(socket);
+    if (address === undefined) return;
+    this.#addresses.delete(socket);
+    const own = this.#byAddress.get(address);
+    own?.delete(socket);
+    if (own?.size === 0) this.#byAddress.delete(address);
+  }
+
+  /** Those of one address; of the newest one when no other has more. */
+  #largest(newest: ReadonlySet<Socket>): ReadonlySet<Socket> {
+    let found = newest;
+    for (const own of this.#byAddress.values()) if (own.size > found.size) found = own;
+    return found;
   }
 }

@@ -1,6 +1,7 @@
 import { constants, type KeyObject } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { HostCredentials } from "../../../core/api/host-credentials.ts";
+import type { TrustedKeys } from "../../../core/api/trusted-keys.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
 
@@ -21,6 +22,8 @@ export interface ProxyIdentity {
 /** Where the proxy's identity comes from: the auth service in this process, or credentials that it keeps itself. */
 export interface HostCredentialsSource {
   current(): HostCredentials;
+  /** The authorities as they are now: what another key signed is renewed. */
+  learn(keys: TrustedKeys): void;
   /** Called after each renewal. */
   onRenewed(listener: () => void): void;
 }

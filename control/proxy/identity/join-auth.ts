@@ -1,15 +1,17 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { type AuthConnection, openAuthClient } from "../../../core/api/auth-client.ts";
+import { type AuthClientOptions, type AuthConnection, connectAuthTls, openAuthClient } from "../../../core/api/auth-client.ts";
 import { loadCredentials, saveCredentials } from "../../../core/api/credential-store.ts";
 import { type HostCredentials, joinHost, renewHost } from "../../../core/api/host-credentials.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { alpn } from "../../../core/transport/alpn.ts";
 import { backOffDelay } from "../../../core/transport/back-off.ts";
 import type { Env } from "../../../core/transport/dial/choose-proxy.ts";
 import { dial } from "../../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
 import { relay } from "../../../core/transport/relay.ts";
+import { encodeRelayHeader } from "../../../core/transport/relay-header.ts";
 import { version } from "../../../core/versions/version.ts";
 import type { ProxyConfig } from "../../config.ts";
 import { wait } from "../routing/wait.ts";
@@ -45,7 +47,7 @@ export async function joinAuth(config: ProxyConfig, deps: JoinAuthDeps, signal: 
   const first = (await loadCredentials(file)) ?? (await joinUntilDone({ config, server, open, file }, deps, signal));
   let held: HostCredentials = first;
   // Read at each connection: a renewal is used from the next one on.
-  const connection = openAuthClient({
+  const asProxy: AuthClientOptions = {
     open,
     get ca() {
       return held.hostCaPem;
@@ -53,17 +55,24 @@ export async function joinAuth(config: ProxyConfig, deps: JoinAuthDeps, signal: 
     get credentials() {
       return { certificate: held.tlsCertificate, privateKey: held.tlsPrivateKey };
     },
-  });
+  };
+  const connection = openAuthClient(asProxy);
+  let storing: Promise<void> = Promise.resolve();
+  // One after the other: the last one stays.
+  const keep = async (credentials: HostCredentials): Promise<void> => {
+    storing = storing.catch(() => {}).then(() => saveCredentials(file, credentials));
+    await storing;
+    held = credentials;
+  };
   const renew = async (credentials: HostCredentials): Promise<HostCredentials> => {
     const names = proxyHostNames(config);
     const renewed = await renewHost(connection.client, { credentials, hostname: config.nodename, names });
-    await saveCredentials(file, renewed);
-    held = renewed;
+    await keep(renewed);
     return renewed;
   };
-  const credentials = new RenewingCredentials({ first, renew, log: deps.log, now: deps.now });
+  const credentials = new RenewingCredentials({ first, renew, keep, log: deps.log, now: deps.now });
   credentials.onRenewed(() => connection.close());
-  return { credentials, connection, relayAuth: relayTo(open, deps.log, signal) };
+  return { credentials, connection, relayAuth: relayTo(asProxy, deps.log, signal) };
 }
 
 interface Joining {
@@ -97,11 +106,15 @@ async function joinUntilDone({ config, server, open, file }: Joining, { log }: J
   }
 }
 
-function relayTo(open: () => Promise<Duplex>, log: Log, signal: AbortSignal): RemoteAuth["relayAuth"] {
+/** The auth service learns the client's address from this proxy's certificate, and speaks TLS with the client inside of it. */
+function relayTo(asProxy: AuthClientOptions, log: Log, signal: AbortSignal): RemoteAuth["relayAuth"] {
   return (stream, remoteAddress) => {
     stream.on("error", () => {});
-    open()
-      .then((socket) => relay(stream, socket, { signal }))
+    connectAuthTls(asProxy, [alpn.authRelay])
+      .then((tls) => {
+        tls.write(encodeRelayHeader({ clientAddress: remoteAddress.slice(0, 128) }));
+        return relay(stream, tls, { signal });
+      })
       .catch((error: unknown) => {
         log.warn("a connection could not be relayed to the auth service", { peer: remoteAddress, error });
         stream.destroy();

@@ -3,8 +3,10 @@ import type { Connection } from "ssh2";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import { checkCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
+import { guardRefusals } from "../../../core/ssh/guard-refusals.ts";
 import { refuseChannel } from "../../../core/ssh/refuse-channel.ts";
 import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import { decodeStreamReply, maxStreamMessage } from "../../../core/transport/stream-request.ts";
@@ -47,7 +49,8 @@ export async function acceptJump({ transport, peer, established }: JumpArrival, 
 async function authenticateUser(certificate: SshCertificate, peer: string, services: ClientStreamServices): Promise<void> {
   try {
     const { userCaSsh } = await services.access.current();
-    checkCertificate(certificate, { type: "user", authorities: userCaSsh, now: services.now() });
+    const clientAddress = ipOf(peer);
+    checkCertificate(certificate, { type: "user", authorities: userCaSsh, now: services.now(), ...(clientAddress !== "" && { clientAddress }) });
     const identity = fromSshCertificate(certificate);
     if (identity.kind === "user" && identity.cluster === services.cluster) return;
     throw new PlatformError("unauthenticated", `the certificate is not a user's of cluster ${services.cluster}`, { hint: "log in with: tsh login" });
@@ -65,6 +68,19 @@ interface JumpClient {
 
 function serve(connection: Connection, client: JumpClient, services: ClientStreamServices): void {
   let channels = 0;
+  guardRefusals(connection, (error) => {
+    auditRefusal({ error, clientAddress: client.peer, user: client.identity.name }, services);
+    connection.end();
+  });
+  connection.on("error", (thrown) => {
+    const { level } = thrown as { readonly level?: string };
+    if (level === "client-socket" || level === "client-timeout") return;
+    const error = toPlatformError(thrown);
+    auditRefusal(
+      { error: new PlatformError("invalid", thrown.message, { cause: error }), clientAddress: client.peer, user: client.identity.name },
+      services,
+    );
+  });
   connection.on("request", (_accept, reject) => reject?.());
   connection.on("session", (accept) => refuseSession(accept()));
   connection.on("tcpip", (accept, reject, { destIP, destPort }) => {

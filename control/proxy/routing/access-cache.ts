@@ -1,22 +1,23 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { pickTrustedKeys, type TrustedKeys, trustedDigest } from "../../../core/api/trusted-keys.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { type Lock, lockSchema } from "../../../core/resources/lock.ts";
+import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import { type Role, roleSchema } from "../../../core/resources/role.ts";
 import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
 import { version } from "../../../core/versions/version.ts";
 import { wait } from "./wait.ts";
 
 /** Roles and authorities as of one revision. */
-export interface Access {
+export interface Access extends TrustedKeys {
   readonly revision: string;
   readonly roles: readonly Role[];
   readonly locks: readonly Lock[];
-  /** OpenSSH public key lines, and PEM certificates. */
-  readonly userCaSsh: readonly string[];
-  readonly hostCaSsh: readonly string[];
-  readonly userCaPem: readonly string[];
-  readonly hostCaPem: readonly string[];
+  /** Hosts without an agent. */
+  readonly openssh: readonly Node[];
+  /** Of these keys. */
+  readonly authorities: string;
 }
 
 export interface AccessCacheOptions {
@@ -53,6 +54,11 @@ export class AccessCache {
   /** Empty until the first answer. */
   get revision(): string {
     return this.#access?.revision ?? "";
+  }
+
+  /** What tunnels are told of the authorities; undefined until the first answer. */
+  get authorities(): string | undefined {
+    return this.#access?.authorities;
   }
 
   /** Revision of the maintenance configuration, empty when there is none; undefined while the auth service is away. */
@@ -124,6 +130,14 @@ export class AccessCache {
     if (connected) for (const listener of this.#onConnected) listener();
   }
 
+  /** One that cannot be read is not reached; the others are. */
+  #parseNode(json: string): readonly Node[] {
+    const parsed = nodeSchema.safeParse(JSON.parse(json));
+    if (parsed.success) return [parsed.data];
+    this.#options.log.warn("a host without an agent cannot be read here, so it is not reached", { error: parsed.error.issues[0]?.message });
+    return [];
+  }
+
   #fetch(): Promise<Access> {
     this.#fetching ??= this.#ask().finally(() => {
       this.#fetching = undefined;
@@ -138,10 +152,9 @@ export class AccessCache {
       revision: answer.revision,
       roles: answer.rolesJson.map(parseRole),
       locks: answer.locksJson.map(parseLock),
-      userCaSsh: answer.userCaSsh,
-      hostCaSsh: answer.hostCaSsh,
-      userCaPem: answer.userCaPem,
-      hostCaPem: answer.hostCaPem,
+      openssh: answer.opensshNodesJson.flatMap((json) => this.#parseNode(json)),
+      ...pickTrustedKeys(answer),
+      authorities: trustedDigest(answer),
     };
     const changed = access.revision !== this.#access?.revision;
     this.#access = access;

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
 import { encodeStreamRequest, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
 import type { TunnelRegistry } from "../tunnels/registry.ts";
@@ -10,6 +11,8 @@ import type { Tunnel } from "../tunnels/tunnel.ts";
 import type { AccessCache } from "./access-cache.ts";
 import type { AuditQueue } from "./audit-queue.ts";
 import { findTarget } from "./find-target.ts";
+import { openOpenssh } from "./open-openssh.ts";
+import { findOpenssh, type OpensshTarget, requireEveryLogin } from "./openssh-target.ts";
 import type { RunningStreams } from "./running-streams.ts";
 
 export interface RoutingServices {
@@ -39,14 +42,22 @@ const openMs = 10_000;
  */
 export async function openStream(ask: StreamAsk, services: RoutingServices): Promise<Duplex> {
   const { identity, request, clientAddress } = ask;
-  let tunnel: Tunnel | undefined;
+  let chosen: Tunnel | OpensshTarget | undefined;
   try {
     if (request.kind !== "ssh") throw new PlatformError("unsupported", `streams of kind ${String(request.kind)} are not routed here`);
     const access = await services.access.current();
     await services.expected.settled(request.target, services.cluster);
-    const candidates = services.registry.find(request.target, services.cluster);
     const { target, login } = request;
-    tunnel = findTarget({ target, candidates, identity, roles: access.roles, locks: access.locks, login, now: services.now() });
+    const openssh = findOpenssh(access.openssh, target, services.cluster);
+    const candidates: readonly (Tunnel | OpensshTarget)[] = [...services.registry.find(target, services.cluster), ...openssh];
+    const { roles, locks } = access;
+    const facts = { identity, roles, locks, clientIp: ipOf(clientAddress), now: services.now() };
+    chosen = findTarget({ target, candidates, login, ...facts });
+    if ("addr" in chosen) {
+      requireEveryLogin(chosen, facts);
+      return await openOpenssh(chosen, ask, services);
+    }
+    const tunnel = chosen;
     const channel = await tunnel.openStream(openMs);
     const sessionId = randomUUID();
     channel.write(encodeStreamRequest({ kind: "ssh", target, login, clientAddress, sessionId, accessRevision: access.revision }));
@@ -55,7 +66,7 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
     return channel;
   } catch (thrown) {
     const error = toPlatformError(thrown);
-    auditRefusal({ error, clientAddress, user: identity.name, request, tunnel }, services);
+    auditRefusal({ error, clientAddress, user: identity.name, request, host: chosen }, services);
     throw error;
   }
 }
@@ -65,15 +76,15 @@ export interface Refusal {
   readonly clientAddress: string;
   readonly user?: string | undefined;
   readonly request?: Pick<StreamRequest, "target" | "login"> | undefined;
-  readonly tunnel?: Tunnel | undefined;
+  readonly host?: Pick<OpensshTarget, "identity" | "facts"> | undefined;
 }
 
 /** Every refusal of a person goes to the audit log with its reason; an internal error to the log in full. */
 export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServices, "audit" | "log">): void {
-  const { error, clientAddress, user, request, tunnel } = refusal;
+  const { error, clientAddress, user, request, host } = refusal;
   const level = error.code === "internal" ? "error" : "info";
   log[level]("stream refused", { user, target: request?.target, peer: clientAddress, code: error.code, error });
-  const name = tunnel?.facts.hostname ?? request?.target.slice(0, 256);
+  const name = host?.facts.hostname ?? request?.target.slice(0, 256);
   audit.emitRefusal({
     event: "auth",
     error: error.message.slice(0, 2000),
@@ -81,6 +92,6 @@ export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServi
     ...(user !== undefined && { user: user.slice(0, 256) }),
     ...(request !== undefined && request.login !== "" && { login: request.login.slice(0, 256) }),
     ...(name !== undefined && { server_name: name }),
-    ...(tunnel !== undefined && { server_id: tunnel.identity.id }),
+    ...(host !== undefined && { server_id: host.identity.id }),
   });
 }

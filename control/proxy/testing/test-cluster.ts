@@ -83,7 +83,16 @@ export async function startTestCluster(options: TestClusterOptions = {}): Promis
 const quick = { hashCost: { memory: 64, passes: 1, parallelism: 1 }, anonymousLimit: { perMinute: 100_000, burst: 100_000 } };
 
 function authConfig(dataDir: string, { mode = "multiplex" }: TestClusterOptions): AuthConfig {
-  return { dataDir, nodename: "box", clusterName, listen: localhost, names: [], listenerMode: mode, defaultSessionTtlSeconds: 3600 };
+  return {
+    dataDir,
+    nodename: "box",
+    clusterName,
+    listen: localhost,
+    names: [],
+    listenerMode: mode,
+    defaultSessionTtlSeconds: 3600,
+    sessionRecording: "node",
+  };
 }
 
 interface Starting {

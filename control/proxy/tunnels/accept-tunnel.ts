@@ -135,7 +135,7 @@ function serve(tunnel: Tunnel, { channel, transport }: { channel: Duplex; transp
   services.expected.arrived(tunnel.identity.id);
   services.tunnelsChanged();
   log.info("agent connected", { ...about, version: tunnel.facts.version });
-  tunnel.send({ type: "welcome", proxyId: services.identity.current().hostId, accessRevision: access.revision });
+  tunnel.send({ type: "welcome", proxyId: services.identity.current().hostId, accessRevision: access.revision, ...authoritiesOf(access) });
   transport.on("close", () => {
     tunnel.ended = true;
     const last = registry.remove(tunnel);
@@ -154,7 +154,8 @@ function serve(tunnel: Tunnel, { channel, transport }: { channel: Duplex; transp
       if (message.type === "ping") tunnel.send({ type: "pong", time: message.time, ...revisions(access) });
       if (message.type === "draining") tunnel.draining = true;
       if (message.type === "status") {
-        tunnel.facts = { ...tunnel.facts, status: message.status };
+        const { status, labels = tunnel.facts.labels } = message;
+        tunnel.facts = { ...tunnel.facts, status, labels };
         if (registry.newest(tunnel.identity.id) === tunnel) statuses.changed(tunnel);
       }
     },
@@ -165,6 +166,11 @@ function serve(tunnel: Tunnel, { channel, transport }: { channel: Duplex; transp
   );
 }
 
-function revisions({ revision, maintenanceRevision }: AccessCache): { accessRevision: string; maintenanceRevision?: string } {
-  return { accessRevision: revision, ...(maintenanceRevision !== undefined && { maintenanceRevision }) };
+function revisions(access: AccessCache): { accessRevision: string; maintenanceRevision?: string; authorities?: string } {
+  const { revision, maintenanceRevision } = access;
+  return { accessRevision: revision, ...(maintenanceRevision !== undefined && { maintenanceRevision }), ...authoritiesOf(access) };
+}
+
+function authoritiesOf({ authorities }: AccessCache): { authorities?: string } {
+  return authorities === undefined ? {} : { authorities };
 }

@@ -14,6 +14,7 @@ function tunnel(id: string, hostname: string, change: Partial<Registered> & { la
     label,
     identity: { kind: "host", id, role: "node", cluster: "main", names, validBefore: new Date(0) },
     facts: { hostname, labels: {}, services: ["ssh"], version: "1" },
+    peer: "192.0.2.1:40000",
     draining: false,
     ended: false,
     streams: 0,

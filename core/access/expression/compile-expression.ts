@@ -5,8 +5,10 @@ import { parseExpression } from "./parse-expression.ts";
 export type Step =
   | { readonly kind: "char"; readonly test: CharTest }
   | { readonly kind: "assert"; readonly assertion: Assertion }
-  /** Goes on at both places. */
-  | { readonly kind: "split"; readonly first: number; second: number }
+  /** Remembers the place, in this slot. */
+  | { readonly kind: "save"; readonly slot: number }
+  /** Goes on at both places; what is found from the first one counts more. */
+  | { readonly kind: "split"; first: number; second: number }
   | { readonly kind: "jump"; to: number }
   | { readonly kind: "match" };
 export type Program = readonly Step[];
@@ -17,14 +19,25 @@ const maxSteps = 4000;
 /** Thompson's construction: a program without a stack, so that no pattern takes more than linear time. Throws `invalid`. */
 export function compileExpression(pattern: string): Program {
   const steps: Step[] = [];
-  emit({ pattern, steps, work: 0 }, parseExpression(pattern));
+  emit({ pattern, steps, saves: false, work: 0 }, parseExpression(pattern).node);
   steps.push({ kind: "match" });
   return steps;
+}
+
+/** The same, which also finds where the match and its groups are: in slots 2n and 2n+1 of group n, 0 is the whole. Throws `invalid`. */
+export function compileFinder(pattern: string): { readonly program: Program; readonly groups: readonly string[] } {
+  const { node, groups } = parseExpression(pattern);
+  const steps: Step[] = [];
+  emit({ pattern, steps, saves: true, work: 0 }, { kind: "group", number: 0, part: node });
+  steps.push({ kind: "match" });
+  return { program: steps, groups };
 }
 
 interface Draft {
   readonly pattern: string;
   readonly steps: Step[];
+  /** Whether groups are remembered. */
+  readonly saves: boolean;
   /** Nodes seen: what is repeated may be empty, and takes its time all the same. */
   work: number;
 }
@@ -39,7 +52,14 @@ function emit(draft: Draft, node: ExpressionNode): void {
   if (node.kind === "sequence") for (const part of node.parts) emit(draft, part);
   else if (node.kind === "either") emitEither(draft, node.options);
   else if (node.kind === "repeat") emitRepeat(draft, node);
+  else if (node.kind === "group") emitGroup(draft, node);
   else draft.steps.push(node);
+}
+
+function emitGroup(draft: Draft, { number, part }: Extract<ExpressionNode, { kind: "group" }>): void {
+  if (draft.saves) draft.steps.push({ kind: "save", slot: 2 * number });
+  emit(draft, part);
+  if (draft.saves) draft.steps.push({ kind: "save", slot: 2 * number + 1 });
 }
 
 function emitEither(draft: Draft, options: readonly ExpressionNode[]): void {
@@ -58,22 +78,26 @@ function emitEither(draft: Draft, options: readonly ExpressionNode[]): void {
   end.to = draft.steps.length;
 }
 
-function emitRepeat(draft: Draft, { part, least, most }: Extract<ExpressionNode, { kind: "repeat" }>): void {
+function emitRepeat(draft: Draft, { part, least, most, lazy }: Extract<ExpressionNode, { kind: "repeat" }>): void {
   for (let count = 0; count < least; count += 1) emit(draft, part);
   if (most === Number.POSITIVE_INFINITY) {
     const to = draft.steps.length;
-    emitSkippable(draft, () => {
+    const again = (): void => {
       emit(draft, part);
       draft.steps.push({ kind: "jump", to });
-    });
+    };
+    emitSkippable(draft, again, lazy);
   }
-  for (let count = least; count < most && most !== Number.POSITIVE_INFINITY; count += 1) emitSkippable(draft, () => emit(draft, part));
+  for (let count = least; count < most && most !== Number.POSITIVE_INFINITY; count += 1) emitSkippable(draft, () => emit(draft, part), lazy);
 }
 
-/** A way into what `write` writes, and one around it. */
-function emitSkippable(draft: Draft, write: () => void): void {
-  const split = { kind: "split" as const, first: draft.steps.length + 1, second: 0 };
+/** A way into what `write` writes, and one around it, which comes first when `around` says so. */
+function emitSkippable(draft: Draft, write: () => void, around = false): void {
+  const into = draft.steps.length + 1;
+  const split = { kind: "split" as const, first: into, second: 0 };
   draft.steps.push(split);
   write();
-  split.second = draft.steps.length;
+  const past = draft.steps.length;
+  split.first = around ? past : into;
+  split.second = around ? into : past;
 }

@@ -9,5 +9,7 @@ export type ExpressionNode =
   | { readonly kind: "assert"; readonly assertion: Assertion }
   | { readonly kind: "sequence"; readonly parts: readonly ExpressionNode[] }
   | { readonly kind: "either"; readonly options: readonly ExpressionNode[] }
-  /** `most` is Infinity for "any number". */
-  | { readonly kind: "repeat"; readonly part: ExpressionNode; readonly least: number; readonly most: number };
+  /** What matches it can be taken out by its number, from 1 on. */
+  | { readonly kind: "group"; readonly number: number; readonly part: ExpressionNode }
+  /** `most` is Infinity for "any number"; `lazy` takes as few as will do. */
+  | { readonly kind: "repeat"; readonly part: ExpressionNode; readonly least: number; readonly most: number; readonly lazy: boolean };

@@ -5,6 +5,8 @@ export class ExpressionText {
   readonly #chars: readonly string[];
   readonly #pattern: string;
   #position = 0;
+  /** Names of the groups that were begun; empty: it has none. */
+  readonly groups: string[] = [];
 
   constructor(pattern: string) {
     this.#pattern = pattern;

@@ -41,13 +41,15 @@ function closure({ program, lastSeen, codes, position }: Place, starts: readonly
     if (step.kind === "match") return "match";
     if (step.kind === "char") waiting.push(at);
     else if (step.kind === "jump") todo.push(step.to);
+    else if (step.kind === "save") todo.push(at + 1);
     else if (step.kind === "split") todo.push(step.second, step.first);
     else if (holds(step.assertion, codes, position)) todo.push(at + 1);
   }
   return waiting;
 }
 
-function holds(assertion: Assertion, codes: readonly number[], position: number): boolean {
+/** Whether an assertion is true before the character at this position. */
+export function holds(assertion: Assertion, codes: readonly number[], position: number): boolean {
   if (assertion === "start") return position === 0;
   if (assertion === "end") return position === codes.length;
   const isEdge = isWord(codes[position - 1] ?? -1) !== isWord(codes[position] ?? -1);

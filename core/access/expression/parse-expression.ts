@@ -12,12 +12,18 @@ interface Scope {
   ignoreCase: boolean;
 }
 
+export interface Expression {
+  readonly node: ExpressionNode;
+  /** Names of the groups from number 1 on; empty: it has none. */
+  readonly groups: readonly string[];
+}
+
 /** The common part of RE2's syntax: classes, groups, alternatives, repetition, anchors, `(?i)`. Throws `invalid` with the reason. */
-export function parseExpression(pattern: string): ExpressionNode {
+export function parseExpression(pattern: string): Expression {
   const text = new ExpressionText(pattern);
   const node = readEither(text, { depth: 0, ignoreCase: false });
   if (text.peek() !== undefined) throw text.wrong("a parenthesis is closed that was not opened");
-  return node;
+  return { node, groups: text.groups };
 }
 
 function readEither(text: ExpressionText, scope: Scope): ExpressionNode {
@@ -40,10 +46,9 @@ function readSequence(text: ExpressionText, scope: Scope): ExpressionNode {
 function readRepeat(text: ExpressionText, part: ExpressionNode): ExpressionNode {
   const bounds = readBounds(text);
   if (bounds === undefined) return part;
-  // "As few as possible" finds other groups, but the same texts.
-  text.skip("?");
+  const lazy = text.skip("?");
   if (readBounds(text) !== undefined) throw text.wrong("a repetition is repeated");
-  return { kind: "repeat", part, ...bounds };
+  return { kind: "repeat", part, lazy, ...bounds };
 }
 
 function readBounds(text: ExpressionText): { least: number; most: number } | undefined {
@@ -91,11 +96,14 @@ function readGroup(text: ExpressionText, scope: Scope): ExpressionNode | undefin
     scope.ignoreCase = true;
     return undefined;
   }
+  let number: number | undefined;
   if (text.skip("?i:")) inner.ignoreCase = true;
-  else if (!text.skip("?:") && text.take(/^(\?P?<\w{1,30}>)/) === undefined && text.peek() === "?") {
-    throw text.wrong("a group begins with what is not supported");
+  else if (!text.skip("?:")) {
+    const name = text.take(/^\?P?<(\w{1,30})>/);
+    if (name === undefined && text.peek() === "?") throw text.wrong("a group begins with what is not supported");
+    number = text.groups.push(name ?? "");
   }
-  const node = readEither(text, inner);
+  const part = readEither(text, inner);
   if (!text.skip(")")) throw text.wrong("a parenthesis is not closed");
-  return node;
+  return number === undefined ? part : { kind: "group", number, part };
 }

@@ -1,0 +1,79 @@
+import { readFile, rm, stat } from "node:fs/promises";
+import type { HostUserRule } from "../../core/access/host-user-rule.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { markerGroups } from "../../core/resources/host-user.ts";
+import { findAccount } from "../ssh/unix-user.ts";
+import { endProcesses } from "./end-processes.ts";
+import { exitStatusOf, runTool } from "./run-tool.ts";
+
+/** A login of which every tool thinks the same: useradd, visudo, a path. */
+const creatable = /^[a-z_][a-z0-9_.-]{0,31}$/;
+/** userdel(8): the user is not there; the user is gone, its home could not be removed. */
+const [notThere, homeStays] = [6, 12] as const;
+/** What others keep for a user by name, and a later user of this name would get. */
+const leftovers = ["/var/spool/cron/crontabs", "/var/spool/cron", "/var/spool/mail", "/var/mail", "/var/lib/systemd/linger"] as const;
+
+/** The mode by which agents made this user; undefined: they did not, and it is not theirs to change. */
+export async function modeOf(login: string): Promise<HostUserRule["mode"] | undefined> {
+  for (const mode of ["keep", "drop"] as const) if ((await madeUsers(mode)).includes(login)) return mode;
+  return undefined;
+}
+
+/** Logins of the users that agents made. */
+export async function madeUsers(mode: HostUserRule["mode"]): Promise<readonly string[]> {
+  const line = (await readFile("/etc/group", "utf8")).split("\n").find((one) => one.startsWith(`${markerGroups[mode]}:`));
+  return (line?.split(":")[3] ?? "").split(",").filter((login) => login !== "");
+}
+
+/** Makes a user with a home and without a password. Throws PlatformError. */
+export async function createUser(login: string, { mode, groups }: HostUserRule): Promise<void> {
+  if (!creatable.test(login)) {
+    throw new PlatformError("denied", `this host has no Unix user ${login} and cannot make one of this name`, {
+      hint: "a login that a host makes has up to 32 of the characters a-z 0-9 _ . -",
+    });
+  }
+  const all = await ensureGroups(mode, groups);
+  const hasGroup = (await groupNames()).has(login);
+  // A group of this name may be one with rights: the user gets the usual group then.
+  const own = hasGroup ? ["--no-user-group"] : [];
+  await runTool("useradd", ["--create-home", ...own, "--comment", "made by platform", "--groups", all.join(","), "--", login]);
+}
+
+/** Gives a user that agents made exactly these groups, and the mark of this mode; one that is kept stays so. */
+export async function changeUser(login: string, { mode, groups }: HostUserRule, was: HostUserRule["mode"]): Promise<void> {
+  const all = await ensureGroups(was === "keep" ? "keep" : mode, groups);
+  await runTool("usermod", ["--groups", all.join(","), "--", login]);
+}
+
+/** Ends what the user runs and removes it with its home. Throws PlatformError; what is gone already is no fault. */
+export async function removeUser(login: string): Promise<void> {
+  const user = await findAccount(login);
+  if (user === undefined || user.uid === 0) return;
+  await endProcesses(login, user.uid);
+  try {
+    await runTool("userdel", ["--remove", "--", login]);
+  } catch (thrown) {
+    const status = exitStatusOf(thrown);
+    if (status !== notThere && status !== homeStays) throw thrown;
+  }
+  for (const folder of leftovers) await rm(`${folder}/${login}`, { force: true }).catch(() => {});
+  if (await isFolderOf(user.home, user.uid))
+    throw new PlatformError("unavailable", `the user ${login} is removed, its home ${user.home} could not be`);
+}
+
+async function ensureGroups(mode: HostUserRule["mode"], groups: readonly string[]): Promise<readonly string[]> {
+  const known = await groupNames();
+  const marker = markerGroups[mode];
+  if (!known.has(marker)) await runTool("groupadd", ["--system", "--", marker]);
+  for (const group of groups) if (!known.has(group)) await runTool("groupadd", ["--", group]);
+  return [marker, ...groups];
+}
+
+async function groupNames(): Promise<ReadonlySet<string>> {
+  return new Set((await runTool("getent", ["group"])).split("\n").map((line) => line.split(":", 1)[0] ?? ""));
+}
+
+async function isFolderOf(path: string, uid: number): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  return found !== undefined && found.uid === uid;
+}

@@ -1,0 +1,104 @@
+import type { HostUserRule } from "../../core/access/host-user-rule.ts";
+import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import { findAccount } from "../ssh/unix-user.ts";
+import { changeUser, createUser, madeUsers, modeOf, removeUser } from "./accounts.ts";
+import type { FileLock, FileLocks } from "./file-lock.ts";
+import { removeSudoers, sudoersLogins, writeSudoers } from "./sudoers.ts";
+
+export interface HostUserHold {
+  /** Whether the user was made for it. */
+  readonly isNew: boolean;
+  /** The user's session has ended: what agents made for it goes, unless another session holds it. Never throws. */
+  release(): Promise<void>;
+}
+
+/** Of whoever changes users of this host; those of logins begin with a letter or an underscore. */
+const everyone = "0";
+
+/**
+ * The Unix users that agents of this host make for their sessions. A session holds its user by a lock on a file, which the kernel
+ * lifts however the agent ends: so an agent that was killed leaves no count behind, and several processes agree.
+ */
+export class HostUsers {
+  readonly #locks: FileLocks;
+  readonly #log: Log;
+  readonly #onRemoved: (login: string) => Promise<void>;
+
+  constructor(options: {
+    readonly locks: FileLocks;
+    readonly log: Log;
+    /** A user was removed with all it had. */
+    readonly onRemoved: (login: string) => Promise<void>;
+  }) {
+    this.#locks = options.locks;
+    this.#log = options.log;
+    this.#onRemoved = options.onRemoved;
+  }
+
+  /**
+   * Makes the user when there is none, and keeps it until the release. A user that agents did not make is left as it is: then there
+   * is nothing to hold. Throws PlatformError.
+   */
+  async hold(login: string, rule: HostUserRule): Promise<HostUserHold | undefined> {
+    using _turn = await this.#locks.exclusive(everyone);
+    const exists = (await findAccount(login)) !== undefined;
+    const was = exists ? await modeOf(login) : undefined;
+    if (exists && was === undefined) return undefined;
+    const lock = this.#lockOf(login);
+    try {
+      if (was === undefined) await createUser(login, rule);
+      else await changeUser(login, rule, was);
+      await writeSudoers(login, rule.sudoers);
+    } catch (thrown) {
+      await this.#sweep(login, lock);
+      throw thrown;
+    }
+    if (was === undefined) this.#log.info("unix user made", { login, mode: rule.mode, groups: rule.groups });
+    return { isNew: was === undefined, release: () => this.#release(login, lock) };
+  }
+
+  /** Removes what sessions left behind that nobody holds any more: those of an agent that was killed. Never throws. */
+  async cleanUp(): Promise<void> {
+    try {
+      const logins = new Set([...(await madeUsers("drop")), ...(await sudoersLogins())]);
+      if (logins.size === 0) return;
+      using _turn = await this.#locks.exclusive(everyone);
+      for (const login of logins) await this.#sweep(login, this.#lockOf(login));
+    } catch (thrown) {
+      this.#log.error("unix users of ended sessions could not be looked for", { error: errorText(thrown) });
+    }
+  }
+
+  #lockOf(login: string): FileLock {
+    const lock = this.#locks.shared(`_${login}`);
+    if (lock === undefined) throw new PlatformError("unavailable", `the Unix user ${login} is being removed`, { hint: "try again in a moment" });
+    return lock;
+  }
+
+  async #release(login: string, lock: FileLock): Promise<void> {
+    try {
+      using _turn = await this.#locks.exclusive(everyone);
+      await this.#sweep(login, lock);
+    } catch (thrown) {
+      this.#log.error("a unix user could not be given back", { login, error: errorText(thrown) });
+      lock[Symbol.dispose]();
+    }
+  }
+
+  /** With everybody's lock: gives up one hold on the login, and what agents made for it when it was the last. Never throws. */
+  async #sweep(login: string, lock: FileLock): Promise<void> {
+    try {
+      if (!lock.alone()) return;
+      await removeSudoers(login);
+      if ((await modeOf(login)) !== "drop") return;
+      await removeUser(login);
+      this.#log.info("unix user removed", { login });
+      await this.#onRemoved(login);
+    } catch (thrown) {
+      this.#log.error("a unix user could not be removed", { login, error: errorText(thrown) });
+    } finally {
+      lock[Symbol.dispose]();
+    }
+  }
+}

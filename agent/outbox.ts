@@ -1,0 +1,49 @@
+import { join } from "node:path";
+import type { AuthClient } from "../core/api/auth-client.ts";
+import { errorText } from "../core/errors/platform-error.ts";
+import type { Log } from "../core/log/log.ts";
+import { openSpool, type Spool } from "./audit/spool.ts";
+import { uploadEvents, uploadNext } from "./audit/upload.ts";
+import { openRecordings, type Recordings } from "./recording/recordings.ts";
+
+/** What this host has for the auth service and keeps until it is taken: audit events and recordings. */
+export interface Outbox {
+  readonly audit: Spool;
+  readonly recordings: Recordings;
+  /** Sends all of it as it comes, until aborted. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Sends what waits, as far as that works. Never throws. */
+  sendRest(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface OutboxOptions {
+  /** The agent's own. */
+  readonly folder: string;
+  readonly clusterName: string;
+  readonly client: () => Promise<AuthClient>;
+  readonly log: Log;
+}
+
+export async function openOutbox({ folder, clusterName, client, log }: OutboxOptions): Promise<Outbox> {
+  const spool = await openSpool({ folder: join(folder, "audit"), clusterName, log });
+  const recordings = await openRecordings({
+    folder: join(folder, "recordings"),
+    log,
+    send: async (call) => (await (await client()).uploadRecording(call)).size,
+  });
+  const events = { spool, log, send: async (lines: readonly string[]) => void (await (await client()).emitEvents({ eventsJson: [...lines] })) };
+  return {
+    audit: spool,
+    recordings,
+    run: async (signal) => void (await Promise.all([uploadEvents(events, signal), recordings.upload(signal)])),
+    sendRest: async () => {
+      let isMore = true;
+      while (isMore) isMore = await uploadNext(events).catch(() => false);
+      await recordings.sendRest().catch((error: unknown) => log.debug("recordings wait for the next process", { error: errorText(error) }));
+    },
+    close: async () => {
+      await spool.close().catch((error: unknown) => log.error("the audit spool could not be closed", { error: errorText(error) }));
+    },
+  };
+}

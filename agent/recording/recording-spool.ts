@@ -1,0 +1,177 @@
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import { RecordingReader } from "../../core/recording/recording-reader.ts";
+import type { RecordingEnd, RecordingFacts } from "../../core/resources/recording.ts";
+import { startOf } from "../audit/spool-segments.ts";
+import { RecordingWriter } from "./recording-writer.ts";
+
+/** A recording on this host, on its way to the auth service. */
+export interface SpooledRecording {
+  readonly facts: RecordingFacts;
+  file: string;
+  /** Bytes on the disk. */
+  written: number;
+  /** Bytes that the auth service has. */
+  sent: number;
+  /** There will be no more. */
+  end?: RecordingEnd;
+  /** The auth service refused it: not before this time, ms of the steady clock. */
+  notBefore?: number;
+}
+
+export interface NewRecording {
+  readonly facts: RecordingFacts;
+  readonly term: string;
+  readonly size: { readonly columns: number; readonly rows: number };
+  /** Nothing more is recorded. */
+  readonly onFailed: (why: PlatformError) => void;
+}
+
+export interface OpenRecording {
+  readonly spooled: SpooledRecording;
+  readonly writer: RecordingWriter;
+  /** The session has ended. Never throws. */
+  end(): Promise<void>;
+}
+
+export interface RecordingSpoolOptions {
+  readonly folder: string;
+  readonly log: Log;
+  /** Bytes of one recording; default 64 MiB. */
+  readonly maxRecording?: number;
+  /** Bytes on this host; default 1 GiB. */
+  readonly maxTotal?: number;
+}
+
+/** Who writes it, by process and its start, or `ended`. */
+const pattern = /^([0-9a-f-]{36})\.(?:ended|(\d{1,10})-(\d{1,20}))\.cast\.gz$/;
+/** The header is within so many bytes. */
+const headBytes = 65_536;
+
+/** Recordings on this host until the auth service has them. */
+export class RecordingSpool {
+  onNews: () => void = () => {};
+  readonly #options: RecordingSpoolOptions;
+  readonly #own: string;
+  readonly #held = new Map<string, SpooledRecording>();
+  #bytes = 0;
+
+  /** Makes the folder and finds what earlier processes left behind. */
+  static async open(options: RecordingSpoolOptions): Promise<RecordingSpool> {
+    await mkdir(options.folder, { recursive: true, mode: 0o700 });
+    const spool = new RecordingSpool(options, `${process.pid}-${await startOf(process.pid)}`);
+    await spool.adopt(true);
+    return spool;
+  }
+
+  private constructor(options: RecordingSpoolOptions, own: string) {
+    this.#options = options;
+    this.#own = own;
+  }
+
+  /** Begins a recording; its header is on the disk then. Throws PlatformError. */
+  async begin({ facts, term, size, onFailed }: NewRecording): Promise<OpenRecording> {
+    const file = join(this.#options.folder, `${facts.sid}.${this.#own}.cast.gz`);
+    const spooled: SpooledRecording = { facts, file, written: 0, sent: 0 };
+    let failed: PlatformError | undefined;
+    const header = { width: size.columns, height: size.rows, timestamp: Math.floor(Date.parse(facts.started) / 1000), term, platform: facts };
+    const writer = await RecordingWriter.open({
+      file,
+      header,
+      refuseMore: (bytes) => this.#refuseMore(spooled, bytes),
+      onWritten: (bytes) => {
+        this.#bytes += bytes - spooled.written;
+        spooled.written = bytes;
+        this.onNews();
+      },
+      onFailed: (why) => {
+        failed ??= why;
+        onFailed(why);
+      },
+    });
+    if (failed !== undefined) {
+      await writer.end();
+      await rm(file, { force: true });
+      throw failed;
+    }
+    this.#held.set(facts.sid, spooled);
+    this.onNews();
+    const end = async (): Promise<void> => {
+      await writer.end();
+      await this.#finish(spooled, { ended: new Date().toISOString(), interrupted: failed !== undefined });
+    };
+    return { spooled, writer, end };
+  }
+
+  /** Recordings of which the auth service lacks something. */
+  waiting(now: number): SpooledRecording[] {
+    return [...this.#held.values()].filter(({ written, sent, end, notBefore = now }) => notBefore <= now && (written > sent || end !== undefined));
+  }
+
+  /** The auth service has all of it. */
+  async forget(recording: SpooledRecording): Promise<void> {
+    await rm(recording.file, { force: true });
+    this.#held.delete(recording.facts.sid);
+    this.#bytes -= recording.written;
+  }
+
+  /** Takes over what processes that have ended left behind. At the opening, what carries the name of this one is of an earlier one. */
+  async adopt(isOpening = false): Promise<void> {
+    for (const name of await readdir(this.#options.folder)) {
+      const [, sid, pid, start] = pattern.exec(name) ?? [];
+      if (sid === undefined || this.#held.has(sid)) continue;
+      const isEnded = pid === undefined;
+      const isOwn = `${pid}-${start}` === this.#own;
+      if (isOwn ? !isOpening : !isEnded && (await startOf(Number(pid))) === start) continue;
+      await this.#adoptFile(join(this.#options.folder, name), !isEnded).catch((error: unknown) =>
+        this.#options.log.error("a recording that was left behind cannot be read", { file: name, error: errorText(error) }),
+      );
+    }
+  }
+
+  async #adoptFile(file: string, interrupted: boolean): Promise<void> {
+    const facts = await readFacts(file);
+    if (facts === undefined) {
+      this.#options.log.warn("a recording was cut before it began: nothing is lost", { file });
+      return await rm(file, { force: true });
+    }
+    const { size, mtime } = await stat(file);
+    this.#bytes += size;
+    this.#held.set(facts.sid, { facts, file, written: size, sent: 0, end: { ended: mtime.toISOString(), interrupted } });
+    this.onNews();
+  }
+
+  #refuseMore(recording: SpooledRecording, bytes: number): void {
+    const { maxRecording = 64 * 1024 * 1024, maxTotal = 1024 * 1024 * 1024 } = this.#options;
+    if (recording.written + bytes > maxRecording) throw new PlatformError("limit", `this recording has reached its limit of ${maxRecording} bytes`);
+    if (this.#bytes + bytes > maxTotal) throw new PlatformError("limit", "too many recordings on this host wait for the auth service");
+  }
+
+  /** Its name says that it is whole, whatever becomes of this process. */
+  async #finish(recording: SpooledRecording, end: RecordingEnd): Promise<void> {
+    const ended = join(this.#options.folder, `${recording.facts.sid}.ended.cast.gz`);
+    if (!end.interrupted) {
+      const moved = await rename(recording.file, ended).then(
+        () => true,
+        () => false,
+      );
+      if (moved) recording.file = ended;
+    }
+    recording.end = end;
+    this.onNews();
+  }
+}
+
+/** What the header of a recording says; undefined when it has none. */
+async function readFacts(file: string): Promise<RecordingFacts | undefined> {
+  await using handle = await open(file, "r");
+  const { bytesRead, buffer } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+  const reader = new RecordingReader();
+  const items = [...reader.push(buffer.subarray(0, bytesRead)), ...reader.end()];
+  const header = items.flatMap((item) => ("header" in item ? [item.header] : []))[0];
+  // Loaded when there is something: its schemas are memory that an idle agent does without.
+  const { recordingFactsSchema } = await import("../../core/resources/recording.ts");
+  return recordingFactsSchema.safeParse(header?.platform).data;
+}

@@ -1,0 +1,160 @@
+import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { appendFile, mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { silentLog } from "../../core/log/log.ts";
+import { RecordingReader } from "../../core/recording/recording-reader.ts";
+import { startOf } from "../audit/spool-segments.ts";
+import type { NewRecording } from "./recording-spool.ts";
+import { openRecordings, type Recordings, type RecordingsOptions } from "./recordings.ts";
+import type { RecordingCall } from "./upload-recordings.ts";
+
+let folder: string;
+let stop: AbortController;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "platform-recordings-"));
+  stop = new AbortController();
+});
+afterEach(async () => {
+  stop.abort();
+  await rm(folder, { recursive: true });
+});
+
+/** As the auth service takes them: by place, each once. */
+class Taken {
+  bytes = Buffer.alloc(0);
+  end: { interrupted: boolean } | undefined;
+  readonly ended = Promise.withResolvers<void>();
+  refusal: PlatformError | undefined;
+
+  readonly send = async ({ offset, data, endJson }: RecordingCall): Promise<number> => {
+    if (this.refusal !== undefined) throw this.refusal;
+    if (offset <= this.bytes.length) this.bytes = Buffer.concat([this.bytes, data.subarray(this.bytes.length - offset)]);
+    if (endJson !== "") this.end = JSON.parse(endJson) as { interrupted: boolean };
+    if (endJson !== "") this.ended.resolve();
+    return this.bytes.length;
+  };
+
+  text(): string {
+    const reader = new RecordingReader();
+    const items = [...reader.push(this.bytes), ...reader.end()];
+    return items.flatMap((item) => ("event" in item && item.event.kind === "o" ? [item.event.data] : [])).join("");
+  }
+}
+
+const open = (taken: Taken, more: Partial<RecordingsOptions> = {}): Promise<Recordings> =>
+  openRecordings({ folder, log: silentLog, send: taken.send, ...more });
+
+function recording(more: Partial<NewRecording> = {}): NewRecording {
+  const started = "2026-01-02T03:04:05.000Z";
+  const facts = { sid: randomUUID(), server_id: "h", server_name: "web1", user: "alice", login: "root", started };
+  return { facts, term: "xterm", size: { columns: 80, rows: 24 }, onFailed: () => {}, ...more };
+}
+
+test("what is shown is sent while it goes on, and forgotten here once it is whole", async () => {
+  const taken = new Taken();
+  const recordings = await open(taken);
+  const uploading = recordings.upload(stop.signal);
+  const one = await recordings.begin(recording());
+  const lines = Array.from({ length: 20_000 }, (_, number) => `line ${number}\r\n`);
+  for (const line of lines) await one.writer.show(Buffer.from(line));
+  expect((await stat(one.spooled.file)).mode & 0o777).toBe(0o600);
+  await one.end();
+  await taken.ended.promise;
+  expect(taken.text()).toBe(lines.join(""));
+  expect(taken.end).toMatchObject({ interrupted: false });
+  stop.abort();
+  await uploading;
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("what a process left behind, torn as it may be, is completed by the next one", async () => {
+  const first = await open(new Taken());
+  const one = await first.begin(recording());
+  void one.writer.show(Buffer.from("before"));
+  await one.writer.end();
+  // As a process that was killed leaves it: its name says who wrote it, and the last write was cut.
+  const child = spawn("sleep", ["60"]);
+  const start = await startOf(child.pid as number);
+  const left = join(folder, `${one.spooled.facts.sid}.${child.pid}-${start}.cast.gz`);
+  await rename(one.spooled.file, left);
+  await appendFile(left, "1f8b torn");
+  const taken = new Taken();
+  const second = await open(taken);
+  await second.sendRest();
+  expect(taken.bytes).toHaveLength(0);
+  child.kill("SIGKILL");
+  await once(child, "close");
+  await (await open(taken)).sendRest();
+  expect(taken.text()).toBe("before");
+  expect(taken.end).toMatchObject({ interrupted: true });
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test("one that ended is whole for the next process too", async () => {
+  const first = await open(new Taken());
+  const one = await first.begin(recording());
+  void one.writer.show(Buffer.from("all"));
+  await one.end();
+  const taken = new Taken();
+  await (await open(taken)).sendRest();
+  expect([taken.text(), taken.end]).toEqual(["all", expect.objectContaining({ interrupted: false })]);
+});
+
+test("a recording ends at its limit and at the host's, is kept as far as it goes, and says why", async () => {
+  const noise = (): Buffer => Buffer.from(randomUUID().repeat(100));
+  for (const limit of [{ maxRecording: 20_000 }, { maxTotal: 20_000 }]) {
+    const taken = new Taken();
+    const recordings = await open(taken, limit);
+    const failed: PlatformError[] = [];
+    const one = await recordings.begin(recording({ onFailed: (why) => failed.push(why) }));
+    for (let count = 0; count < 1000; count += 1) await one.writer.show(noise());
+    await one.end();
+    expect(failed).toEqual([expect.objectContaining({ code: "limit" })]);
+    expect(one.spooled.written).toBeLessThanOrEqual(20_000);
+    await recordings.sendRest();
+    expect(taken.end).toMatchObject({ interrupted: true });
+  }
+});
+
+test("a folder that cannot be written is said at the beginning", async () => {
+  const recordings = await open(new Taken());
+  await rm(folder, { recursive: true });
+  await expect(recordings.begin(recording())).rejects.toMatchObject({ code: "unavailable" });
+  await mkdir(folder);
+});
+
+test("one that the auth service refuses holds up no other, and stays", async () => {
+  const taken = new Taken();
+  const recordings = await open(taken);
+  const refused = await recordings.begin(recording());
+  await refused.end();
+  taken.refusal = new PlatformError("denied", "not yours");
+  await expect(recordings.sendNow(refused.spooled)).rejects.toMatchObject({ code: "unavailable" });
+  await recordings.sendRest();
+  taken.refusal = undefined;
+  const one = await recordings.begin(recording());
+  void one.writer.show(Buffer.from("good"));
+  await one.end();
+  await recordings.sendRest();
+  expect(taken.text()).toBe("good");
+  expect(await readdir(folder)).toHaveLength(1);
+});
+
+test("while the auth service is away everything waits", async () => {
+  const taken = new Taken();
+  taken.refusal = new PlatformError("unavailable", "away");
+  const recordings = await open(taken);
+  const one = await recordings.begin(recording());
+  void one.writer.show(Buffer.from("kept"));
+  await one.end();
+  await expect(recordings.sendRest()).rejects.toMatchObject({ code: "unavailable" });
+  await expect(recordings.sendNow(one.spooled)).rejects.toMatchObject({ code: "unavailable" });
+  taken.refusal = undefined;
+  await recordings.sendRest();
+  expect(taken.text()).toBe("kept");
+});

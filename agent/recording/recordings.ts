@@ -1,0 +1,34 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { type NewRecording, type OpenRecording, RecordingSpool, type RecordingSpoolOptions, type SpooledRecording } from "./recording-spool.ts";
+import { type RecordingCall, sendRecordings, uploadPart, uploadRecordings } from "./upload-recordings.ts";
+
+/** Recordings of terminals, on this host and on their way to the auth service. */
+export interface Recordings {
+  /** Throws PlatformError when it cannot be written. */
+  begin(recording: NewRecording): Promise<OpenRecording>;
+  /** Sends what there is of one now. Throws PlatformError when the auth service does not take it. */
+  sendNow(recording: SpooledRecording): Promise<void>;
+  /** Sends all of them as they grow, until aborted. */
+  upload(signal: AbortSignal): Promise<void>;
+  /** Sends what waits. Throws when the auth service cannot be reached. */
+  sendRest(): Promise<void>;
+}
+
+export interface RecordingsOptions extends RecordingSpoolOptions {
+  /** Resolves with what the auth service has durably, bytes. */
+  readonly send: (call: RecordingCall) => Promise<number>;
+}
+
+export async function openRecordings(options: RecordingsOptions): Promise<Recordings> {
+  const spool = await RecordingSpool.open(options);
+  const upload = { spool, send: options.send, log: options.log };
+  return {
+    begin: (recording) => spool.begin(recording),
+    sendNow: async (recording) => {
+      await uploadPart(upload, recording);
+      if (recording.notBefore !== undefined) throw new PlatformError("unavailable", "the auth service refused it; the log of this host says why");
+    },
+    upload: (signal) => uploadRecordings(upload, signal),
+    sendRest: () => sendRecordings(upload),
+  };
+}

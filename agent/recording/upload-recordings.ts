@@ -1,0 +1,102 @@
+import { open } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import { backOffDelay } from "../../core/transport/back-off.ts";
+import type { RecordingSpool, SpooledRecording } from "./recording-spool.ts";
+
+/** One call: the next bytes of a recording. */
+export interface RecordingCall {
+  readonly factsJson: string;
+  readonly offset: number;
+  readonly data: Uint8Array;
+  readonly endJson: string;
+}
+
+export interface RecordingUploadOptions {
+  readonly spool: RecordingSpool;
+  /** Resolves with what the auth service has durably, bytes. */
+  readonly send: (call: RecordingCall) => Promise<number>;
+  readonly log: Log;
+}
+
+/** Bytes in one call: the auth service takes requests of 1,000,000. */
+const partBytes = 512 * 1024;
+/** Recordings sent at a time. */
+const atOnce = 4;
+/** What the auth service refused for good is tried again after this, ms: it may have room, or another opinion, by then. */
+const refusedMs = 600_000;
+/** How often it is looked for what other processes left behind, ms. */
+const adoptMs = 30_000;
+
+/** Sends recordings while they grow and until they are whole, until aborted. A part may be sent twice: its place makes that harmless. */
+export async function uploadRecordings(options: RecordingUploadOptions, signal: AbortSignal): Promise<void> {
+  const { spool, log } = options;
+  let failures = 0;
+  let news = Promise.withResolvers<void>();
+  spool.onNews = () => news.resolve();
+  signal.addEventListener("abort", () => news.resolve(), { once: true });
+  const looking = setInterval(() => {
+    spool.adopt().then(
+      () => news.resolve(),
+      (error: unknown) => log.warn("the folder of recordings cannot be read", { error: errorText(error) }),
+    );
+  }, adoptMs).unref();
+  while (!signal.aborted) {
+    news = Promise.withResolvers<void>();
+    const batch = spool.waiting(performance.now()).slice(0, atOnce);
+    if (batch.length === 0) {
+      await news.promise;
+      continue;
+    }
+    const sent = await Promise.allSettled(batch.map((recording) => uploadPart(options, recording)));
+    const failed = sent.find((one) => one.status === "rejected");
+    failures = failed === undefined ? 0 : failures + 1;
+    if (failed === undefined) continue;
+    const delay = backOffDelay(failures, Math.random());
+    log.debug("recordings cannot be sent yet", { error: errorText(failed.reason), retryMs: delay });
+    await sleep(delay, undefined, { signal }).catch(() => {});
+  }
+  clearInterval(looking);
+}
+
+/** Sends what waits, as long as that works. */
+export async function sendRecordings(options: RecordingUploadOptions): Promise<void> {
+  for (;;) {
+    const [next] = options.spool.waiting(performance.now());
+    if (next === undefined) return;
+    await uploadPart(options, next);
+  }
+}
+
+/** One part of a recording. Throws when the auth service cannot be reached; one that it refuses waits. */
+export async function uploadPart({ spool, send, log }: RecordingUploadOptions, recording: SpooledRecording): Promise<void> {
+  const { facts, sent: offset, end } = recording;
+  try {
+    const data = await readPart(recording);
+    const isLast = end !== undefined && offset + data.length >= recording.written;
+    const size = await send({ factsJson: JSON.stringify(facts), offset, data, endJson: isLast ? JSON.stringify(end) : "" });
+    if (size === offset && data.length > 0) throw new PlatformError("conflict", "the auth service has an end of it already, and takes no more");
+    recording.sent = Math.min(size, recording.written);
+    if (isLast && recording.sent >= recording.written) await spool.forget(recording);
+  } catch (thrown) {
+    // Another process of this host has sent it.
+    if ((thrown as NodeJS.ErrnoException).code === "ENOENT" && end !== undefined) return await spool.forget(recording);
+    const error = toPlatformError(thrown);
+    if (isPassing(error)) throw error;
+    log.error("a recording cannot be sent: it stays on this host", { sid: facts.sid, file: recording.file, error: error.cause ?? error });
+    recording.notBefore = performance.now() + refusedMs;
+  }
+}
+
+function isPassing({ code }: PlatformError): boolean {
+  return code === "unavailable" || code === "timeout" || code === "unauthenticated";
+}
+
+async function readPart({ file, written, sent }: SpooledRecording): Promise<Buffer> {
+  const length = Math.min(partBytes, written - sent);
+  if (length <= 0) return Buffer.alloc(0);
+  await using handle = await open(file, "r");
+  const { bytesRead, buffer } = await handle.read(Buffer.alloc(length), 0, length, sent);
+  return buffer.subarray(0, bytesRead);
+}

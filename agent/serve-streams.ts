@@ -1,0 +1,56 @@
+import type { Log } from "../core/log/log.ts";
+import type { AccessSource } from "./access/access-source.ts";
+import type { AuthSource } from "./auth-source.ts";
+import type { AgentConfig } from "./config.ts";
+import { endLogin } from "./host/end-login.ts";
+import { openHostUsers } from "./host-users/open-host-users.ts";
+import type { IdentityKeeper } from "./identity-keeper.ts";
+import type { HostLabels } from "./labels/host-labels.ts";
+import type { Outbox } from "./outbox.ts";
+import { agentServices } from "./services.ts";
+import { connectionHolder } from "./ssh/hold-connection.ts";
+import { ownCommand } from "./ssh/own-command.ts";
+import { findUnixUser } from "./ssh/unix-user.ts";
+import { openStreams, type Streams } from "./streams.ts";
+
+export interface ServingParts {
+  readonly config: AgentConfig;
+  readonly identity: IdentityKeeper;
+  readonly auth: AuthSource;
+  readonly outbox: Outbox;
+  readonly access: AccessSource;
+  readonly labels: HostLabels;
+  readonly log: Log;
+}
+
+/** Puts the SSH service together, and serves what comes through the tunnels. */
+export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<Streams> {
+  const { config, identity, auth, outbox, access, labels, log } = parts;
+  const { audit, recordings } = outbox;
+  // What a killed process of this agent left behind.
+  endLogin(0, log);
+  const hostUsers = await openHostUsers({
+    isEnabled: config.ssh.makesUsers,
+    log,
+    onRemoved: (login) => audit.record({ event: "host_user.removed", server_id: identity.current().hostId, server_name: config.nodename, login }),
+  });
+  const node = {
+    name: config.nodename,
+    get labels() {
+      return labels.current;
+    },
+  };
+  const ssh = {
+    credentials: () => identity.current(),
+    access,
+    audit,
+    recordings,
+    hold: connectionHolder({ client: () => auth.client(), log }),
+    hostUsers,
+    node,
+    log,
+    findUser: findUnixUser,
+    launch: ownCommand(),
+  };
+  return openStreams({ services: agentServices({ ssh }), log }, signal);
+}

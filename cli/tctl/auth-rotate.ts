@@ -1,0 +1,52 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { parseDuration } from "../../core/resources/duration.ts";
+import { type Rotation, rotationSchema } from "../../core/resources/rotation.ts";
+import type { Call } from "../command.ts";
+import type { Result } from "../output.ts";
+import { renderTable } from "../table.ts";
+import { withAdmin } from "./connect.ts";
+
+/** `tctl auth rotate`: begins a rotation, or takes its next step. */
+export async function rotateAuthority(call: Call): Promise<Result> {
+  const { options } = call;
+  const authority = options.text("type");
+  if (authority === undefined) throw new PlatformError("invalid", "which authority is to be rotated?", { hint: "give --type=user or --type=host" });
+  const phase = options.text("phase") ?? (options.flag("manual") ? "init" : "");
+  const grace = options.text("gracePeriod");
+  const graceSeconds = grace === undefined ? 0 : parseDuration(grace);
+  if (graceSeconds > 0xffff_ffff || (grace !== undefined && graceSeconds === 0))
+    throw new PlatformError("invalid", `--grace-period: ${grace} is none`);
+  return await withAdmin(call, async ({ client }) => {
+    const { rotationsJson } = await client.rotateAuthority({ authority, phase, graceSeconds, manual: options.flag("manual") });
+    return shown(rotationsJson.map(parseRotation));
+  });
+}
+
+/** `tctl auth rotate status`. */
+export async function rotationStatus(call: Call): Promise<Result> {
+  return await withAdmin(call, async ({ client }) => shown((await client.getRotations({})).rotationsJson.map(parseRotation)));
+}
+
+export function parseRotation(json: string): Rotation {
+  return rotationSchema.parse(JSON.parse(json));
+}
+
+function shown(rotations: readonly Rotation[]): Result {
+  return { data: rotations, text: rotationsText(rotations) };
+}
+
+/** A table of the phases, and below it every key that is trusted. */
+export function rotationsText(rotations: readonly Rotation[]): string {
+  const phases = rotations.map(({ authority, phase, mode, allowed, next, last_rotated: last }) => [
+    authority,
+    phase,
+    phase === "standby" ? "" : mode,
+    `${allowed.join(", ")}${next === undefined ? "" : ` (by itself at ${next})`}`,
+    last ?? "never",
+  ]);
+  const keys = rotations.flatMap(({ authority, keys: all }) =>
+    all.map((key, index) => [authority, index === 0 ? "signs" : "trusted", key.since, key.ssh_fingerprint, key.ca_pin]),
+  );
+  const table = renderTable(["Authority", "Phase", "Led", "Goes To", "Last Rotated"], phases);
+  return `${table}\n\n${renderTable(["Authority", "Key", "Since", "SSH Fingerprint", "CA Pin"], keys)}`;
+}

@@ -1,0 +1,102 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { parseDuration } from "../../core/resources/duration.ts";
+import { parseCertificateLine } from "../../core/ssh/certificate.ts";
+import type { Call, Options } from "../command.ts";
+import { newKeys } from "../new-keys.ts";
+import { type Result, textResult } from "../output.ts";
+import { encodeIdentityFile, type IdentityParts } from "../profile/identity-file.ts";
+import { requireFree, type SecretFile, writeSecrets } from "../write-secrets.ts";
+import { withAdmin } from "./connect.ts";
+
+export const signFormats = ["file", "openssh", "tls"] as const;
+type SignFormat = (typeof signFormats)[number];
+
+/** What `--out` stands for in each format. */
+const endings: Readonly<Record<SignFormat, readonly string[]>> = { file: [""], openssh: ["", "-cert.pub"], tls: [".key", ".crt", ".cas"] };
+/** The service rounds to seconds; less than that is no shorter validity, ms. */
+const roundingMs = 60_000;
+
+/** `tctl auth sign`: keys made here, certificates of the authority, in files that only their owner may read. */
+export async function signAuth(call: Call): Promise<Result> {
+  const { options } = call;
+  const user = options.text("user");
+  const hosts = options.list("host");
+  if ((user === undefined) === (hosts.length === 0)) {
+    throw new PlatformError("invalid", "a certificate is of a user or of a host", { hint: "give --user=<name> or --host=<name>[,<name>]" });
+  }
+  const format = formatOf(options, hosts.length > 0);
+  const out = options.text("out") ?? "";
+  const paths = endings[format].map((ending) => `${out}${ending}`);
+  if (!options.flag("overwrite")) await requireFree(paths);
+  const ttlSeconds = ttlOf(options);
+  const signed = user === undefined ? await signHost(call, { hosts, ttlSeconds, out }) : await signUser(call, { user, ttlSeconds, format, out });
+  await writeSecrets(signed.files);
+  const until = signed.validBefore.toISOString();
+  const notes = ttlSeconds > 0 && signed.validBefore.getTime() < Date.now() + ttlSeconds * 1000 - roundingMs ? [shortened(user)] : [];
+  const named = user === undefined ? `host ${hosts[0]}` : `user ${user}`;
+  return textResult(`Keys and certificates of ${named} have been written to ${paths.join(", ")}; they are valid until ${until}.`, notes);
+}
+
+interface Signed {
+  readonly files: readonly SecretFile[];
+  readonly validBefore: Date;
+}
+
+async function signUser(call: Call, ask: { user: string; ttlSeconds: number; format: SignFormat; out: string }): Promise<Signed> {
+  const keys = newKeys();
+  const { user, ttlSeconds } = ask;
+  const request = { user, sshPublicKey: keys.sshPublic, tlsPublicKey: keys.tlsPublic, ttlSeconds };
+  const { sshCertificate, tlsCertificate, cluster } = await withAdmin(call, ({ client }) => client.signUser(request));
+  if (cluster === undefined) throw new PlatformError("unavailable", "the auth service's answer is incomplete");
+  const secrets = { sshPrivateKey: keys.sshPrivate, sshCertificate, tlsPrivateKey: keys.tlsPrivate, tlsCertificate };
+  const parts = { secrets, cluster: cluster.clusterName, hostCaPem: cluster.hostCaPem, hostCaSsh: cluster.hostCaSsh };
+  const { validBefore } = parseCertificateLine(sshCertificate);
+  return { files: userFiles(ask, parts), validBefore };
+}
+
+async function signHost(call: Call, { hosts, ttlSeconds, out }: { hosts: readonly string[]; ttlSeconds: number; out: string }): Promise<Signed> {
+  const keys = newKeys();
+  const request = { names: [...hosts], sshPublicKey: keys.sshPublic, ttlSeconds };
+  const { sshCertificate } = await withAdmin(call, ({ client }) => client.signHost(request));
+  return { files: opensshFiles(out, keys.sshPrivate, sshCertificate), validBefore: parseCertificateLine(sshCertificate).validBefore };
+}
+
+function userFiles({ format, out }: { format: SignFormat; out: string }, parts: IdentityParts): readonly SecretFile[] {
+  const { secrets, hostCaPem } = parts;
+  if (format === "file") return [{ path: out, text: encodeIdentityFile(parts) }];
+  if (format === "openssh") return opensshFiles(out, secrets.sshPrivateKey, secrets.sshCertificate);
+  return [
+    { path: `${out}.key`, text: secrets.tlsPrivateKey },
+    { path: `${out}.crt`, text: secrets.tlsCertificate },
+    { path: `${out}.cas`, text: hostCaPem.join("") },
+  ];
+}
+
+/** The names under which ssh and sshd find a certificate beside its key. */
+function opensshFiles(out: string, key: string, certificate: string): readonly SecretFile[] {
+  return [
+    { path: out, text: key },
+    { path: `${out}-cert.pub`, text: `${certificate.trim()}\n` },
+  ];
+}
+
+function formatOf(options: Options, isHost: boolean): SignFormat {
+  const wanted = options.text("format") ?? (isHost ? "openssh" : "file");
+  const format = signFormats.find((one) => one === wanted) ?? "file";
+  if (isHost && format !== "openssh") {
+    throw new PlatformError("invalid", `a host's certificate has the format openssh, not ${format}`, { hint: "leave --format out" });
+  }
+  return format;
+}
+
+function ttlOf(options: Options): number {
+  const text = options.text("ttl");
+  const seconds = text === undefined ? 0 : parseDuration(text);
+  if (text !== undefined && (seconds === 0 || seconds > 0xffff_ffff)) throw new PlatformError("invalid", `--ttl: ${text} is no validity`);
+  return seconds;
+}
+
+function shortened(user: string | undefined): string {
+  if (user === undefined) return "The validity is shorter than --ttl: a year is the longest for a host.";
+  return `The validity is shorter than --ttl: the roles of ${user} allow no more (max_session_ttl; 30h where no role says anything, and never more than a year).`;
+}

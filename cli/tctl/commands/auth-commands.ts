@@ -1,0 +1,67 @@
+import type { CommandSpec } from "../../command.ts";
+import { connected, remote } from "./remote.ts";
+
+export const authCommands: CommandSpec = {
+  name: "auth",
+  summary: "the cluster's authorities",
+  commands: [
+    remote({
+      name: "export",
+      summary: "print public keys of an authority",
+      details:
+        "Print public keys of an authority; during a rotation there are two, the one that signs now first.\n  host      lines for known_hosts (@cert-authority)\n  user      lines for TrustedUserCAKeys of sshd\n  tls-host, tls-user   PEM certificates",
+      options: [
+        { flags: "--type <type>", text: "which authority, in which form", choices: ["host", "user", "tls-host", "tls-user"], required: true },
+        { flags: "--hosts <patterns>", text: "names that the line is for; default *.<cluster>", multiple: true },
+        { flags: "--fingerprint <print>", text: "only the key of this fingerprint: SHA256:… as ssh-keygen -l prints it, or sha256:… of a CA pin" },
+      ],
+      examples: ["tctl auth export --type=host >> ~/.ssh/known_hosts", "tctl auth export --type=user > /etc/ssh/user_ca.pub"],
+      run: async (call) => (await import("../auth-export.ts")).exportAuthority(call),
+    }),
+    connected({
+      name: "sign",
+      summary: "make keys and certificates of a machine's user, or of an OpenSSH host",
+      details:
+        "Make keys and certificates of a user for a machine, or of a host without an agent. The private keys are made here and go nowhere else; the files can be read by their owner only.\n  file      one identity file, for tsh -i and tctl -i\n  openssh   OUT and OUT-cert.pub, for ssh -i, or for HostKey and HostCertificate of sshd\n  tls       OUT.key, OUT.crt, OUT.cas",
+      options: [
+        { flags: "--user <name>", text: "user whose roles and logins the certificates carry" },
+        { flags: "--host <names>", text: "names that a host without an agent is reached by, separated by commas", multiple: true },
+        { flags: "--out <file>", text: "where to write", required: true },
+        { flags: "--ttl <duration>", text: "wanted validity; default 12h, of a host 1 year; a user's roles may allow less" },
+        { flags: "--format <format>", text: "which files; default: file, for a host openssh", choices: ["file", "openssh", "tls"] },
+        { flags: "--overwrite", text: "replace files that exist" },
+      ],
+      examples: [
+        "tctl auth sign --user=robot --ttl=8h --out=robot.id && tsh -i robot.id --proxy=example.com:443 ls",
+        "tctl auth sign --user=robot --format=openssh --out=robot && ssh -i robot deploy@web-1.example.com",
+        "tctl auth sign --host=legacy-1 --out=/etc/ssh/ssh_host_platform",
+      ],
+      run: async (call) => (await import("../auth-sign.ts")).signAuth(call),
+    }),
+    remote({
+      name: "rotate",
+      summary: "replace the keys of an authority, phase by phase",
+      details:
+        "Replace the keys of an authority. Without --phase and --manual the whole rotation goes on by itself over the grace period.\n  init             makes the new key; everybody learns it, the old one signs\n  update_clients   a user authority signs with the new key; people log in and learn a host authority's new key\n  update_servers   a host authority signs with the new key, and hosts and proxies get new certificates\n  standby          ends the rotation: what the other key signed is refused from now on\n  rollback         the old key signs again",
+      options: [
+        { flags: "--type <type>", text: "which authority", choices: ["user", "host"] },
+        {
+          flags: "--phase <phase>",
+          text: "the next phase, by hand",
+          choices: ["init", "update_clients", "update_servers", "standby", "rollback"],
+        },
+        { flags: "--grace-period <duration>", text: "how long a rotation by itself takes; default 30h, the longest login" },
+        { flags: "--manual", text: "by hand from now on; alone it begins with init" },
+      ],
+      examples: ["tctl auth rotate --type=user", "tctl auth rotate --type=host --manual --phase=init", "tctl auth rotate status"],
+      run: async (call) => (await import("../auth-rotate.ts")).rotateAuthority(call),
+      commands: [
+        remote({
+          name: "status",
+          summary: "show the phase of each authority and its keys",
+          run: async (call) => (await import("../auth-rotate.ts")).rotationStatus(call),
+        }),
+      ],
+    }),
+  ],
+};

@@ -1,0 +1,85 @@
+import { Readable } from "node:stream";
+import { exitCodes } from "../../../core/errors/exit-code.ts";
+import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { CliIo } from "../../io.ts";
+import type { Profile } from "../../profile/profile.ts";
+import { openSshStream } from "../open-stream.ts";
+import { sshOver } from "../ssh-over.ts";
+import { type HostOutput, openHostOutput } from "./host-output.ts";
+import type { NamedHost } from "./name-hosts.ts";
+
+export interface RunAsk {
+  readonly profile: Profile;
+  readonly login: string;
+  readonly command: string;
+  /** Hosts at a time. */
+  readonly parallel: number;
+  readonly prefixed: boolean;
+  readonly logDir: string | undefined;
+}
+
+/** How it went on one host. */
+export interface HostOutcome {
+  readonly host: NamedHost;
+  /** Of the command, or of what kept it from running. */
+  readonly status: number;
+  /** Why it did not run, or why its output is not kept. */
+  readonly error?: PlatformError | undefined;
+}
+
+export interface RunOutcome {
+  /** In the hosts' order; of those that were begun. */
+  readonly outcomes: readonly HostOutcome[];
+  /** Nobody reads our output any more: nothing more was begun, as a shell's pipeline would end. */
+  readonly readerGone: boolean;
+}
+
+/** Runs one command on each host, some at a time, in their order. Never throws for a host. */
+export async function runOnHosts(hosts: readonly NamedHost[], ask: RunAsk, io: CliIo): Promise<RunOutcome> {
+  const outcomes: HostOutcome[] = [];
+  let readerGone = false;
+  const onGone = (): void => {
+    readerGone = true;
+  };
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let index = next++; index < hosts.length && !readerGone; index = next++) {
+      const host = hosts[index];
+      if (host !== undefined) outcomes[index] = await runOn(host, ask, { io, onGone });
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(ask.parallel, hosts.length) }, work));
+  return { outcomes: outcomes.filter((outcome) => outcome !== undefined), readerGone };
+}
+
+async function runOn(host: NamedHost, ask: RunAsk, { io, onGone }: { io: CliIo; onGone: () => void }): Promise<HostOutcome> {
+  const { name } = host;
+  const common = { name, prefixed: ask.prefixed, logDir: ask.logDir, onGone };
+  const outputs = await Promise.all([
+    openHostOutput({ ...common, to: io.stdout, stream: "stdout" }),
+    openHostOutput({ ...common, to: io.stderr, stream: "stderr" }),
+  ]);
+  const ran = await attempt(host, ask, { io, outputs }).catch((thrown: unknown): HostOutcome => {
+    const error = toPlatformError(thrown);
+    return { host, status: exitCodes[error.code], error };
+  });
+  const [lost, lostErrors] = await Promise.all(outputs.map((output) => output.end()));
+  const unkept = lost ?? lostErrors;
+  if (unkept === undefined || ran.error !== undefined) return ran;
+  return { host, status: Math.max(ran.status, exitCodes[unkept.code]), error: unkept };
+}
+
+interface Wired {
+  readonly io: CliIo;
+  readonly outputs: readonly [out: HostOutput, err: HostOutput];
+}
+
+async function attempt(host: NamedHost, { profile, login, command }: RunAsk, { io, outputs: [out, err] }: Wired): Promise<HostOutcome> {
+  const stream = await openSshStream(io, { profile, target: host.id, login });
+  const forwards = { local: [], remote: [], dynamic: [] };
+  const lend = { agent: false, x11: undefined };
+  const session = { command, pty: false, host: host.name };
+  const own: CliIo = { ...io, stdin: Readable.from([]), stdout: out.stream, stderr: err.stream };
+  const status = await sshOver(stream, { profile, login, principal: host.id, session, lend, forwards, isForwardOnly: false }, own);
+  return { host, status };
+}

@@ -1,0 +1,86 @@
+import { mkdir } from "node:fs/promises";
+import { constants } from "node:os";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { hostnameText, type Node } from "../../../core/resources/node.ts";
+import type { Call } from "../../command.ts";
+import { type Result, textResult } from "../../output.ts";
+import type { Profile } from "../../profile/profile.ts";
+import { renderLabels } from "../../table.ts";
+import type { LabelTarget } from "../ssh-target.ts";
+import { defaultLogin, sshToHost } from "../ssh-to-host.ts";
+import { candidatesTable } from "./candidates.ts";
+import { nameHosts } from "./name-hosts.ts";
+import { reachableHosts } from "./reachable-hosts.ts";
+import { runOnHosts } from "./run-on-hosts.ts";
+import { summarize } from "./summarize.ts";
+
+export interface LabelsAsk extends LabelTarget {
+  readonly profile: Profile;
+  readonly command: string | undefined;
+}
+
+const defaultParallel = 10;
+const maxParallel = 100;
+
+/** `tsh ssh user@env=staging command…`: one host that matches is like that host by name, several run the command all. */
+export async function sshToLabels(call: Call, ask: LabelsAsk): Promise<Result> {
+  const { profile, labels, command } = ask;
+  const { io, options } = call;
+  const parallel = parallelOption(options.text("parallel"));
+  const nodes = await reachableHosts(io, profile, { labels, search: [], query: "" });
+  for (const { spec } of nodes) hostnameText.parse(spec.hostname);
+  const [only, second] = nodes;
+  if (only === undefined) throw noHost(labels);
+  if (second === undefined) return await sshToHost(call, { ...ask, target: only.metadata.name, name: only.spec.hostname });
+  if (command === undefined) throw severalHosts("a shell", nodes);
+  for (const [name, flag] of forOneHost) if (options.flag(name) || options.list(name).length > 0) throw severalHosts(flag, nodes);
+  const login = ask.login ?? defaultLogin(profile.facts);
+  const logDir = await makeFolder(options.text("logDir"));
+  const { outcomes, readerGone } = await runOnHosts(
+    nameHosts(nodes),
+    { profile, login, command, parallel, prefixed: options.flag("prefix"), logDir },
+    io,
+  );
+  if (readerGone) return { ...textResult(""), status: 128 + constants.signals.SIGPIPE };
+  const { lines, status } = summarize(outcomes, nodes.length);
+  return { ...textResult("", lines), status };
+}
+
+/** Options that need a host, and no command on many. */
+const forOneHost = [
+  ["tty", "a terminal (-t)"],
+  ["localForward", "-L"],
+  ["remoteForward", "-R"],
+  ["dynamicForward", "-D"],
+  ["noCommand", "-N"],
+  ["forwardAgent", "-A"],
+  ["x11", "-X"],
+  ["x11Trusted", "-Y"],
+] as const;
+
+function noHost(labels: LabelTarget["labels"]): PlatformError {
+  return new PlatformError("not_found", `no host that you may reach has the labels ${renderLabels(labels)}`, {
+    hint: "tsh ls shows the hosts and their labels",
+  });
+}
+
+function severalHosts(what: string, nodes: readonly Node[]): PlatformError {
+  return new PlatformError("invalid", `${what} is for one host, and ${nodes.length} hosts match`, {
+    hint: `name one of them, or give a command to run on all:\n${candidatesTable(nodes)}`,
+  });
+}
+
+function parallelOption(text: string | undefined): number {
+  if (text === undefined) return defaultParallel;
+  const number = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (number >= 1 && number <= maxParallel) return number;
+  throw new PlatformError("invalid", `--parallel: ${JSON.stringify(text)} is not a number of hosts`, { hint: `give 1 to ${maxParallel}` });
+}
+
+async function makeFolder(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  await mkdir(path, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
+    throw new PlatformError("unavailable", `--log-dir: ${path} cannot be made: ${errorText(cause)}`, { cause });
+  });
+  return path;
+}

@@ -1,0 +1,52 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { CastEvent, CastHeader } from "../../../core/recording/cast.ts";
+import { RecordingReader } from "../../../core/recording/recording-reader.ts";
+
+/** A recording that is played: kept compressed, read again for each way back. */
+export interface Tape {
+  readonly header: CastHeader;
+  /** Seconds of the last event. */
+  readonly length: number;
+  /** Places at which something is missing. */
+  readonly damages: number;
+  /** From the beginning; times never go back. */
+  events(): Generator<CastEvent>;
+}
+
+/** Bytes read at a time. */
+const chunkBytes = 65_536;
+
+/** Throws `invalid` for a file that holds nothing of a recording. */
+export function openTape(file: Buffer, name: string): Tape {
+  let header: CastHeader | undefined;
+  let [length, damages, events] = [0, 0, 0];
+  for (const item of items(file)) {
+    if ("damage" in item) damages += 1;
+    else if ("header" in item) header ??= item.header;
+    else {
+      length = Math.max(length, item.event.time);
+      events += 1;
+    }
+  }
+  if (header === undefined && events === 0) {
+    throw new PlatformError("invalid", `${name} holds no recording`, { hint: "asciicast v2, as tsh play --format=asciicast writes it, is one" });
+  }
+  return { header: header ?? usualHeader, length, damages, events: () => eventsOf(file) };
+}
+
+const usualHeader: CastHeader = { width: 80, height: 24, timestamp: 0 };
+
+function* items(file: Buffer) {
+  const reader = new RecordingReader();
+  for (let at = 0; at < file.length; at += chunkBytes) yield* reader.push(file.subarray(at, at + chunkBytes));
+  yield* reader.end();
+}
+
+function* eventsOf(file: Buffer): Generator<CastEvent> {
+  let time = 0;
+  for (const item of items(file)) {
+    if (!("event" in item)) continue;
+    time = Math.max(time, item.event.time);
+    yield { ...item.event, time };
+  }
+}

@@ -1,0 +1,105 @@
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CastEvent } from "../../../core/recording/cast.ts";
+import { terminalBytes } from "../../../core/recording/terminal-text.ts";
+import type { CliIo } from "../../io.ts";
+import { enterRawMode } from "../../terminal.ts";
+import type { Tape } from "./open-tape.ts";
+import { afterKey, keysOf, type Playback } from "./playback.ts";
+
+export interface ShowAsk {
+  readonly speed: number;
+  /** Seconds into the recording: what is before is shown at once. */
+  readonly from: number;
+}
+
+/** Resets the terminal: screen, colours, modes. */
+const reset = "\u001bc";
+/** Longest wait of a timer, ms: it looks again after that. */
+const longestMs = 86_400_000;
+
+/** Plays on a terminal at the recording's pace, with keys; anywhere else all at once. */
+export async function showTape(tape: Tape, ask: ShowAsk, io: CliIo): Promise<void> {
+  if (io.stdout.isTTY !== true) {
+    for (const event of tape.events()) await show(event, io);
+    return;
+  }
+  const player = new Player(tape, ask);
+  const onTyped = (chunk: Buffer | string): void => player.type(chunk.toString());
+  const leave = enterRawMode(io.stdin);
+  io.stdin.on("data", onTyped);
+  try {
+    while ((await player.play((event) => show(event, io))) === "again") await write(reset, io);
+  } finally {
+    io.stdin.off("data", onTyped);
+    leave();
+    io.stdin.pause();
+  }
+}
+
+class Player {
+  readonly #tape: Tape;
+  #playback: Playback;
+  #last = performance.now();
+  #isBack = false;
+  #typed = new AbortController();
+
+  constructor(tape: Tape, { speed, from }: ShowAsk) {
+    this.#tape = tape;
+    this.#playback = { position: from, speed, isPaused: false, isOver: false };
+  }
+
+  /** Applies what was typed; a way back begins from the beginning again. */
+  type(text: string): void {
+    this.#advance();
+    for (const key of keysOf(text)) {
+      const next = afterKey(this.#playback, key, this.#tape.length);
+      this.#isBack ||= next.position < this.#playback.position;
+      this.#playback = next;
+    }
+    this.#typed.abort();
+  }
+
+  /** Shows from the beginning what is due, and the rest as it comes. */
+  async play(showEvent: (event: CastEvent) => Promise<void>): Promise<"again" | "over"> {
+    this.#isBack = false;
+    for (const event of this.#tape.events()) {
+      await this.#until(event.time);
+      if (this.#playback.isOver) return "over";
+      if (this.#isBack) return "again";
+      await showEvent(event);
+    }
+    return "over";
+  }
+
+  async #until(time: number): Promise<void> {
+    for (this.#advance(); !this.#playback.isOver && !this.#isBack; this.#advance()) {
+      const { isPaused, position, speed } = this.#playback;
+      if (position >= time) return;
+      const waitMs = isPaused ? longestMs : Math.min(((time - position) / speed) * 1000, longestMs);
+      this.#typed = new AbortController();
+      await sleep(waitMs, undefined, { signal: this.#typed.signal }).catch(() => {});
+    }
+  }
+
+  #advance(): void {
+    const now = performance.now();
+    const { isPaused, position, speed } = this.#playback;
+    if (!isPaused) this.#playback = { ...this.#playback, position: position + ((now - this.#last) / 1000) * speed };
+    this.#last = now;
+  }
+}
+
+/** All of it, at the pace of the reader. */
+export async function printAll(parts: Iterable<string>, io: CliIo): Promise<void> {
+  for (const part of parts) await write(part, io);
+}
+
+async function show({ kind, data }: CastEvent, io: CliIo): Promise<void> {
+  if (kind === "o") await write(terminalBytes(data), io);
+}
+
+/** At the pace of the reader. */
+async function write(bytes: Buffer | string, { stdout }: CliIo): Promise<void> {
+  if (!stdout.write(bytes) && !stdout.destroyed) await Promise.race([once(stdout, "drain"), once(stdout, "close")]);
+}

@@ -1,0 +1,45 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { authorityKinds, rotationPhases } from "../../../core/resources/rotation.ts";
+import type { Actor } from "../auth-context.ts";
+import { signHost } from "../certificates/sign-host.ts";
+import { signUser } from "../certificates/sign-user.ts";
+import { listRotations, rotate } from "../rotation/rotate.ts";
+import { type Caller, callerName } from "./caller.ts";
+import { clusterFacts } from "./cluster-facts.ts";
+import { type Api, unary } from "./guard.ts";
+
+type Methods = Pick<ServiceImpl<typeof AuthService>, "signUser" | "signHost" | "getRotations" | "rotateAuthority">;
+
+/** What the authorities sign for admins, and their rotation. */
+export function authorityMethods(api: Api): Methods {
+  const { context } = api;
+  return {
+    signUser: unary(api, "signUser", async ({ user, sshPublicKey, tlsPublicKey, ttlSeconds }, caller) => {
+      const issued = await signUser(context, { user, sshPublicKey, tlsPublicKey, ttlSeconds, actor: actorOf(caller) });
+      return { ...issued, cluster: clusterFacts(context) };
+    }),
+    signHost: unary(api, "signHost", async ({ names, sshPublicKey, ttlSeconds }, caller) => {
+      const sshCertificate = await signHost(context, { names, sshPublicKey, ttlSeconds, actor: actorOf(caller) });
+      return { sshCertificate, cluster: clusterFacts(context) };
+    }),
+    getRotations: unary(api, "getRotations", async () => ({ rotationsJson: listRotations(context).map((one) => JSON.stringify(one)) })),
+    rotateAuthority: unary(api, "rotateAuthority", async ({ authority, phase: named, graceSeconds, manual }, caller) => {
+      const kind = oneOf("authority", authorityKinds, authority);
+      const phase = named === "" ? undefined : oneOf("phase", rotationPhases, named);
+      const after = await rotate(context, { kind, phase, graceSeconds, manual, actor: actorOf(caller) });
+      return { rotationsJson: [JSON.stringify(after)] };
+    }),
+  };
+}
+
+function oneOf<T extends string>(what: string, known: readonly T[], text: string): T {
+  const found = known.find((one) => one === text);
+  if (found !== undefined) return found;
+  throw new PlatformError("invalid", `there is no ${what} ${JSON.stringify(text.slice(0, 64))}; there are ${known.join(", ")}`);
+}
+
+function actorOf(caller: Caller): Actor {
+  return { name: callerName(caller), address: caller.address };
+}

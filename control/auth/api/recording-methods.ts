@@ -1,0 +1,69 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type Recording, recordingEndSchema, recordingFactsSchema } from "../../../core/resources/recording.ts";
+import { parseTime } from "./audit-methods.ts";
+import { type Caller, callerName } from "./caller.ts";
+import { type Api, serverStream, unary } from "./guard.ts";
+import { requireRule } from "./permissions.ts";
+
+type Methods = Pick<ServiceImpl<typeof AuthService>, "uploadRecording" | "listRecordings" | "readRecording">;
+
+const maxPage = 1_000;
+
+export function recordingMethods(api: Api): Methods {
+  const { context } = api;
+  const { recordings } = context;
+  return {
+    uploadRecording: unary(api, "uploadRecording", async ({ factsJson, offset, data, endJson }, caller) => {
+      if (caller.kind !== "host") throw new PlatformError("denied", "access denied: uploadRecording is for agents");
+      const facts = parseJsonAs(recordingFactsSchema, factsJson, "what a recording is of");
+      const end = endJson === "" ? undefined : parseJsonAs(recordingEndSchema, endJson, "the end of a recording");
+      return { size: await recordings.append({ facts, offset, data, end }, caller.identity) };
+    }),
+    listRecordings: unary(api, "listRecordings", async ({ from, to, user, limit, cursor }, caller) => {
+      const own = (await mayUse(api, caller, "list")) ? undefined : callerName(caller);
+      const empty = (text: string): string | undefined => (text === "" ? undefined : text);
+      // Somebody else's name finds nothing, as if there were none.
+      if (own !== undefined && user !== "" && user !== own) return { recordingsJson: [], cursor: "" };
+      const page = recordings.list({
+        from: parseTime(from, "from"),
+        to: parseTime(to, "to"),
+        user: own ?? empty(user),
+        limit: limit === 0 ? maxPage : Math.min(limit, maxPage),
+        cursor: empty(cursor),
+      });
+      return { recordingsJson: page.recordings.map((one) => JSON.stringify(one)), cursor: page.cursor };
+    }),
+    readRecording: serverStream(api, "readRecording", async function* ({ sessionId }, caller) {
+      const recording = await readable(api, caller, sessionId);
+      const { sid, user: name } = recording;
+      const who = { user: callerName(caller), "addr.remote": caller.address };
+      context.audit.emit({ event: "session.recording.access", ...who, name, sid });
+      yield { recordingJson: JSON.stringify(recording) };
+      for await (const data of recordings.read(recording)) yield { data };
+    }),
+  };
+}
+
+/** The recording, when the caller may see it. Who may not learns nothing of what there is. */
+async function readable(api: Api, caller: Caller, sid: string): Promise<Recording> {
+  const found = api.context.recordings.find(sid);
+  const isOwn = found !== undefined && caller.kind === "user" && caller.identity.name === found.user;
+  if (!isOwn) await requireRule(api.context, caller, { resource: "session", verb: "read" });
+  if (found !== undefined) return found;
+  throw new PlatformError("not_found", `there is no recording of session ${JSON.stringify(sid.slice(0, 64))}`, {
+    hint: "tctl recordings ls shows them",
+  });
+}
+
+async function mayUse(api: Api, caller: Caller, verb: "list"): Promise<boolean> {
+  try {
+    await requireRule(api.context, caller, { resource: "session", verb });
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof PlatformError && thrown.code === "denied") return false;
+    throw thrown;
+  }
+}

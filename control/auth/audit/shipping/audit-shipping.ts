@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AuditDestination, StorageConfig } from "../../../../core/config/audit-destination.ts";
+import { errorText } from "../../../../core/errors/platform-error.ts";
+import type { Log } from "../../../../core/log/log.ts";
+import { backOffDelay } from "../../../../core/transport/back-off.ts";
+import type { AuditStore } from "../audit-store.ts";
+import { appendToFile } from "./append-to-file.ts";
+import { sendToJournal } from "./send-to-journal.ts";
+
+export interface AuditShippingOptions {
+  /** Left out: there are none. */
+  readonly destinations: StorageConfig | undefined;
+  readonly log: Log;
+}
+
+/** How often it is looked for new events, ms. */
+const lookMs = 1_000;
+/** Events at once. */
+const batch = 500;
+
+/**
+ * Ships every event to every destination, in order and at least once: what a kill interrupts is sent again, with the same uid.
+ * A destination that fails holds up itself only, and is told in the log and in `tctl status`.
+ */
+export class AuditShipping {
+  readonly #store: AuditStore;
+  readonly #options: AuditShippingOptions;
+  readonly #problems = new Map<string, { readonly since: Date; readonly why: string }>();
+
+  constructor(store: AuditStore, options: AuditShippingOptions) {
+    this.#store = store;
+    this.#options = options;
+  }
+
+  warnings(): readonly string[] {
+    return [...this.#problems].map(([uri, { since, why }]) => `audit events have not reached ${uri} since ${since.toISOString()}: ${why}`);
+  }
+
+  /** Until aborted. Never throws. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { destinations } = this.#options;
+    await Promise.all((destinations?.audit_events_uri ?? []).map((one) => this.#keepShipping(one, signal)));
+  }
+
+  async #keepShipping(destination: AuditDestination, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; ) {
+      let delay = lookMs;
+      try {
+        if (await this.#shipSome(destination)) delay = 0;
+        this.#recovered(destination);
+        failures = 0;
+      } catch (thrown) {
+        failures += 1;
+        this.#failed(destination, errorText(thrown));
+        delay = backOffDelay(failures, Math.random());
+      }
+      await sleep(delay, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+
+  /** Whether there may be more. */
+  async #shipSome(destination: AuditDestination): Promise<boolean> {
+    const { lines, cursor, resume } = this.#store.list({ cursor: this.#store.shipped(destination.uri), limit: batch });
+    if (lines.length === 0) return false;
+    await this.#send(destination, lines);
+    this.#store.markShipped(destination.uri, resume);
+    return cursor !== "";
+  }
+
+  async #send(destination: AuditDestination, lines: readonly string[]): Promise<void> {
+    if (destination.kind === "journald") return await sendToJournal(destination.socket, lines);
+    const { audit_file_size: maxBytes = Number.POSITIVE_INFINITY, audit_files: keep = 1 } = this.#options.destinations ?? {};
+    await appendToFile({ path: destination.path, maxBytes, keep }, lines);
+  }
+
+  #failed({ uri }: AuditDestination, why: string): void {
+    const known = this.#problems.get(uri);
+    this.#problems.set(uri, { since: known?.since ?? new Date(), why });
+    if (known?.why !== why) this.#options.log.error("audit events cannot be shipped; they are kept until they can", { to: uri, error: why });
+  }
+
+  #recovered({ uri }: AuditDestination): void {
+    if (this.#problems.delete(uri)) this.#options.log.info("audit events are shipped again", { to: uri });
+  }
+}

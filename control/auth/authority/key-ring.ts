@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type AuthorityKind, type RotationState, rotationStateSchema } from "../../../core/resources/rotation.ts";
+import type { Entry, Storage, Write } from "../../storage/storage.ts";
+import type { RotationStep } from "../rotation/next-phase.ts";
+import { type AuthorityKeys, decodeAuthorityKeys, makeAuthorityKeys, type StoredKeys, storedKeysSchema } from "./authority-keys.ts";
+
+/** Of the keys under which authorities are stored. */
+export const authorityPrefix = "/authority/";
+
+/** The keys of one authority: what signs, what is trusted beside it during a rotation, and how far that is. */
+export interface KeyRing {
+  readonly kind: AuthorityKind;
+  readonly signing: AuthorityKeys;
+  readonly other: AuthorityKeys | undefined;
+  readonly state: RotationState;
+  /** Of all that is stored of it: another one means other keys or another phase. */
+  readonly revision: string;
+  readonly stored: { readonly signing: Entry; readonly rotation: Entry | undefined };
+}
+
+/*
+ * `/authority/<kind>` holds the keys that sign, as it did before there were rotations: a process of the version before, beside which this
+ * one runs during a reload, goes on signing with the right ones. `/authority/<kind>.rotation` holds the rest. One write changes both.
+ */
+const rotationEntrySchema = z.strictObject({ state: rotationStateSchema, other: storedKeysSchema.optional() });
+
+const atRest: RotationState = { phase: "standby", mode: "manual" };
+
+/** Reads an authority, or makes it at first start. Two processes that start at once end with the same one. */
+export async function openKeyRing(storage: Storage, facts: { kind: AuthorityKind; cluster: string; now: Date }): Promise<KeyRing> {
+  const found = await readKeyRing(storage, facts.kind);
+  if (found !== undefined) return found;
+  try {
+    await storage.put({ key: keysKey(facts.kind), value: JSON.stringify(await makeAuthorityKeys(facts)), expect: "absent" });
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError) || thrown.code !== "already_exists") throw thrown;
+  }
+  const winner = await readKeyRing(storage, facts.kind);
+  if (winner === undefined) throw new PlatformError("unavailable", `the ${facts.kind} authority vanished from the storage`);
+  return winner;
+}
+
+/** What is stored now; `known` is given back when it is the same. */
+export async function readKeyRing(storage: Storage, kind: AuthorityKind, known?: KeyRing): Promise<KeyRing | undefined> {
+  // One statement: both entries are of the same moment.
+  const entries = await storage.list(keysKey(kind));
+  const signing = entries.find(({ key }) => key === keysKey(kind));
+  const rotation = entries.find(({ key }) => key === rotationKey(kind));
+  if (signing === undefined) return undefined;
+  const revision = `${signing.revision} ${rotation?.revision ?? ""}`;
+  if (known?.revision === revision) return known;
+  const { state, other } = rotation === undefined ? { state: atRest } : rotationEntrySchema.parse(JSON.parse(rotation.value));
+  return {
+    kind,
+    signing: await decodeAuthorityKeys(kind, keysOf(signing)),
+    other: other === undefined ? undefined : await decodeAuthorityKeys(kind, other),
+    state,
+    revision,
+    stored: { signing, rotation },
+  };
+}
+
+/** The one write of a step; it fails with `conflict` when somebody else took a step since the ring was read. */
+export async function stepWrites(ring: KeyRing, step: RotationStep, facts: { cluster: string; now: Date }): Promise<readonly Write[]> {
+  const { kind, stored } = ring;
+  const signing = keysOf(stored.signing);
+  const other = stored.rotation === undefined ? undefined : rotationEntrySchema.parse(JSON.parse(stored.rotation.value)).other;
+  const after = await changed({ signing, other }, step, { kind, ...facts });
+  const rotation = { state: step.state, ...(after.other !== undefined && { other: after.other }) };
+  return [
+    { key: keysKey(kind), value: JSON.stringify(after.signing), expect: { revision: stored.signing.revision } },
+    {
+      key: rotationKey(kind),
+      value: JSON.stringify(rotation),
+      expect: stored.rotation === undefined ? "absent" : { revision: stored.rotation.revision },
+    },
+  ];
+}
+
+interface Pair {
+  readonly signing: StoredKeys;
+  readonly other: StoredKeys | undefined;
+}
+
+async function changed({ signing, other }: Pair, { keys }: RotationStep, facts: Parameters<typeof makeAuthorityKeys>[0]): Promise<Pair> {
+  if (keys === "make") return { signing, other: await makeAuthorityKeys(facts) };
+  if (keys === "drop") return { signing, other: undefined };
+  if (keys === "keep") return { signing, other };
+  if (other === undefined) throw new Error(`the ${facts.kind} authority has no second key to change to`);
+  return { signing: other, other: signing };
+}
+
+function keysOf(entry: Entry): StoredKeys {
+  return storedKeysSchema.parse(JSON.parse(entry.value));
+}
+
+function keysKey(kind: AuthorityKind): string {
+  return `${authorityPrefix}${kind}`;
+}
+
+function rotationKey(kind: AuthorityKind): string {
+  return `${keysKey(kind)}.rotation`;
+}

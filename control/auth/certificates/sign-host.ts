@@ -1,0 +1,52 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { opensshHostCertificate } from "../../../core/identity/identity.ts";
+import type { Actor, AuthContext } from "../auth-context.ts";
+import { otherNames } from "../inventory/names-in-use.ts";
+import { listNodes } from "../inventory/nodes.ts";
+import { checkHostNames } from "../tokens/host-names.ts";
+
+export interface SignHostAsk {
+  readonly names: readonly string[];
+  readonly sshPublicKey: string;
+  /** 0: the default. */
+  readonly ttlSeconds: number;
+  readonly actor: Actor;
+}
+
+/** Nobody renews the certificate of a host without an agent: it lasts for a year, or until the host authority is rotated. */
+const usualTtlSeconds = 365 * 86_400;
+const mostTtlSeconds = 366 * 86_400;
+
+/** A certificate with which the sshd of a host without an agent proves its names. Throws `denied` for names that others have. */
+export async function signHost(context: AuthContext, ask: SignHostAsk): Promise<string> {
+  const { clusterName: cluster, storage } = context;
+  const [hostname, ...more] = ask.names;
+  if (hostname === undefined) throw new PlatformError("invalid", "a host certificate needs a name", { hint: "give --host=<name>[,<name>]" });
+  const { proxies } = await otherNames(storage, { role: "node", id: "", cluster });
+  const taken = await namesOfAgents(context);
+  refuseTaken(ask.names, taken);
+  const names = checkHostNames({ role: "node", hostname, names: more, cluster, others: { proxies, nodes: new Set() } });
+  const ttl = Math.min(mostTtlSeconds, ask.ttlSeconds === 0 ? usualTtlSeconds : Math.max(60, ask.ttlSeconds));
+  const now = context.now();
+  const validBefore = new Date(Math.floor(now.getTime() / 1000 + ttl) * 1000);
+  const line = context.authorities.issueOpensshHost(opensshHostCertificate({ names, cluster, validBefore }), { sshPublicKey: ask.sshPublicKey, now });
+  const { name: user, address } = ask.actor;
+  context.audit.emit({ event: "cert.create", user, name: hostname, kind: "host", expires: validBefore.toISOString(), "addr.remote": address });
+  return line;
+}
+
+/** Clients go by the name in a host certificate: the name of a host with an agent would let this one pass for it. */
+function refuseTaken(names: readonly string[], taken: ReadonlySet<string>): void {
+  const double = names.find((name) => taken.has(name.toLowerCase()));
+  if (double === undefined) return;
+  throw new PlatformError("denied", `${JSON.stringify(double)} is the name of a host with an agent`, {
+    hint: "choose another name; a host that is gone is removed with: tctl nodes rm",
+  });
+}
+
+async function namesOfAgents(context: AuthContext): Promise<ReadonlySet<string>> {
+  const nodes = await listNodes(context);
+  const suffix = `.${context.clusterName.toLowerCase()}`;
+  const names = nodes.map(({ spec }) => spec.hostname.toLowerCase());
+  return new Set(names.flatMap((name) => [name, `${name}${suffix}`]));
+}

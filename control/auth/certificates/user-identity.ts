@@ -1,0 +1,61 @@
+import { allowedLogins } from "../../../core/access/logins.ts";
+import { pinsSourceIp } from "../../../core/access/source-ip.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { parseDuration } from "../../../core/resources/duration.ts";
+import type { Role } from "../../../core/resources/role.ts";
+import type { User } from "../../../core/resources/user.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
+import type { AuthContext } from "../auth-context.ts";
+import { rolesNamed } from "../roles/roles.ts";
+
+/** Bounds of the validity of a user's certificates, seconds. */
+export interface MostTtl {
+  /** Where no role says anything. */
+  readonly unsaid: number;
+  /** Whatever the roles say. */
+  readonly ever: number;
+}
+
+/** Of a person's login. */
+export const loginTtl: MostTtl = { unsaid: 30 * 3_600, ever: 30 * 3_600 };
+/** Of a machine's certificates, which an admin has made: a role may allow a year. */
+export const machineTtl: MostTtl = { unsaid: 30 * 3_600, ever: 366 * 86_400 };
+
+export interface TtlAsk {
+  /** 0: the default. */
+  readonly ttlSeconds: number;
+  readonly most: MostTtl;
+  /** Of the client, for roles that pin it; left out: they get none. */
+  readonly address?: string;
+}
+
+/** What a user's certificates say, by the user's roles as they are now. */
+export async function userIdentity(context: AuthContext, user: User, { ttlSeconds, most, address = "" }: TtlAsk): Promise<UserIdentity> {
+  const roles = await rolesNamed(context.storage, user.spec.roles);
+  const traits = Object.fromEntries(Object.entries(user.spec.traits ?? {}).flatMap(([key, list]) => (list === undefined ? [] : [[key, list]])));
+  const seconds = sessionSeconds(roles, ttlSeconds === 0 ? context.defaultSessionTtlSeconds : ttlSeconds, most);
+  return {
+    kind: "user",
+    name: user.metadata.name,
+    roles: user.spec.roles,
+    traits,
+    logins: allowedLogins(roles, traits),
+    cluster: context.clusterName,
+    ...(pinsSourceIp(roles) && { sourceIp: knownIp(address) }),
+    validBefore: new Date(Math.floor(context.now().getTime() / 1000 + seconds) * 1000),
+  };
+}
+
+function knownIp(address: string): string {
+  const ip = ipOf(address);
+  if (ip !== "") return ip;
+  throw new PlatformError("denied", "a role binds certificates to the client's address (pin_source_ip), which is not known here");
+}
+
+/** The wanted validity, capped by every role's `max_session_ttl` and by what is possible at all; a minute is the least that is asked for. Seconds. */
+export function sessionSeconds(roles: readonly Role[], wanted: number, most: MostTtl = loginTtl): number {
+  const caps = roles.flatMap(({ spec }) => (spec.options?.max_session_ttl === undefined ? [] : [parseDuration(spec.options.max_session_ttl)]));
+  const said = caps.length > 0 ? Math.min(...caps) : most.unsaid;
+  return Math.min(said, most.ever, Math.max(60, wanted));
+}

@@ -1,0 +1,52 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Storage } from "../../storage/storage.ts";
+import type { AuthContext } from "../auth-context.ts";
+import { type Lease, type LeaseAsk, leaseSeconds, leasesInForce, takeLease } from "./next-leases.ts";
+
+const storedSchema = z.array(z.strictObject({ id: z.string(), host: z.string(), expires: z.string() }));
+
+/** Two processes of control may write one user's at a time. */
+const tries = 20;
+
+/**
+ * Takes one of the connections that a user may have at a time, or renews it: stored, so that a restart forgets none. Resolves
+ * to how long it counts, seconds; throws `limit`.
+ */
+export async function holdConnection(context: AuthContext, ask: Omit<LeaseAsk, "now">): Promise<number> {
+  await change(context, ask.user, (leases, now) => takeLease(leases, { ...ask, now }));
+  return leaseSeconds;
+}
+
+export async function releaseConnection(context: AuthContext, ask: Pick<LeaseAsk, "user" | "id" | "host">): Promise<void> {
+  await change(context, ask.user, (leases) => leases.filter(({ id, host }) => id !== ask.id || host !== ask.host));
+}
+
+type Next = (leases: readonly Lease[], now: Date) => readonly Lease[];
+
+async function change({ storage, connectionTurns, now }: AuthContext, user: string, next: Next): Promise<void> {
+  const key = `/connection/${createHash("sha256").update(user).digest("hex")}`;
+  await connectionTurns(user, async () => {
+    for (let left = tries; left > 0; left -= 1) if (await tryChange(storage, key, { next, now: now() })) return;
+    throw new PlatformError("unavailable", "too many changes of this user's connections at once", { hint: "try again in a moment" });
+  });
+}
+
+/** False when somebody else wrote in between. */
+async function tryChange(storage: Storage, key: string, { next, now }: { next: Next; now: Date }): Promise<boolean> {
+  const stored = await storage.get(key);
+  const leases = next(leasesInForce(stored === undefined ? [] : storedSchema.parse(JSON.parse(stored.value)), now), now);
+  if (leases.length === 0 && stored === undefined) return true;
+  const expires = new Date(Math.max(0, ...leases.map((lease) => new Date(lease.expires).getTime())));
+  const expect = stored === undefined ? "absent" : { revision: stored.revision };
+  try {
+    if (leases.length === 0) await storage.delete(key, expect);
+    else await storage.put({ key, value: JSON.stringify(leases), expires, expect });
+    return true;
+  } catch (thrown) {
+    const lost = thrown instanceof PlatformError && (thrown.code === "conflict" || thrown.code === "already_exists" || thrown.code === "not_found");
+    if (lost) return false;
+    throw thrown;
+  }
+}

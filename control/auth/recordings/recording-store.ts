@@ -1,0 +1,84 @@
+import type { SQLInputValue } from "node:sqlite";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type Recording, type RecordingEnd, type RecordingFacts, recordingFactsSchema, recordingSchema } from "../../../core/resources/recording.ts";
+import { guarded } from "../../storage/database-error.ts";
+import { openDatabase } from "../../storage/open-database.ts";
+
+/** What is known of each recording; its bytes are in a file beside. */
+const schema = `
+CREATE TABLE recordings (
+  sid TEXT PRIMARY KEY, started TEXT NOT NULL, user TEXT NOT NULL, facts TEXT NOT NULL, bytes INTEGER NOT NULL,
+  state TEXT NOT NULL, ended TEXT) STRICT;
+CREATE INDEX recordings_started ON recordings (started, sid)`;
+
+export interface RecordingQuery {
+  readonly from?: Date | undefined;
+  readonly to?: Date | undefined;
+  readonly user?: string | undefined;
+  /** 1 to 1,000. */
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+export interface RecordingStore {
+  find(sid: string): Recording | undefined;
+  add(facts: RecordingFacts): Recording;
+  /** So many bytes are durable in the file. */
+  grow(sid: string, bytes: number): void;
+  finish(sid: string, end: RecordingEnd): void;
+  /** The newest first; `cursor` for the next page, empty at the end. */
+  list(query: RecordingQuery): { readonly recordings: readonly Recording[]; readonly cursor: string };
+  close(): void;
+}
+
+/** Durable when a method returns. */
+export function openRecordingStore(path: string): RecordingStore {
+  const database = openDatabase({ path, applicationId: 0x52454331, migrations: [schema] });
+  const work = <T>(run: () => T): T => {
+    if (!database.isOpen) throw new PlatformError("unavailable", "the recordings are closed");
+    return guarded(path, run);
+  };
+  const rows = (where: string, ...values: readonly SQLInputValue[]) =>
+    work(() => database.prepare(`SELECT facts, bytes, state, ended FROM recordings ${where}`).all(...values)).map(recordingOf);
+  const find = (sid: string): Recording | undefined => rows("WHERE sid = ?", sid)[0];
+  return {
+    find,
+    add: (facts) => {
+      const { sid, started, user } = facts;
+      const sql = "INSERT INTO recordings (sid, started, user, facts, bytes, state) VALUES (?, ?, ?, ?, 0, 'running')";
+      work(() => database.prepare(sql).run(sid, started, user, JSON.stringify(facts)));
+      return { ...facts, bytes: 0, state: "running" };
+    },
+    grow: (sid, bytes) => void work(() => database.prepare("UPDATE recordings SET bytes = max(bytes, ?) WHERE sid = ?").run(bytes, sid)),
+    finish: (sid, { ended, interrupted }) => {
+      const sql = "UPDATE recordings SET state = ?, ended = ? WHERE sid = ?";
+      work(() => database.prepare(sql).run(interrupted ? "interrupted" : "complete", ended, sid));
+    },
+    list: ({ from, to, user, limit, cursor }) => {
+      const conditions: [sql: string, ...values: SQLInputValue[]][] = [];
+      if (from !== undefined) conditions.push(["started >= ?", from.toISOString()]);
+      if (to !== undefined) conditions.push(["started < ?", to.toISOString()]);
+      if (user !== undefined) conditions.push(["user = ?", user]);
+      if (cursor !== undefined) conditions.push(["(started, sid) < (?, ?)", ...parseCursor(cursor)]);
+      const where = conditions.length > 0 ? `WHERE ${conditions.map(([sql]) => sql).join(" AND ")}` : "";
+      const values = conditions.flatMap(([, ...rest]) => rest);
+      const recordings = rows(`${where} ORDER BY started DESC, sid DESC LIMIT ?`, ...values, limit);
+      const last = recordings.length === limit ? recordings.at(-1) : undefined;
+      return { recordings, cursor: last === undefined ? "" : `${last.started} ${last.sid}` };
+    },
+    close: () => {
+      if (database.isOpen) database.close();
+    },
+  };
+}
+
+function recordingOf({ facts, bytes, state, ended }: Readonly<Record<string, unknown>>): Recording {
+  const known = recordingFactsSchema.parse(JSON.parse(String(facts)));
+  return recordingSchema.parse({ ...known, bytes, state, ...(ended !== null && { ended }) });
+}
+
+function parseCursor(text: string): [started: string, sid: string] {
+  const [, started, sid] = /^(\d{4}-\d\d-\d\dT[\d:.]+Z) ([0-9a-f-]{36})$/.exec(text) ?? [];
+  if (started === undefined || sid === undefined) throw new PlatformError("invalid", "the cursor is not from an earlier answer");
+  return [started, sid];
+}

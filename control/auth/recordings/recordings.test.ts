@@ -1,0 +1,142 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import type { Recording } from "../../../core/resources/recording.ts";
+import { addUser, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+
+interface Host {
+  readonly id: string;
+  readonly client: AuthClient;
+}
+
+async function joined(t: TestAuth, hostname: string): Promise<Host> {
+  const { secret } = await t.admin.createToken({ roles: ["node"] });
+  const keys = testKeys();
+  const { hostId: id, tlsCertificate } = await t.connect().join({ token: secret, role: "node", hostname, ...request(keys) });
+  return { id, client: t.connect({ certificate: tlsCertificate, privateKey: keys.privateKey }) };
+}
+
+const factsOf = (host: Host, more: object = {}): string =>
+  JSON.stringify({
+    sid: randomUUID(),
+    server_id: host.id,
+    server_name: "web1",
+    user: "alice",
+    login: "root",
+    started: "2026-01-02T03:04:05.000Z",
+    ...more,
+  });
+const sidOf = (facts: string): string => (JSON.parse(facts) as { sid: string }).sid;
+const end = JSON.stringify({ ended: "2026-01-02T03:05:00.000Z", interrupted: false });
+
+async function readAll(client: AuthClient, sessionId: string): Promise<{ data: Buffer; recording: Recording }> {
+  const parts: Uint8Array[] = [];
+  let recording = "";
+  for await (const part of client.readRecording({ sessionId })) {
+    parts.push(part.data);
+    recording += part.recordingJson;
+  }
+  return { data: Buffer.concat(parts), recording: JSON.parse(recording) as Recording };
+}
+
+test("a recording arrives in parts, which may be sent twice or overlap, and is read back whole", async () => {
+  await using t = await openTestAuth();
+  const host = await joined(t, "web1");
+  const factsJson = factsOf(host);
+  const bytes = randomBytes(1_000_000);
+  const send = async (offset: number, to: number, endJson = "") =>
+    (await host.client.uploadRecording({ factsJson, offset, data: bytes.subarray(offset, to), endJson })).size;
+  expect(await send(0, 300_000)).toBe(300_000);
+  expect(await send(0, 300_000)).toBe(300_000);
+  expect(await send(500_000, 600_000)).toBe(300_000);
+  expect(await send(200_000, 700_000)).toBe(700_000);
+  expect((await readAll(t.admin, sidOf(factsJson))).recording).toMatchObject({ state: "running", bytes: 700_000 });
+  await t.restart();
+  expect(await send(700_000, 1_000_000, end)).toBe(1_000_000);
+  expect(await send(700_000, 1_000_000, end)).toBe(1_000_000);
+  const { data, recording } = await readAll(t.admin, sidOf(factsJson));
+  expect(data.equals(bytes)).toBe(true);
+  expect(recording).toMatchObject({ state: "complete", ended: "2026-01-02T03:05:00.000Z", user: "alice" });
+  expect(await t.events("session.upload")).toMatchObject([{ code: "T2005I", bytes: 1_000_000, interrupted: false, sid: sidOf(factsJson) }]);
+  const file = join(t.dataDir, "auth", "recordings", `${sidOf(factsJson)}.cast.gz`);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+});
+
+test("what comes after the end changes nothing", async () => {
+  await using t = await openTestAuth();
+  const host = await joined(t, "web1");
+  const factsJson = factsOf(host);
+  await host.client.uploadRecording({ factsJson, offset: 0, data: Buffer.from("abc"), endJson: end });
+  expect((await host.client.uploadRecording({ factsJson, offset: 3, data: Buffer.from("def") })).size).toBe(3);
+  expect((await readAll(t.admin, sidOf(factsJson))).data.toString()).toBe("abc");
+});
+
+test("a host may write its own recordings only", async () => {
+  await using t = await openTestAuth();
+  const [mine, other] = [await joined(t, "web1"), await joined(t, "web2")];
+  const factsJson = factsOf(mine);
+  await mine.client.uploadRecording({ factsJson, offset: 0, data: Buffer.from("abc") });
+  const attempts = [factsJson, factsOf(mine), factsOf(other, { sid: sidOf(factsJson) })];
+  for (const forged of attempts) {
+    const call = other.client.uploadRecording({ factsJson: forged, offset: 3, data: Buffer.from("x") });
+    await expect(call).rejects.toMatchObject({ code: "denied" });
+  }
+  await expect(t.auth.localClient("proxy").uploadRecording({ factsJson, offset: 3 })).rejects.toMatchObject({ code: "denied" });
+  expect((await readAll(t.admin, sidOf(factsJson))).data.toString()).toBe("abc");
+});
+
+test.for(["../../etc/passwd", "x", "", "00000000-0000-0000-0000-00000000000g"])("%j is no session", async (sid) => {
+  await using t = await openTestAuth();
+  const host = await joined(t, "web1");
+  await expect(host.client.uploadRecording({ factsJson: factsOf(host, { sid }) })).rejects.toMatchObject({ code: "invalid" });
+  await expect(readAll(t.admin, sid)).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("users see their own recordings, who may read sessions sees all, and each look is audited", async () => {
+  await using t = await openTestAuth();
+  const host = await joined(t, "web1");
+  const [ofAlice, ofBob] = [factsOf(host), factsOf(host, { user: "bob", started: "2026-01-03T00:00:00.000Z" })];
+  for (const factsJson of [ofAlice, ofBob]) await host.client.uploadRecording({ factsJson, offset: 0, data: Buffer.from("abc"), endJson: end });
+  const seen = async (client: AuthClient, user = "") =>
+    (await client.listRecordings({ user })).recordingsJson.map((json) => (JSON.parse(json) as Recording).user);
+  const alice = await loggedIn(t, await addUser(t, "alice", { roles: ["access"] }));
+  const auditor = await loggedIn(t, await addUser(t, "eve", { roles: ["auditor"] }));
+  expect([await seen(alice), await seen(alice, "bob"), await seen(auditor), await seen(auditor, "bob")]).toEqual([
+    ["alice"],
+    [],
+    ["bob", "alice"],
+    ["bob"],
+  ]);
+  await expect(seen(host.client)).rejects.toMatchObject({ code: "denied" });
+  await expect(seen(t.connect())).rejects.toMatchObject({ code: "unauthenticated" });
+  expect((await readAll(alice, sidOf(ofAlice))).data.toString()).toBe("abc");
+  expect((await readAll(auditor, sidOf(ofBob))).data.toString()).toBe("abc");
+  for (const sid of [sidOf(ofBob), randomUUID()]) await expect(readAll(alice, sid)).rejects.toMatchObject({ code: "denied" });
+  await expect(readAll(host.client, sidOf(ofAlice))).rejects.toMatchObject({ code: "denied" });
+  expect(await t.events("session.recording.access")).toMatchObject([
+    { code: "T2012I", user: "alice", name: "alice", sid: sidOf(ofAlice) },
+    { code: "T2012I", user: "eve", name: "bob", sid: sidOf(ofBob) },
+  ]);
+  expect(await t.events("access.denied")).toHaveLength(4);
+});
+
+test("the list comes in pages, the newest first", async () => {
+  await using t = await openTestAuth();
+  const host = await joined(t, "web1");
+  const days = ["2026-01-01", "2026-01-02", "2026-01-02", "2026-01-03"];
+  for (const day of days)
+    await host.client.uploadRecording({ factsJson: factsOf(host, { started: `${day}T00:00:00.000Z` }), data: Buffer.from("x") });
+  const found: string[] = [];
+  let cursor = "";
+  do {
+    const page = await t.admin.listRecordings({ limit: 1, cursor });
+    found.push(...page.recordingsJson.map((json) => (JSON.parse(json) as Recording).started.slice(0, 10)));
+    cursor = page.cursor;
+  } while (cursor !== "");
+  expect(found).toEqual(days.toReversed());
+  const { recordingsJson } = await t.admin.listRecordings({ from: "2026-01-02T00:00:00Z", to: "2026-01-03T00:00:00Z" });
+  expect(recordingsJson).toHaveLength(2);
+  await expect(t.admin.listRecordings({ cursor: "x" })).rejects.toMatchObject({ code: "invalid" });
+});

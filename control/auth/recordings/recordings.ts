@@ -1,0 +1,102 @@
+import { constants } from "node:fs";
+import { mkdir, open, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { HostIdentity } from "../../../core/identity/identity.ts";
+import type { Recording, RecordingEnd, RecordingFacts } from "../../../core/resources/recording.ts";
+import type { AuditLog } from "../audit/audit-log.ts";
+import { createTurns } from "../login/turns.ts";
+import { openRecordingStore, type RecordingStore } from "./recording-store.ts";
+
+/** Longest recording taken, bytes: agents stop before. */
+export const maxRecording = 128 * 1024 * 1024;
+/** What recordings leave free on the disk: the service itself must go on writing. */
+const leastFree = 256 * 1024 * 1024;
+/** Bytes read from the disk at a time. */
+const partBytes = 256 * 1024;
+
+export interface RecordingPart {
+  readonly facts: RecordingFacts;
+  readonly offset: number;
+  readonly data: Uint8Array;
+  /** This part is the last. */
+  readonly end?: RecordingEnd | undefined;
+}
+
+export interface Recordings extends Pick<RecordingStore, "find" | "list"> {
+  /** What is durable afterwards, bytes. Throws `denied`, `limit`, `unavailable`. */
+  append(part: RecordingPart, host: HostIdentity): Promise<number>;
+  /** As much as was durable when it began. */
+  read(recording: Recording): AsyncGenerator<Buffer>;
+  close(): void;
+}
+
+/** The recordings of a cluster: a database of what they are, and a file of mode 0600 for each. */
+export async function openRecordings(dir: string, audit: Pick<AuditLog, "emit">): Promise<Recordings> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const store = openRecordingStore(join(dir, "recordings.sqlite"));
+  const turns = createTurns();
+  const fileOf = (sid: string): string => join(dir, `${sid}.cast.gz`);
+  const append = async ({ facts, offset, data, end }: RecordingPart, host: HostIdentity): Promise<number> => {
+    const { sid } = facts;
+    const known = store.find(sid);
+    if (facts.server_id !== host.id || (known !== undefined && known.server_id !== host.id)) {
+      throw new PlatformError("denied", `access denied: host ${host.id} may send its own recordings only`);
+    }
+    const { bytes, state } = known ?? store.add(facts);
+    if (state !== "running" || offset > bytes) return bytes;
+    const fresh = data.subarray(bytes - offset);
+    const size = bytes + fresh.length;
+    if (size > maxRecording) throw new PlatformError("limit", `a recording of more than ${maxRecording} bytes is not taken`);
+    if (fresh.length > 0) {
+      await refuseFullDisk(dir);
+      await writeAt(fileOf(sid), fresh, bytes);
+      store.grow(sid, size);
+    }
+    if (end === undefined || offset + data.length < size) return size;
+    audit.emit({ event: "session.upload", ...sessionOf(known ?? facts), bytes: size, interrupted: end.interrupted });
+    store.finish(sid, end);
+    return size;
+  };
+  return {
+    find: store.find,
+    list: store.list,
+    append: (part, host) => turns(part.facts.sid, () => append(part, host)),
+    read: ({ sid, bytes }) => readFirst(fileOf(sid), bytes),
+    close: store.close,
+  };
+}
+
+function sessionOf({ sid, server_id, server_name, user, login }: Omit<RecordingFacts, "started">) {
+  return { sid, server_id, server_name, user, login };
+}
+
+async function refuseFullDisk(dir: string): Promise<void> {
+  const { bavail, bsize } = await statfs(dir);
+  if (bavail * bsize >= leastFree) return;
+  throw new PlatformError("unavailable", "the auth service takes no recordings: its disk is nearly full", { hint: "free some space there" });
+}
+
+/** Truncates nothing: what is beyond the known end is of a write that was cut, or of another process, and is the same. */
+async function writeAt(file: string, data: Uint8Array, position: number): Promise<void> {
+  try {
+    await using handle = await open(file, constants.O_WRONLY | constants.O_CREAT, 0o600);
+    await handle.write(data, 0, data.length, position);
+    await handle.datasync();
+  } catch (cause) {
+    throw new PlatformError("unavailable", "the auth service cannot write a recording; its log says why", { cause });
+  }
+}
+
+async function* readFirst(file: string, bytes: number): AsyncGenerator<Buffer> {
+  if (bytes === 0) return;
+  await using handle = await open(file, "r").catch((cause: unknown) => {
+    throw new PlatformError("not_found", "the file of this recording is missing on the auth service", { cause });
+  });
+  for (let at = 0; at < bytes; ) {
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(Math.min(partBytes, bytes - at)), 0, undefined, at);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    at += bytesRead;
+  }
+}

@@ -1,0 +1,60 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { authorityKinds, type Rotation, type RotationPhase } from "../../../core/resources/rotation.ts";
+import type { Actor, AuthContext } from "../auth-context.ts";
+import { askedStep, dueStep, type RotationAsk } from "./next-phase.ts";
+
+type Context = Pick<AuthContext, "authorities" | "audit" | "log" | "now">;
+
+export function listRotations({ authorities }: Pick<AuthContext, "authorities">): readonly Rotation[] {
+  return authorityKinds.map((kind) => authorities.rotation(kind));
+}
+
+/** Takes the step that an admin asks for. It is durable, and then audited, before this resolves. */
+export async function rotate(context: Context, ask: RotationAsk & { readonly actor: Actor }): Promise<Rotation> {
+  const { authorities, now } = context;
+  const time = now();
+  let from: RotationPhase = "standby";
+  const after = await authorities.step(
+    ask.kind,
+    (state) => {
+      from = state.phase;
+      return askedStep(state, ask, time);
+    },
+    time,
+  );
+  if (after === undefined) throw new Error("a step that was asked for was not taken");
+  record(context, { from, after, actor: ask.actor });
+  return after;
+}
+
+const clock: Actor = { name: "(automatic)", address: "" };
+
+/** Takes the steps of automatic rotations whose time has come. Never throws: what fails is tried again at the next look. */
+export async function takeDueSteps(context: Context): Promise<void> {
+  const { authorities, now, log } = context;
+  const time = now();
+  for (const kind of authorityKinds) {
+    if (dueStep(kind, authorities.rotation(kind), time) === undefined) continue;
+    let from: RotationPhase = "standby";
+    try {
+      const after = await authorities.step(
+        kind,
+        (state) => {
+          from = state.phase;
+          return dueStep(kind, state, time);
+        },
+        time,
+      );
+      if (after !== undefined) record(context, { from, after, actor: clock });
+    } catch (error) {
+      // Another process took it.
+      if (!(error instanceof PlatformError && error.code === "conflict")) log.error("the next step of a rotation failed", { authority: kind, error });
+    }
+  }
+}
+
+function record({ audit, log }: Context, { from, after, actor }: { from: RotationPhase; after: Rotation; actor: Actor }): void {
+  const { authority, phase } = after;
+  log.info("an authority is rotated", { authority, from, phase, by: actor.name });
+  audit.emit({ event: "authority.rotated", user: actor.name, name: authority, from, to: phase, "addr.remote": actor.address });
+}

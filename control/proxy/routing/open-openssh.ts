@@ -1,0 +1,42 @@
+import { randomUUID } from "node:crypto";
+import type { Duplex } from "node:stream";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { dial } from "../../../core/transport/dial/dial.ts";
+import { parseHostPort } from "../../../core/transport/host-port.ts";
+import { encodeStreamReply } from "../../../core/transport/stream-request.ts";
+import type { RoutingServices, StreamAsk } from "./open-stream.ts";
+import type { OpensshTarget } from "./openssh-target.ts";
+
+/** For the host's sshd to take the connection, ms. */
+const dialMs = 10_000;
+
+/**
+ * A connection to the sshd of a host without an agent, on which the reply that an agent would give is the first to be read. Its beginning and
+ * its end are audited; what happens in between is between the user and that sshd.
+ */
+export async function openOpenssh(
+  target: OpensshTarget,
+  { identity, request, clientAddress }: StreamAsk,
+  services: RoutingServices,
+): Promise<Duplex> {
+  const { id } = target.identity;
+  const { hostname } = target.facts;
+  const address = parseHostPort(target.addr, 22, `addr of node ${id}`);
+  // The proxy's own network: no HTTP proxy stands before a host that it is told to reach.
+  const socket = await dial(address, { env: {}, timeoutMs: dialMs }).catch((cause: unknown) => {
+    throw new PlatformError("unavailable", `the sshd of ${hostname} cannot be reached from the proxy`, {
+      cause,
+      hint: "is the host up, and is spec.addr of its node right?",
+    });
+  });
+  socket.unshift(encodeStreamReply({ ok: true }));
+  const { login } = request;
+  const session = { server_id: id, server_name: hostname, user: identity.name, login, sid: randomUUID(), "addr.remote": clientAddress };
+  services.audit.emit({ event: "session.connect", ...session, addr: target.addr });
+  socket.once("close", () => {
+    services.audit.emit({ event: "session.data", ...session, bytes_transmitted: socket.bytesWritten, bytes_received: socket.bytesRead });
+  });
+  services.running.add({ identity, host: id, login, channel: socket });
+  services.log.info("connected to a host without an agent", { user: identity.name, host: id, session: session.sid, peer: clientAddress });
+  return socket;
+}

@@ -1,0 +1,55 @@
+import { authorize } from "../../../core/access/authorize.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import type { Lock } from "../../../core/resources/lock.ts";
+import type { Labels } from "../../../core/resources/metadata.ts";
+import type { Node } from "../../../core/resources/node.ts";
+import type { Role } from "../../../core/resources/role.ts";
+
+/** A host without an agent, in the form in which targets are chosen. */
+export interface OpensshTarget {
+  readonly identity: { readonly id: string };
+  readonly facts: { readonly hostname: string; readonly labels: Labels };
+  /** `host:port` of its sshd. */
+  readonly addr: string;
+}
+
+/** Who asks, and by what it is judged. */
+export interface RouteFacts {
+  readonly identity: UserIdentity;
+  readonly roles: readonly Role[];
+  readonly locks: readonly Lock[];
+  readonly clientIp: string;
+  readonly now: Date;
+}
+
+/** The hosts without an agent that a target may mean: an id, a name, or either with `.cluster` behind it. Pure. */
+export function findOpenssh(nodes: readonly Node[], target: string, cluster: string): readonly OpensshTarget[] {
+  const wanted = target.toLowerCase();
+  const suffix = `.${cluster.toLowerCase()}`;
+  const names = new Set([wanted, ...(wanted.endsWith(suffix) ? [wanted.slice(0, -suffix.length)] : [])]);
+  return nodes.flatMap(({ metadata, spec }) => {
+    const isMeant = names.has(metadata.name.toLowerCase()) || names.has(spec.hostname.toLowerCase());
+    if (!isMeant || spec.addr === undefined) return [];
+    return [{ identity: { id: metadata.name }, facts: { hostname: spec.hostname, labels: metadata.labels ?? {} }, addr: spec.addr }];
+  });
+}
+
+/**
+ * Nothing of ours on that host looks at the login, and its sshd takes every one that the certificate lists. So each of them must be allowed
+ * there: a login that the roles allow on other hosts only would get in. Throws `denied`. Pure.
+ */
+export function requireEveryLogin(target: OpensshTarget, { identity, roles, locks, clientIp, now }: RouteFacts): void {
+  const node = { id: target.identity.id, name: target.facts.hostname, labels: target.facts.labels };
+  for (const login of identity.logins) {
+    try {
+      authorize({ identity, roles, locks, ask: { kind: "ssh", node, login }, clientIp, now });
+    } catch (thrown) {
+      if (!(thrown instanceof PlatformError) || thrown.code !== "denied") throw thrown;
+      throw new PlatformError("denied", `${thrown.message}; ${node.name} has no agent that could refuse this login of the certificate`, {
+        cause: thrown,
+        hint: "a host without an agent is reached by those whose roles allow all their logins there",
+      });
+    }
+  }
+}

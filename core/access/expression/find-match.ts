@@ -1,0 +1,67 @@
+import type { Program } from "./compile-expression.ts";
+import { holds } from "./match-expression.ts";
+
+/** Places by slot: see compileFinder. */
+export type Slots = readonly (number | undefined)[];
+
+interface Thread {
+  readonly at: number;
+  readonly saved: Slots;
+}
+
+/**
+ * The first match from a position on, as RE2 finds it: leftmost, then what the pattern prefers. Pike's machine: all
+ * possibilities go on side by side, so that it takes time in proportion to both lengths.
+ */
+export function findMatch(program: Program, codes: readonly number[], from: number): Slots | undefined {
+  const lastSeen = new Int32Array(program.length).fill(-1);
+  let threads: readonly Thread[] = [];
+  let found: Slots | undefined;
+  for (let position = from; position <= codes.length; position += 1) {
+    const starts = found === undefined ? [...threads, { at: 0, saved: [] }] : threads;
+    const reached = starts.flatMap((thread) => follow({ program, lastSeen, codes, position }, thread));
+    const matched = reached.findIndex(({ at }) => program[at]?.kind === "match");
+    if (matched >= 0) found = reached[matched]?.saved;
+    // What comes after a match is preferred less than it.
+    const code = codes[position] ?? -1;
+    threads = (matched >= 0 ? reached.slice(0, matched) : reached).flatMap(({ at, saved }) => {
+      const step = program[at];
+      return step?.kind === "char" && step.test(code) ? [{ at: at + 1, saved }] : [];
+    });
+    if (threads.length === 0 && found !== undefined) break;
+  }
+  return found;
+}
+
+interface Place {
+  readonly program: Program;
+  /** Position at which a step was last reached. */
+  readonly lastSeen: Int32Array;
+  readonly codes: readonly number[];
+  readonly position: number;
+}
+
+/** Where a thread waits for a character or has matched, in order of preference; places that others reached before are left out. */
+function follow({ program, lastSeen, codes, position }: Place, start: Thread): readonly Thread[] {
+  const reached: Thread[] = [];
+  const todo = [start];
+  for (let thread = todo.pop(); thread !== undefined; thread = todo.pop()) {
+    const { at, saved } = thread;
+    const step = program[at];
+    if (step === undefined) throw new Error("a step leads out of the program");
+    if (lastSeen[at] === position) continue;
+    lastSeen[at] = position;
+    if (step.kind === "match" || step.kind === "char") reached.push(thread);
+    else if (step.kind === "jump") todo.push({ at: step.to, saved });
+    else if (step.kind === "split") todo.push({ at: step.second, saved }, { at: step.first, saved });
+    else if (step.kind === "save") todo.push({ at: at + 1, saved: withSlot(saved, step.slot, position) });
+    else if (holds(step.assertion, codes, position)) todo.push({ at: at + 1, saved });
+  }
+  return reached;
+}
+
+function withSlot(saved: Slots, slot: number, position: number): Slots {
+  const next = [...saved];
+  next[slot] = position;
+  return next;
+}

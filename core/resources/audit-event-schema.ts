@@ -1,0 +1,181 @@
+import { z } from "zod";
+
+/** Audit events: one JSON object each. Unknown fields are refused, so that nothing secret rides along unseen. */
+export const maxShort = 256;
+export const maxText = 2_000;
+const short = z.string().max(maxShort);
+const text = z.string().max(maxText);
+
+/** Longest command kept in an event, characters; the source cuts with `clipCommand`. */
+export const maxAuditCommand = 16_384;
+/** Longest event, bytes of JSON. */
+export const maxAuditEvent = 65_536;
+
+const count = z.int().min(0);
+
+/** What an SFTP session does that is told one by one. */
+export const sftpActions = ["open", "setstat", "remove", "mkdir", "rmdir", "rename", "symlink", "link"] as const;
+export type SftpAction = (typeof sftpActions)[number];
+
+const common = {
+  code: short,
+  /** When it happened, RFC 3339 with milliseconds. */
+  time: z.iso.datetime({ offset: true }),
+  /** One event has one uid, however often it is sent. */
+  uid: z.uuid(),
+  cluster_name: short,
+  "addr.remote": short.optional(),
+};
+const outcome = { success: z.boolean(), error: text.optional() };
+const server = { server_id: short, server_name: short };
+/** `user` is who did it; for resources the acting user or host, and `name` is what was changed. */
+const change = { user: short, name: short };
+/** `from` and `to` are versions; `reason` is one of core/versions/upgrade-reason.ts, `error` the host's own sentence. */
+const upgrade = { ...server, from: short.optional(), to: short.optional(), reason: short, error: text.optional() };
+/** `name` is the channel, `version` without v; `user` when a person did it. */
+const rollout = { name: short, version: short, user: short.optional(), reason: text.optional() };
+const session = { ...server, user: short, login: short, sid: short };
+
+/** `z.strictObject` for every event, with `event` as the discriminator. */
+export const auditEventSchema = z.discriminatedUnion("event", [
+  z.strictObject({ event: z.literal("user.login"), ...common, ...outcome, user: short }),
+  z.strictObject({ event: z.literal("user.locked"), ...common, user: short, locked_until: short }),
+  z.strictObject({ event: z.literal("user.create"), ...common, ...change, roles: z.array(short) }),
+  z.strictObject({ event: z.literal("user.update"), ...common, ...change, roles: z.array(short) }),
+  z.strictObject({ event: z.literal("user.delete"), ...common, ...change }),
+  z.strictObject({ event: z.literal("invite.create"), ...common, ...change, expires: short }),
+  z.strictObject({ event: z.literal("invite.accepted"), ...common, user: short }),
+  z.strictObject({ event: z.literal("invite.refused"), ...common, user: short.optional(), error: text }),
+  z.strictObject({
+    event: z.literal("instance.join"),
+    ...common,
+    ...outcome,
+    role: short,
+    server_id: short.optional(),
+    server_name: short,
+    /** Public id of the token, never its secret. */
+    token: short.optional(),
+  }),
+  z.strictObject({ event: z.literal("instance.renew"), ...common, ...outcome, server_id: short, server_name: short, role: short }),
+  /** Certificates that an admin had made for a machine (`name` is the user) or for an OpenSSH host (`name` is its first name). */
+  z.strictObject({ event: z.literal("cert.create"), ...common, ...change, kind: z.enum(["user", "host"]), expires: short }),
+  /** An authority (`name`) went from one phase of its rotation to the next. */
+  z.strictObject({ event: z.literal("authority.rotated"), ...common, ...change, from: short, to: short }),
+  z.strictObject({ event: z.literal("join_token.create"), ...common, ...change, roles: z.array(short), expires: short.optional() }),
+  z.strictObject({ event: z.literal("join_token.update"), ...common, ...change }),
+  z.strictObject({ event: z.literal("join_token.delete"), ...common, ...change }),
+  z.strictObject({ event: z.literal("role.created"), ...common, ...change }),
+  z.strictObject({ event: z.literal("role.updated"), ...common, ...change }),
+  z.strictObject({ event: z.literal("role.deleted"), ...common, ...change }),
+  z.strictObject({ event: z.literal("lock.created"), ...common, ...change, target: short, reason: text.optional(), expires: short.optional() }),
+  z.strictObject({ event: z.literal("lock.deleted"), ...common, ...change, target: short }),
+  z.strictObject({ event: z.literal("node.updated"), ...common, ...change }),
+  z.strictObject({ event: z.literal("node.deleted"), ...common, ...change }),
+  /** A proxy connected somebody to the sshd of a host without an agent (`addr`), and what went over that connection. `login` may be empty: not known. */
+  z.strictObject({ event: z.literal("session.connect"), ...common, ...session, addr: text }),
+  z.strictObject({ event: z.literal("session.data"), ...common, ...session, bytes_transmitted: count, bytes_received: count }),
+  z.strictObject({ event: z.literal("session.start"), ...common, ...session, interactive: z.boolean() }),
+  z.strictObject({
+    event: z.literal("session.end"),
+    ...common,
+    ...session,
+    session_start: z.iso.datetime({ offset: true }).optional(),
+    exit_code: z.int().optional(),
+    reason: text.optional(),
+  }),
+  z.strictObject({
+    event: z.literal("exec"),
+    ...common,
+    ...session,
+    command: z.string().max(maxAuditCommand),
+    exit_code: z.int().optional(),
+    error: text.optional(),
+  }),
+  /** A session that a limit of the user's roles refused. */
+  z.strictObject({ event: z.literal("session.rejected"), ...common, ...session, reason: text, maximum: z.int() }),
+  /** A connection that the host ended: idle, certificate expired, locked. */
+  z.strictObject({ event: z.literal("client.disconnect"), ...common, ...session, reason: text }),
+  /** A host made a Unix user for a session, and removed it after the last one. */
+  z.strictObject({ event: z.literal("host_user.created"), ...common, ...session, mode: short, groups: z.array(short) }),
+  z.strictObject({ event: z.literal("host_user.removed"), ...common, ...server, login: short }),
+  /** The auth service has all that there will be of a recording. */
+  z.strictObject({ event: z.literal("session.upload"), ...common, ...session, bytes: count, interrupted: z.boolean() }),
+  /** A terminal session, or the rest of it, is not recorded although it should be. */
+  z.strictObject({ event: z.literal("session.recording.failed"), ...common, ...session, reason: text }),
+  /** `user` looked at the recording of a session of `name`. */
+  z.strictObject({ event: z.literal("session.recording.access"), ...common, ...change, sid: short }),
+  z.strictObject({ event: z.literal("subsystem"), ...common, ...session, name: short, error: text.optional() }),
+  /** One change or opened file of an SFTP session; the first ones of each kind only, the summary counts all. */
+  z.strictObject({
+    event: z.literal("sftp"),
+    ...common,
+    ...session,
+    action: z.enum(sftpActions),
+    path: text,
+    target_path: text.optional(),
+    /** How a file was opened: `read,write,create`. */
+    flags: short.optional(),
+    error: text.optional(),
+  }),
+  z.strictObject({
+    event: z.literal("sftp_summary"),
+    ...common,
+    ...session,
+    actions: count,
+    failed: count,
+    /** Actions that have no event of their own. */
+    left_out: count,
+    files_read: count,
+    files_written: count,
+    bytes_read: count,
+    bytes_written: count,
+  }),
+  /** `addr` is where it goes, or where it listens; `count` says for how many such attempts since the last event it stands. */
+  z.strictObject({
+    event: z.literal("port"),
+    ...common,
+    ...session,
+    ...outcome,
+    addr: short,
+    direction: z.enum(["local", "remote"]),
+    count: z.int().positive().optional(),
+  }),
+  z.strictObject({ event: z.literal("x11"), ...common, ...session, ...outcome }),
+  z.strictObject({ event: z.literal("maintenance.updated"), ...common, ...change }),
+  z.strictObject({ event: z.literal("maintenance.deleted"), ...common, ...change }),
+  z.strictObject({ event: z.literal("upgrade.done"), ...common, ...upgrade }),
+  z.strictObject({ event: z.literal("upgrade.failed"), ...common, ...upgrade }),
+  z.strictObject({ event: z.literal("upgrade.rolled_back"), ...common, ...upgrade }),
+  z.strictObject({ event: z.literal("upgrade.skipped"), ...common, ...upgrade }),
+  z.strictObject({ event: z.literal("rollout.updated"), ...common, ...change }),
+  z.strictObject({ event: z.literal("rollout.deleted"), ...common, ...change }),
+  z.strictObject({ event: z.literal("rollout.started"), ...common, ...rollout }),
+  z.strictObject({ event: z.literal("rollout.stopped"), ...common, ...rollout }),
+  z.strictObject({ event: z.literal("rollout.done"), ...common, ...rollout }),
+  z.strictObject({ event: z.literal("rollout.paused"), ...common, ...rollout }),
+  z.strictObject({ event: z.literal("rollout.resumed"), ...common, ...rollout }),
+  z.strictObject({ event: z.literal("rollout.promoted"), ...common, ...rollout }),
+  /** A host's tunnel is gone without a word from its agent; and is back after that. */
+  z.strictObject({ event: z.literal("agent.gone"), ...common, ...server, reason: text.optional() }),
+  z.strictObject({ event: z.literal("agent.back"), ...common, ...server }),
+  /** A host or proxy refused a person: unknown authority, expired certificate, login not listed, denied label. */
+  z.strictObject({
+    event: z.literal("auth"),
+    ...common,
+    error: text,
+    user: short.optional(),
+    login: short.optional(),
+    server_id: short.optional(),
+    server_name: short.optional(),
+    sid: short.optional(),
+  }),
+  /** A client certificate that was presented to the auth service and refused. */
+  z.strictObject({ event: z.literal("cert.refused"), ...common, error: text, user: short.optional() }),
+  /** A call to the auth service's API that the caller's roles do not allow. */
+  z.strictObject({ event: z.literal("access.denied"), ...common, error: text, user: short, method: short }),
+]);
+export type AuditEvent = z.infer<typeof auditEventSchema>;
+export type AuditEventName = AuditEvent["event"];
+type WithoutOrigin<T> = T extends unknown ? Omit<T, "code" | "time" | "uid" | "cluster_name"> : never;
+/** What the source says; `makeAuditEvent` adds code, time, uid and cluster. */
+export type AuditFacts = WithoutOrigin<AuditEvent>;

@@ -1,0 +1,34 @@
+import { z } from "zod";
+
+/** The authorities that can be rotated, each by itself. */
+export const authorityKinds = ["user", "host"] as const;
+export type AuthorityKind = (typeof authorityKinds)[number];
+
+/** `standby`: no rotation is under way. */
+export const rotationPhases = ["standby", "init", "update_clients", "update_servers", "rollback"] as const;
+export type RotationPhase = (typeof rotationPhases)[number];
+
+const time = z.iso.datetime({ offset: true });
+
+/** How far the rotation of one authority is. */
+export const rotationStateSchema = z.strictObject({
+  phase: z.enum(rotationPhases),
+  /** Who takes the next step: a person, or the auth service by its clock. */
+  mode: z.enum(["manual", "automatic"]),
+  /** Of the rotation under way. */
+  started: time.optional(),
+  /** How long an automatic rotation takes, and when its next step is due. */
+  grace_seconds: z.int().positive().optional(),
+  next: time.optional(),
+  /** When the last rotation was completed. */
+  last_rotated: time.optional(),
+});
+export type RotationState = z.infer<typeof rotationStateSchema>;
+
+/** The same as it is shown, with the keys: the first one signs. */
+export const rotationSchema = rotationStateSchema.extend({
+  authority: z.enum(authorityKinds),
+  allowed: z.array(z.enum(rotationPhases)),
+  keys: z.array(z.strictObject({ ca_pin: z.string(), ssh_fingerprint: z.string(), since: time })).min(1),
+});
+export type Rotation = z.infer<typeof rotationSchema>;

@@ -1,0 +1,27 @@
+import type { Connection } from "ssh2";
+import { PlatformError } from "../errors/platform-error.ts";
+import { rawConnection } from "./ssh2.ts";
+
+export interface RefusalLimits {
+  /** Refused channels within the time after which its peer is no longer taken for an honest one. */
+  readonly most: number;
+  readonly ms: number;
+}
+/** An editor or a browser behind a proxy may well ask for what is not there, a thousand times. */
+export const usualRefusals: RefusalLimits = { most: 2000, ms: 60_000 };
+
+/** Calls back once when so many channels of a connection were refused in so short a time that its peer must be up to no good. */
+export function guardRefusals(connection: Connection, tooMany: (why: PlatformError) => void, limits = usualRefusals): void {
+  const { _protocol: protocol } = rawConnection(connection);
+  const send = protocol.channelOpenFail;
+  let began = performance.now();
+  let count = 0;
+  protocol.channelOpenFail = function channelOpenFail(id, reason, text) {
+    send.call(this, id, reason, text);
+    const now = performance.now();
+    if (now - began > limits.ms) [began, count] = [now, 0];
+    count += 1;
+    if (count === limits.most)
+      tooMany(new PlatformError("limit", `this connection was ended: ${count} channels were refused in ${limits.ms / 1000} s`));
+  };
+}

@@ -1,0 +1,86 @@
+import { buffer } from "node:stream/consumers";
+import type { ClientChannel, Connection, ServerChannel } from "ssh2";
+import { expect, test } from "vitest";
+import { channelWindow, leastWindow } from "./channel-flow.ts";
+import { generateSshKey } from "./keys.ts";
+import { limitWindows } from "./limit-windows.ts";
+import { meet } from "./session-fixture.ts";
+import { channelOf } from "./ssh2.ts";
+import { WindowBudget } from "./window-budget.ts";
+
+const mebibyte = 1024 * 1024;
+
+/** A connection whose windows are limited, and sessions on it; `far` is ours, `near` the client's end. */
+async function limited(bytes: number, parent?: WindowBudget) {
+  const both = meet({ authority: generateSshKey() });
+  const [client, { connection }] = await Promise.all([both.client, both.server]);
+  const budget = new WindowBudget(bytes, parent);
+  limitWindows(connection as Connection, budget);
+  const arrived: ((channel: ServerChannel) => void)[] = [];
+  connection.on("session", (accept) => {
+    accept().on("exec", (acceptExec) => arrived.shift()?.(acceptExec()));
+  });
+  const open = async (): Promise<{ near: ClientChannel; far: ServerChannel }> => {
+    const far = new Promise<ServerChannel>((resolve) => void arrived.push(resolve));
+    const near = await new Promise<ClientChannel>((resolve, reject) => {
+      client.exec("x", (error, channel) => (error === undefined ? resolve(channel) : reject(error)));
+    });
+    return { near, far: await far };
+  };
+  return { client, budget, open };
+}
+
+const windowOf = (near: ClientChannel): number => channelOf(near)?.outgoing.window ?? Number.NaN;
+
+test("channels that nobody reads have little unread in all: early ones share the budget, late ones get the least", async () => {
+  const { client, open, budget } = await limited(8 * mebibyte);
+  const windows: number[] = [];
+  for (let count = 0; count < 100; count += 1) {
+    const { near, far } = await open();
+    far.pause();
+    windows.push(windowOf(near));
+    near.write(Buffer.alloc(windows.at(-1) ?? 0));
+  }
+  expect(windows[0]).toBeGreaterThan(mebibyte);
+  expect(windows.at(-1)).toBeLessThan(leastWindow + 64);
+  expect(windows.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(8 * mebibyte + 100 * leastWindow);
+  expect(budget.left).toBeGreaterThanOrEqual(0);
+  client.end();
+});
+
+test("a channel that is read grows to the usual window, all arrives, and what it had is given back when it is closed", async () => {
+  const { client, open, budget } = await limited(32 * mebibyte);
+  const { near, far } = await open();
+  const total = 6 * channelWindow;
+  near.end(Buffer.alloc(total, 7));
+  const before = budget.left;
+  expect((await buffer(far)).length).toBe(total);
+  expect(budget.left).toBeLessThan(before);
+  far.end();
+  near.resume();
+  await new Promise<void>((resolve) => near.once("close", () => resolve()));
+  while (budget.left < 32 * mebibyte) await new Promise(setImmediate);
+  client.end();
+});
+
+test("without any budget left a channel works all the same", async () => {
+  const { client, open } = await limited(0);
+  const { near, far } = await open();
+  expect(windowOf(near)).toBe(leastWindow);
+  near.end(Buffer.alloc(5 * mebibyte, 7));
+  expect((await buffer(far)).length).toBe(5 * mebibyte);
+  client.end();
+});
+
+test("connections share what stands above them, and give it back when they end", async () => {
+  const parent = new WindowBudget(mebibyte);
+  const one = await limited(8 * mebibyte, parent);
+  for (let count = 0; count < 40; count += 1) await one.open();
+  const other = await limited(8 * mebibyte, parent);
+  expect(windowOf((await other.open()).near)).toBeLessThan(2 * leastWindow);
+  const closed = new Promise<void>((resolve) => one.client.once("close", () => resolve()));
+  one.client.end();
+  other.client.end();
+  await closed;
+  while (parent.left < mebibyte) await new Promise(setImmediate);
+});

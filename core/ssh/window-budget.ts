@@ -1,0 +1,30 @@
+/** Bytes that peers may have unread beyond what every channel gets. One of a connection takes from its user's, and that from the program's. */
+export class WindowBudget {
+  readonly #parent: WindowBudget | undefined;
+  #left: number;
+
+  constructor(bytes: number, parent?: WindowBudget) {
+    this.#left = bytes;
+    this.#parent = parent;
+  }
+
+  get left(): number {
+    return Math.min(this.#left, this.#parent?.left ?? Number.POSITIVE_INFINITY);
+  }
+
+  /** As much of this as one of `shares` equal parts of what is left has; may be 0. */
+  take(wanted: number, shares: number): number {
+    const bytes = Math.max(0, Math.min(wanted, Math.floor(this.left / shares)));
+    this.#add(-bytes);
+    return bytes;
+  }
+
+  give(bytes: number): void {
+    this.#add(bytes);
+  }
+
+  #add(bytes: number): void {
+    this.#left += bytes;
+    this.#parent?.give(bytes);
+  }
+}

@@ -1,0 +1,192 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { roleOptionsSchema } from "../../core/resources/role-options.ts";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { User } from "../world/cluster-user.ts";
+import { type HeldSession, startSession } from "../world/held-session.ts";
+import { program, run } from "../world/program.ts";
+import { startService } from "../world/service.ts";
+import { until } from "../world/until.ts";
+
+/** Every option of a role by the real programs: a case where it allows, and one where it refuses. */
+describe("the options of roles", () => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+    await cluster.agent({ name: "web-1" });
+  }, 120_000);
+  afterAll(async () => {
+    await cluster?.[Symbol.asyncDispose]();
+  });
+
+  let users = 0;
+  /** A user whose role has these options. */
+  async function holder(options: object, ...login: string[]): Promise<User> {
+    users += 1;
+    const name = `u${users}`;
+    const document = { kind: "role", version: "v7", metadata: { name: `r${users}` }, spec: { options } };
+    expect((await cluster.tctl(["create", "-f", "-"], { input: JSON.stringify(document) })).stderr).toBe("");
+    const user = await cluster.user(name, { roles: `access,r${users}`, noLogin: true });
+    const done = await user.login(...login);
+    expect(done.status, done.stderr).toBe(0);
+    return user;
+  }
+  const ssh = (user: User, command: string, ...flags: string[]) => user.tsh(["ssh", ...flags, "root@web-1", command]);
+  const session = (user: User, command: string): Promise<HeldSession> => startSession(user, "root@web-1", command);
+
+  /** Stock OpenSSH's arguments for a user. */
+  async function stock(user: User) {
+    const config = join(user.home, "ssh-config");
+    await writeFile(config, (await user.tsh(["config"])).stdout);
+    const env = { TSH_HOME: user.home, PATH: `${join(program("tsh"), "..")}:${process.env.PATH ?? ""}` };
+    const base = ["-F", config, "-o", "BatchMode=yes"];
+    return {
+      config,
+      env,
+      host: "root@web-1.test.cluster",
+      run: (...args: string[]) => run("ssh", [...base, ...args], { env, limitMs: 40_000 }),
+      start: (...args: string[]) => startService("ssh", [...base, ...args], { env }),
+    };
+  }
+  const forward = async (user: User) => {
+    const { run: openssh, host } = await stock(user);
+    // The agent's own loopback: nobody listens on port 1, and the two answers differ.
+    return (await openssh("-W", "127.0.0.1:1", host)).stderr;
+  };
+  const validFor = async (user: User): Promise<number> => {
+    const { active } = JSON.parse((await user.tsh(["status", "--format=json"])).stdout) as { active: Record<string, string> };
+    const until = Object.values(active).find((value) => /^\d{4}-\d\d-\d\dT/.test(String(value)));
+    return (new Date(String(until)).getTime() - Date.now()) / 1000;
+  };
+  const agentSocket = async (user: User): Promise<string> => {
+    const { config, env, host } = await stock(user);
+    const script = `eval $(ssh-agent) >/dev/null; ssh -F ${config} -A ${host} 'echo sock=$SSH_AUTH_SOCK'; kill $SSH_AGENT_PID`;
+    return (await run("sh", ["-c", script], { env, limitMs: 40_000 })).stdout.trim();
+  };
+  async function copied(user: User): Promise<string> {
+    await writeFile(join(user.home, "copied"), "whole");
+    const done = await user.tsh(["scp", join(user.home, "copied"), `root@web-1:${join(cluster.dir, "arrived")}`]);
+    return done.status === 0 ? await readFile(join(cluster.dir, "arrived"), "utf8") : done.stderr;
+  }
+  /** Two sessions at a time on one connection. */
+  async function twoSessions(user: User): Promise<string> {
+    const { run: openssh, start: begin, host } = await stock(user);
+    const master = ["-o", `ControlPath=${join(user.home, "control")}`];
+    await using _master = begin(...master, "-MN", host);
+    await until("the connection is there", async () => (await openssh(...master, "-O", "check", host)).status === 0);
+    await using first = begin(...master, host, "echo up; sleep 300");
+    await until("the first session runs", () => first.printed().includes("up"));
+    const second = await openssh(...master, host, "echo two");
+    return second.stdout + second.stderr;
+  }
+
+  interface Cases {
+    readonly allows: () => Promise<void>;
+    readonly refuses: () => Promise<void>;
+  }
+  /** Need a network, a second process, an X server: role-addresses.test.ts, role-strict-lock.test.ts, x11.test.ts. */
+  const elsewhere = ["pin_source_ip", "lock", "permit_x11_forwarding"];
+  const cases: Readonly<Record<string, Cases>> = {
+    max_session_ttl: {
+      allows: async () => expect(await validFor(await holder({ max_session_ttl: "20h" }, "--ttl=15h"))).toBeGreaterThan(14.9 * 3600),
+      refuses: async () => {
+        const seconds = await validFor(await holder({ max_session_ttl: "2h" }, "--ttl=15h"));
+        expect(seconds).toBeLessThanOrEqual(2 * 3600);
+        expect(seconds).toBeGreaterThan(1.9 * 3600);
+      },
+    },
+    forward_agent: {
+      allows: async () => expect(await agentSocket(await holder({ forward_agent: true }))).toMatch(/^sock=\/.+/),
+      refuses: async () => expect(await agentSocket(await holder({ forward_agent: false }))).toBe("sock="),
+    },
+    port_forwarding: {
+      allows: async () => expect(await forward(await holder({ port_forwarding: true }))).toContain("Connection refused"),
+      refuses: async () => expect(await forward(await holder({ port_forwarding: false }))).toContain("a role forbids port forwarding"),
+    },
+    ssh_file_copy: {
+      allows: async () => expect(await copied(await holder({ ssh_file_copy: true }))).toBe("whole"),
+      refuses: async () => expect(await copied(await holder({ ssh_file_copy: false }))).toContain("a role forbids copying files"),
+    },
+    client_idle_timeout: {
+      allows: async () => expect((await ssh(await holder({ client_idle_timeout: "20s" }), "sleep 3; echo calm")).stdout).toBe("calm\n"),
+      refuses: async () => expect((await ssh(await holder({ client_idle_timeout: "2s" }), "sleep 300")).stderr).toContain("no activity for 2s"),
+    },
+    disconnect_expired_cert: {
+      allows: async () => {
+        const user = await holder({ max_session_ttl: "12s", disconnect_expired_cert: false });
+        expect((await ssh(user, "sleep 15; echo lived on")).stdout).toBe("lived on\n");
+        // The session goes on, and the next login is refused.
+        expect((await ssh(user, "true")).stderr).toContain("expired");
+      },
+      refuses: async () => {
+        const done = await ssh(await holder({ max_session_ttl: "12s", disconnect_expired_cert: true }), "sleep 300");
+        expect(done.status).not.toBe(0);
+        expect(done.stderr).toMatch(/this connection was ended: the certificate of u\d+ expired at/);
+      },
+    },
+    max_sessions: {
+      allows: async () => expect(await twoSessions(await holder({ max_sessions: 2 }))).toBe("two\n"),
+      refuses: async () => {
+        const user = await holder({ max_sessions: 1 });
+        expect(await twoSessions(user)).toContain("Session open refused by peer");
+        const events = await until("the refusal is audited", async () => {
+          const lines = await cluster.admin("audit", "ls", "--format=json", "--event=session.rejected", `--user=${user.name}`);
+          return lines.includes("max_sessions") && lines;
+        });
+        expect(events).toContain("this connection has 1 sessions, and may not have more (max_sessions)");
+      },
+    },
+    max_connections: {
+      allows: async () => {
+        const user = await holder({ max_connections: 2 });
+        await using _first = await session(user, "echo up; sleep 300");
+        expect((await ssh(user, "echo second")).stdout).toBe("second\n");
+      },
+      refuses: async () => {
+        const user = await holder({ max_connections: 1 });
+        const first = await session(user, "echo up; sleep 300");
+        const second = await ssh(user, "echo second");
+        expect(second).toMatchObject({ stdout: "" });
+        expect(second.stderr).toMatch(/u\d+ has 1 connection to this cluster, and may not have more \(max_connections\)/);
+        const events = await cluster.admin("audit", "ls", "--format=json", "--event=session.rejected", `--user=${user.name}`);
+        expect(events).toContain('"maximum":1');
+        await first[Symbol.asyncDispose]();
+      },
+    },
+  };
+
+  test("each option has its cases", () => {
+    expect([...Object.keys(cases), ...elsewhere].sort()).toEqual(Object.keys(roleOptionsSchema.shape).sort());
+  });
+
+  for (const [option, { allows, refuses }] of Object.entries(cases)) {
+    test(`${option} allows`, { timeout: 120_000 }, allows);
+    test(`${option} refuses`, { timeout: 120_000 }, refuses);
+  }
+
+  test("a place is free again when its connection ends, survives a restart of control, and comes back when the agent dies", {
+    timeout: 240_000,
+  }, async () => {
+    const user = await holder({ max_connections: 1 });
+    const agent = await cluster.agent({ name: "web-2" });
+    const on2 = await startSession(user, "root@web-2", "echo up; sleep 300");
+    expect((await ssh(user, "true")).stderr).toContain("max_connections");
+    await agent.service.kill();
+    await on2[Symbol.asyncDispose]();
+    expect((await ssh(user, "true")).stderr).toContain("max_connections");
+    await cluster.restart();
+    let last = "";
+    await until(
+      "the place of the dead agent expires",
+      async () => {
+        const done = await ssh(user, "echo in");
+        last += done.stderr;
+        return done.stdout === "in\n";
+      },
+      100_000,
+    );
+    expect(last).toContain("max_connections");
+    expect((await ssh(user, "echo again")).stdout).toBe("again\n");
+  });
+});
