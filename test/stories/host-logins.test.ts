@@ -46,7 +46,8 @@ describe.skipIf(machinesSkip !== undefined)("logins of a host", { timeout: 120_0
     expect(await root.sh("lastlog -u bob")).toMatch(new RegExp(`bob +${session.line} +127\\.0\\.0\\.1 `));
     await session.end();
     await until("the record has ended", async () => (await root.sh("who")) === "");
-    expect(await root.sh("last -w -F bob")).toMatch(/ - .*\(00:0\d\)/);
+    // wtmp comes after utmp.
+    await until("its end is in wtmp", async () => / - .*\(00:0\d\)/.test(await root.sh("last -w -F bob")));
     expect(await root.sh("utmpdump /run/utmp 2>/dev/null | grep -c '^.7.' || true")).toBe("0\n");
   });
 
