@@ -16,7 +16,7 @@ test.for<readonly [options: Record<string, string>, spec: object]>([
     { target: { login: "root" }, expires: "2026-11-20T13:00:00.000Z" },
   ],
   [
-    { "server-id": host, expires: "2027-01-01T00:00:00Z" },
+    { serverId: host, expires: "2027-01-01T00:00:00Z" },
     { target: { server_id: host }, expires: "2027-01-01T00:00:00Z" },
   ],
 ])("%j make a lock", ([options, spec]) => {
@@ -26,7 +26,7 @@ test.for<readonly [options: Record<string, string>, spec: object]>([
 test.for<readonly [options: Record<string, string>, reason: RegExp]>([
   [{}, /names exactly one of user, role, login and server_id/],
   [{ user: "alice", role: "ops" }, /names exactly one/],
-  [{ "server-id": "web-1" }, /--server-id is the id of a host/],
+  [{ serverId: "web-1" }, /--server-id is the id of a host/],
   [{ user: "a b" }, /--user a name has/],
   [{ user: "alice", ttl: "1h", expires: "2027-01-01T00:00:00Z" }, /give one of them/],
   [{ user: "alice", ttl: "soon" }, /not a duration/],

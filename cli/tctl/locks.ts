@@ -31,7 +31,7 @@ export interface LockAsk {
 
 /** The lock that the options describe. Throws `invalid`. Pure. */
 export function newLock({ text, now, name }: LockAsk): Lock {
-  const target = { user: text("user"), role: text("role"), login: text("login"), server_id: text("server-id") };
+  const target = { user: text("user"), role: text("role"), login: text("login"), server_id: text("serverId") };
   const given = Object.fromEntries(Object.entries(target).filter(([, value]) => value !== undefined));
   const message = text("message");
   const expires = expiry(text("ttl"), text("expires"), now);
