@@ -7,7 +7,7 @@ import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
 import { output } from "../world/program.ts";
 import { caughtUp, rotationOf, step } from "../world/rotations.ts";
-import { startLoad } from "../world/session-load.ts";
+import { allWell, startLoad } from "../world/session-load.ts";
 
 const login = userInfo().username;
 
@@ -48,7 +48,7 @@ describe.each(["one control", "auth and proxy apart"] as const)("a rotation with
     await caughtUp(cluster, agent);
     await load.stillThere();
     expect(await load.transferred).toBe(true);
-    expect(await load.finish()).toEqual({ shell: 0, openssh: 0 });
+    expect(await load.finish()).toEqual(allWell);
     expect(load.logins.failures).toEqual([]);
     expect(load.logins.waitsMs.length).toBeGreaterThan(10);
     const [host, people] = [await rotationOf(cluster, "host"), await rotationOf(cluster, "user")];
@@ -62,7 +62,10 @@ describe.each(["one control", "auth and proxy apart"] as const)("a rotation with
     await agent.service.stop();
     agent.start();
     await agent.connected();
-    expect((await user.login()).status).toBe(0);
+    const stale = await user.login();
+    expect(stale, "with the pin of before").toMatchObject({ status: 3, stderr: expect.stringContaining("does not match the CA pin") });
+    const again = await user.tsh(["login", `--proxy=${cluster.proxy}`, `--user=${user.name}`], { input: `${user.password}\n${await user.code()}\n` });
+    expect(again, again.stderr).toMatchObject({ status: 0 });
     const done = await user.tsh(["ssh", `${login}@web-1`, "echo after"]);
     expect(done, done.stderr).toMatchObject({ status: 0, stdout: "after\n" });
     const known = (await output("find", [user.home, "-name", "known_hosts"])).trim();
