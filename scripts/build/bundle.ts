@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type BuildOptions, build, type OnLoadResult, type Plugin } from "esbuild";
+import { nameAtLoad } from "./name-at-load.ts";
 
 export interface BundleInput {
   readonly root: string;
@@ -23,7 +24,7 @@ function buildOptions({ root, version }: BundleInput): BuildOptions {
     target: "node24",
     format: "cjs",
     minify: true,
-    // Names in stacks stay readable.
+    // Names in stacks stay readable (name-at-load.ts).
     keepNames: true,
     legalComments: "none",
     define: { __PLATFORM_VERSION__: JSON.stringify(version), "process.env.NODE_ENV": '"production"' },
@@ -56,7 +57,8 @@ export async function bundle(input: BundleInput): Promise<Bundles> {
       outfile: file,
       plugins: [dynamicParts(root, entries), nativeAddons(join(root, "scripts/build/load-native.ts")), onlyEnglish, installScript(root)],
     });
-    await writeFile(file, `(function(exports,require,module,__filename,__dirname){${await readFile(file, "utf8")}\n})`);
+    const code = nameAtLoad(await readFile(file, "utf8"));
+    await writeFile(file, `(function(exports,require,module,__filename,__dirname){${code}\n})`);
     parts[name] = file;
   }
   return { main, parts };
