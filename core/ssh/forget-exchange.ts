@@ -18,12 +18,12 @@ function forgetThisExchange(this: Client | Connection): void {
 
 function forget(protocol: Protocol, exchange: Protocol["_kex"]): void {
   if (protocol._kex !== exchange) return;
-  const { sessionID, negotiated } = exchange;
-  protocol._kex = { sessionID, negotiated };
-  // Slices of shared memory, which each would keep from being freed.
-  if (protocol._remoteIdentRaw !== undefined) protocol._remoteIdentRaw = sameAsLast(protocol._remoteIdentRaw);
   const decipher = protocol._decipher;
-  if (decipher?._tag !== undefined) decipher._tag = unshared(decipher._tag);
+  // Slices of shared memory, which each would keep from being freed: what stays is copied into one block of its own.
+  const kept = unshared(Buffer.concat([exchange.sessionID, decipher?._tag ?? Buffer.alloc(0)]));
+  protocol._kex = { sessionID: kept.subarray(0, exchange.sessionID.length), negotiated: exchange.negotiated };
+  if (decipher?._tag !== undefined) decipher._tag = kept.subarray(exchange.sessionID.length);
+  if (protocol._remoteIdentRaw !== undefined) protocol._remoteIdentRaw = sameAsLast(protocol._remoteIdentRaw);
 }
 
 let lastIdent: Buffer | undefined;

@@ -42,9 +42,18 @@ export function terminateTls(
   return promise;
 }
 
+type AlpnCallback = NonNullable<TLSSocketOptions["ALPNCallback"]>;
+
+/** By the name that they answer: our own few. */
+const alpnCallbacks = new Map<string, AlpnCallback>();
+
 /** As ALPNProtocols does, whose list would be copied for each connection and kept, in memory that many buffers share. */
-function only(name: string): TLSSocketOptions["ALPNCallback"] {
-  return ({ protocols }) => (protocols.includes(name) ? name : undefined);
+function only(name: string): AlpnCallback {
+  const known = alpnCallbacks.get(name);
+  if (known !== undefined) return known;
+  const made: AlpnCallback = ({ protocols }) => (protocols.includes(name) ? name : undefined);
+  alpnCallbacks.set(name, made);
+  return made;
 }
 
 function settle(tls: TLSSocket): Handshake | undefined {
@@ -63,7 +72,10 @@ function fail(tls: TLSSocket, error: PlatformError): void {
 }
 
 function onSecure(this: TLSSocket): void {
-  settle(this)?.resolve(this);
+  const handshake = settle(this);
+  // Node waits there for a connection that has long been made.
+  handshake?.socket.removeAllListeners("connect");
+  handshake?.resolve(this);
 }
 
 function onClose(this: TLSSocket): void {
