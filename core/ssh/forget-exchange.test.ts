@@ -23,3 +23,12 @@ test("both ends keep the session's id and what was negotiated, and nothing else,
   check();
   client.end();
 });
+
+test("connections that negotiated the same share it", async () => {
+  const negotiated = async (): Promise<object> => {
+    const { client, server } = await openChannel({ authority: generateSshKey() });
+    client.end();
+    return rawConnection(server)._protocol._kex.negotiated;
+  };
+  expect(await negotiated()).toBe(await negotiated());
+});

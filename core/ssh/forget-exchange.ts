@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Connection } from "ssh2";
 import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
 import { type Client, rawConnection } from "./ssh2.ts";
@@ -21,9 +22,17 @@ function forget(protocol: Protocol, exchange: Protocol["_kex"]): void {
   const decipher = protocol._decipher;
   // Slices of shared memory, which each would keep from being freed: what stays is copied into one block of its own.
   const kept = unshared(Buffer.concat([exchange.sessionID, decipher?._tag ?? Buffer.alloc(0)]));
-  protocol._kex = { sessionID: kept.subarray(0, exchange.sessionID.length), negotiated: exchange.negotiated };
+  protocol._kex = { sessionID: kept.subarray(0, exchange.sessionID.length), negotiated: sameNegotiated(exchange.negotiated) };
   if (decipher?._tag !== undefined) decipher._tag = kept.subarray(exchange.sessionID.length);
   if (protocol._remoteIdentRaw !== undefined) protocol._remoteIdentRaw = sameAsLast(protocol._remoteIdentRaw);
+}
+
+let lastNegotiated: Protocol["_kex"]["negotiated"] | undefined;
+
+/** The names of algorithms: nearly all connections choose the same. Only the exchange that is over writes to it. */
+function sameNegotiated(negotiated: Protocol["_kex"]["negotiated"]): Protocol["_kex"]["negotiated"] {
+  if (!isDeepStrictEqual(lastNegotiated, negotiated)) lastNegotiated = negotiated;
+  return lastNegotiated ?? negotiated;
 }
 
 let lastIdent: Buffer | undefined;

@@ -83,7 +83,7 @@ declare module "ssh2/lib/Channel.js" {
     readonly _client: ChannelConnection;
     readonly incoming: ChannelEnd;
     readonly outgoing: ChannelEnd;
-    readonly stderr: Readable | Writable;
+    stderr: Readable | Writable;
     /** A server's channel is closed as soon as it has said everything. */
     server: boolean;
     readonly _readableState: { highWaterMark: number };

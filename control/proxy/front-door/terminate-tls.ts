@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { type SecureContext, TLSSocket, type TLSSocketOptions } from "node:tls";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { compactListeners } from "../../../core/memory/compact-listeners.ts";
 
 export interface TerminateTlsOptions {
   readonly context: SecureContext;
@@ -73,9 +74,11 @@ function fail(tls: TLSSocket, error: PlatformError): void {
 
 function onSecure(this: TLSSocket): void {
   const handshake = settle(this);
+  if (handshake === undefined) return;
   // Node waits there for a connection that has long been made.
-  handshake?.socket.removeAllListeners("connect");
-  handshake?.resolve(this);
+  handshake.socket.removeAllListeners("connect");
+  compactListeners(handshake.socket);
+  handshake.resolve(this);
 }
 
 function onClose(this: TLSSocket): void {

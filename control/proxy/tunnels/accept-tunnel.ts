@@ -4,6 +4,7 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { fromSshCertificate, type HostIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { compactListeners } from "../../../core/memory/compact-listeners.ts";
 import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../../../core/transport/tunnel-message.ts";
@@ -109,7 +110,7 @@ async function admit(applicant: Applicant, services: TunnelServices): Promise<vo
   }
   const tunnel = new Tunnel({ identity, facts, peer, connection, channel, transport, clock: services.clock });
   if (transport.destroyed) return reportGone(tunnel, services);
-  serve(tunnel, { channel, transport }, services);
+  serve(tunnel, { connection, channel, transport }, services);
 }
 
 /** An agent goes by a name of its certificate: what it calls itself otherwise, it has to renew its certificate for. */
@@ -127,8 +128,14 @@ async function readHello(channel: Duplex, signal: AbortSignal): Promise<AgentFac
   return facts;
 }
 
+interface Served {
+  readonly connection: Connection;
+  readonly channel: Duplex;
+  readonly transport: Duplex;
+}
+
 /** From welcome to the end of the tunnel. */
-function serve(tunnel: Tunnel, { channel, transport }: { channel: Duplex; transport: Duplex }, services: TunnelServices): void {
+function serve(tunnel: Tunnel, { connection, channel, transport }: Served, services: TunnelServices): void {
   const { registry, log, access, statuses } = services;
   const about = { host: tunnel.identity.id, name: tunnel.facts.hostname, peer: tunnel.peer };
   registry.add(tunnel);
@@ -164,6 +171,7 @@ function serve(tunnel: Tunnel, { channel, transport }: { channel: Duplex; transp
       tunnel.end();
     },
   );
+  for (const emitter of [transport, connection, channel]) compactListeners(emitter);
 }
 
 function revisions(access: AccessCache): { accessRevision: string; maintenanceRevision?: string; authorities?: string } {
