@@ -1,8 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import type { Log } from "../../core/log/log.ts";
-import { collectGarbage } from "../../core/memory/collect-garbage.ts";
-import { releaseMemory } from "../../core/memory/release-memory.ts";
+import { giveBack } from "../../core/memory/give-back.ts";
 import { whenQuiet } from "../../core/memory/when-quiet.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
@@ -124,6 +123,7 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
   const identity = new CurrentIdentity(deps.credentials);
   const { cluster } = identity.current();
   const relaying = new Set<Promise<void>>();
+  const isBusy = (): boolean => relaying.size > 0;
   const life = { retired: false };
   return {
     config,
@@ -151,18 +151,8 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
     certificates: new WebCertificates(config.keypairs, log),
     relaying,
     /** A burst of tunnels leaves much freed memory behind: half of what a thousand take. */
-    tunnelsChanged: whenQuiet({ isBusy: () => relaying.size > 0, act: () => giveBack(log) }, signal),
+    tunnelsChanged: whenQuiet({ isBusy, act: () => giveBack(log, { isBusy }) }, signal),
   };
-}
-
-/** What V8 collects it frees in part by tasks and threads of its own, some of it later: ms. */
-const secondReleaseMs = 2_000;
-
-function giveBack(log: Log): void {
-  // Garbage first: it holds native memory.
-  collectGarbage();
-  releaseMemory(log);
-  setTimeout(() => releaseMemory(log), secondReleaseMs).unref();
 }
 
 /** What the auth service says reaches the tunnels. Returns what ends with the signal. */
