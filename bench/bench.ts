@@ -19,7 +19,7 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
   memory: () => agentMemory(5),
   versions: () => versionServer(7),
   upgrade: () => upgradeUnderLoad(2),
-  agents: () => manyAgents({ agents: 1000, rounds: 5, idleMs: 16_000 }),
+  agents: () => manyAgents({ agents: 1000, rounds: 5, idleMs: 45_000 }),
 };
 
 const only = process.argv[2];

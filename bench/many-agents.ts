@@ -120,8 +120,6 @@ async function measure(mode: Mode, { agents, idleMs }: { agents: number; idleMs:
   for (const how of ["SIGTERM", "SIGKILL"] as const) {
     returns.push(await comeBack(cluster, load, { how, agents }));
     process.stderr.write(`  ${mode}: ${JSON.stringify(returns.at(-1))}\n`);
-    await sleep(idleMs);
-    process.stderr.write(`  ${mode}: ${idleMs / 1000} s later: ${JSON.stringify(await memory(cluster.control.pid))}\n`);
   }
   return { mode, agents, one, hundred, all, returns };
 }
