@@ -1,4 +1,5 @@
 import type { TLSSocket } from "node:tls";
+import { PlatformError } from "../../core/errors/platform-error.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
 import type { LentAgent } from "../../core/ssh/lent-agent.ts";
@@ -17,8 +18,18 @@ export interface ConnectHostAsk {
   readonly agent?: LentAgent | undefined;
 }
 
-/** Logs in with the profile's certificate to the SSH service at the other end of a stream. Throws as `connectSsh` does. */
-export function connectHost(stream: TLSSocket, { profile, login, host, agent }: ConnectHostAsk): Promise<SshConnection> {
+/** Logs in with the profile's certificate to the SSH service at the other end of a stream. Throws as `connectSsh` does, and names the host. */
+export async function connectHost(stream: TLSSocket, ask: ConnectHostAsk): Promise<SshConnection> {
+  try {
+    return await connect(stream, ask);
+  } catch (thrown) {
+    // Its refusals say where they come from; that it does not speak SSH as it should could be anybody's.
+    if (!(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
+    throw new PlatformError(thrown.code, `${ask.host}: ${thrown.message}`, { hint: thrown.hint, cause: thrown });
+  }
+}
+
+function connect(stream: TLSSocket, { profile, login, host, agent }: ConnectHostAsk): Promise<SshConnection> {
   return connectSsh({
     stream,
     username: login,

@@ -61,14 +61,14 @@ export async function tcp(port: number, localAddress = "127.0.0.1"): Promise<Soc
   return socket;
 }
 
-/** Resident memory of a process, MiB. */
+/** Resident memory of a process, MiB; of one that has ended, none. */
 export async function residentMib(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;
 }
 
-/** The most that a process had while `work` ran, beyond what it had before, MiB. */
-export async function growthDuring(pid: number, work: () => Promise<void>): Promise<number> {
+/** The most that a process had while `work` ran, beyond what it had before, MiB. It may end meanwhile. */
+export async function growthDuring(pid: number, work: () => Promise<unknown>): Promise<number> {
   const before = await residentMib(pid);
   let most = before;
   const timer = setInterval(
@@ -81,7 +81,7 @@ export async function growthDuring(pid: number, work: () => Promise<void>): Prom
   );
   try {
     await work();
-    most = Math.max(most, await residentMib(pid));
+    most = Math.max(most, await residentMib(pid).catch(() => 0));
   } finally {
     clearInterval(timer);
   }
