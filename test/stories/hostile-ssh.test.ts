@@ -8,7 +8,7 @@ import { channelOf, rawConnection } from "../../core/ssh/ssh2.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
-import { growthDuring, type Hostile, hostileClient, streamTo, tcp } from "../world/hostile-client.ts";
+import { growthDuring, guessPasswords, type Hostile, hostileClient, streamTo, tcp } from "../world/hostile-client.ts";
 import { until } from "../world/until.ts";
 
 /** Clients that break the protocol, or only ever ask: memory stays bounded, others work on, the offender is cut off, and it is told. */
@@ -164,6 +164,22 @@ describe("hostile SSH clients", () => {
       const toJump = await attack(cluster.control.pid, async () => flood(await tcp(cluster.ports.ssh), line));
       expect(Math.max(toAgent, toJump)).toBeLessThan(120);
     }
+  });
+
+  test("who guesses passwords is cut off after six, over a thousand connections: bounded memory, others get in", { timeout: 300_000 }, async () => {
+    const tries: number[] = [];
+    const grew = await attack(cluster.control.pid, async () => {
+      for (let count = 0; count < 1000; count += 50) {
+        const some = Array.from({ length: 50 }, async () => guessPasswords(await tcp(cluster.ports.ssh, "127.0.0.2")));
+        tries.push(...(await Promise.all(some)));
+      }
+    });
+    expect(tries).toHaveLength(1000);
+    // The seventh is not answered any more.
+    expect(new Set(tries)).toEqual(new Set([7]));
+    expect(grew).toBeLessThan(150);
+    expect(await guessPasswords(streamTo(mallory, "root@web-1"))).toBe(7);
+    await until("they are counted", () => /connections ended before anybody logged in.*count/.test(cluster.control.printed()));
   });
 
   /** It reads, so that it notices when it is cut off, and says nothing. */

@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { Duplex } from "node:stream";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
+import { offeredAlgorithms } from "../../core/ssh/negotiation.ts";
 import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
+import { Client, plainAlgorithm, rawConnection } from "../../core/ssh/ssh2.ts";
+import { hostCertificateTypes } from "../../core/ssh/ssh2-preload.ts";
 import type { Cluster } from "./cluster.ts";
 import type { User } from "./cluster-user.ts";
 import { cleanEnv, output, program } from "./program.ts";
@@ -51,6 +54,33 @@ export async function hostileClient(cluster: Cluster, user: User, through: "tunn
   client.on("error", () => {});
   const closed = new Promise<void>((resolve) => client.once("close", () => resolve()));
   return { client, closed, [Symbol.dispose]: () => abort.abort() };
+}
+
+/** Guesses passwords over one connection until the other side ends it: how often it could. */
+export async function guessPasswords(sock: Duplex): Promise<number> {
+  const client = new Client();
+  let tries = 0;
+  const closed = new Promise<void>((resolve) => client.once("close", () => resolve()));
+  client.on("error", () => {});
+  client.connect({
+    // ssh2 takes any duplex stream; its types ask for a Readable.
+    sock: sock as never,
+    username: "root",
+    algorithms: { ...offeredAlgorithms, serverHostKey: hostCertificateTypes as never },
+    readyTimeout: 60_000,
+    // Whoever it is. The exchange's signature names the plain algorithm.
+    hostVerifier: () => {
+      const { negotiated } = rawConnection(client)._protocol._kex;
+      negotiated.serverHostKey = plainAlgorithm(negotiated.serverHostKey);
+      return true;
+    },
+    authHandler: (_left, _partial, next) => {
+      tries += 1;
+      next({ type: "password", username: "root", password: `guess ${tries}` });
+    },
+  });
+  await closed;
+  return tries;
 }
 
 /** From that address of the loopback network. */
