@@ -2,9 +2,10 @@ import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
 import type { Lock } from "../resources/lock.ts";
 import type { Labels } from "../resources/metadata.ts";
-import type { Role, Verb } from "../resources/role.ts";
+import type { JoinMode, Role, Verb } from "../resources/role.ts";
 import { findLock, lockedError } from "./find-lock.ts";
 import { expandDeniedLogins, expandLogins, includesLogin } from "./logins.ts";
+import { refuseJoin } from "./refuse-join.ts";
 import { matchLabels } from "./match-labels.ts";
 import { maxConnections, type SessionRules, sessionRules } from "./session-rules.ts";
 import { refuseSourceIp } from "./source-ip.ts";
@@ -21,7 +22,13 @@ export interface ResourceAsk {
   readonly resource: string;
   readonly verb: Exclude<Verb, "*">;
 }
-export type Ask = SshAsk | ResourceAsk;
+/** To take part in a session that runs. A `session` left out asks whether there may be any: control then routes, the agent decides. */
+export interface JoinAsk {
+  readonly kind: "join";
+  readonly node: { readonly id: string; readonly name: string };
+  readonly session?: { readonly user: string; readonly login: string; readonly roles: readonly string[]; readonly mode: JoinMode };
+}
+export type Ask = SshAsk | ResourceAsk | JoinAsk;
 
 /** Proof that `authorize` allowed exactly this. Nothing opens a shell or a connection without one. */
 class IssuedGrant {
@@ -73,18 +80,35 @@ export function authorize({ identity, roles, ask, locks, clientIp, now }: Author
     });
   }
   const { name: user, roles: named } = identity;
-  const lock = findLock(locks, { user, roles: named, now, ...(ask.kind === "ssh" && { login: ask.login, serverId: ask.node.id }) });
+  const lock = findLock(locks, { user, roles: named, now, ...whereOf(ask) });
   if (lock !== undefined) throw lockedError(lock);
   const held = roles.filter((role) => identity.roles.includes(role.metadata.name));
   const elsewhere = refuseSourceIp(identity, held, clientIp);
   if (elsewhere !== undefined) throw elsewhere;
-  const refusal = ask.kind === "ssh" ? refuseSsh(identity, held, ask) : refuseResource(identity, held, ask);
+  const refusal = refusalOf(identity, held, ask);
   if (refusal !== undefined) throw new PlatformError("denied", refusal);
   const { traits } = identity;
   const most = maxConnections(held);
   if (ask.kind !== "ssh" || ask.login === undefined) return new IssuedGrant({ identity, ask }, undefined, most);
   const withSay = held.filter((role) => hasSay(role, { ...ask, traits }));
   return new IssuedGrant({ identity, ask }, sessionRules(withSay, { held, traits }), most);
+}
+
+/** The login and the host that locks may name. */
+function whereOf(ask: Ask): { readonly login?: string | undefined; readonly serverId?: string } {
+  if (ask.kind === "ssh") return { login: ask.login, serverId: ask.node.id };
+  return ask.kind === "join" ? { login: ask.session?.login, serverId: ask.node.id } : {};
+}
+
+function refusalOf(identity: UserIdentity, roles: readonly Role[], ask: Ask): string | undefined {
+  switch (ask.kind) {
+    case "ssh":
+      return refuseSsh(identity, roles, ask);
+    case "join":
+      return refuseJoin(identity, roles, ask);
+    case "resource":
+      return refuseResource(identity, roles, ask);
+  }
 }
 
 function refuseSsh(identity: UserIdentity, roles: readonly Role[], ask: SshAsk): string | undefined {

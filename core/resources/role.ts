@@ -17,6 +17,19 @@ const ruleSchema = z.strictObject({
 });
 export type Rule = z.infer<typeof ruleSchema>;
 
+/** How somebody takes part in a session: sees it, or types too. */
+export const joinModes = ["observer", "peer"] as const;
+export type JoinMode = (typeof joinModes)[number];
+
+/** Sessions of others that may be joined: those whose user holds one of these roles (names or globs). */
+const joinSchema = z.strictObject({
+  name: z.string().min(1).max(128),
+  roles: z.array(z.string().min(1).max(128)).min(1).max(256),
+  kinds: z.array(z.enum(["ssh", "*"])).min(1),
+  modes: z.array(z.enum([...joinModes, "*"])).min(1),
+});
+export type JoinPolicy = z.infer<typeof joinSchema>;
+
 /** A login, `*`-free, or a template such as `{{internal.logins}}`. */
 const conditionsSchema = z.strictObject({
   logins: z.array(z.string().min(1).max(1024)).optional(),
@@ -28,6 +41,7 @@ const conditionsSchema = z.strictObject({
     .max(64)
     .optional(),
   host_sudoers: z.array(sudoersText).max(64).optional(),
+  join_sessions: z.array(joinSchema).max(64).optional(),
 });
 export type RoleConditions = z.infer<typeof conditionsSchema>;
 
