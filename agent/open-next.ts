@@ -15,6 +15,7 @@ export interface NextTunnel {
   readonly identity: IdentityKeeper;
   readonly labels: HostLabels;
   readonly services: readonly string[];
+  readonly process: string;
   readonly env: Env;
   readonly updater: UpdaterSide;
   readonly authorities: AuthorityFollower;
@@ -22,13 +23,13 @@ export interface NextTunnel {
 
 /** Opens a tunnel. Where to is asked each time: an address that has changed is followed. */
 export async function openNext(
-  { config, identity, labels, services, env, updater, authorities }: NextTunnel,
+  { config, identity, labels, services, process, env, updater, authorities }: NextTunnel,
   onStream: (channel: Duplex) => void,
   signal: AbortSignal,
 ): Promise<OpenedTunnel> {
   const credentials = identity.current();
   const target = await discoverTunnel({ proxy: config.proxyServer, hostCa: credentials.hostCaPem, env, signal });
-  const facts = { hostname: config.nodename, labels: () => labels.current, services, version, status: updater.status };
+  const facts = { hostname: config.nodename, labels: () => labels.current, services, version, process, status: updater.status };
   try {
     return await openTunnel({ target, credentials, facts, dial: { env }, onStream, signal });
   } catch (thrown) {

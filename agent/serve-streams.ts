@@ -8,7 +8,9 @@ import type { IdentityKeeper } from "./identity-keeper.ts";
 import type { HostLabels } from "./labels/host-labels.ts";
 import type { Outbox } from "./outbox.ts";
 import { agentServices } from "./services.ts";
+import { reportSessions } from "./session-reports.ts";
 import { connectionHolder } from "./ssh/hold-connection.ts";
+import type { LiveSessions } from "./ssh/join/live-sessions.ts";
 import { ownCommand } from "./ssh/own-command.ts";
 import { findUnixUser } from "./ssh/unix-user.ts";
 import { openStreams, type Streams } from "./streams.ts";
@@ -20,12 +22,13 @@ export interface ServingParts {
   readonly outbox: Outbox;
   readonly access: AccessSource;
   readonly labels: HostLabels;
+  readonly live: LiveSessions;
   readonly log: Log;
 }
 
 /** Puts the SSH service together, and serves what comes through the tunnels. */
 export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<Streams> {
-  const { config, identity, auth, outbox, access, labels, log } = parts;
+  const { config, identity, auth, outbox, access, labels, live, log } = parts;
   const { audit, recordings } = outbox;
   // What a killed process of this agent left behind.
   endLogin(0, log);
@@ -40,6 +43,7 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
       return labels.current;
     },
   };
+  reportSessions({ live, client: () => auth.client(), log }, signal);
   const ssh = {
     credentials: () => identity.current(),
     access,
@@ -47,6 +51,7 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
     recordings,
     hold: connectionHolder({ client: () => auth.client(), log }),
     hostUsers,
+    live,
     node,
     log,
     findUser: findUnixUser,

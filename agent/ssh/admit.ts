@@ -1,6 +1,6 @@
 import { authorize, type SshGrant } from "../../core/access/authorize.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { fromSshCertificate } from "../../core/identity/identity.ts";
+import { fromSshCertificate, type UserIdentity } from "../../core/identity/identity.ts";
 import { checkCertificate, type SshCertificate } from "../../core/ssh/certificate.ts";
 import type { Access } from "../access/access-source.ts";
 
@@ -21,12 +21,20 @@ export interface AdmitFacts {
  * Throws PlatformError `unauthenticated` or `denied` with the reason.
  */
 export function admit(facts: AdmitFacts): SshGrant {
-  const { certificate, login, access, now } = facts;
+  const { login, access, now } = facts;
+  const identity = certifiedUser(facts, login);
+  const { roles, locks } = access;
+  return authorize({ identity, roles, locks, ask: { kind: "ssh", node: facts.node, login }, clientIp: facts.clientIp, now });
+}
+
+/** Whom a certificate speaks for, which lists this login where one is given. Pure. Throws as `admit` does. */
+export function certifiedUser(facts: Omit<AdmitFacts, "login">, login?: string): UserIdentity {
+  const { certificate, access, now } = facts;
   checkCertificate(certificate, {
     type: "user",
     authorities: access.userCaSsh,
-    principal: login,
     now,
+    ...(login !== undefined && { principal: login }),
     ...(facts.clientIp !== "" && { clientAddress: facts.clientIp }),
   });
   const identity = fromSshCertificate(certificate);
@@ -40,6 +48,5 @@ export function admit(facts: AdmitFacts): SshGrant {
       hint: "upgrade the agent",
     });
   }
-  const { roles, locks } = access;
-  return authorize({ identity, roles, locks, ask: { kind: "ssh", node: facts.node, login }, clientIp: facts.clientIp, now });
+  return identity;
 }

@@ -6,6 +6,7 @@ import type { Spool } from "../audit/spool.ts";
 import type { HostUsers } from "../host-users/host-users.ts";
 import type { Recordings } from "../recording/recordings.ts";
 import type { HoldConnection } from "./hold-connection.ts";
+import type { LiveSessions } from "./join/live-sessions.ts";
 import type { UnixUser } from "./unix-user.ts";
 
 /** What the SSH service needs from the agent around it. */
@@ -15,6 +16,8 @@ export interface SshDeps {
   readonly access: AccessSource;
   readonly audit: Pick<Spool, "record">;
   readonly recordings: Pick<Recordings, "begin" | "sendNow">;
+  /** The terminal sessions that run here, for those who join them. */
+  readonly live: LiveSessions;
   readonly node: { readonly name: string; readonly labels: Labels };
   /** For users whose connections are limited; see hold-connection.ts. */
   readonly hold: HoldConnection;

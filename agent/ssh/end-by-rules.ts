@@ -1,5 +1,5 @@
 import type { Connection } from "ssh2";
-import type { SshGrant } from "../../core/access/authorize.ts";
+import type { JoinGrant, SshGrant } from "../../core/access/authorize.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { formatDuration } from "../../core/resources/duration.ts";
 import { watchTraffic } from "../../core/ssh/watch-traffic.ts";
@@ -7,7 +7,7 @@ import { endWhenUnsure, type UnsureFacts } from "./end-when-unsure.ts";
 
 export interface RuledConnection {
   readonly connection: Connection;
-  readonly grant: SshGrant;
+  readonly grant: SshGrant | JoinGrant;
   /** Whether the channel of this number, the peer's, has a terminal. */
   readonly isTerminal: (channel: number) => boolean;
   readonly access: UnsureFacts["access"];

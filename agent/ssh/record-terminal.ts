@@ -19,8 +19,8 @@ export interface TerminalRecorder {
 const syncMs = 10_000;
 
 /**
- * Records a terminal as the cluster's mode says; undefined: not at all. In mode node a fault is audited and the session goes on; in
- * mode node-sync it throws, or rejects `failed` later.
+ * Records a terminal as the cluster's mode says; undefined: not at all. A fault is audited. In mode node the session goes on then,
+ * unless a role says otherwise (record_session: strict); there and in mode node-sync it throws, or rejects `failed` later.
  */
 export async function recordTerminal(channel: SessionChannel, size: TerminalSize, kind: string): Promise<TerminalRecorder | undefined> {
   const { facts, sid } = channel;
@@ -29,10 +29,11 @@ export async function recordTerminal(channel: SessionChannel, size: TerminalSize
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => {});
   const isSync = mode === "node-sync";
+  const isStrict = isSync || facts.grant.rules.strictRecording;
   let isTold = false;
   const onFailed = (why: PlatformError): void => {
     isTold = true;
-    if (isSync) failure.reject(mustBeRecorded(why));
+    if (isStrict) failure.reject(mustBeRecorded(why));
     channel.track(recordFailure(channel, why));
   };
   const { "addr.remote": _address, ...who } = sessionFacts(facts, sid);
@@ -44,7 +45,7 @@ export async function recordTerminal(channel: SessionChannel, size: TerminalSize
   } catch (thrown) {
     if (!isTold) onFailed(toPlatformError(thrown));
     await recording?.end();
-    if (isSync) throw mustBeRecorded(thrown);
+    if (isStrict) throw mustBeRecorded(thrown);
     return undefined;
   }
   const { writer, end: endRecording } = recording;

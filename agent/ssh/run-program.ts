@@ -4,6 +4,7 @@ import { ipOf } from "../../core/transport/ip-of.ts";
 import { endLogin } from "../host/end-login.ts";
 import { fileCopyRefused } from "./file-copy-refused.ts";
 import { isFileCopy } from "./is-file-copy.ts";
+import { shareTerminal } from "./join/share-terminal.ts";
 import { programOf } from "./program.ts";
 import { pump } from "./pump.ts";
 import { recordTerminal } from "./record-terminal.ts";
@@ -37,19 +38,11 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: stri
   try {
     const recorder = wanted && (await recordTerminal(channel, wanted.size, wanted.kind));
     if (recorder !== undefined) channel.recorder = recorder;
-    const env = sessionEnvironment({
-      user,
-      clientAddress: request.clientAddress,
-      accepted: channel.variables,
-      loginDefs: await readFile("/etc/login.defs", "utf8").catch(() => ""),
-      sessionId: channel.sid,
-      agentPath: await channel.agentPath,
-      display: await channel.display,
-      ...(terminal && wanted && { terminal: { path: terminal.path, kind: wanted.kind } }),
-    });
+    const env = await environmentOf(channel);
     const clientIp = ipOf(request.clientAddress);
     const program = startProgram({ user, program: programOf(user, command), env, clientIp, terminal: terminal?.path, launch: deps.launch });
     channel.program = program;
+    if (terminal !== undefined) channel.shared = shareTerminal(channel, terminal);
     const hangUp = (): void => program.signal("SIGHUP");
     channel.gone.addEventListener("abort", hangUp, { once: true });
     const moved = connect(channel, stream);
@@ -67,16 +60,42 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: stri
     }
   } finally {
     terminal?.close();
+    endShared(channel);
     await channel.recorder?.end();
   }
 }
 
+/** Nobody joins any more, and who had joined is told. */
+function endShared({ shared, facts }: SessionChannel): void {
+  if (shared === undefined) return;
+  facts.deps.live.remove(shared);
+  shared.end();
+}
+
+async function environmentOf(channel: SessionChannel): Promise<Record<string, string>> {
+  const { facts, terminal, wanted } = channel;
+  return sessionEnvironment({
+    user: facts.user,
+    clientAddress: facts.request.clientAddress,
+    accepted: channel.variables,
+    loginDefs: await readFile("/etc/login.defs", "utf8").catch(() => ""),
+    sessionId: channel.sid,
+    agentPath: await channel.agentPath,
+    display: await channel.display,
+    ...(terminal && wanted && { terminal: { path: terminal.path, kind: wanted.kind } }),
+  });
+}
+
 /** Connects program and channel; resolves when all that the program wrote is on its way. */
-function connect({ terminal, recorder, program, gone }: SessionChannel, stream: ServerChannel): Promise<unknown> {
+function connect({ terminal, recorder, shared, program, gone }: SessionChannel, stream: ServerChannel): Promise<unknown> {
   if (terminal !== undefined) {
+    const show = (chunk: Buffer): Promise<void> | undefined => {
+      shared?.show(chunk);
+      return recorder?.show(chunk);
+    };
     gone.addEventListener("abort", () => terminal.close(), { once: true });
     void pump(stream, terminal.input, gone);
-    return pump(recorder === undefined ? terminal.output : tap(terminal.output, recorder.show, gone), stream, gone);
+    return pump(tap(terminal.output, show, gone), stream, gone);
   }
   const pipes = program?.pipes;
   if (pipes === undefined) return Promise.resolve();

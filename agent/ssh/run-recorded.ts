@@ -69,8 +69,10 @@ async function recordStart(channel: SessionChannel, asked: RecordedWork["asked"]
 
 async function recordEnd(channel: SessionChannel, started: Date, end: { exit_code?: number; reason?: string }): Promise<void> {
   const { audit, log } = channel.facts.deps;
+  const everyone = channel.shared?.everyone;
+  const who = { ...sessionFacts(channel.facts, channel.sid), ...(everyone && { participants: [...everyone] }) };
   try {
-    await audit.record({ event: "session.end", ...sessionFacts(channel.facts, channel.sid), session_start: started.toISOString(), ...end });
+    await audit.record({ event: "session.end", ...who, session_start: started.toISOString(), ...end });
   } catch (thrown) {
     log.error("the end of a session could not be recorded", { sid: channel.sid, error: errorText(thrown) });
   }

@@ -15,6 +15,7 @@ import { WebCertificates } from "./identity/web-certificates.ts";
 import { openListeners, type ProxyListeners } from "./open-listeners.ts";
 import { AccessCache } from "./routing/access-cache.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
+import { findSession } from "./routing/find-session.ts";
 import { RunningStreams } from "./routing/running-streams.ts";
 import { wait } from "./routing/wait.ts";
 import { ExpectedHosts } from "./tunnels/expected-hosts.ts";
@@ -140,6 +141,7 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
     access: new AccessCache({ auth, log, clock }),
     audit: new AuditQueue({ auth, log, clusterName: cluster, now, signal }),
     registry: new TunnelRegistry(),
+    findSession: (sid: string) => findSession(auth, sid),
     statuses: new StatusReports({ auth, log, signal }),
     expected: new ExpectedHosts(),
     running: new RunningStreams({ log, now }),

@@ -2,11 +2,12 @@ import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
 import type { Lock } from "../resources/lock.ts";
 import type { Labels } from "../resources/metadata.ts";
-import type { JoinMode, Role, Verb } from "../resources/role.ts";
+import type { Role, Verb } from "../resources/role.ts";
+import type { JoinMode } from "../resources/session.ts";
 import { findLock, lockedError } from "./find-lock.ts";
 import { expandDeniedLogins, expandLogins, includesLogin } from "./logins.ts";
-import { refuseJoin } from "./refuse-join.ts";
 import { matchLabels } from "./match-labels.ts";
+import { refuseJoin } from "./refuse-join.ts";
 import { maxConnections, type SessionRules, sessionRules } from "./session-rules.ts";
 import { refuseSourceIp } from "./source-ip.ts";
 
@@ -22,7 +23,7 @@ export interface ResourceAsk {
   readonly resource: string;
   readonly verb: Exclude<Verb, "*">;
 }
-/** To take part in a session that runs. A `session` left out asks whether there may be any: control then routes, the agent decides. */
+/** To take part in a session that runs. A `session` left out asks only what holds for every session: no lock, a valid certificate. */
 export interface JoinAsk {
   readonly kind: "join";
   readonly node: { readonly id: string; readonly name: string };
@@ -35,7 +36,7 @@ class IssuedGrant {
   readonly #issued = true;
   readonly identity: UserIdentity;
   readonly ask: Ask;
-  /** What the user may do there; of a grant for a login only. */
+  /** What the user may do there; of a grant for a login or a session only. */
   readonly rules: SessionRules | undefined;
   /** Connections that the user may have at a time over the whole cluster. */
   readonly maxConnections: number | undefined;
@@ -54,6 +55,7 @@ class IssuedGrant {
 /** Exported as a type only: `authorize` alone can make one. */
 export type Grant = IssuedGrant;
 export type SshGrant = Grant & { readonly ask: SshAsk & { readonly login: string }; readonly rules: SessionRules };
+export type JoinGrant = Grant & { readonly ask: Required<JoinAsk>; readonly rules: SessionRules };
 
 export interface AuthorizeFacts {
   readonly identity: UserIdentity;
@@ -72,6 +74,7 @@ export interface AuthorizeFacts {
  * Throws PlatformError: `unauthenticated` when the identity has expired, `denied` with the reason otherwise.
  */
 export function authorize(facts: AuthorizeFacts & { ask: SshAsk & { login: string } }): SshGrant;
+export function authorize(facts: AuthorizeFacts & { ask: Required<JoinAsk> }): JoinGrant;
 export function authorize(facts: AuthorizeFacts): Grant;
 export function authorize({ identity, roles, ask, locks, clientIp, now }: AuthorizeFacts): Grant {
   if (now >= identity.validBefore) {
@@ -89,6 +92,8 @@ export function authorize({ identity, roles, ask, locks, clientIp, now }: Author
   if (refusal !== undefined) throw new PlatformError("denied", refusal);
   const { traits } = identity;
   const most = maxConnections(held);
+  // No role says where joining happens: the options of all of them count.
+  if (ask.kind === "join" && ask.session !== undefined) return new IssuedGrant({ identity, ask }, sessionRules(held, { held, traits }), most);
   if (ask.kind !== "ssh" || ask.login === undefined) return new IssuedGrant({ identity, ask }, undefined, most);
   const withSay = held.filter((role) => hasSay(role, { ...ask, traits }));
   return new IssuedGrant({ identity, ask }, sessionRules(withSay, { held, traits }), most);

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { UserIdentity } from "../identity/identity.ts";
-import { type JoinMode, type JoinPolicy, type Role, roleSchema } from "../resources/role.ts";
+import { type JoinPolicy, type Role, roleSchema } from "../resources/role.ts";
+import type { JoinMode } from "../resources/session.ts";
 import { authorize, type JoinAsk } from "./authorize.ts";
 
 const now = new Date("2026-01-02T03:04:05Z");
@@ -60,8 +61,11 @@ describe("joining a session", () => {
 
   test("a deny never widens, and a policy of one mode never allows the other", () => {
     const name = fc.constantFrom("dev", "ops", "*", "d*");
-    const some = fc.array(fc.record({ roles: fc.array(name, { minLength: 1, maxLength: 3 }), modes: fc.constantFrom(["observer"], ["peer"], ["*"]) }));
-    const policies = (list: readonly { roles: string[]; modes: string[] }[]): JoinPolicy[] => list.map((one) => policy(one as Partial<JoinPolicy>));
+    const some = fc.array(
+      fc.record({ roles: fc.array(name, { minLength: 1, maxLength: 3 }), modes: fc.constantFrom<readonly string[]>(["observer"], ["peer"], ["*"]) }),
+    );
+    const policies = (list: readonly { roles: readonly string[]; modes: readonly string[] }[]): JoinPolicy[] =>
+      list.map((one) => policy(one as Partial<JoinPolicy>));
     fc.assert(
       fc.property(some, some, fc.subarray(["dev", "ops"]), fc.constantFrom<JoinMode>("observer", "peer"), (allow, deny, ownerRoles, mode) => {
         const without = join({ allow: policies(allow), ownerRoles, mode });

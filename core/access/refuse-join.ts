@@ -1,5 +1,6 @@
 import type { UserIdentity } from "../identity/identity.ts";
-import type { JoinMode, JoinPolicy, Role } from "../resources/role.ts";
+import type { JoinPolicy, Role } from "../resources/role.ts";
+import type { JoinMode } from "../resources/session.ts";
 import { matchValue } from "./match-labels.ts";
 
 export interface JoinFacts {

@@ -18,6 +18,7 @@ import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { Access } from "../../access/access-source.ts";
 import type { SshDeps } from "../deps.ts";
+import { LiveSessions } from "../join/live-sessions.ts";
 import { serveSsh } from "../serve.ts";
 import { findUnixUser } from "../unix-user.ts";
 
@@ -57,6 +58,7 @@ export interface SessionOptions {
   readonly follow?: SshDeps["access"]["follow"];
   readonly ageMs?: () => number;
   readonly hold?: SshDeps["hold"];
+  readonly live?: LiveSessions;
 }
 
 export interface UserSession extends AsyncDisposable {
@@ -179,6 +181,7 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
     hold: options.hold ?? (() => Promise.reject(new Error("no connection is limited here"))),
     audit: { record },
     recordings: options.recording?.recordings ?? { begin: unused, sendNow: unused },
+    live: options.live ?? new LiveSessions(),
     node: { name: "box", labels: { env: "test" } },
     log: silentLog,
     findUser: async (login) => ({ ...(await findUnixUser(login)), home }),

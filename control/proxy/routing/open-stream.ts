@@ -1,16 +1,19 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
+import { joinRefusal } from "../../../core/access/authorize-join.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
+import type { ActiveSession } from "../../../core/resources/session.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import { encodeStreamRequest, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
 import type { TunnelRegistry } from "../tunnels/registry.ts";
-import type { Tunnel } from "../tunnels/tunnel.ts";
+import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 import type { AccessCache } from "./access-cache.ts";
 import type { AuditQueue } from "./audit-queue.ts";
 import { findTarget } from "./find-target.ts";
+import { openJoin } from "./open-join.ts";
 import { openOpenssh } from "./open-openssh.ts";
 import { findOpenssh, type OpensshTarget, requireEveryLogin } from "./openssh-target.ts";
 import type { RunningStreams } from "./running-streams.ts";
@@ -19,6 +22,8 @@ export interface RoutingServices {
   readonly log: Log;
   readonly access: AccessCache;
   readonly registry: TunnelRegistry;
+  /** The session that runs under this id. */
+  readonly findSession: (sid: string) => Promise<ActiveSession | undefined>;
   readonly expected: ExpectedHosts;
   readonly running: RunningStreams;
   readonly audit: AuditQueue;
@@ -33,9 +38,6 @@ export interface StreamAsk {
   readonly clientAddress: string;
 }
 
-/** For the agent to open a channel, ms. */
-const openMs = 10_000;
-
 /**
  * Authorizes and opens a channel to the agent, on which the request has been written: what comes next on it is the agent's
  * StreamReply. A refusal is audited and thrown as PlatformError.
@@ -44,6 +46,7 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
   const { identity, request, clientAddress } = ask;
   let chosen: Tunnel | OpensshTarget | undefined;
   try {
+    if (request.kind === "join") return await openJoin(ask, services);
     if (request.kind !== "ssh") throw new PlatformError("unsupported", `streams of kind ${String(request.kind)} are not routed here`);
     const access = await services.access.current();
     await services.expected.settled(request.target, services.cluster);
@@ -75,7 +78,7 @@ export interface Refusal {
   readonly error: PlatformError;
   readonly clientAddress: string;
   readonly user?: string | undefined;
-  readonly request?: Pick<StreamRequest, "target" | "login"> | undefined;
+  readonly request?: Pick<StreamRequest, "kind" | "target" | "login"> | undefined;
   readonly host?: Pick<OpensshTarget, "identity" | "facts"> | undefined;
 }
 
@@ -84,12 +87,16 @@ export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServi
   const { error, clientAddress, user, request, host } = refusal;
   const level = error.code === "internal" ? "error" : "info";
   log[level]("stream refused", { user, target: request?.target, peer: clientAddress, code: error.code, error });
+  const who = { "addr.remote": clientAddress, ...(user !== undefined && { user: user.slice(0, 256) }) };
+  if (request?.kind === "join") {
+    audit.emitRefusal({ event: "auth", error: joinRefusal(error).slice(0, 2000), ...who, sid: request.target.slice(0, 256) });
+    return;
+  }
   const name = host?.facts.hostname ?? request?.target.slice(0, 256);
   audit.emitRefusal({
     event: "auth",
     error: error.message.slice(0, 2000),
-    "addr.remote": clientAddress,
-    ...(user !== undefined && { user: user.slice(0, 256) }),
+    ...who,
     ...(request !== undefined && request.login !== "" && { login: request.login.slice(0, 256) }),
     ...(name !== undefined && { server_name: name }),
     ...(host !== undefined && { server_id: host.identity.id }),
