@@ -21,7 +21,6 @@ import { HostLabels } from "./labels/host-labels.ts";
 import { openNext } from "./open-next.ts";
 import { type Outbox, openOutbox } from "./outbox.ts";
 import { serveStreams } from "./serve-streams.ts";
-import { LiveSessions } from "./ssh/join/live-sessions.ts";
 import { Tunnels } from "./tunnels.ts";
 
 export interface AgentState {
@@ -122,8 +121,7 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   const authorities = followAuthorities({ access, identity, log }, end.signal);
   const changed = (): void => tunnels?.tell();
   const labels = await HostLabels.open({ fixed: config.ssh.labels, commands: config.ssh.commands, log, changed }, end.signal);
-  const live = new LiveSessions();
-  const streams = await serveStreams({ config, identity, auth, outbox, access, labels, live, log }, end.signal);
+  const streams = await serveStreams({ config, identity, auth, outbox, access, labels, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
   const sessions = (): number => streams.open + elsewhere();
@@ -133,7 +131,7 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
     clock,
     open: (onStream, ended) =>
       openNext(
-        { config, identity, labels, services, process: live.process, env, updater, authorities },
+        { config, identity, labels, services, process: streams.process, env, updater, authorities },
         onStream,
         AbortSignal.any([ended, end.signal]),
       ).finally(worked),

@@ -10,7 +10,7 @@ import type { Outbox } from "./outbox.ts";
 import { agentServices } from "./services.ts";
 import { reportSessions } from "./session-reports.ts";
 import { connectionHolder } from "./ssh/hold-connection.ts";
-import type { LiveSessions } from "./ssh/join/live-sessions.ts";
+import { LiveSessions } from "./ssh/join/live-sessions.ts";
 import { ownCommand } from "./ssh/own-command.ts";
 import { findUnixUser } from "./ssh/unix-user.ts";
 import { openStreams, type Streams } from "./streams.ts";
@@ -22,13 +22,12 @@ export interface ServingParts {
   readonly outbox: Outbox;
   readonly access: AccessSource;
   readonly labels: HostLabels;
-  readonly live: LiveSessions;
   readonly log: Log;
 }
 
-/** Puts the SSH service together, and serves what comes through the tunnels. */
-export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<Streams> {
-  const { config, identity, auth, outbox, access, labels, live, log } = parts;
+/** Puts the SSH service together, and serves what comes through the tunnels. `process` is the name under which its sessions are told of. */
+export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<Streams & { readonly process: string }> {
+  const { config, identity, auth, outbox, access, labels, log } = parts;
   const { audit, recordings } = outbox;
   // What a killed process of this agent left behind.
   endLogin(0, log);
@@ -43,6 +42,7 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
       return labels.current;
     },
   };
+  const live = new LiveSessions();
   reportSessions({ live, client: () => auth.client(), log }, signal);
   const ssh = {
     credentials: () => identity.current(),
@@ -57,5 +57,5 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
     findUser: findUnixUser,
     launch: ownCommand(),
   };
-  return openStreams({ services: agentServices({ ssh }), log }, signal);
+  return Object.assign(openStreams({ services: agentServices({ ssh }), log }, signal), { process: live.process });
 }

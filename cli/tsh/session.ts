@@ -61,10 +61,10 @@ function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, discon
     const bytes = Buffer.from(chunk as Buffer);
     const typed = typing?.(bytes) ?? { send: bytes, help: false, disconnect: false };
     // Nothing that an observer types is heard: its Ctrl-C is for itself.
-    if (ask.join === "observer" && ask.pty && bytes.includes(interrupt)) return disconnect();
+    const isLeaving = ask.join === "observer" && ask.pty && bytes.includes(interrupt);
     send(typed.send);
     if (typed.help) writeNote(io, `\r\n${escapeHelp}\r`);
-    if (typed.disconnect) disconnect();
+    if (typed.disconnect || isLeaving) disconnect();
   };
   const onEnd = (): void => void channel.end();
   const onDrain = (): void => void io.stdin.resume();
