@@ -28,7 +28,8 @@ export function serveJoined(connection: Connection, facts: JoinConnection, abort
   const { promise, resolve } = Promise.withResolvers<void>();
   const { deps, grant } = facts;
   const running = new Set<Promise<void>>();
-  const gone = new AbortController();
+  const over = new AbortController();
+  let current: AbortController | undefined;
   let seat: Seat | undefined;
   let linger: NodeJS.Timeout | undefined;
   const end = (): void => void connection.end();
@@ -37,28 +38,35 @@ export function serveJoined(connection: Connection, facts: JoinConnection, abort
     seat?.cut(why.hint === undefined ? why.message : `${why.message} (${why.hint})`);
     end();
   };
-  const join = (stream: ServerChannel): void => {
+  const join = (stream: ServerChannel, gone: AbortSignal): void => {
     const onSeat = (taken: Seat): void => {
       seat = taken;
     };
-    const work = takePart(stream, facts, { gone: gone.signal, onSeat }).finally(() => {
+    const work = takePart(stream, facts, { gone, onSeat }).finally(() => {
       linger = setTimeout(end, lingerMs);
     });
     running.add(work);
   };
   const stopLimits = boundClient(connection, facts, cut);
   connection.on("session", (accept, reject) => {
-    if (abort.aborted || linger !== undefined || running.size > 0) return reject();
-    onRequests(accept(), join, () => gone.abort());
+    if (abort.aborted || current !== undefined || running.size > 0) return reject();
+    const gone = new AbortController();
+    current = gone;
+    const closed = (): void => {
+      gone.abort();
+      if (current === gone) current = undefined;
+    };
+    onRequests(accept(), (stream) => join(stream, gone.signal), closed);
   });
   const now = deps.now ?? (() => new Date());
   const stopRules = endByRules({ connection, grant, access: deps.access, now, isTerminal: () => true, end: cut });
-  deps.access.follow(({ locks }) => cutIfLocked({ grant, locks, now: now(), cut }), gone.signal);
+  deps.access.follow(({ locks }) => cutIfLocked({ grant, locks, now: now(), cut }), over.signal);
   abort.addEventListener("abort", end, { once: true });
   connection.once("close", () => {
     abort.removeEventListener("abort", end);
     stopRules();
-    gone.abort();
+    over.abort();
+    current?.abort();
     stopLimits();
     void Promise.allSettled(running).then(() => {
       clearTimeout(linger);

@@ -19,6 +19,7 @@ import { decodeStreamReply, maxStreamMessage, type StreamRequest } from "../../.
 import type { Access } from "../../access/access-source.ts";
 import type { SshDeps } from "../deps.ts";
 import { LiveSessions } from "../join/live-sessions.ts";
+import { serveJoin } from "../join/serve-join.ts";
 import { serveSsh } from "../serve.ts";
 import { findUnixUser } from "../unix-user.ts";
 
@@ -43,6 +44,8 @@ export const sourceLaunch: readonly [string, ...string[]] = [
 
 export interface SessionOptions {
   readonly login?: string;
+  /** Name of the user; default: alice. */
+  readonly user?: string;
   /** Logins in the certificate and in the role. */
   readonly logins?: readonly string[];
   readonly validBefore?: Date;
@@ -97,7 +100,8 @@ export async function openUserSession(options: SessionOptions = {}): Promise<Use
   const record = options.record ?? (async (facts: AuditFacts) => void events.push(facts));
   const home = await mkdtemp(join(tmpdir(), "platform-home-"));
   const removeHome = () => rm(home, { recursive: true, force: true });
-  const served = serveSsh(far, request, sshDeps(options, { logins, record, home }), abort.signal);
+  const serve = request.kind === "join" ? serveJoin : serveSsh;
+  const served = serve(far, request, sshDeps(options, { logins, record, home }), abort.signal);
   served.catch(() => {});
   try {
     const reply = await Promise.race([readReply(near), served.then(() => Promise.reject(new Error("served without a reply")))]);
@@ -127,7 +131,7 @@ async function logIn(
   const user = generateSshKey();
   const identity: UserIdentity = {
     kind: "user",
-    name: "alice",
+    name: options.user ?? "alice",
     roles: ["access"],
     traits: {},
     logins,
