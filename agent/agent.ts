@@ -126,15 +126,11 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   log.info("identity", { host: hostId, cluster });
   const sessions = (): number => streams.open + elsewhere();
   const updater = await followUpdater({ env, log, clock, auth, identity, proxy: config.proxyServer, sessions, changed });
+  const to = { config, identity, labels, services, process: streams.process, env, updater, authorities };
   tunnels = new Tunnels({
     log,
     clock,
-    open: (onStream, ended) =>
-      openNext(
-        { config, identity, labels, services, process: streams.process, env, updater, authorities },
-        onStream,
-        AbortSignal.any([ended, end.signal]),
-      ).finally(worked),
+    open: (onStream, ended) => openNext(to, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
     serve: (channel) => updater.during(streams.serve(channel)).finally(worked),
     onAccess: (revision) => access.announce(revision),
     onMaintenance: updater.announce,

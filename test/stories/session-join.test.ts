@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
@@ -9,7 +9,7 @@ import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
 import { type HeldSession, holdSession } from "../world/held-session.ts";
-import { program, start } from "../world/program.ts";
+import { output, program, start } from "../world/program.ts";
 import { processes } from "../world/reload.ts";
 import { until } from "../world/until.ts";
 
@@ -250,7 +250,7 @@ describe.skipIf(process.getuid?.() !== 0)("a disk that is full", () => {
     await using cluster = await startCluster({ authService: "  session_recording: node\n" });
     const spool = join(cluster.dir, "agent-web-1", "data", "agent", "recordings");
     await mkdir(spool, { recursive: true, mode: 0o700 });
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=512k", "tmpfs", spool]);
+    await output("mount", ["-t", "tmpfs", "-o", "size=512k", "tmpfs", spool]);
     try {
       await putRole(cluster, "recorded", { options: { record_session: { default: "best_effort", ssh: mode } } });
       await cluster.agent({ name: "web-1" });
@@ -278,7 +278,7 @@ describe.skipIf(process.getuid?.() !== 0)("a disk that is full", () => {
         await owner.until("after-second");
       }
     } finally {
-      execFileSync("umount", ["-l", spool]);
+      await output("umount", ["-l", spool]);
       await rm(spool, { recursive: true, force: true });
     }
   });
