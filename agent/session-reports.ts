@@ -1,5 +1,5 @@
 import type { AuthClient } from "../core/api/auth-client.ts";
-import { errorText } from "../core/errors/platform-error.ts";
+import { errorText, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import { type ActiveSession, maxSessions } from "../core/resources/session.ts";
 
@@ -37,7 +37,8 @@ export function reportSessions({ live, client, log, times }: SessionReportsOptio
       next = sessionsJson.length > 0 ? renewMs : undefined;
     } catch (thrown) {
       log.debug("the running sessions could not be reported", { error: errorText(thrown) });
-      next = retryMs;
+      // An auth service of the version before takes none.
+      next = toPlatformError(thrown).code === "unsupported" ? renewMs : retryMs;
     }
     isTelling = false;
     plan(isNews ? soonMs : next);
@@ -48,7 +49,8 @@ export function reportSessions({ live, client, log, times }: SessionReportsOptio
   };
   live.onNews = () => {
     isNews = true;
-    if (!isTelling) plan(soonMs);
+    // The last one may be all that this process was waiting for.
+    if (!isTelling) plan(live.list().length === 0 ? 0 : soonMs);
   };
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
 }

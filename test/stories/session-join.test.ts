@@ -157,6 +157,28 @@ describe("joining a session", () => {
     expect(done.stdout).toBe("");
   });
 
+  test("at a terminal an observer leaves with Ctrl-C, which nobody else hears; a peer with ~. and not with Ctrl-C", async () => {
+    const { session, sid } = await owned(alice, "keys", "trap 'echo was-interrupted' INT; while :; do read -r line && echo got-$line; done");
+    await using owner = session;
+    const atTerminal = (user: User, ...args: string[]): ChildProcess =>
+      start("script", ["-qec", [program("tsh"), "join", ...args, sid].join(" "), "/dev/null"], { env: { TSH_HOME: user.home, TERM: "dumb" } });
+    const observer = atTerminal(bob);
+    await told(owner, "user bob joined as observer");
+    observer.stdin?.write("\u0003");
+    expect((await once(observer, "close"))[0]).toBe(255);
+    await told(owner, "user bob left");
+    expect(owner.shown()).not.toContain("was-interrupted");
+    const peer = atTerminal(carol, "--mode=peer");
+    await told(owner, "user carol joined as peer");
+    peer.stdin?.write("\u0003");
+    await owner.until("was-interrupted");
+    peer.stdin?.write("word\r");
+    await owner.until("got-word");
+    peer.stdin?.write("~.");
+    expect((await once(peer, "close"))[0]).toBe(255);
+    await told(owner, "user carol left");
+  });
+
   test("a lock on one who joined ends that one alone", async () => {
     const dave = await cluster.user("dave", { roles: "helper", logins: "nobody-here" });
     const { session, sid } = await owned(alice, "locked");

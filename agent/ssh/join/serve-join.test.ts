@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { ClientChannel } from "ssh2";
 import { describe, expect, test } from "vitest";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type Role, roleSchema } from "../../../core/resources/role.ts";
 import type { RoleOptions } from "../../../core/resources/role-options.ts";
 import { joinLogin, maxParticipants } from "../../../core/resources/session.ts";
 import type { SshConnection } from "../../../core/ssh/ssh-client.ts";
 import { until } from "../../../test/world/until.ts";
+import type { SshDeps } from "../deps.ts";
 import { openUserSession, ownLogin, type UserSession } from "../testing/user-session.ts";
 import { LiveSessions } from "./live-sessions.ts";
 
@@ -61,11 +63,12 @@ interface JoinAsk {
   readonly mode?: string;
   readonly login?: string;
   readonly roles?: readonly Role[];
+  readonly hold?: SshDeps["hold"];
 }
 
-function joined({ live, sid, user = "bob", mode = "observer", login = joinLogin, roles = [joiner(["*"])] }: JoinAsk): Promise<UserSession> {
+function joined({ live, sid, user = "bob", mode = "observer", login = joinLogin, roles = [joiner(["*"])], ...more }: JoinAsk): Promise<UserSession> {
   const request = { kind: "join", target: sid, login: mode, sessionId: randomUUID() } as const;
-  return openUserSession({ live, user, login, logins: [ownLogin], roles, request });
+  return openUserSession({ live, user, login, logins: [ownLogin], roles, request, ...more });
 }
 
 describe("a connection to join a session", () => {
@@ -104,6 +107,30 @@ describe("a connection to join a session", () => {
     );
     expect(thrown?.message).toMatch(words);
     expect(thrown?.events).toMatchObject([{ event: "auth", user: "bob" }]);
+  });
+
+  test("counts as one of the connections that its user may have", async () => {
+    const live = new LiveSessions();
+    const { session, sid } = await owner(live);
+    await using _owner = session;
+    const roles = [joiner(["*"], { max_connections: 1 })];
+    const asked: unknown[] = [];
+    const released: string[] = [];
+    const hold: SshDeps["hold"] = async (ask) => {
+      asked.push(ask);
+      return { onLost: () => {}, release: async () => void released.push(ask.user) };
+    };
+    const join = await joined({ live, sid, roles, hold });
+    expect(asked).toMatchObject([{ user: "bob", maximum: 1 }]);
+    join.client.end();
+    await join.served;
+    await join[Symbol.asyncDispose]();
+    expect(released).toEqual(["bob"]);
+    const full: SshDeps["hold"] = () => Promise.reject(new PlatformError("limit", "access denied: bob has 1 connection (max_connections)"));
+    await expect(joined({ live, sid, roles, hold: full })).rejects.toMatchObject({
+      code: "limit",
+      events: [{ event: "session.rejected", user: "bob", sid, maximum: 1 }],
+    });
   });
 
   test("in no mode that there is is refused before the login", async () => {
