@@ -179,3 +179,10 @@ test("what a peer types after it was cut off is not heard", async () => {
   await until("the owner's is heard", () => /by the owner\r\n[\s\S]*by the owner\r\n/.test(shown.out()));
   expect(shown.out()).not.toContain("after the end");
 });
+
+test.for([
+  ["that lists other logins", [ownLogin], /does not list "-join-"/],
+  ["that lists it, which no role can bring about", [joinLogin], /access denied|no identity of this platform/],
+] as const)("a session of one's own under the name for joining is refused with a certificate %s", async ([, logins, words]) => {
+  await expect(openUserSession({ login: joinLogin, logins: [...logins] })).rejects.toThrow(words);
+});
