@@ -21,6 +21,7 @@ import { HostLabels } from "./labels/host-labels.ts";
 import { openNext } from "./open-next.ts";
 import { type Outbox, openOutbox } from "./outbox.ts";
 import { serveStreams } from "./serve-streams.ts";
+import { openPam, type Pam } from "./ssh/pam/open-pam.ts";
 import { Tunnels } from "./tunnels.ts";
 
 export interface AgentState {
@@ -60,7 +61,7 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
   log.info("agent starts", { version, node: config.nodename, proxy: formatHostPort(config.proxyServer), sshCrypto: sshCryptoKind() });
   let agent: Agent;
   try {
-    agent = await openAgent(config, deps, signal);
+    agent = await openAgent(config, { ...deps, pam: await openPam(config.ssh.pam, log) }, signal);
   } catch (thrown) {
     if (signal.aborted) return;
     throw thrown;
@@ -90,6 +91,10 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
   }
 }
 
+interface OpenDeps extends AgentDeps {
+  readonly pam: Pam | undefined;
+}
+
 interface Agent {
   readonly identity: IdentityKeeper;
   readonly outbox: Outbox;
@@ -100,7 +105,7 @@ interface Agent {
   close(): Promise<void>;
 }
 
-async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }: AgentDeps, signal: AbortSignal): Promise<Agent> {
+async function openAgent(config: AgentConfig, { log, env, pam, elsewhere = () => 0 }: OpenDeps, signal: AbortSignal): Promise<Agent> {
   const folder = join(config.dataDir, "agent");
   let tunnels: Tunnels | undefined;
   // Without a tunnel the auth service is reached through the proxy's web port, as at joining.
@@ -121,7 +126,7 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   const authorities = followAuthorities({ access, identity, log }, end.signal);
   const changed = (): void => tunnels?.tell();
   const labels = await HostLabels.open({ fixed: config.ssh.labels, commands: config.ssh.commands, log, changed }, end.signal);
-  const streams = await serveStreams({ config, identity, auth, outbox, access, labels, log }, end.signal);
+  const streams = await serveStreams({ config, identity, auth, outbox, access, labels, pam, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
   const sessions = (): number => streams.open + elsewhere();

@@ -3,6 +3,7 @@ import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Labels } from "../core/resources/metadata.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
 import type { LabelCommand } from "./labels/host-labels.ts";
+import type { PamConfig } from "./ssh/pam/pam-order.ts";
 
 export interface AgentConfig {
   readonly nodename: string;
@@ -17,6 +18,8 @@ export interface AgentConfig {
     readonly names: readonly string[];
     readonly makesUsers: boolean;
     readonly commands: readonly LabelCommand[];
+    /** Left out: PAM is not asked. */
+    readonly pam?: PamConfig | undefined;
   };
 }
 
@@ -34,7 +37,13 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
   const shared = {
     nodename: platform.nodename,
     dataDir: platform.data_dir,
-    ssh: { labels: ssh.labels, names: ssh.public_addr.map((name) => name.host), makesUsers: !ssh.disable_create_host_user, commands: ssh.commands },
+    ssh: {
+      labels: ssh.labels,
+      names: ssh.public_addr.map((name) => name.host),
+      makesUsers: !ssh.disable_create_host_user,
+      commands: ssh.commands,
+      ...(ssh.pam.enabled && { pam: { serviceName: ssh.pam.service_name, environment: ssh.pam.environment } }),
+    },
   };
   if (platform.proxy_server !== undefined) return { ...shared, token: platform.token, caPins: platform.caPins, proxyServer: platform.proxy_server };
   if (local !== undefined) return { ...shared, token: local.token, caPins: local.caPins, proxyServer: local.webAddress };

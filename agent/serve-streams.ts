@@ -10,6 +10,7 @@ import type { Outbox } from "./outbox.ts";
 import { agentServices } from "./services.ts";
 import { connectionHolder } from "./ssh/hold-connection.ts";
 import { ownCommand } from "./ssh/own-command.ts";
+import type { Pam } from "./ssh/pam/open-pam.ts";
 import { findUnixUser } from "./ssh/unix-user.ts";
 import { openStreams, type Streams } from "./streams.ts";
 
@@ -20,12 +21,13 @@ export interface ServingParts {
   readonly outbox: Outbox;
   readonly access: AccessSource;
   readonly labels: HostLabels;
+  readonly pam: Pam | undefined;
   readonly log: Log;
 }
 
 /** Puts the SSH service together, and serves what comes through the tunnels. */
 export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<Streams> {
-  const { config, identity, auth, outbox, access, labels, log } = parts;
+  const { config, identity, auth, outbox, access, labels, pam, log } = parts;
   const { audit, recordings } = outbox;
   // What a killed process of this agent left behind.
   endLogin(0, log);
@@ -47,6 +49,7 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
     recordings,
     hold: connectionHolder({ client: () => auth.client(), log }),
     hostUsers,
+    pam,
     node,
     log,
     findUser: findUnixUser,

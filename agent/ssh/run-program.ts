@@ -30,7 +30,7 @@ export function runProgram(channel: SessionChannel, stream: ServerChannel, comma
 }
 
 async function run(channel: SessionChannel, stream: ServerChannel, command: string | undefined): Promise<ProgramExit> {
-  const { user, request, deps } = channel.facts;
+  const { user, grant, request, deps } = channel.facts;
   const { wanted } = channel;
   const terminal = wanted && (await openTerminal(wanted.size));
   if (terminal !== undefined) channel.terminal = terminal;
@@ -48,7 +48,8 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: stri
       ...(terminal && wanted && { terminal: { path: terminal.path, kind: wanted.kind } }),
     });
     const clientIp = ipOf(request.clientAddress);
-    const program = startProgram({ user, program: programOf(user, command), env, clientIp, terminal: terminal?.path, launch: deps.launch });
+    const pam = deps.pam?.way({ user, identity: grant.identity, clientIp, terminal: terminal?.path, isShell: command === undefined });
+    const program = startProgram({ user, program: programOf(user, command), env, clientIp, terminal: terminal?.path, pam, launch: deps.launch });
     channel.program = program;
     const hangUp = (): void => program.signal("SIGHUP");
     channel.gone.addEventListener("abort", hangUp, { once: true });

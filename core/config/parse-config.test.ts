@@ -6,6 +6,19 @@ import { parseConfig } from "./parse-config.ts";
 const head = "version: v3\nplatform:\n  nodename: one\n";
 const channels = `${head}auth_service: {}\nproxy_service:\n  automatic_upgrades_channels:\n`;
 
+const agentHead = `${head}  proxy_server: a.test\nssh_service:\n`;
+const pamProblems = [
+  ["PAM that is neither on nor off", "enabled: maybe", 'enabled must be yes or no, not "maybe"'],
+  ["a misspelt key of PAM", "servicename: x", "servicename is not a known key; did you mean service_name?"],
+  ["a key of the reference's PAM that does nothing yet", "use_pam_auth: yes", "use_pam_auth is not supported yet; remove it"],
+  ["a PAM service outside of its folder", "service_name: ../passwd", "service_name must be the name of a file in /etc/pam.d"],
+  ["a PAM service that is a number", "service_name: 7", "service_name must be text, not a number; put it in quotes"],
+  ["a PAM variable with no name", 'environment: { "A-B": x }', "environment.A-B must be the name of a variable"],
+  ["a PAM variable that is a number", "environment: { A: 1 }", "environment.A must be text, not a number; put it in quotes"],
+  ["a PAM variable of two lines", 'environment: { A: "b\\nc" }', "environment.A must be one line"],
+  ["PAM variables as a list", "environment: [a]", "environment must be a section of keys, not a list"],
+] as const;
+
 function problems(text: string): string[] {
   return parseConfig(text).problems.map(({ line, text: what }) => `${line ?? "-"}: ${what}`);
 }
@@ -26,6 +39,7 @@ describe("a file is taken", () => {
       "with version channels",
       `${channels}    default:\n      static_version: 1.2.3\n      critical: yes\n    stable/cloud:\n      forward_url: https://up.test/v1/stable/cloud/\n    x: { forward_url: "http://127.0.0.1:80" }\n`,
     ],
+    ["with PAM", `${agentHead}  pam: { enabled: yes, service_name: platform-sshd, environment: { TEAM: "{{external.team}}" } }\n`],
     ["with byte order mark and Windows line ends", `\ufeff${head}auth_service: {}\n`.replaceAll("\n", "\r\n")],
   ];
   test.for(good)("%s", ([, text]) => {
@@ -127,6 +141,7 @@ describe("a file is refused for", () => {
       `${head}auth_service:\n  session_recording: yes\n`,
       "5: auth_service.session_recording must be node, node-sync or off",
     ],
+    ...pamProblems.map(([what, lines, said]): [string, string, string] => [what, `${agentHead}  pam:\n    ${lines}\n`, `7: ssh_service.pam.${said}`]),
     ["nothing to run", head, "-: nothing to run: enable auth_service, proxy_service or ssh_service"],
     ["aliases", `${head}auth_service: &a {}\nproxy_service: *a\n`, "-: anchors and aliases are not supported; write the value out"],
     ["no YAML map", "- a\n- b\n", "-: must hold the sections platform, auth_service, proxy_service or ssh_service"],

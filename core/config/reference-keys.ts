@@ -75,5 +75,6 @@ export const referenceKeys: Readonly<Record<string, readonly string[]>> = {
     "ui",
     "trust_x_forwarded_for",
   ],
-  ssh_service: ["listen_addr", "pam", "enhanced_recording", "x11", "allow_tcp_forwarding", "ssh_file_copy"],
+  ssh_service: ["listen_addr", "enhanced_recording", "x11", "allow_tcp_forwarding", "ssh_file_copy"],
+  "ssh_service.pam": ["use_pam_auth"],
 };
