@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { formatHostPort, type HostPort, parseHostPort } from "../transport/host-port.ts";
 import { labelsSchema } from "./metadata.ts";
 import { hostnameText } from "./node.ts";
 
@@ -21,10 +20,3 @@ export const directHostSchema = z.object({
   shared: addresses,
 });
 export type DirectHost = z.infer<typeof directHostSchema>;
-
-/** The address in the one form in which two are compared. Throws `invalid`. */
-export function directAddress(text: string): { readonly address: HostPort; readonly text: string } {
-  const { host, port } = parseHostPort(text, undefined, "direct address");
-  const address = { host: host.toLowerCase(), port };
-  return { address, text: formatHostPort(address) };
-}
