@@ -32,9 +32,9 @@ describe("the programs' parts", () => {
   test("an agent joins the proxy of the file, else the control beside it", () => {
     const local = { webAddress: { host: "127.0.0.1", port: 1 }, caPins: ["pin"], token: "secret" };
     const alone = config(`${head}  proxy_server: p.test\n  auth_token: t\nssh_service: {}\n`);
-    expect(agentConfig(alone)).toMatchObject({ proxyServer: { host: "p.test", port: 3080 }, token: "t" });
+    expect(agentConfig(alone)).toMatchObject({ way: { kind: "proxy", proxyServer: { host: "p.test", port: 3080 } }, token: "t" });
     const beside = config(`${head}auth_service: {}\nproxy_service: {}\nssh_service: {}\n`);
-    expect(agentConfig(beside, local)).toMatchObject({ proxyServer: local.webAddress, token: "secret", caPins: ["pin"] });
+    expect(agentConfig(beside, local)).toMatchObject({ way: { kind: "proxy", proxyServer: local.webAddress }, token: "secret", caPins: ["pin"] });
     expect(() => agentConfig(beside)).toThrow("proxy_server");
   });
 });

@@ -100,7 +100,7 @@ describe("a file is refused for", () => {
     [
       "proxy_server beside auth_server",
       `${head}  proxy_server: a.test\n  auth_server: b.test\nproxy_service: {}\n`,
-      "5: proxy_server and auth_server cannot both be set; keep proxy_server on an agent, auth_server on a proxy",
+      "5: proxy_server and auth_server cannot both be set; keep proxy_server on an agent, auth_server on a proxy and on an agent that the proxies dial",
     ],
     [
       "auth_token beside join_params",
@@ -110,7 +110,7 @@ describe("a file is refused for", () => {
     [
       "an agent without a proxy",
       `${head}ssh_service: {}\n`,
-      "4: the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port",
+      "4: the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port (or auth_server to the auth service's, to join it directly)",
     ],
     [
       "a proxy without an auth service",

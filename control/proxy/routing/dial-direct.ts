@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { certifiedIdentity, peerCertificate } from "../../../core/identity/certified-identity.ts";
@@ -30,13 +31,20 @@ export interface Dialled {
 const usualMs = 10_000;
 const hint = "is its agent running, and may the proxy connect to that port?";
 
+/** An address that does not answer holds up the next one for so long, ms. */
+const staggerMs = 300;
+
 /**
- * Connects to the agent of one of the hosts: to all addresses at once, and the first at which the right host shows its certificate counts.
+ * Connects to the agent of one of the hosts: one address after the other, and the first at which the right host shows its certificate counts.
  * Throws `unavailable` that says of every address why not.
  */
 export async function dialDirect(options: DialDirectOptions): Promise<Dialled> {
   const stop = new AbortController();
-  const tries = options.addresses.map((address) => dialOne(address, options, stop.signal));
+  const tries: Promise<Dialled>[] = [];
+  for (const address of options.addresses) {
+    const before = tries.at(-1);
+    tries.push(turnAfter(before, stop.signal).then(() => dialOne(address, options, stop.signal)));
+  }
   try {
     const first = await Promise.any(tries);
     for (const one of tries) void one.then((other) => other !== first && other.socket.destroy()).catch(() => {});
@@ -47,6 +55,16 @@ export async function dialDirect(options: DialDirectOptions): Promise<Dialled> {
   } finally {
     stop.abort();
   }
+}
+
+/** Resolves when the try before has failed, or takes long; rejects when nobody needs another. */
+async function turnAfter(before: Promise<Dialled> | undefined, signal: AbortSignal): Promise<void> {
+  if (before === undefined) return;
+  const failed = before.then(
+    () => Promise.reject(new PlatformError("unavailable", "not needed")),
+    () => {},
+  );
+  await Promise.race([failed, sleep(staggerMs, undefined, { signal })]);
 }
 
 async function dialOne(text: string, options: DialDirectOptions, signal: AbortSignal): Promise<Dialled> {

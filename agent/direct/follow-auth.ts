@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AuthClient } from "../../core/api/auth-client.ts";
+import { toPlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { HostStatus } from "../../core/resources/host-status.ts";
+import type { Labels } from "../../core/resources/metadata.ts";
+import { backOffDelay, failuresAfter } from "../../core/transport/back-off.ts";
+import { version } from "../../core/versions/version.ts";
+
+/** What is reported. */
+export interface DirectFacts {
+  readonly hostId: string;
+  readonly hostname: string;
+  readonly labels: Labels;
+  readonly services: readonly string[];
+  readonly status: HostStatus;
+  /** `host:port`, the best first. */
+  readonly addresses: readonly string[];
+  /** Those of them that other hosts may have too. */
+  readonly shared: readonly string[];
+}
+
+export interface FollowAuthOptions {
+  readonly log: Log;
+  readonly client: () => Promise<Pick<AuthClient, "watchAccess" | "reportNode">>;
+  readonly facts: () => DirectFacts;
+  /** Called once for each watch that works. */
+  readonly onConnected: () => void;
+  readonly onAccess: (revision: string) => void;
+  readonly onMaintenance: (revision: string) => void;
+  /** Milliseconds that only grow. */
+  readonly steady: () => number;
+}
+
+/** Between two reports while nothing changes, ms: shows that the way is still there. */
+const heartbeatMs = 30_000;
+/** Between two reports of changes, ms; of several in between, the last state is reported. */
+const apartMs = 5_000;
+
+/**
+ * What a proxy does for a host with a tunnel, the host that is dialled does itself: it follows the auth service's watch, which tells of roles,
+ * locks and authorities, and reports where it is reached. While the watch lasts it counts as connected.
+ */
+export class FollowAuth {
+  readonly #options: FollowAuthOptions;
+  #isUp = false;
+  #hasNews = false;
+  #wake = new AbortController();
+
+  constructor(options: FollowAuthOptions) {
+    this.#options = options;
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  /** Something that is reported has changed. */
+  tell(): void {
+    this.#hasNews = true;
+    this.#wake.abort();
+  }
+
+  /** Until the signal; connects again with back-off. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { log, steady } = this.#options;
+    let failures = 0;
+    while (!signal.aborted) {
+      const began = steady();
+      const thrown: unknown = await this.#follow(signal).catch((error: unknown) => error);
+      this.#isUp = false;
+      if (signal.aborted) return;
+      failures = failuresAfter(failures, steady() - began);
+      const retryMs = Math.round(backOffDelay(failures, Math.random()));
+      const { code, message, hint } = toPlatformError(thrown ?? new Error("the auth service ended the watch"));
+      log.warn("not connected to the auth service", { code, error: message, hint, retryMs });
+      await sleep(retryMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /** The host stops: proxies and admins are told. Never rejects. */
+  async sayStopped(): Promise<void> {
+    const { log } = this.#options;
+    await this.#report("stopped").catch((error: unknown) => log.debug("the end of this host could not be reported", { error }));
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const { client, log, onConnected, onAccess, onMaintenance, facts } = this.#options;
+    const ended = new AbortController();
+    const either = AbortSignal.any([signal, ended.signal]);
+    let beating: Promise<void> | undefined;
+    let fault: unknown;
+    try {
+      for await (const event of (await client()).watchAccess({ version }, { signal: either, timeoutMs: 0 })) {
+        if (beating === undefined) {
+          await this.#report();
+          this.#isUp = true;
+          log.info("connected to the auth service; proxies dial this host", { addresses: facts().addresses });
+          onConnected();
+          beating = this.#beat(either).catch((error: unknown) => {
+            fault = error;
+            ended.abort();
+          });
+        }
+        onAccess(event.revision);
+        onMaintenance(event.maintenanceRevision);
+      }
+    } catch (thrown) {
+      throw fault ?? thrown;
+    } finally {
+      ended.abort();
+      await beating;
+    }
+    if (fault !== undefined) throw fault;
+  }
+
+  /** Reports now and then, and soon after a change. */
+  async #beat(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(apartMs, undefined, { signal, ref: false }).catch(() => {});
+      this.#wake = new AbortController();
+      if (!this.#hasNews) {
+        const woken = AbortSignal.any([signal, this.#wake.signal]);
+        await sleep((heartbeatMs - apartMs) * (0.75 + Math.random() / 2), undefined, { signal: woken, ref: false }).catch(() => {});
+      }
+      if (!signal.aborted) await this.#report();
+    }
+  }
+
+  async #report(ending: "" | "stopped" = ""): Promise<void> {
+    this.#hasNews = false;
+    const { hostId, hostname, labels, services, status, addresses, shared } = this.#options.facts();
+    const host = { hostId, hostname, labels: { ...labels }, services: [...services], version, statusJson: JSON.stringify(status) };
+    const where = { directAddresses: [...addresses], publicAddresses: [...shared] };
+    await (await this.#options.client()).reportNode({ ...host, ...where, connected: ending === "", ending });
+  }
+}
