@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AuthClient } from "../../core/api/auth-client.ts";
-import { toPlatformError } from "../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { HostStatus } from "../../core/resources/host-status.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
@@ -28,6 +28,8 @@ export interface FollowAuthOptions {
   readonly onConnected: () => void;
   readonly onAccess: (revision: string) => void;
   readonly onMaintenance: (revision: string) => void;
+  /** This process serves the host: false while it waits to replace another one. */
+  readonly serves: () => boolean;
   /** Milliseconds that only grow. */
   readonly steady: () => number;
 }
@@ -72,7 +74,7 @@ export class FollowAuth {
       if (signal.aborted) return;
       failures = failuresAfter(failures, steady() - began);
       const retryMs = Math.round(backOffDelay(failures, Math.random()));
-      const { code, message, hint } = toPlatformError(thrown ?? new Error("the auth service ended the watch"));
+      const { code, message, hint } = toPlatformError(thrown ?? new PlatformError("unavailable", "the auth service ended the watch"));
       log.warn("not connected to the auth service", { code, error: message, hint, retryMs });
       await sleep(retryMs, undefined, { signal }).catch(() => {});
     }
@@ -116,22 +118,29 @@ export class FollowAuth {
 
   /** Reports now and then, and soon after a change. */
   async #beat(signal: AbortSignal): Promise<void> {
+    const { steady } = this.#options;
+    let reported = Number.NEGATIVE_INFINITY;
     while (!signal.aborted) {
-      await sleep(apartMs, undefined, { signal, ref: false }).catch(() => {});
       this.#wake = new AbortController();
-      if (!this.#hasNews) {
-        const woken = AbortSignal.any([signal, this.#wake.signal]);
-        await sleep((heartbeatMs - apartMs) * (0.75 + Math.random() / 2), undefined, { signal: woken, ref: false }).catch(() => {});
-      }
-      if (!signal.aborted) await this.#report();
+      if (!this.#hasNews) await nap(heartbeatMs * (0.75 + Math.random() / 4), AbortSignal.any([signal, this.#wake.signal]));
+      await nap(Math.max(0, reported + apartMs - steady()), signal);
+      if (signal.aborted) return;
+      reported = steady();
+      await this.#report();
     }
   }
 
   async #report(ending: "" | "stopped" = ""): Promise<void> {
+    // Until this process serves, the one before it speaks for the host.
+    if (!this.#options.serves()) return;
     this.#hasNews = false;
     const { hostId, hostname, labels, services, status, addresses, shared } = this.#options.facts();
     const host = { hostId, hostname, labels: { ...labels }, services: [...services], version, statusJson: JSON.stringify(status) };
     const where = { directAddresses: [...addresses], publicAddresses: [...shared] };
     await (await this.#options.client()).reportNode({ ...host, ...where, connected: ending === "", ending });
   }
+}
+
+async function nap(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms > 0) await sleep(ms, undefined, { signal, ref: false }).catch(() => {});
 }

@@ -48,7 +48,9 @@ export async function openDirect(options: DirectOptions): Promise<Reach> {
   };
   const { onAccess, onMaintenance, steady } = options;
   const client = () => auth.client();
-  const follow = new FollowAuth({ log, client, facts, onConnected: () => void authorities.ask(), onAccess, onMaintenance, steady });
+  const told = { onConnected: () => void authorities.ask(), onAccess, onMaintenance };
+  const follow = new FollowAuth({ log, client, facts, ...told, serves: () => options.sockets.isStarted, steady });
+  void options.sockets.started.then(() => follow.tell());
   const end = new AbortController();
   const following = follow.run(end.signal);
   return {
