@@ -91,7 +91,7 @@ export class FollowAuth {
     const ended = new AbortController();
     const either = AbortSignal.any([signal, ended.signal]);
     let beating: Promise<void> | undefined;
-    let fault: unknown;
+    let fault: PlatformError | undefined;
     try {
       for await (const event of (await client()).watchAccess({ version }, { signal: either, timeoutMs: 0 })) {
         if (beating === undefined) {
@@ -100,7 +100,7 @@ export class FollowAuth {
           log.info("connected to the auth service; proxies dial this host", { addresses: facts().addresses });
           onConnected();
           beating = this.#beat(either).catch((error: unknown) => {
-            fault = error;
+            fault = toPlatformError(error);
             ended.abort();
           });
         }

@@ -1,3 +1,4 @@
+import { maxDirectAddresses } from "../../core/resources/direct-host.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { DirectWay } from "../config.ts";
 
@@ -21,6 +22,7 @@ export function ownAddresses(
 ): OwnAddresses {
   const { host, port } = bound;
   const own = advertiseIp ?? (everywhere.has(host) ? local?.replace(/^::ffff:(?=\d+\.)/, "") : host);
-  const shared = [...new Set(publicAddresses.map(formatHostPort))];
-  return { addresses: [...new Set([...(own === undefined ? [] : [formatHostPort({ host: own, port })]), ...shared])].slice(0, 8), shared };
+  const first = own === undefined ? [] : [formatHostPort({ host: own, port })];
+  const addresses = [...new Set([...first, ...publicAddresses.map(formatHostPort)])].slice(0, maxDirectAddresses);
+  return { addresses, shared: addresses.filter((one) => publicAddresses.some((address) => formatHostPort(address) === one)) };
 }

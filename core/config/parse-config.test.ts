@@ -113,6 +113,11 @@ describe("a file is refused for", () => {
       "4: the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port (or auth_server to the auth service's, to join it directly)",
     ],
     [
+      "an agent at the auth service without a pin",
+      `${head}  auth_server: a.test\n  auth_token: t\nssh_service: {}\n`,
+      "4: who joins the auth service directly needs platform.ca_pin, by which it knows the auth service; `tctl status` shows the pin",
+    ],
+    [
       "a proxy without an auth service",
       `${head}proxy_service: {}\n`,
       "4: without auth_service here the proxy needs platform.auth_server; set it to the auth service's host:port",

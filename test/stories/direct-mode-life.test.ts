@@ -107,6 +107,22 @@ describe.skipIf(process.getuid?.() !== 0)("an agent that listens", () => {
     await until("it is shown where it is", async () => (await tsh("ls")).stdout.includes(`${world.hosts.one.address}:3022`));
   });
 
+  test("platform doctor on such a host goes the way to the auth service, and looks at the port", { timeout: 60_000 }, async () => {
+    const doctor = async (agent: Agent, host: "one" | "two"): Promise<{ findings: { check: string; outcome: string; says: string }[] }> => {
+      const args = ["doctor", "--config", join(agent.dir, "platform.yaml"), "--environment-file=/nowhere", "--format=json"];
+      const done = await run(program("platform"), args, { netns: world.hosts[host].netns });
+      return JSON.parse(done.stdout) as Awaited<ReturnType<typeof doctor>>;
+    };
+    const well = await doctor(web1, "one");
+    expect(well.findings.filter(({ outcome }) => outcome !== "ok")).toEqual([]);
+    expect(well.findings.map(({ check }) => check).slice(-3)).toEqual(["certificate", "access", "port"]);
+    expect(well.findings.at(-1)?.says).toMatch(/this host's agent listens at 127\.0\.0\.1:3022/);
+    const down = await world.agent("down", "two");
+    await down.service.stop();
+    const { findings } = await doctor(down, "two");
+    expect(findings.at(-1)).toMatchObject({ check: "port", outcome: "failed", says: "no agent answers at 127.0.0.1:3022" });
+  });
+
   test("an agent that stops says so; one that is removed is reached no more, and its sessions end", { timeout: 120_000 }, async () => {
     const web2 = await world.agent("web-2", "two");
     await web2.service.stop();
