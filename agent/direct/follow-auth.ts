@@ -24,6 +24,8 @@ export interface FollowAuthOptions {
   readonly log: Log;
   readonly client: () => Promise<Pick<AuthClient, "watchAccess" | "reportNode">>;
   readonly facts: () => DirectFacts;
+  /** Nothing came on the connection in time: the next call is to open another one. */
+  readonly drop: () => void;
   /** Called once for each watch that works. */
   readonly onConnected: () => void;
   readonly onAccess: (revision: string) => void;
@@ -32,12 +34,17 @@ export interface FollowAuthOptions {
   readonly serves: () => boolean;
   /** Milliseconds that only grow. */
   readonly steady: () => number;
+  readonly times?: { readonly firstMs: number; readonly heartbeatMs: number; readonly apartMs: number };
 }
 
-/** Between two reports while nothing changes, ms: shows that the way is still there. */
-const heartbeatMs = 30_000;
-/** Between two reports of changes, ms; of several in between, the last state is reported. */
-const apartMs = 5_000;
+const usual = {
+  /** For the first answer to a watch, ms. */
+  firstMs: 15_000,
+  /** Between two reports while nothing changes, ms: shows that the way is still there. */
+  heartbeatMs: 30_000,
+  /** Between two reports of changes, ms; of several in between, the last state is reported. */
+  apartMs: 5_000,
+} as const;
 
 /**
  * What a proxy does for a host with a tunnel, the host that is dialled does itself: it follows the auth service's watch, which tells of roles,
@@ -75,6 +82,8 @@ export class FollowAuth {
       failures = failuresAfter(failures, steady() - began);
       const retryMs = Math.round(backOffDelay(failures, Math.random()));
       const { code, message, hint } = toPlatformError(thrown ?? new PlatformError("unavailable", "the auth service ended the watch"));
+      // A connection whose other end is gone would take the next watch too.
+      if (code === "timeout") this.#options.drop();
       log.warn("not connected to the auth service", { code, error: message, hint, retryMs });
       await sleep(retryMs, undefined, { signal }).catch(() => {});
     }
@@ -92,8 +101,14 @@ export class FollowAuth {
     const either = AbortSignal.any([signal, ended.signal]);
     let beating: Promise<void> | undefined;
     let fault: PlatformError | undefined;
+    const { firstMs } = this.#options.times ?? usual;
+    const late = setTimeout(() => {
+      fault = new PlatformError("timeout", `the auth service did not answer within ${firstMs / 1000} s`);
+      ended.abort();
+    }, firstMs);
     try {
       for await (const event of (await client()).watchAccess({ version }, { signal: either, timeoutMs: 0 })) {
+        clearTimeout(late);
         if (beating === undefined) {
           await this.#report();
           this.#isUp = true;
@@ -110,6 +125,7 @@ export class FollowAuth {
     } catch (thrown) {
       throw fault ?? thrown;
     } finally {
+      clearTimeout(late);
       ended.abort();
       await beating;
     }
@@ -118,12 +134,12 @@ export class FollowAuth {
 
   /** Reports now and then, and soon after a change. */
   async #beat(signal: AbortSignal): Promise<void> {
-    const { steady } = this.#options;
+    const { steady, times = usual } = this.#options;
     let reported = Number.NEGATIVE_INFINITY;
     while (!signal.aborted) {
       this.#wake = new AbortController();
-      if (!this.#hasNews) await nap(heartbeatMs * (0.75 + Math.random() / 4), AbortSignal.any([signal, this.#wake.signal]));
-      await nap(Math.max(0, reported + apartMs - steady()), signal);
+      if (!this.#hasNews) await nap(times.heartbeatMs * (0.75 + Math.random() / 4), AbortSignal.any([signal, this.#wake.signal]));
+      await nap(Math.max(0, reported + times.apartMs - steady()), signal);
       if (signal.aborted) return;
       reported = steady();
       await this.#report();

@@ -21,7 +21,7 @@ export interface DirectOptions {
   readonly sockets: ListenSockets;
   readonly log: Log;
   readonly identity: Pick<IdentityKeeper, "current">;
-  readonly auth: Pick<AuthSource, "client">;
+  readonly auth: Pick<AuthSource, "client" | "close">;
   readonly audit: Pick<Spool, "record">;
   readonly authorities: Pick<AuthorityFollower, "ask">;
   /** The address of this host on the way to the auth service, once it went there. */
@@ -49,7 +49,7 @@ export async function openDirect(options: DirectOptions): Promise<Reach> {
   const { onAccess, onMaintenance, steady } = options;
   const client = () => auth.client();
   const told = { onConnected: () => void authorities.ask(), onAccess, onMaintenance };
-  const follow = new FollowAuth({ log, client, facts, ...told, serves: () => options.sockets.isStarted, steady });
+  const follow = new FollowAuth({ log, client, drop: () => auth.close(), facts, ...told, serves: () => options.sockets.isStarted, steady });
   void options.sockets.started.then(() => follow.tell());
   const end = new AbortController();
   const following = follow.run(end.signal);

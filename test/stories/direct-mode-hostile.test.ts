@@ -52,7 +52,7 @@ describe.skipIf(process.getuid?.() !== 0)("direct mode among hostile peers", () 
     run(process.execPath, ["-e", script, ...args], { netns: world.hosts.stranger.netns, limitMs: 30_000 });
   const tsh = (...args: string[]): Promise<Finished> => user.tsh(args);
   beforeAll(async () => {
-    world = await openDirectWorld();
+    world = await openDirectWorld({ split: true });
     ({ cluster, user } = world);
     web1 = await world.agent("web-1", "one");
   }, 120_000);

@@ -19,7 +19,8 @@ export interface DirectWorld extends AsyncDisposable {
 /** A command that prints the address of the host that it runs on. */
 export const printAddress = "ip -4 -o addr show dev e0 | tr -s ' ' | cut -d' ' -f4 | cut -d/ -f1";
 
-export async function openDirectWorld(): Promise<DirectWorld> {
+/** `split`: auth and proxy service as two processes. */
+export async function openDirectWorld({ split = false } = {}): Promise<DirectWorld> {
   await using stack = new AsyncDisposableStack();
   const names = ["one", "two"] as const;
   const hub = stack.use(
@@ -29,7 +30,7 @@ export async function openDirectWorld(): Promise<DirectWorld> {
     ),
   );
   const { netns, address } = hub.hosts.control;
-  const cluster = stack.use(await startCluster({ mode: "separate", netns, address, name: "control.test" }));
+  const cluster = stack.use(await startCluster({ mode: "separate", split, netns, address, name: "control.test" }));
   const user = await cluster.user("alice", { logins: "root" });
   const kept = stack.move();
   return {
