@@ -36,7 +36,7 @@ export async function examineDirect(
   const byPin = async () => [await trustByPin({ open: () => dial(target, { env }), pins: platform.caPins })];
   const authorities = async () => credentials?.hostCaPem ?? (await byPin());
   const untrusted = "compare platform.ca_pin with what `tctl status` prints";
-  const { trusted } = await examineTls(exam, path, { alpn: alpn.auth, servername: roleServerName("auth"), authorities, untrusted });
+  const { trusted } = await examineTls(exam, path, { alpn: "h2", servername: roleServerName("auth"), authorities, untrusted });
   if (!trusted) return;
   if (credentials === undefined) return exam.skip(["access", "port"], "this host has not joined yet");
   if (await exam.passes("access", () => askAuth(target, env, credentials))) await exam.passes("port", () => examinePort(listens, credentials));
