@@ -114,7 +114,7 @@ describe("a file is refused for", () => {
     [
       "proxy_server beside auth_server",
       `${head}  proxy_server: a.test\n  auth_server: b.test\nproxy_service: {}\n`,
-      "5: proxy_server and auth_server cannot both be set; keep proxy_server on an agent, auth_server on a proxy",
+      "5: proxy_server and auth_server cannot both be set; keep proxy_server on an agent, auth_server on a proxy and on an agent that the proxies dial",
     ],
     [
       "auth_token beside join_params",
@@ -124,7 +124,12 @@ describe("a file is refused for", () => {
     [
       "an agent without a proxy",
       `${head}ssh_service: {}\n`,
-      "4: the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port",
+      "4: the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port (or auth_server to the auth service's, to join it directly)",
+    ],
+    [
+      "an agent at the auth service without a pin",
+      `${head}  auth_server: a.test\n  auth_token: t\nssh_service: {}\n`,
+      "4: who joins the auth service directly needs platform.ca_pin, by which it knows the auth service; `tctl status` shows the pin",
     ],
     [
       "a proxy without an auth service",

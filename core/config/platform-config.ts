@@ -41,6 +41,8 @@ export const platformSchema = z.strictObject({
   ca_pin: orList(z.string().min(1, "must not be empty")).optional(),
   proxy_server: hostPortText(ports.web).optional(),
   auth_server: hostPortText(ports.auth).optional(),
+  /** Of a host that joins the auth service directly: where the proxies reach it, when that is not an address of its own. */
+  advertise_ip: z.union([z.ipv4(), z.ipv6()], "must be an IP address").optional(),
   diag_addr: hostPortText(undefined).optional(),
   log: logSchema.prefault({}),
   storage: storageSchema.prefault({}),
@@ -145,7 +147,9 @@ export const sshSchema = z.strictObject({
     .max(64)
     .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "must not name a label twice")
     .default([]),
-  /** Further names that the host's certificate is good for. */
+  /** Where it listens when it joins the auth service directly; behind a proxy it opens no port. */
+  listen_addr: hostPortText(ports.ssh).prefault(`0.0.0.0:${ports.ssh}`),
+  /** Further names that the host's certificate is good for; where it listens, also addresses that the proxies dial. */
   public_addr: orList(hostPortText(ports.ssh)).default([]),
   /** What the host's PAM says of accounts and does for sessions; see docs/pam.md. */
   pam: pamSchema.prefault({}),
