@@ -12,6 +12,7 @@ import { reportSessions } from "./session-reports.ts";
 import { connectionHolder } from "./ssh/hold-connection.ts";
 import { LiveSessions } from "./ssh/join/live-sessions.ts";
 import { ownCommand } from "./ssh/own-command.ts";
+import type { Pam } from "./ssh/pam/open-pam.ts";
 import { findUnixUser } from "./ssh/unix-user.ts";
 import { openStreams, type Streams } from "./streams.ts";
 
@@ -22,12 +23,13 @@ export interface ServingParts {
   readonly outbox: Outbox;
   readonly access: AccessSource;
   readonly labels: HostLabels;
+  readonly pam: Pam | undefined;
   readonly log: Log;
 }
 
 /** Puts the SSH service together, and serves what comes through the tunnels. `process` is the name under which its sessions are told of. */
 export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<Streams & { readonly process: string }> {
-  const { config, identity, auth, outbox, access, labels, log } = parts;
+  const { config, identity, auth, outbox, access, labels, pam, log } = parts;
   const { audit, recordings } = outbox;
   // What a killed process of this agent left behind.
   endLogin(0, log);
@@ -52,6 +54,7 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
     hold: connectionHolder({ client: () => auth.client(), log }),
     hostUsers,
     live,
+    pam,
     node,
     log,
     findUser: findUnixUser,

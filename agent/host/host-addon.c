@@ -2,6 +2,7 @@
 #include "host-addon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
@@ -36,6 +37,16 @@ static napi_value reset_signals(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
+/* keepAtExec(fd: number): void. Node closes what it was given, but for the standard streams, at execve(2). */
+static napi_value keep_at_exec(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value arg;
+  int32_t fd;
+  if (napi_get_cb_info(env, info, &count, &arg, NULL, NULL) != napi_ok || count != 1) return NULL;
+  if (napi_get_value_int32(env, arg, &fd) == napi_ok && fcntl(fd, F_SETFD, 0) != 0) napi_throw_error(env, NULL, strerror(errno));
+  return NULL;
+}
+
 /* tryLock(fd: number, exclusive: boolean): boolean. flock(2) without waiting. Falls with its last descriptor, so also at kill -9. */
 static napi_value try_lock(napi_env env, napi_callback_info info) {
   size_t count = 2;
@@ -57,6 +68,7 @@ static const struct {
   napi_callback function;
 } functions[] = {
     {"resetSignals", reset_signals},
+    {"keepAtExec", keep_at_exec},
     {"tryLock", try_lock},
     {"recordLogin", record_login},
     {"recordLogout", record_logout},

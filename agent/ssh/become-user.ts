@@ -2,13 +2,15 @@ export interface UserIds {
   readonly login: string;
   readonly uid: number;
   readonly gid: number;
+  /** The groups are set already, and PAM may have added some. */
+  readonly keepsGroups?: boolean;
 }
 
 /** Turns this process, which is root's, into the user's for good. Imports nothing: start-up processes wait for it. Throws when it did not work. */
-export function becomeUser({ login, uid, gid }: UserIds): void {
+export function becomeUser({ login, uid, gid, keepsGroups = false }: UserIds): void {
   const { initgroups, setgid, setuid, getuid, geteuid, getgid, getegid } = process;
   if (!initgroups || !setgid || !setuid || !getuid || !geteuid || !getgid || !getegid) throw new Error("this system has no Unix users");
-  initgroups(login, gid);
+  if (!keepsGroups) initgroups(login, gid);
   setgid(gid);
   setuid(uid);
   if (getuid() !== uid || geteuid() !== uid || getgid() !== gid || getegid() !== gid) throw new Error(`did not become ${login}`);

@@ -7,6 +7,7 @@ import type { HostUsers } from "../host-users/host-users.ts";
 import type { Recordings } from "../recording/recordings.ts";
 import type { HoldConnection } from "./hold-connection.ts";
 import type { LiveSessions } from "./join/live-sessions.ts";
+import type { Pam } from "./pam/open-pam.ts";
 import type { UnixUser } from "./unix-user.ts";
 
 /** What the SSH service needs from the agent around it. */
@@ -26,6 +27,8 @@ export interface SshDeps {
   readonly findUser: (login: string) => Promise<UnixUser>;
   /** Left out: this host makes no Unix users, whatever roles say. */
   readonly hostUsers?: Pick<HostUsers, "hold"> | undefined;
+  /** Left out: PAM is not asked. */
+  readonly pam?: Pam | undefined;
   /** How to start this program again; see own-command.ts. */
   readonly launch: readonly [string, ...string[]];
   readonly now?: () => Date;

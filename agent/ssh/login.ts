@@ -51,6 +51,7 @@ export class Login {
       grant = await this.#judge(attempt);
       await this.#user.take({ ...this.#facts, grant });
       const user = await this.#facts.deps.findUser(username);
+      await this.#facts.deps.pam?.checkAccount({ user, identity: grant.identity, clientIp: ipOf(this.#facts.request.clientAddress) });
       const held = await this.#places.take(grant);
       this.admitted = { grant, user, permitsPty: certificate.extensions.has("permit-pty"), held };
     } catch (thrown) {

@@ -31,7 +31,7 @@ export function runProgram(channel: SessionChannel, stream: ServerChannel, comma
 }
 
 async function run(channel: SessionChannel, stream: ServerChannel, command: string | undefined): Promise<ProgramExit> {
-  const { user, request, deps } = channel.facts;
+  const { user, grant, request, deps } = channel.facts;
   const { wanted } = channel;
   const terminal = wanted && (await openTerminal(wanted.size));
   if (terminal !== undefined) channel.terminal = terminal;
@@ -40,7 +40,8 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: stri
     if (recorder !== undefined) channel.recorder = recorder;
     const env = await environmentOf(channel);
     const clientIp = ipOf(request.clientAddress);
-    const program = startProgram({ user, program: programOf(user, command), env, clientIp, terminal: terminal?.path, launch: deps.launch });
+    const pam = deps.pam?.way({ user, identity: grant.identity, clientIp, terminal: terminal?.path, isShell: command === undefined });
+    const program = startProgram({ user, program: programOf(user, command), env, clientIp, terminal: terminal?.path, pam, launch: deps.launch });
     channel.program = program;
     if (terminal !== undefined) channel.shared = shareTerminal(channel, terminal);
     const hangUp = (): void => program.signal("SIGHUP");

@@ -3,10 +3,13 @@ import { type HostAddon, hostAddon } from "../host/host-addon.ts";
 import { becomeUser } from "./become-user.ts";
 import { closeInherited } from "./close-inherited.ts";
 import { enterHome } from "./enter-home.ts";
+import type { PamVariables } from "./pam/pam-order.ts";
 import type { SessionInstructions } from "./session-instructions.ts";
 
 /** Descriptor through which the instructions come and an error goes back; closed without a word when the program starts. */
 const instructionsFd = 3;
+/** Where the program is through which a session goes to PAM. */
+const pamProgram = "/proc/self/fd/4";
 /** Node ignores them, and what is ignored stays so through execve. */
 const ignoredByNode = ["SIGPIPE", "SIGXFSZ"] as const;
 
@@ -22,6 +25,7 @@ export function runSession(): never {
     if (instructions.becomeUser) keepLoginUid(instructions.uid);
     if (instructions.terminal !== undefined) recordLogin(addon, instructions);
     process.umask(0o022);
+    if (instructions.pam !== undefined) return goThroughPam(instructions, instructions.pam, addon);
     if (instructions.becomeUser) becomeUser(instructions);
     enterHome(instructions.home);
     accessSync(instructions.program, constants.X_OK);
@@ -80,6 +84,17 @@ function adoptTerminal(path: string, { uid, gid, becomeUser: isRoot }: SessionIn
 function ttyGroup(): number | undefined {
   const line = /^tty:[^:\n]*:(\d+):/m.exec(readFileSync("/etc/group", "utf8"));
   return line === null ? undefined : Number(line[1]);
+}
+
+/** Turns into the small program that opens the PAM session, becomes the user and turns into the session's; it goes on with the answer. */
+function goThroughPam({ program, argv, env }: SessionInstructions, variables: PamVariables, addon: HostAddon | undefined): never {
+  if (addon === undefined) throw new Error("PAM cannot be used: no temporary folder lets this program load its host.node");
+  accessSync(pamProgram, constants.X_OK);
+  closeInherited([instructionsFd]);
+  addon.keepAtExec(instructionsFd);
+  addon.resetSignals();
+  if (process.execve === undefined) throw new Error("this system has no execve");
+  return process.execve(pamProgram, ["platform", "session", program, ...argv], { ...env, ...variables });
 }
 
 function turnInto({ program, argv, env }: SessionInstructions): never {

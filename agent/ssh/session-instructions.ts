@@ -1,3 +1,5 @@
+import type { PamVariables } from "./pam/pam-order.ts";
+
 /**
  * What a session's start-up process (`platform __session`) is told, as JSON through descriptor 3: never by command line or
  * environment, which others on the host can read.
@@ -11,6 +13,8 @@ export interface SessionInstructions extends UserInstructions {
   readonly terminal?: string;
   /** Where the user comes from, as far as known: for utmp. */
   readonly clientIp?: string;
+  /** Goes through `pam-session`, which becomes the user; its program is at descriptor 4. */
+  readonly pam?: PamVariables;
 }
 
 /** What `platform __sftp` is told in the same way. */
@@ -21,4 +25,6 @@ export interface UserInstructions {
   readonly home: string;
   /** Whether the process starts as root and must become the user. */
   readonly becomeUser: boolean;
+  /** PAM has set groups and umask. */
+  readonly keepsGroups?: boolean;
 }

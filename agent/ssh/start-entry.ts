@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { PamWay } from "./pam/open-pam.ts";
 
 /** An internal command of this program that becomes a user. */
 export interface EntryOptions {
@@ -13,6 +14,8 @@ export interface EntryOptions {
   readonly hasPipes: boolean;
   /** A pipe at descriptor 4 through which the process reports. */
   readonly hasReports?: boolean;
+  /** Goes through PAM: `__sftp` first, and it begins as root after it; `__session` when it is ready for its program. */
+  readonly pam?: PamWay | undefined;
 }
 
 export interface ProgramExit {
@@ -38,11 +41,16 @@ export interface StartedProgram {
 const maxReason = 2000;
 
 /** Starts the own executable again. The process leads its own session. */
-export function startEntry({ entry, launch, instructions, hasPipes, hasReports = false }: EntryOptions): StartedProgram {
+export function startEntry({ entry, launch, instructions, hasPipes, hasReports = false, pam }: EntryOptions): StartedProgram {
   const [command, ...args] = launch;
   const stream = hasPipes ? "pipe" : "ignore";
-  const stdio = [stream, stream, stream, "pipe", ...(hasReports ? (["pipe"] as const) : [])] as const;
-  const child = spawn(command, [...args, entry], { stdio: [...stdio], detached: true, env: {}, cwd: "/" });
+  const more = hasReports ? (["pipe"] as const) : [];
+  const stdio: (number | "pipe" | "ignore")[] = [stream, stream, stream, "pipe", ...more];
+  const options = { detached: true, cwd: "/" };
+  const child =
+    pam !== undefined && entry === "__sftp"
+      ? spawn(`/proc/self/fd/${pam.program}`, ["files", "platform", entry], { ...options, stdio: [...stdio, pam.own], env: { ...pam.variables } })
+      : spawn(command, [...args, entry], { ...options, stdio: pam === undefined ? stdio : [...stdio, pam.program], env: {} });
   const exited = exitOf(child);
   const started = startOf(child, JSON.stringify(instructions));
   const { stdin, stdout, stderr } = child;

@@ -35,7 +35,7 @@ function shown(rotations: readonly Rotation[]): Result {
   return { data: rotations, text: rotationsText(rotations) };
 }
 
-/** A table of the phases, and below it every key that is trusted. */
+/** A table of the phases, below it every key that is trusted, and who lags behind. */
 export function rotationsText(rotations: readonly Rotation[]): string {
   const phases = rotations.map(({ authority, phase, mode, allowed, next, last_rotated: last }) => [
     authority,
@@ -48,5 +48,12 @@ export function rotationsText(rotations: readonly Rotation[]): string {
     all.map((key, index) => [authority, index === 0 ? "signs" : "trusted", key.since, key.ssh_fingerprint, key.ca_pin]),
   );
   const table = renderTable(["Authority", "Phase", "Led", "Goes To", "Last Rotated"], phases);
-  return `${table}\n\n${renderTable(["Authority", "Key", "Since", "SSH Fingerprint", "CA Pin"], keys)}`;
+  return `${table}\n\n${renderTable(["Authority", "Key", "Since", "SSH Fingerprint", "CA Pin"], keys)}${behindText(rotations)}`;
+}
+
+function behindText(rotations: readonly Rotation[]): string {
+  const behind = rotations.flatMap((one) => one.behind ?? []);
+  if (behind.length === 0) return "";
+  const rows = behind.map(({ name, id, role }) => [name, id, role]);
+  return `\n\nWithout a certificate of the key that signs; standby cuts them off:\n\n${renderTable(["Host", "Id", "Role"], rows)}`;
 }

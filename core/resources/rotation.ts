@@ -25,10 +25,16 @@ export const rotationStateSchema = z.strictObject({
 });
 export type RotationState = z.infer<typeof rotationStateSchema>;
 
+const hostBehindSchema = z.strictObject({ role: z.enum(["proxy", "node"]), id: z.string(), name: z.string() });
+/** A host without a certificate of the key that signs. */
+export type HostBehind = z.infer<typeof hostBehindSchema>;
+
 /** The same as it is shown, with the keys: the first one signs. */
 export const rotationSchema = rotationStateSchema.extend({
   authority: z.enum(authorityKinds),
   allowed: z.array(z.enum(rotationPhases)),
   keys: z.array(z.strictObject({ ca_pin: z.string(), ssh_fingerprint: z.string(), since: time })).min(1),
+  /** Of the host authority, while it is rotated: who would be cut off by the end of it. */
+  behind: z.array(hostBehindSchema).optional(),
 });
 export type Rotation = z.infer<typeof rotationSchema>;

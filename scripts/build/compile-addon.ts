@@ -4,6 +4,8 @@ import { run } from "./run.ts";
 
 const code = ["-shared", "-fPIC", "-pthread", "-O3", "-fno-omit-frame-pointer", "-s", "-Wl,--build-id=none"];
 
+const strict = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"];
+
 /** Our own addons, in C. They use Node-API alone: no runtime's version. */
 const ownAddons = { "memory.node": ["core/memory/memory-addon.c"], "host.node": ["agent/host/host-addon.c", "agent/host/login-records.c"] } as const;
 
@@ -17,8 +19,20 @@ interface OwnAddon {
 /** Compiles one of them. */
 export async function compileOwnAddon({ root, target, name, output }: OwnAddon): Promise<string> {
   const sources = ownAddons[name].map((file) => join(root, file));
-  const strict = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"];
   await run(target.gcc, [...code, ...strict, ...oldGlibc(root), `-I${target.runtime}/include/node`, ...sources, "-o", output]);
+  return output;
+}
+
+/**
+ * Compiles `pam-session`, a program of its own: what closes a session stays as long as it, and must be small. The linker would
+ * leave out libdl, which is empty here and where an older glibc has dlopen.
+ */
+export async function compilePamSession(root: string, { gcc }: BuildTarget, output: string): Promise<string> {
+  const names = ["guardian", "order", "pam-library", "pam-session", "session-environment", "words"];
+  const sources = [...names.map((name) => join(root, `agent/host/pam/${name}.c`)), join(root, "scripts/build/old-start.c")];
+  const kind = ["-fPIE", "-pie", "-O2", "-s", "-Wl,--build-id=none", "-Wl,-z,relro,-z,now"];
+  const libraries = ["-Wl,--no-as-needed", "-l:libdl.so.2"];
+  await run(gcc, [...kind, ...strict, ...oldGlibc(root), ...sources, ...libraries, "-o", output]);
   return output;
 }
 

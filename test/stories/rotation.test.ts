@@ -96,9 +96,12 @@ describe("a rotation of the host authority", () => {
     const agent = await cluster.agent({ name: "web-1" });
     await agent.service.kill();
     for (const phase of phases) await step(cluster, "host", phase);
+    expect((await rotationOf(cluster, "host")).behind).toEqual([{ role: "node", id: expect.any(String), name: "web-1" }]);
+    expect(await cluster.admin("auth", "rotate", "status")).toMatch(/standby cuts them off:\n\n.*\n.*\nweb-1 /);
     agent.start();
     await agent.connected();
     await caughtUp(cluster, agent);
+    expect((await rotationOf(cluster, "host")).behind).toEqual([]);
   });
 });
 

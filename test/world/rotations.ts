@@ -13,6 +13,7 @@ const rotations = z.array(
     phase: z.string(),
     mode: z.string(),
     keys: z.array(z.object({ ca_pin: z.string(), ssh_fingerprint: z.string() })),
+    behind: z.array(z.object({ role: z.string(), id: z.string(), name: z.string() })).optional(),
   }),
 );
 export type ShownRotation = z.infer<typeof rotations>[number];

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { accessSync, constants } from "node:fs";
+import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const theirServer = "/usr/lib/openssh/sftp-server";
 /** Our server, or that of OpenSSH. */
 export type SftpServer = "ours" | "theirs";
 
-export const hasTheirServer: boolean = canRun(theirServer);
+export const hasTheirServer: boolean = existsSync(theirServer);
 
 /** A session with one of the two servers, in a folder of its own that holds the files `a` and `b`. */
 export interface SftpSession {
@@ -50,13 +50,4 @@ export async function beginSftp(which: SftpServer, dir: string): Promise<SftpSes
     return response.handle;
   };
   return { dir, client, child, ask, open, at };
-}
-
-function canRun(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import type { ServerChannel } from "ssh2";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
 import { fileCopyRefused } from "../file-copy-refused.ts";
 import { pump } from "../pump.ts";
 import { runRecorded } from "../run-recorded.ts";
@@ -34,8 +35,9 @@ function refusalOf({ facts: { grant, user } }: SessionChannel): PlatformError | 
 }
 
 async function run(channel: SessionChannel, stream: ServerChannel): Promise<ProgramExit> {
-  const { user, deps } = channel.facts;
-  const program = startSftp(user, deps.launch);
+  const { user, grant, request, deps } = channel.facts;
+  const pam = deps.pam?.way({ user, identity: grant.identity, clientIp: ipOf(request.clientAddress) });
+  const program = startSftp(user, { launch: deps.launch, pam });
   channel.program = program;
   const left = endWhenLeft(channel.gone, program);
   try {
@@ -62,7 +64,13 @@ function endWhenLeft(gone: AbortSignal, program: StartedProgram): () => void {
   let timer: NodeJS.Timeout | undefined;
   const leave = (): void => {
     program.pipes?.stdin.end();
-    timer = setTimeout(() => program.signal("SIGKILL"), leaveMs);
+    // While PAM opens its session nothing may end it; PAM has a limit of its own.
+    program.started.then(
+      () => {
+        timer = setTimeout(() => program.signal("SIGKILL"), leaveMs);
+      },
+      () => {},
+    );
   };
   gone.addEventListener("abort", leave, { once: true });
   return () => {

@@ -22,7 +22,7 @@ export function runSftp(): never {
   let home: string;
   try {
     const instructions = JSON.parse(readFileSync(instructionsFd, "utf8")) as UserInstructions;
-    process.umask(0o022);
+    if (instructions.keepsGroups !== true) process.umask(0o022);
     if (instructions.becomeUser) becomeUser(instructions);
     ({ home } = instructions);
     enterHome(home);

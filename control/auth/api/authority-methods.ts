@@ -24,7 +24,7 @@ export function authorityMethods(api: Api): Methods {
       const sshCertificate = await signHost(context, { names, sshPublicKey, ttlSeconds, actor: actorOf(caller) });
       return { sshCertificate, cluster: clusterFacts(context) };
     }),
-    getRotations: unary(api, "getRotations", async () => ({ rotationsJson: listRotations(context).map((one) => JSON.stringify(one)) })),
+    getRotations: unary(api, "getRotations", async () => ({ rotationsJson: (await listRotations(context)).map((one) => JSON.stringify(one)) })),
     rotateAuthority: unary(api, "rotateAuthority", async ({ authority, phase: named, graceSeconds, manual }, caller) => {
       const kind = oneOf("authority", authorityKinds, authority);
       const phase = named === "" ? undefined : oneOf("phase", rotationPhases, named);

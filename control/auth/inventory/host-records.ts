@@ -20,6 +20,11 @@ export async function findHost(storage: Storage, role: "node" | "proxy", id: str
   return entry === undefined ? undefined : fromEntry(nodeSchema, entry);
 }
 
+export async function hostsOf(storage: Storage, role: "node" | "proxy"): Promise<readonly { readonly id: string; readonly name: string }[]> {
+  const nodes = (await storage.list(documentKey(role, ""))).map((entry) => fromEntry(nodeSchema, entry));
+  return nodes.map(({ metadata, spec }) => ({ id: metadata.name, name: spec.hostname }));
+}
+
 /** Throws `denied` for a host that was removed. The auth service itself has no record. */
 export async function requireHost(storage: Storage, role: HostRole, id: string): Promise<void> {
   if (role === "auth") return;

@@ -2,6 +2,7 @@ import type { HostRole } from "../../../core/resources/token.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { hostValidityMs } from "../authority/issue-host.ts";
 import type { IssuedCertificates } from "../authority/issue-user.ts";
+import { signerWrite } from "../rotation/hosts-behind.ts";
 
 export interface HostCertificateAsk {
   readonly hostId: string;
@@ -13,13 +14,17 @@ export interface HostCertificateAsk {
   readonly pin?: string | undefined;
 }
 
-/** Certificates of a host for two weeks from now. */
+/** Certificates of a host for two weeks from now. Which key signed them is written down: a rotation tells who lags behind. */
 export async function issueHostCertificates(
-  context: Pick<AuthContext, "authorities" | "clusterName" | "now">,
+  context: Pick<AuthContext, "authorities" | "clusterName" | "now" | "storage">,
   ask: HostCertificateAsk,
 ): Promise<IssuedCertificates> {
   const now = context.now();
   const validBefore = new Date(Math.floor((now.getTime() + hostValidityMs) / 1000) * 1000);
   const identity = { kind: "host", id: ask.hostId, role: ask.role, names: ask.names, cluster: context.clusterName, validBefore } as const;
-  return await context.authorities.issueHost(identity, { ...ask, now }, ask.pin);
+  const pin = ask.pin ?? context.authorities.rotation("host").keys[0]?.ca_pin;
+  if (pin === undefined) throw new Error("the host authority has no key");
+  const issued = await context.authorities.issueHost(identity, { ...ask, now }, pin);
+  await context.storage.put(signerWrite(ask.role, ask.hostId, { pin, validBefore }));
+  return issued;
 }

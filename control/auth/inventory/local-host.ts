@@ -8,7 +8,7 @@ import { issueHostCertificates } from "./issue-host-certificates.ts";
 
 /** New keys and certificates for a program in this process, which needs no token: the auth service itself, or its proxy. */
 export async function issueLocalHost(
-  context: Pick<AuthContext, "authorities" | "clusterName" | "now">,
+  context: Pick<AuthContext, "authorities" | "clusterName" | "now" | "storage">,
   ask: { hostId: string; role: HostRole; names: readonly string[]; pin?: string },
 ): Promise<HostCredentials> {
   const ssh = generateSshKey();

@@ -1,12 +1,14 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { authorityKinds, type Rotation, type RotationPhase } from "../../../core/resources/rotation.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
+import { hostsBehind } from "./hosts-behind.ts";
 import { askedStep, dueStep, type RotationAsk } from "./next-phase.ts";
 
 type Context = Pick<AuthContext, "authorities" | "audit" | "log" | "now">;
 
-export function listRotations({ authorities }: Pick<AuthContext, "authorities">): readonly Rotation[] {
-  return authorityKinds.map((kind) => authorities.rotation(kind));
+export async function listRotations({ authorities, storage }: Pick<AuthContext, "authorities" | "storage">): Promise<readonly Rotation[]> {
+  const host = authorities.rotation("host");
+  return [authorities.rotation("user"), { ...host, behind: [...(await hostsBehind(storage, host))] }];
 }
 
 /** Takes the step that an admin asks for. It is durable, and then audited, before this resolves. */

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
 import { type ClientHello, parseClientHello } from "./client-hello.ts";
 
 /** What somebody who connected to the web port speaks. */

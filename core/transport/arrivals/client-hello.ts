@@ -1,5 +1,5 @@
-import { Reader } from "../../../core/bytes/reader.ts";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { Reader } from "../../bytes/reader.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
 
 /**
  * The two facts of a TLS ClientHello by which the front door routes (RFC 8446 §4.1.2, RFC 6066 §3, RFC 7301 §3.1).

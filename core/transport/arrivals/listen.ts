@@ -1,8 +1,8 @@
 import { createServer, type Socket } from "node:net";
-import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import type { Log } from "../../../core/log/log.ts";
-import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
-import type { ListenSockets } from "../../../core/transport/listen-sockets.ts";
+import { errorText, PlatformError } from "../../errors/platform-error.ts";
+import type { Log } from "../../log/log.ts";
+import { formatHostPort, type HostPort } from "../host-port.ts";
+import type { ListenSockets } from "../listen-sockets.ts";
 
 export interface Listener {
   /** As bound: the port is real where 0 was asked for. */

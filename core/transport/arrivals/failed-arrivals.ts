@@ -1,4 +1,4 @@
-import type { Log } from "../../../core/log/log.ts";
+import type { Log } from "../../log/log.ts";
 
 /** One line in this time, however many fail, ms. */
 const everyMs = 60_000;

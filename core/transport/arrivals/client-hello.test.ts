@@ -3,7 +3,7 @@ import { createServer, type Socket } from "node:net";
 import { connect } from "node:tls";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
 import { maxClientHello, parseClientHello } from "./client-hello.ts";
 
 /** The bytes that Node's own TLS client sends first. */

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { type SecureContext, TLSSocket, type TLSSocketOptions } from "node:tls";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { compactListeners } from "../../../core/memory/compact-listeners.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
+import { compactListeners } from "../../memory/compact-listeners.ts";
 
 export interface TerminateTlsOptions {
   readonly context: SecureContext;

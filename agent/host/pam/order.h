@@ -1,0 +1,42 @@
+#pragma once
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * What the agent orders. It comes in the environment, which only root may read of root's process, by the names below with
+ * PLATFORM_PAM_ before them. The rest of the environment is the session's.
+ */
+struct order {
+  /* SERVICE, USER, HOME. */
+  const char *service, *user, *home;
+  /* RHOST, RUSER; NULL: not known. */
+  const char *rhost, *ruser;
+  /* TTY: path of the terminal, or "ssh". */
+  const char *tty;
+  /* UID, GID. */
+  uid_t uid;
+  gid_t gid;
+  /* SHOWS: a shell at a terminal shows what modules say. */
+  bool shows;
+};
+
+/* Takes the order out of this process's environment, and leaves one in which nothing comes from outside. */
+bool take_order(struct order *order);
+
+/*
+ * Descriptors: through `answer_fd` a refusal goes back; `reports_fd` and the program at `program_fd` are for `files`; from `aside_fd` on
+ * the three standard streams wait, and from `modules_fd` on are those that modules open.
+ */
+enum { answer_fd = 3, reports_fd = 4, program_fd = 5, aside_fd = 6, modules_fd = 9 };
+
+/*
+ * Reads away what waits at the answer's descriptor for the program: unread, it would destroy the answer at the end. With
+ * MSG_DONTWAIT only what has come; else all, until the agent has ended its side.
+ */
+void drain(int flags);
+
+/* Whether something waits there. */
+extern bool is_fed;
+
+/* Tells the agent a sentence, and ends. */
+void give_up(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
