@@ -57,8 +57,9 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: stri
       await program.started;
       // A client that left during the start found nothing to hang up.
       if (channel.gone.aborted) hangUp();
-      terminal?.releaseProgramEnd();
       const exit = await Promise.race([program.exited, recorder?.failed ?? program.exited]);
+      // Not before: a program that closes its own ends (cat does) just before it exits would be hung up.
+      terminal?.releaseProgramEnd();
       await settled(moved, terminal === undefined ? undefined : lingerMs);
       return exit;
     } finally {

@@ -166,3 +166,9 @@ test("roles that cannot be fetched deny before anything is answered", async () =
   const fetchAccess = () => Promise.reject(new PlatformError("unavailable", "no roles now"));
   await expect(openUserSession({ fetchAccess })).rejects.toThrow("no roles now");
 });
+
+test("a program that closes its terminal before it exits is not hung up, and what it wrote is shown", async () => {
+  await using session = await openUserSession();
+  const ran = await runCommand(session.client, "echo shown; exec <&- >&- 2>&-; sleep 0.3; exit 7", { pty: true, feed: () => {} });
+  expect([ran.code, ran.signal, ran.stdout.toString()]).toEqual([7, undefined, "shown\r\n"]);
+});

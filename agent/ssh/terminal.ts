@@ -15,7 +15,7 @@ export interface Terminal {
   readonly output: Readable;
   readonly input: Writable;
   resize(size: TerminalSize): void;
-  /** The program has opened its end: gives up the copy that kept the terminal alive until then. */
+  /** The program has ended: gives up the copy that kept the terminal alive until then. What it wrote is still read. */
   releaseProgramEnd(): void;
   /** Hangs up: the programs on it get SIGHUP. */
   close(): void;
