@@ -22,6 +22,7 @@ import { HostLabels } from "./labels/host-labels.ts";
 import { openReach } from "./open-reach.ts";
 import { type Outbox, openOutbox } from "./outbox.ts";
 import { serveStreams } from "./serve-streams.ts";
+import { openStarter } from "./ssh/open-starter.ts";
 import { openPam, type Pam } from "./ssh/pam/open-pam.ts";
 
 export interface AgentState {
@@ -63,7 +64,8 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
   log.info("agent starts", { version, node: config.nodename, at: formatHostPort(joinAddress(config)), sshCrypto: sshCryptoKind() });
   let agent: Agent;
   try {
-    agent = await openAgent(config, { ...deps, pam: await openPam(config.ssh.pam, log) }, signal);
+    const starter = openStarter();
+    agent = await openAgent(config, { ...deps, starter, pam: await openPam(config.ssh.pam, starter, log) }, signal);
   } catch (thrown) {
     if (signal.aborted) return;
     throw thrown;
@@ -94,6 +96,7 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
 }
 
 interface OpenDeps extends AgentDeps {
+  readonly starter: string;
   readonly pam: Pam | undefined;
 }
 
@@ -107,7 +110,11 @@ interface Agent {
   close(): Promise<void>;
 }
 
-async function openAgent(config: AgentConfig, { log, env, pam, elsewhere = () => 0, sockets }: OpenDeps, signal: AbortSignal): Promise<Agent> {
+async function openAgent(
+  config: AgentConfig,
+  { log, env, starter, pam, elsewhere = () => 0, sockets }: OpenDeps,
+  signal: AbortSignal,
+): Promise<Agent> {
   const folder = join(config.dataDir, "agent");
   const road = new AuthRoad(joinAddress(config), env);
   const auth = new AuthSource({ credentials: () => identity.current(), open: () => road.open() });
@@ -126,7 +133,7 @@ async function openAgent(config: AgentConfig, { log, env, pam, elsewhere = () =>
   const authorities = followAuthorities({ access, identity, log }, end.signal);
   const changed = (): void => road.reach?.tell();
   const labels = await HostLabels.open({ fixed: config.ssh.labels, commands: config.ssh.commands, log, changed }, end.signal);
-  const streams = await serveStreams({ config, identity, auth, outbox, access, labels, pam, log }, end.signal);
+  const streams = await serveStreams({ config, identity, auth, outbox, access, labels, pam, starter, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
   const sessions = (): number => streams.open + elsewhere();

@@ -24,12 +24,14 @@ export interface ServingParts {
   readonly access: AccessSource;
   readonly labels: HostLabels;
   readonly pam: Pam | undefined;
+  /** Path of `session-start`. */
+  readonly starter: string;
   readonly log: Log;
 }
 
 /** Puts the SSH service together, and serves what comes through the tunnels. `process` is the name under which its sessions are told of. */
 export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<Streams & { readonly process: string }> {
-  const { config, identity, auth, outbox, access, labels, pam, log } = parts;
+  const { config, identity, auth, outbox, access, labels, pam, starter, log } = parts;
   const { audit, recordings } = outbox;
   // What a killed process of this agent left behind.
   endLogin(0, log);
@@ -58,6 +60,7 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
     node,
     log,
     findUser: findUnixUser,
+    starter,
     launch: ownCommand(),
   };
   return Object.assign(openStreams({ services: agentServices({ ssh }), log }, signal), { process: live.process });

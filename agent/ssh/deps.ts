@@ -29,6 +29,8 @@ export interface SshDeps {
   readonly hostUsers?: Pick<HostUsers, "hold"> | undefined;
   /** Left out: PAM is not asked. */
   readonly pam?: Pam | undefined;
+  /** Path of `session-start`, through which programs become users; see open-starter.ts. */
+  readonly starter: string;
   /** How to start this program again; see own-command.ts. */
   readonly launch: readonly [string, ...string[]];
   readonly now?: () => Date;

@@ -5,7 +5,7 @@ import { clipCommand } from "../../core/resources/audit-event.ts";
 import { holdLittle } from "../../core/ssh/hold-little.ts";
 import type { SessionChannel } from "./session-channel.ts";
 import { sessionFacts } from "./session-facts.ts";
-import type { ProgramExit } from "./start-entry.ts";
+import type { ProgramExit } from "./start-process.ts";
 
 /** What ssh(1) and sshd(8) use for a fault of their own. */
 const faultStatus = 255;

@@ -1,7 +1,6 @@
-import type { PamWay } from "./pam/open-pam.ts";
 import type { Program } from "./program.ts";
-import type { SessionInstructions } from "./session-instructions.ts";
-import { type StartedProgram, startEntry } from "./start-entry.ts";
+import { type OrderVariables, sessionOrder } from "./session-order.ts";
+import { type StartedProgram, startProcess } from "./start-process.ts";
 import type { UnixUser } from "./unix-user.ts";
 
 export interface StartOptions {
@@ -13,25 +12,18 @@ export interface StartOptions {
   /** Path of the program's end of a terminal; left out: three pipes. */
   readonly terminal?: string | undefined;
   /** Left out: PAM is not asked. */
-  readonly pam?: PamWay | undefined;
-  /** How to start this program again; see own-command.ts. */
-  readonly launch: readonly [string, ...string[]];
+  readonly pam?: OrderVariables | undefined;
+  /** Path of `session-start`. */
+  readonly starter: string;
 }
 
-/** Starts the own executable's `__session`, which becomes the user and turns into the program. Leads its own session. */
-export function startProgram({ user, program, env, clientIp, terminal, pam, launch }: StartOptions): StartedProgram {
-  const instructions: SessionInstructions = {
-    login: user.login,
-    uid: user.uid,
-    gid: user.gid,
-    home: user.home,
-    program: program.path,
-    argv: program.argv,
-    env,
-    ...(clientIp !== undefined && { clientIp }),
-    ...(terminal !== undefined && { terminal }),
-    ...(pam !== undefined && { pam: pam.variables }),
-    becomeUser: process.geteuid?.() === 0,
-  };
-  return startEntry({ entry: "__session", launch, instructions, hasPipes: terminal === undefined, pam });
+/** Starts `session-start`, which becomes the user and turns into the program. Leads its own session. */
+export function startProgram({ user, program, env, clientIp, terminal, pam, starter }: StartOptions): StartedProgram {
+  const order = sessionOrder({ user, becomes: process.geteuid?.() === 0, terminal, clientIp });
+  return startProcess({
+    command: starter,
+    args: ["session", program.path, ...program.argv],
+    env: { ...env, ...order, ...pam },
+    hasPipes: terminal === undefined,
+  });
 }

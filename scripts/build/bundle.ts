@@ -102,8 +102,8 @@ export function ${name}Addon() { addon ??= loadNative("${name}.node"); return ad
       }));
       hooks.onLoad({ filter: /core\/memory\/memory-addon\.ts$/ }, () => own("memory"));
       hooks.onLoad({ filter: /agent\/host\/host-addon\.ts$/ }, () => own("host"));
-      hooks.onLoad({ filter: /agent\/host\/pam\/pam-program\.ts$/ }, () => ({
-        contents: `export { pamProgram } from ${JSON.stringify(join(dirname(loader), "pam-program.ts"))};`,
+      hooks.onLoad({ filter: /agent\/host\/session\/session-program\.ts$/ }, () => ({
+        contents: `export { sessionProgram } from ${JSON.stringify(join(dirname(loader), "session-program.ts"))};`,
         resolveDir: "/",
       }));
       hooks.onResolve({ filter: /\/sshcrypto\.node$|^cpu-features$/ }, ({ path }) => ({ path, namespace: "native" }));

@@ -1,3 +1,4 @@
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { BuildTarget } from "./build-target.ts";
 import { run } from "./run.ts";
@@ -7,7 +8,10 @@ const code = ["-shared", "-fPIC", "-pthread", "-O3", "-fno-omit-frame-pointer", 
 const strict = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"];
 
 /** Our own addons, in C. They use Node-API alone: no runtime's version. */
-const ownAddons = { "memory.node": ["core/memory/memory-addon.c"], "host.node": ["agent/host/host-addon.c", "agent/host/login-records.c"] } as const;
+const ownAddons = {
+  "memory.node": ["core/memory/memory-addon.c"],
+  "host.node": ["agent/host/host-addon.c", "agent/host/record-logout.c", "agent/host/session/utmp-record.c"],
+} as const;
 
 interface OwnAddon {
   readonly root: string;
@@ -24,12 +28,13 @@ export async function compileOwnAddon({ root, target, name, output }: OwnAddon):
 }
 
 /**
- * Compiles `pam-session`, a program of its own: what closes a session stays as long as it, and must be small. The linker would
- * leave out libdl, which is empty here and where an older glibc has dlopen.
+ * Compiles `session-start`, a program of its own: each session waits for its start, and what closes one at PAM stays as long as it. The linker
+ * would leave out libdl, which is empty here and where an older glibc has dlopen.
  */
-export async function compilePamSession(root: string, { gcc }: BuildTarget, output: string): Promise<string> {
-  const names = ["guardian", "order", "pam-library", "pam-session", "session-environment", "words"];
-  const sources = [...names.map((name) => join(root, `agent/host/pam/${name}.c`)), join(root, "scripts/build/old-start.c")];
+export async function compileSessionStart(root: string, { gcc }: BuildTarget, output: string): Promise<string> {
+  const folder = join(root, "agent/host/session");
+  const own = (await readdir(folder)).filter((name) => name.endsWith(".c")).sort();
+  const sources = [...own.map((name) => join(folder, name)), join(root, "scripts/build/old-start.c")];
   const kind = ["-fPIE", "-pie", "-O2", "-s", "-Wl,--build-id=none", "-Wl,-z,relro,-z,now"];
   const libraries = ["-Wl,--no-as-needed", "-l:libdl.so.2"];
   await run(gcc, [...kind, ...strict, ...oldGlibc(root), ...sources, ...libraries, "-o", output]);

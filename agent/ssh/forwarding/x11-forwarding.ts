@@ -71,7 +71,7 @@ export class X11Forwarding {
   async #tellUser(display: string, { protocol, cookie }: X11Ask): Promise<void> {
     const { user, deps } = this.#forwarding.facts;
     const env = { HOME: user.home, USER: user.login, LOGNAME: user.login, PATH: "/usr/bin:/bin" };
-    const program = startProgram({ user, program: { path: xauth, argv: ["xauth", "-q", "-"] }, env, launch: deps.launch });
+    const program = startProgram({ user, program: { path: xauth, argv: ["xauth", "-q", "-"] }, env, starter: deps.starter });
     const late = new AbortController();
     const { pipes } = program;
     pipes?.stdin.on("error", () => {}).end(`remove unix:${display}\nadd unix:${display} ${protocol} ${cookie}\n`);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { askPam } from "./ask-pam.ts";
 
-/** Programs that answer as pam-session does; the real one is in test/stories/pam.test.ts. */
+/** Programs that answer as session-start does; the real one is in test/stories/pam.test.ts. */
 const dir = mkdtempSync(join(tmpdir(), "ask-pam-"));
 afterAll(() => rmSync(dir, { recursive: true }));
 
@@ -13,7 +13,7 @@ async function asked(script: string, limitMs?: number): Promise<string> {
   writeFileSync(file, `#!/bin/sh\n${script}\n`);
   chmodSync(file, 0o700);
   try {
-    await askPam({ ask: "account", program: file, variables: {}, ...(limitMs !== undefined && { limitMs }) });
+    await askPam({ ask: "account", starter: file, variables: {}, ...(limitMs !== undefined && { limitMs }) });
     return "yes";
   } catch (thrown) {
     const { code, message } = thrown as { code?: string; message: string };
@@ -36,7 +36,7 @@ test("no answer in time is no leave to come in", async () => {
 });
 
 test("a program that is not there is no leave to come in", async () => {
-  await expect(askPam({ ask: "account", program: join(dir, "none"), variables: {} })).rejects.toThrow(
+  await expect(askPam({ ask: "account", starter: join(dir, "none"), variables: {} })).rejects.toThrow(
     "PAM cannot be asked on this host: no process could be made",
   );
 });

@@ -1,14 +1,14 @@
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { PamVariables } from "./pam-order.ts";
+import type { OrderVariables } from "../session-order.ts";
 
 export interface PamQuestion {
   /** Whether the library can be used; whether the account may come in. */
   readonly ask: "check" | "account";
-  /** Path of `pam-session`. */
-  readonly program: string;
-  readonly variables: PamVariables;
+  /** Path of `session-start`. */
+  readonly starter: string;
+  readonly variables: OrderVariables;
   /** Left out: 20 s, which is less than a handshake may take. */
   readonly limitMs?: number;
 }
@@ -17,11 +17,11 @@ export interface PamQuestion {
 const maxAnswer = 2000;
 
 /** Resolves when PAM says yes. Throws `denied` in its modules' words, `unavailable` when there is no answer. */
-export function askPam({ ask, program, variables, limitMs = 20_000 }: PamQuestion): Promise<void> {
+export function askPam({ ask, starter, variables, limitMs = 20_000 }: PamQuestion): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const noAnswer = (why: string, cause?: unknown): void =>
     reject(new PlatformError("unavailable", `PAM cannot be asked on this host: ${why}`, { cause }));
-  const child = spawn(program, [ask], {
+  const child = spawn(starter, [ask], {
     argv0: "platform",
     stdio: ["ignore", "ignore", "ignore", "pipe"],
     env: { ...variables },

@@ -6,7 +6,7 @@ import { fileCopyRefused } from "../file-copy-refused.ts";
 import { pump } from "../pump.ts";
 import { runRecorded } from "../run-recorded.ts";
 import type { SessionChannel } from "../session-channel.ts";
-import type { ProgramExit, StartedProgram } from "../start-entry.ts";
+import type { ProgramExit, StartedProgram } from "../start-process.ts";
 import { recordReports } from "./record-reports.ts";
 import { startSftp } from "./start-sftp.ts";
 
@@ -36,7 +36,7 @@ function refusalOf({ facts: { grant, user } }: SessionChannel): PlatformError | 
 
 async function run(channel: SessionChannel, stream: ServerChannel): Promise<ProgramExit> {
   const { user, grant, request, deps } = channel.facts;
-  const pam = deps.pam?.way({ user, identity: grant.identity, clientIp: ipOf(request.clientAddress) });
+  const pam = deps.pam?.files({ user, identity: grant.identity, clientIp: ipOf(request.clientAddress) });
   const program = startSftp(user, { launch: deps.launch, pam });
   channel.program = program;
   const left = endWhenLeft(channel.gone, program);

@@ -22,6 +22,7 @@ import { LiveSessions } from "../join/live-sessions.ts";
 import { serveJoin } from "../join/serve-join.ts";
 import { serveSsh } from "../serve.ts";
 import { findUnixUser } from "../unix-user.ts";
+import { compiledStarter } from "./compiled-starter.ts";
 
 const cluster = "example";
 const hostId = "7e55a0a1-3a70-4cf0-8f0e-0f3b1f2d9a11";
@@ -31,15 +32,14 @@ const hostCa = generateSshKey();
 const host = generateSshKey();
 const hour = 3_600_000;
 
-/** Node runs the entries from source: what `platform __session`, `__sftp` and `__socket` are in the executable. */
+/** Node runs the entries from source: what `platform __sftp` and `__socket` are in the executable. */
 const entryOf = (path: string): string => JSON.stringify(fileURLToPath(new URL(path, import.meta.url)));
 export const sourceLaunch: readonly [string, ...string[]] = [
   process.execPath,
   "--input-type=module",
   "-e",
   `if (process.argv[1] === "__sftp") import(${entryOf("../sftp/sftp-entry.ts")}).then((entry) => entry.runSftp());
-    else if (process.argv[1] === "__socket") import(${entryOf("../forwarding/socket-entry.ts")}).then((entry) => entry.runSocket());
-  else import(${entryOf("../session-entry.ts")}).then((entry) => entry.runSession())`,
+    else import(${entryOf("../forwarding/socket-entry.ts")}).then((entry) => entry.runSocket());`,
 ];
 
 export interface SessionOptions {
@@ -189,6 +189,7 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
     node: { name: "box", labels: { env: "test" } },
     log: silentLog,
     findUser: async (login) => ({ ...(await findUnixUser(login)), home }),
+    starter: compiledStarter(),
     launch: sourceLaunch,
   };
 }

@@ -4,13 +4,13 @@ import { getRawAsset, isSea } from "node:sea";
 import { temporaryFolders } from "./load-native.ts";
 
 /*
- * Part of the executable, not of the build: hands out the program `pam-session` that it carries.
+ * Part of the executable, not of the build: hands out the program `session-start` that it carries.
  */
 
 let opened: number | undefined;
 
 /** Its descriptor, open for as long as this process lives. Throws when the host lets us run it from nowhere. */
-export function pamProgram(): number | undefined {
+export function sessionProgram(): number | undefined {
   if (!isSea()) return undefined;
   if (opened !== undefined) return opened;
   const failures: unknown[] = [];
@@ -22,13 +22,13 @@ export function pamProgram(): number | undefined {
       failures.push(failure);
     }
   }
-  throw new AggregateError(failures, "pam-session can be run from no temporary folder");
+  throw new AggregateError(failures, "session-start can be run from no temporary folder");
 }
 
 /** The file has no name any more: nobody can put another in its place. One that is open for writing cannot be run. */
 function placeIn(folder: string): number {
   const own = mkdtempSync(join(folder, "platform-"));
-  const name = join(own, "pam-session");
+  const name = join(own, "session-start");
   let writing: number | undefined;
   let reading: number | undefined;
   try {
@@ -36,7 +36,7 @@ function placeIn(folder: string): number {
     reading = openSync(name, "r");
     chmodSync(name, 0o500);
     unlinkSync(name);
-    const bytes = new Uint8Array(getRawAsset("pam-session"));
+    const bytes = new Uint8Array(getRawAsset("session-start"));
     for (let at = 0; at < bytes.length; ) at += writeSync(writing, bytes, at);
     // Also told by the kernel: a folder from which nothing may be executed.
     accessSync(`/proc/self/fd/${reading}`, constants.X_OK);

@@ -33,15 +33,15 @@ bool take_order(struct order *order) {
   static char *plain[] = {path, NULL};
   given_environment = environ;
   environ = plain;
-  order->service = taken("SERVICE");
   order->user = taken("USER");
   order->home = taken("HOME");
+  order->becomes = taken("BECOME") != NULL;
+  order->terminal = taken("TERMINAL");
   order->rhost = taken("RHOST");
+  order->service = taken("SERVICE");
   order->ruser = taken("RUSER");
-  order->tty = taken("TTY");
   order->shows = taken("SHOWS") != NULL;
-  bool has_ids = taken_id("UID", &order->uid) && taken_id("GID", &order->gid);
-  return has_ids && order->service != NULL && order->user != NULL && order->home != NULL && order->tty != NULL;
+  return taken_id("UID", &order->uid) && taken_id("GID", &order->gid) && order->user != NULL && order->home != NULL;
 }
 
 bool is_fed;

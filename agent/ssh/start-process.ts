@@ -1,21 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import { PlatformError } from "../../core/errors/platform-error.ts";
-import type { PamWay } from "./pam/open-pam.ts";
+import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 
-/** An internal command of this program that becomes a user. */
-export interface EntryOptions {
-  readonly entry: "__session" | "__sftp";
-  /** How to start this program again; see own-command.ts. */
-  readonly launch: readonly [string, ...string[]];
-  /** Written to descriptor 3 as JSON. */
-  readonly instructions: object;
+/** A process that becomes a user. */
+export interface ProcessOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Written to descriptor 3. */
+  readonly instructions?: string;
   /** Three pipes as standard streams; else none. */
   readonly hasPipes: boolean;
   /** A pipe at descriptor 4 through which the process reports. */
   readonly hasReports?: boolean;
-  /** Goes through PAM: `__sftp` first, and it begins as root after it; `__session` when it is ready for its program. */
-  readonly pam?: PamWay | undefined;
+  /** A descriptor of ours that becomes 5, after that of reports. */
+  readonly more?: number | undefined;
 }
 
 export interface ProgramExit {
@@ -40,19 +39,23 @@ export interface StartedProgram {
 /** Longest reason that a start-up process may give. */
 const maxReason = 2000;
 
-/** Starts the own executable again. The process leads its own session. */
-export function startEntry({ entry, launch, instructions, hasPipes, hasReports = false, pam }: EntryOptions): StartedProgram {
-  const [command, ...args] = launch;
+/**
+ * Starts it as the leader of its own session. What it says at descriptor 3 before it closes it is why it could not become the user or
+ * start what it should. Throws `denied` for what no process can be told, such as a NUL in a command.
+ */
+export function startProcess({ command, args, env, instructions = "", hasPipes, hasReports = false, more }: ProcessOptions): StartedProgram {
   const stream = hasPipes ? "pipe" : "ignore";
-  const more = hasReports ? (["pipe"] as const) : [];
-  const stdio: (number | "pipe" | "ignore")[] = [stream, stream, stream, "pipe", ...more];
-  const options = { detached: true, cwd: "/" };
-  const child =
-    pam !== undefined && entry === "__sftp"
-      ? spawn(`/proc/self/fd/${pam.program}`, ["files", "platform", entry], { ...options, stdio: [...stdio, pam.own], env: { ...pam.variables } })
-      : spawn(command, [...args, entry], { ...options, stdio: pam === undefined ? stdio : [...stdio, pam.program], env: {} });
+  const stdio: (number | "pipe" | "ignore")[] = [stream, stream, stream, "pipe"];
+  if (hasReports) stdio.push("pipe");
+  if (more !== undefined) stdio.push(more);
+  let child: ChildProcess;
+  try {
+    child = spawn(command, [...args], { argv0: "platform", detached: true, cwd: "/", stdio, env: { ...env } });
+  } catch (cause) {
+    throw notStarted(errorText(cause), cause);
+  }
   const exited = exitOf(child);
-  const started = startOf(child, JSON.stringify(instructions));
+  const started = startOf(child, instructions);
   const { stdin, stdout, stderr } = child;
   const reports = child.stdio[4] as Readable | null | undefined;
   return {
@@ -75,8 +78,7 @@ function exitOf(child: ChildProcess): Promise<ProgramExit> {
 /** Hands over the instructions; an answer is an error, the end without one is the program's start. */
 function startOf(child: ChildProcess, instructions: string): Promise<void> {
   const started = new Promise<void>((resolve, reject) => {
-    const refuse = (reason: string, cause?: unknown): void =>
-      reject(new PlatformError("denied", `the session could not be started: ${reason}`, { cause }));
+    const refuse = (reason: string, cause?: unknown): void => reject(notStarted(reason, cause));
     child.once("error", (cause) => refuse("no process could be made", cause));
     const channel = child.stdio[3] as (Readable & Writable) | null | undefined;
     if (!channel) return;
@@ -86,10 +88,15 @@ function startOf(child: ChildProcess, instructions: string): Promise<void> {
     });
     channel.on("error", (cause) => refuse("its process ended early", cause));
     channel.once("close", () => (reason === "" ? resolve() : refuse(reason)));
-    channel.end(instructions);
+    // Who is told nothing may have closed it already.
+    if (instructions !== "") channel.end(instructions);
   });
   started.catch(() => {});
   return started;
+}
+
+function notStarted(reason: string, cause: unknown): PlatformError {
+  return new PlatformError("denied", `the session could not be started: ${reason}`, { cause });
 }
 
 function signalGroup(child: ChildProcess, name: NodeJS.Signals): void {

@@ -1,4 +1,4 @@
-#include "words.h"
+#include "pam-words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 /* Before the names of what is ordered; SET_ and a name: a variable that modules find in theirs. */
-#define order_prefix "PLATFORM_PAM_"
+#define order_prefix "PLATFORM_ORDER_"
 
 /* With which this process was started. */
 extern char **given_environment;

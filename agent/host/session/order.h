@@ -4,19 +4,22 @@
 
 /*
  * What the agent orders. It comes in the environment, which only root may read of root's process, by the names below with
- * PLATFORM_PAM_ before them. The rest of the environment is the session's.
+ * PLATFORM_ORDER_ before them. The rest of the environment is the session's.
  */
 struct order {
-  /* SERVICE, USER, HOME. */
-  const char *service, *user, *home;
-  /* RHOST, RUSER; NULL: not known. */
-  const char *rhost, *ruser;
-  /* TTY: path of the terminal, or "ssh". */
-  const char *tty;
-  /* UID, GID. */
+  /* USER, HOME. */
+  const char *user, *home;
+  /* UID, GID: whom to become, or who this is. */
   uid_t uid;
   gid_t gid;
-  /* SHOWS: a shell at a terminal shows what modules say. */
+  /* BECOME: this is root's process, and must become the user. */
+  bool becomes;
+  /* TERMINAL: path of the terminal that becomes the session's; NULL: the standard streams are as they are. */
+  const char *terminal;
+  /* RHOST: address of the client; NULL: not known. */
+  const char *rhost;
+  /* SERVICE: PAM's; NULL: it is not asked. RUSER: who comes, in the cluster. SHOWS: a shell at a terminal shows what modules say. */
+  const char *service, *ruser;
   bool shows;
 };
 
