@@ -62,9 +62,11 @@ function tellExit(stream: ServerChannel, { code, signal }: ProgramExit): void {
 async function recordStart(channel: SessionChannel, asked: RecordedWork["asked"]): Promise<void> {
   const { audit } = channel.facts.deps;
   const facts = sessionFacts(channel.facts, channel.sid);
-  await audit.record({ event: "session.start", ...facts, interactive: channel.wanted !== undefined });
-  if (asked?.event === "exec") await audit.record({ ...facts, ...asked, command: clipCommand(asked.command) });
-  if (asked?.event === "subsystem") await audit.record({ ...facts, ...asked });
+  // At once: one write to the disk serves both.
+  const start = audit.record({ event: "session.start", ...facts, interactive: channel.wanted !== undefined });
+  if (asked === undefined) return await start;
+  const what = asked.event === "exec" ? { ...asked, command: clipCommand(asked.command) } : asked;
+  await Promise.all([start, audit.record({ ...facts, ...what })]);
 }
 
 async function recordEnd(channel: SessionChannel, started: Date, end: { exit_code?: number; reason?: string }): Promise<void> {
