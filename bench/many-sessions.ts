@@ -1,12 +1,8 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startCluster } from "../test/world/cluster.ts";
-import { cleanEnv } from "../test/world/program.ts";
-import type { SessionsAsk, SessionsTold } from "./many-sessions-load.ts";
-import { bareNode, cpuSeconds, figure, memory, percentile, spread } from "./measure.ts";
+import { cpuSeconds, figure, memory, percentile, spread } from "./measure.ts";
 import { sshLogin } from "./openssh.ts";
+import { startSessionsLoad } from "./sessions-load.ts";
 
 export interface ManySessionsOptions {
   /** Sessions that stay. */
@@ -26,7 +22,7 @@ export async function manySessions({ held, perSecond, seconds }: ManySessionsOpt
   await using cluster = await startCluster();
   const agent = await cluster.agent({ name: "web-1" });
   const user = await cluster.user("alice", { logins: sshLogin });
-  using load = startLoad([user.home, sshLogin, "web-1"]);
+  using load = startSessionsLoad([user.home, sshLogin, "web-1"]);
   const use = async (): Promise<Used> => {
     const of = async (pid: number) => ({ mib: (await memory(pid)).rss / 1024, cpu: await cpuSeconds(pid) });
     return { control: await of(cluster.control.pid), agent: await of(agent.service.pid) };
@@ -64,28 +60,4 @@ ${used("agent", (one) => one.agent)}
 
 Failed: **${second.failures.length}** of ${standing.held + first.news.length + second.news.length + second.failures.length} sessions.${second.failures.length === 0 ? "" : ` ${second.failures.slice(0, 3).join("; ")}`}
 `;
-}
-
-interface Load extends Disposable {
-  ask(ask: SessionsAsk): Promise<SessionsTold>;
-}
-
-function startLoad(args: readonly string[]): Load {
-  const path = resolve(import.meta.dirname, "many-sessions-load.ts");
-  const child = spawn(bareNode, ["--disable-warning=ExperimentalWarning", path, ...args], {
-    env: cleanEnv(),
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
-  });
-  const ready = once(child, "message");
-  const gone = once(child, "exit").then(([code]) => Promise.reject(new Error(`the load ended with ${String(code)}`)));
-  gone.catch(() => {});
-  return {
-    ask: async (ask) => {
-      await Promise.race([ready, gone]);
-      child.send(ask);
-      const [told] = (await Promise.race([once(child, "message"), gone])) as [SessionsTold];
-      return told;
-    },
-    [Symbol.dispose]: () => void child.kill(),
-  };
 }
