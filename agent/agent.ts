@@ -22,8 +22,8 @@ import { HostLabels } from "./labels/host-labels.ts";
 import { openReach } from "./open-reach.ts";
 import { type Outbox, openOutbox } from "./outbox.ts";
 import { serveStreams } from "./serve-streams.ts";
-import { openStarter } from "./ssh/open-starter.ts";
 import { openPam, type Pam } from "./ssh/pam/open-pam.ts";
+import { openStarter } from "./ssh/program/open-starter.ts";
 
 export interface AgentState {
   readonly hostId: string;

@@ -9,10 +9,10 @@ import type { HostLabels } from "./labels/host-labels.ts";
 import type { Outbox } from "./outbox.ts";
 import { agentServices } from "./services.ts";
 import { reportSessions } from "./session-reports.ts";
-import { connectionHolder } from "./ssh/hold-connection.ts";
 import { LiveSessions } from "./ssh/join/live-sessions.ts";
-import { ownCommand } from "./ssh/own-command.ts";
+import { connectionHolder } from "./ssh/login/hold-connection.ts";
 import type { Pam } from "./ssh/pam/open-pam.ts";
+import { ownCommand } from "./ssh/program/own-command.ts";
 import { findUnixUser } from "./ssh/unix-user.ts";
 import { openStreams, type Streams } from "./streams.ts";
 

@@ -5,8 +5,8 @@ import type { AccessSource } from "../access/access-source.ts";
 import type { Spool } from "../audit/spool.ts";
 import type { HostUsers } from "../host-users/host-users.ts";
 import type { Recordings } from "../recording/recordings.ts";
-import type { HoldConnection } from "./hold-connection.ts";
 import type { LiveSessions } from "./join/live-sessions.ts";
+import type { HoldConnection } from "./login/hold-connection.ts";
 import type { Pam } from "./pam/open-pam.ts";
 import type { UnixUser } from "./unix-user.ts";
 

@@ -4,7 +4,7 @@ import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
 import { acceptSsh } from "../../core/ssh/ssh-server.ts";
 import { encodeStreamReply, type StreamRequest } from "../../core/transport/stream-request.ts";
 import type { SshDeps } from "./deps.ts";
-import { Login } from "./login.ts";
+import { Login } from "./login/login.ts";
 import { serveConnection } from "./serve-connection.ts";
 
 /** From the reply to the authenticated user, ms. */

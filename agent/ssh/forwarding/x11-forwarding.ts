@@ -2,7 +2,7 @@ import { accessSync, constants } from "node:fs";
 import type { Server, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import { startProgram } from "../start-program.ts";
+import { startProgram } from "../program/start-program.ts";
 import type { Forwarding } from "./forwarding.ts";
 import { handOver } from "./hand-over.ts";
 import { listenOnLoopback } from "./tcp-listeners.ts";

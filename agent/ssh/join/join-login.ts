@@ -7,12 +7,12 @@ import type { AcceptedLogin, Authenticate } from "../../../core/ssh/answer-login
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import type { StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { Access } from "../../access/access-source.ts";
-import { certifiedUser } from "../admit.ts";
 import type { SshDeps } from "../deps.ts";
-import { strictMs } from "../end-when-unsure.ts";
-import { HeldPlaces } from "../held-places.ts";
-import type { HeldConnection } from "../hold-connection.ts";
-import { recordRefusal } from "../record-refusal.ts";
+import { strictMs } from "../ending/end-when-unsure.ts";
+import { certifiedUser } from "../login/admit.ts";
+import { HeldPlaces } from "../login/held-places.ts";
+import type { HeldConnection } from "../login/hold-connection.ts";
+import { recordRefusal } from "../login/record-refusal.ts";
 
 export interface JoinAdmitted {
   readonly grant: JoinGrant;

@@ -1,5 +1,5 @@
+import type { Terminal } from "../program/terminal.ts";
 import type { SessionChannel } from "../session-channel.ts";
-import type { Terminal } from "../terminal.ts";
 import { SharedTerminal } from "./shared-terminal.ts";
 
 /** Notices that wait for an owner who reads nothing, bytes; more are not told. */

@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import type { JoinTarget } from "../../../core/access/authorize-join.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { maxParticipants, type Participant } from "../../../core/resources/session.ts";
-import { clampSize, type TerminalSize } from "../terminal.ts";
+import { clampSize, type TerminalSize } from "../program/terminal.ts";
 import { ScrollBack } from "./scroll-back.ts";
 import type { Seat } from "./seat.ts";
 

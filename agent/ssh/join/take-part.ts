@@ -1,7 +1,7 @@
 import type { ServerChannel } from "ssh2";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { holdLittle } from "../../../core/ssh/hold-little.ts";
-import { pump } from "../pump.ts";
+import { pump } from "../program/pump.ts";
 import { recordJoin, recordLeave } from "./record-join.ts";
 import { Seat } from "./seat.ts";
 import type { JoinConnection } from "./serve-joined.ts";

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { OrderVariables } from "../session-order.ts";
+import type { OrderVariables } from "../program/session-order.ts";
 
 export interface PamQuestion {
   /** Whether the library can be used; whether the account may come in. */

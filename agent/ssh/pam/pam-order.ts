@@ -1,6 +1,6 @@
 import { expandTemplate } from "../../../core/access/templates.ts";
 import type { Traits } from "../../../core/resources/user.ts";
-import { type OrderVariables, ordered } from "../session-order.ts";
+import { type OrderVariables, ordered } from "../program/session-order.ts";
 
 export interface PamConfig {
   /** Name of the file in /etc/pam.d. */

@@ -2,11 +2,11 @@ import { basename } from "node:path";
 import type { ServerChannel } from "ssh2";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
-import { fileCopyRefused } from "../file-copy-refused.ts";
-import { pump } from "../pump.ts";
-import { runRecorded } from "../run-recorded.ts";
+import { fileCopyRefused } from "../program/file-copy-refused.ts";
+import { pump } from "../program/pump.ts";
+import { runRecorded } from "../program/run-recorded.ts";
+import type { ProgramExit, StartedProgram } from "../program/start-process.ts";
 import type { SessionChannel } from "../session-channel.ts";
-import type { ProgramExit, StartedProgram } from "../start-process.ts";
 import { recordReports } from "./record-reports.ts";
 import { startSftp } from "./start-sftp.ts";
 

@@ -1,8 +1,8 @@
 import { closeSync, readFileSync, writeSync } from "node:fs";
 import { errorText } from "../../../core/errors/platform-error.ts";
-import { becomeUser } from "../become-user.ts";
-import { closeInherited } from "../close-inherited.ts";
-import { enterHome } from "../enter-home.ts";
+import { becomeUser } from "../program/become-user.ts";
+import { closeInherited } from "../program/close-inherited.ts";
+import { enterHome } from "../program/enter-home.ts";
 import { AccountNames } from "./account-names.ts";
 import { OpenHandles } from "./open-handles.ts";
 import { serveFiles } from "./serve-files.ts";

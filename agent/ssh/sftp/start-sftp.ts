@@ -1,5 +1,5 @@
 import type { PamFiles } from "../pam/open-pam.ts";
-import { type StartedProgram, startProcess } from "../start-process.ts";
+import { type StartedProgram, startProcess } from "../program/start-process.ts";
 import type { UnixUser } from "../unix-user.ts";
 import type { SftpInstructions } from "./sftp-instructions.ts";
 

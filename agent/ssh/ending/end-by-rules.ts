@@ -1,8 +1,8 @@
 import type { Connection } from "ssh2";
-import type { JoinGrant, SshGrant } from "../../core/access/authorize.ts";
-import { PlatformError } from "../../core/errors/platform-error.ts";
-import { formatDuration } from "../../core/resources/duration.ts";
-import { watchTraffic } from "../../core/ssh/watch-traffic.ts";
+import type { JoinGrant, SshGrant } from "../../../core/access/authorize.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { formatDuration } from "../../../core/resources/duration.ts";
+import { watchTraffic } from "../../../core/ssh/watch-traffic.ts";
 import { endWhenUnsure, type UnsureFacts } from "./end-when-unsure.ts";
 
 export interface RuledConnection {

@@ -1,7 +1,7 @@
+import type { UnixUser } from "../unix-user.ts";
 import type { Program } from "./program.ts";
 import { type OrderVariables, sessionOrder } from "./session-order.ts";
 import { type StartedProgram, startProcess } from "./start-process.ts";
-import type { UnixUser } from "./unix-user.ts";
 
 export interface StartOptions {
   readonly user: UnixUser;

@@ -1,6 +1,6 @@
-import type { AuthClient } from "../../core/api/auth-client.ts";
-import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
-import type { Log } from "../../core/log/log.ts";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
 
 export interface ConnectionAsk {
   readonly user: string;

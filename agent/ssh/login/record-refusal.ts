@@ -1,6 +1,6 @@
-import type { Grant } from "../../core/access/authorize.ts";
-import { errorText, type PlatformError } from "../../core/errors/platform-error.ts";
-import type { SshDeps } from "./deps.ts";
+import type { Grant } from "../../../core/access/authorize.ts";
+import { errorText, type PlatformError } from "../../../core/errors/platform-error.ts";
+import type { SshDeps } from "../deps.ts";
 
 export interface RefusedLogin {
   readonly error: PlatformError;

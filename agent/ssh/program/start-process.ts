@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 
 /** A process that becomes a user. */
 export interface ProcessOptions {

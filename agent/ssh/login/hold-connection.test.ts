@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { PlatformError } from "../../core/errors/platform-error.ts";
-import { silentLog } from "../../core/log/log.ts";
-import { until } from "../../test/world/until.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { silentLog } from "../../../core/log/log.ts";
+import { until } from "../../../test/world/until.ts";
 import { connectionHolder } from "./hold-connection.ts";
 
 const taken = new PlatformError("limit", "alice has 1 connection to this cluster, and may not have more (max_connections)");

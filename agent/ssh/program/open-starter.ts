@@ -1,5 +1,5 @@
-import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
-import { sessionProgram } from "../host/session/session-program.ts";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { sessionProgram } from "../../host/session/session-program.ts";
 
 /** Path of the program that starts sessions, good for as long as this process lives. Throws `unsupported` where it cannot be run. */
 export function openStarter(): string {

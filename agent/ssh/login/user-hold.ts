@@ -1,9 +1,9 @@
-import type { SshGrant } from "../../core/access/authorize.ts";
-import { PlatformError } from "../../core/errors/platform-error.ts";
-import type { StreamRequest } from "../../core/transport/stream-request.ts";
-import type { HostUserHold } from "../host-users/host-users.ts";
-import type { SshDeps } from "./deps.ts";
-import { sessionFacts } from "./session-facts.ts";
+import type { SshGrant } from "../../../core/access/authorize.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { HostUserHold } from "../../host-users/host-users.ts";
+import type { SshDeps } from "../deps.ts";
+import { sessionFacts } from "../session-facts.ts";
 
 export interface HoldFacts {
   readonly grant: SshGrant;

@@ -1,7 +1,7 @@
-import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
-import type { OpenRecording } from "../recording/recording-spool.ts";
-import type { SessionChannel } from "./session-channel.ts";
-import { sessionFacts } from "./session-facts.ts";
+import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { OpenRecording } from "../../recording/recording-spool.ts";
+import type { SessionChannel } from "../session-channel.ts";
+import { sessionFacts } from "../session-facts.ts";
 import type { TerminalSize } from "./terminal.ts";
 
 /** The recording of one terminal. */

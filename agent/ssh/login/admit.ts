@@ -1,8 +1,8 @@
-import { authorize, type SshGrant } from "../../core/access/authorize.ts";
-import { PlatformError } from "../../core/errors/platform-error.ts";
-import { fromSshCertificate, type UserIdentity } from "../../core/identity/identity.ts";
-import { checkCertificate, type SshCertificate } from "../../core/ssh/certificate.ts";
-import type { Access } from "../access/access-source.ts";
+import { authorize, type SshGrant } from "../../../core/access/authorize.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
+import { checkCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
+import type { Access } from "../../access/access-source.ts";
 
 export interface AdmitFacts {
   readonly certificate: SshCertificate;

@@ -1,4 +1,4 @@
-import type { Grant } from "../../core/access/authorize.ts";
+import type { Grant } from "../../../core/access/authorize.ts";
 import type { HeldConnection, HoldConnection } from "./hold-connection.ts";
 
 /** The places that one connection has taken, where its user's connections are limited. */

@@ -1,10 +1,10 @@
 import { constants } from "node:os";
 import type { ServerChannel } from "ssh2";
-import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
-import { clipCommand } from "../../core/resources/audit-event.ts";
-import { holdLittle } from "../../core/ssh/hold-little.ts";
-import type { SessionChannel } from "./session-channel.ts";
-import { sessionFacts } from "./session-facts.ts";
+import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { clipCommand } from "../../../core/resources/audit-event.ts";
+import { holdLittle } from "../../../core/ssh/hold-little.ts";
+import type { SessionChannel } from "../session-channel.ts";
+import { sessionFacts } from "../session-facts.ts";
 import type { ProgramExit } from "./start-process.ts";
 
 /** What ssh(1) and sshd(8) use for a fault of their own. */

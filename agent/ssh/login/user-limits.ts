@@ -1,5 +1,5 @@
-import { WindowBudget } from "../../core/ssh/window-budget.ts";
-import { Slots } from "./forwarding/slots.ts";
+import { WindowBudget } from "../../../core/ssh/window-budget.ts";
+import { Slots } from "../forwarding/slots.ts";
 
 /** What connections of one user share. */
 export interface UserLimits {

@@ -1,4 +1,4 @@
-import type { UnixUser } from "./unix-user.ts";
+import type { UnixUser } from "../unix-user.ts";
 
 /** What `session-start` is told, in its environment, which only root may read of root's process. */
 export type OrderVariables = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import type { UnixUser } from "./unix-user.ts";
+import type { UnixUser } from "../unix-user.ts";
 
 export interface EnvironmentFacts {
   readonly user: UnixUser;

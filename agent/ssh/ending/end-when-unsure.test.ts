@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { accessRole, openUserSession, ownLogin, runCommand } from "../testing/user-session.ts";
 import { nextLook } from "./end-when-unsure.ts";
-import { accessRole, openUserSession, ownLogin, runCommand } from "./testing/user-session.ts";
 
 test.for([
   [0, { isOver: false, asks: false, afterMs: 20_000 }],

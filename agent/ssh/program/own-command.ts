@@ -6,5 +6,5 @@ import { fileURLToPath } from "node:url";
  * the one that runs: its file may have been replaced by another version, which need not work.
  */
 export function ownCommand(): readonly [program: string, ...args: string[]] {
-  return isSea() ? ["/proc/self/exe"] : [process.execPath, fileURLToPath(new URL("../../main.ts", import.meta.url))];
+  return isSea() ? ["/proc/self/exe"] : [process.execPath, fileURLToPath(new URL("../../../main.ts", import.meta.url))];
 }

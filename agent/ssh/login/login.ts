@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
-import type { SshGrant } from "../../core/access/authorize.ts";
-import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
-import type { Authenticate } from "../../core/ssh/answer-logins.ts";
-import type { SshCertificate } from "../../core/ssh/certificate.ts";
-import { ipOf } from "../../core/transport/ip-of.ts";
-import type { StreamRequest } from "../../core/transport/stream-request.ts";
-import type { Access } from "../access/access-source.ts";
+import type { SshGrant } from "../../../core/access/authorize.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { Authenticate } from "../../../core/ssh/answer-logins.ts";
+import type { SshCertificate } from "../../../core/ssh/certificate.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
+import type { StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { Access } from "../../access/access-source.ts";
+import type { SshDeps } from "../deps.ts";
+import { strictMs } from "../ending/end-when-unsure.ts";
+import type { UnixUser } from "../unix-user.ts";
 import { admit } from "./admit.ts";
-import type { SshDeps } from "./deps.ts";
-import { strictMs } from "./end-when-unsure.ts";
 import { HeldPlaces } from "./held-places.ts";
 import type { HeldConnection } from "./hold-connection.ts";
 import { recordRefusal } from "./record-refusal.ts";
-import type { UnixUser } from "./unix-user.ts";
 import { UserHold } from "./user-hold.ts";
 
 export interface Admitted {
