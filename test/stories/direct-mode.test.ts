@@ -59,6 +59,20 @@ describe.skipIf(process.getuid?.() !== 0)("direct mode", () => {
     await held.until("still here");
   });
 
+  test("a session there is listed, and joined", async () => {
+    const { netns } = world.hosts.control;
+    await using owner = holdSession(user, ["ssh", "-tt", "root@web-1", "echo joined-begins; cat"], netns);
+    await owner.until("joined-begins");
+    const sid = await until("the session is listed", async () => {
+      const all = JSON.parse((await tsh("sessions", "ls", "--format=json")).stdout) as { sid: string; server_name: string }[];
+      return all.find(({ server_name: name }) => name === "web-1")?.sid;
+    });
+    await using peer = holdSession(user, ["join", "--mode=peer", sid], netns);
+    await peer.until("joined-begins");
+    peer.type("from the peer\n");
+    await owner.until(/from the peer\r\n[\s\S]*from the peer\r\n/);
+  });
+
   describe("with stock OpenSSH", () => {
     const openssh = async (args: readonly string[], more = ""): Promise<Finished> => {
       const certificate = (await run("find", [user.home, "-name", "*-cert.pub"])).stdout.trim().split("\n")[0] as string;
