@@ -11,9 +11,16 @@ import { getRawAsset, isSea } from "node:sea";
 /** Where packages put the addons; files here are used when only root can have written them. */
 const shipped = "/usr/lib/platform";
 let loaded = 0;
+const held = new Map<string, unknown>();
 
-/** Loads `pty.node`, `sshcrypto.node`, `memory.node` or `host.node`. Throws when the host lets us load it from nowhere. */
+/** `pty.node`, `sshcrypto.node`, `memory.node` or `host.node`, loaded once. Throws when the host lets us load it from nowhere. */
 export function loadNative(name: string): unknown {
+  const found = held.get(name) ?? load(name);
+  held.set(name, found);
+  return found;
+}
+
+function load(name: string): unknown {
   if (name === "sshcrypto.node" && process.env.PLATFORM_SSH_CRYPTO === "javascript") throw new Error("turned off by PLATFORM_SSH_CRYPTO");
   // While the build makes the code cache: loaded, never called.
   if (!isSea()) return {};
