@@ -1,5 +1,4 @@
 import { EventEmitter } from "node:events";
-import type { Socket } from "node:net";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { HalfOpen } from "./half-open.ts";
@@ -20,7 +19,7 @@ class FakeSocket extends EventEmitter {
 
 function arrive(halfOpen: HalfOpen, address: string): FakeSocket {
   const socket = new FakeSocket(address);
-  halfOpen.enter(socket as unknown as Socket);
+  halfOpen.enter(socket);
   return socket;
 }
 
@@ -50,7 +49,7 @@ test("whoever comes and goes: never more than the limit, and all is forgotten in
         sockets.push(arrive(halfOpen, address));
         expect(halfOpen.size).toBeLessThanOrEqual(limit);
         const one = sockets[leaves];
-        if (one !== undefined && by === "leave") halfOpen.leave(one as unknown as Socket);
+        if (one !== undefined && by === "leave") halfOpen.leave(one);
         if (one !== undefined && by === "close") one.destroy();
       }
       for (const socket of sockets) socket.destroy();

@@ -1,4 +1,9 @@
-import type { Socket } from "node:net";
+/** What is needed of a socket. */
+export interface HalfOpenSocket {
+  readonly remoteAddress?: string | undefined;
+  destroy(): unknown;
+  on(event: "close", listener: (this: HalfOpenSocket) => void): unknown;
+}
 
 /**
  * Connections that have not yet shown who they are. Beyond the limit the oldest of the address that has most of them is dropped: any
@@ -6,16 +11,16 @@ import type { Socket } from "node:net";
  */
 export class HalfOpen {
   readonly #limit: number;
-  readonly #addresses = new Map<Socket, string>();
+  readonly #addresses = new Map<HalfOpenSocket, string>();
   /** Each in order of arrival. */
-  readonly #byAddress = new Map<string, Set<Socket>>();
+  readonly #byAddress = new Map<string, Set<HalfOpenSocket>>();
   /** One listener for all sockets. */
-  readonly #onClose: (this: Socket) => void;
+  readonly #onClose: (this: HalfOpenSocket) => void;
   dropped = 0;
 
   constructor(limit: number) {
     this.#limit = limit;
-    const leave = (socket: Socket): void => this.leave(socket);
+    const leave = (socket: HalfOpenSocket): void => this.leave(socket);
     this.#onClose = function forget() {
       leave(this);
     };
@@ -25,7 +30,7 @@ export class HalfOpen {
     return this.#addresses.size;
   }
 
-  enter(socket: Socket): void {
+  enter(socket: HalfOpenSocket): void {
     const address = socket.remoteAddress ?? "";
     const own = this.#byAddress.get(address) ?? new Set();
     this.#addresses.set(socket, address);
@@ -40,7 +45,7 @@ export class HalfOpen {
   }
 
   /** The peer has shown who it is, was handed to a server with limits of its own, or is gone. */
-  leave(socket: Socket): void {
+  leave(socket: HalfOpenSocket): void {
     const address = this.#addresses.get(socket);
     if (address === undefined) return;
     this.#addresses.delete(socket);
@@ -50,7 +55,7 @@ export class HalfOpen {
   }
 
   /** Those of one address; of the newest one when no other has more. */
-  #largest(newest: ReadonlySet<Socket>): ReadonlySet<Socket> {
+  #largest(newest: ReadonlySet<HalfOpenSocket>): ReadonlySet<HalfOpenSocket> {
     let found = newest;
     for (const own of this.#byAddress.values()) if (own.size > found.size) found = own;
     return found;

@@ -62,7 +62,7 @@ test("what is replaced is what JavaScript's engine replaces", () => {
       let matched = false;
       const expected = subject.replace(new RegExp(source, "g"), (...found) => {
         const [whole, first] = found as [string, string];
-        const at = found[groups + 1] as unknown as number;
+        const at = Number(found[groups + 1]);
         matched = true;
         // Go replaces no empty match right behind another one.
         const skipped = whole === "" && at === end;
