@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/node_modules/node-linux-$(machine)/bin:$(CURDIR)/node_m
 reports := .cache/reports
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build packages repository bench fuzz clean
+.PHONY: help demo test check build packages repository bench soak fuzz clean
 
 help:
 	@echo "make demo    show the main job with real programs (CHECK=1: end after the last step)"
@@ -50,6 +50,10 @@ repository:
 bench: build
 	@scripts/prepare.sh bench
 	@node bench/bench.ts
+
+soak: build
+	@scripts/prepare.sh bench
+	@node bench/run-soak.ts
 
 fuzz:
 	@scripts/prepare.sh check

@@ -41,7 +41,6 @@ function ignoreEnvironmentTricks(): void {
 }
 
 async function run(): Promise<number> {
-  if (args[0] === "__session") return (await import("./agent/ssh/session-entry.ts")).runSession();
   if (args[0] === "__sftp") return (await import("./agent/ssh/sftp/sftp-entry.ts")).runSftp();
   if (args[0] === "__socket") return await (await import("./agent/ssh/forwarding/socket-entry.ts")).runSocket();
   switch (name) {

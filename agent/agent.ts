@@ -7,21 +7,23 @@ import { releaseMemory } from "../core/memory/release-memory.ts";
 import { whenQuiet } from "../core/memory/when-quiet.ts";
 import { sshCryptoKind } from "../core/ssh/native-crypto.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
-import { dial } from "../core/transport/dial/dial.ts";
 import { formatHostPort } from "../core/transport/host-port.ts";
+import type { ListenSockets } from "../core/transport/listen-sockets.ts";
 import { version } from "../core/versions/version.ts";
 import { openAccessSource } from "./access/access-source.ts";
+import { AuthRoad } from "./auth-road.ts";
 import { AuthSource } from "./auth-source.ts";
-import type { AgentConfig } from "./config.ts";
+import { type AgentConfig, joinAddress } from "./config.ts";
 import { followAuthorities } from "./follow-authorities.ts";
 import { followUpdater } from "./follow-updater.ts";
 import { IdentityKeeper } from "./identity-keeper.ts";
-import { joinThroughProxy } from "./join.ts";
+import { joinCluster } from "./join.ts";
 import { HostLabels } from "./labels/host-labels.ts";
-import { openNext } from "./open-next.ts";
+import { openReach } from "./open-reach.ts";
 import { type Outbox, openOutbox } from "./outbox.ts";
 import { serveStreams } from "./serve-streams.ts";
-import { Tunnels } from "./tunnels.ts";
+import { openPam, type Pam } from "./ssh/pam/open-pam.ts";
+import { openStarter } from "./ssh/program/open-starter.ts";
 
 export interface AgentState {
   readonly hostId: string;
@@ -41,6 +43,8 @@ export interface AgentDeps {
   readonly retire?: AbortSignal | undefined;
   /** Streams of people in earlier processes of this host. */
   readonly elsewhere?: (() => number) | undefined;
+  /** For a host that listens. */
+  readonly sockets: ListenSockets;
 }
 
 /** After a stop, streams have this long to end by themselves, ms. */
@@ -57,10 +61,11 @@ const clock = { wall: () => Date.now(), steady: () => performance.now() };
  */
 export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: AbortSignal): Promise<void> {
   const { log } = deps;
-  log.info("agent starts", { version, node: config.nodename, proxy: formatHostPort(config.proxyServer), sshCrypto: sshCryptoKind() });
+  log.info("agent starts", { version, node: config.nodename, at: formatHostPort(joinAddress(config)), sshCrypto: sshCryptoKind() });
   let agent: Agent;
   try {
-    agent = await openAgent(config, deps, signal);
+    const starter = openStarter();
+    agent = await openAgent(config, { ...deps, starter, pam: await openPam(config.ssh.pam, starter, log) }, signal);
   } catch (thrown) {
     if (signal.aborted) return;
     throw thrown;
@@ -90,6 +95,11 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
   }
 }
 
+interface OpenDeps extends AgentDeps {
+  readonly starter: string;
+  readonly pam: Pam | undefined;
+}
+
 interface Agent {
   readonly identity: IdentityKeeper;
   readonly outbox: Outbox;
@@ -100,18 +110,20 @@ interface Agent {
   close(): Promise<void>;
 }
 
-async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }: AgentDeps, signal: AbortSignal): Promise<Agent> {
+async function openAgent(
+  config: AgentConfig,
+  { log, env, starter, pam, elsewhere = () => 0, sockets }: OpenDeps,
+  signal: AbortSignal,
+): Promise<Agent> {
   const folder = join(config.dataDir, "agent");
-  let tunnels: Tunnels | undefined;
-  // Without a tunnel the auth service is reached through the proxy's web port, as at joining.
-  const openAuth = (): Promise<Duplex> => tunnels?.openAuth() ?? dial(config.proxyServer, { env });
-  const auth = new AuthSource({ credentials: () => identity.current(), open: openAuth });
+  const road = new AuthRoad(joinAddress(config), env);
+  const auth = new AuthSource({ credentials: () => identity.current(), open: () => road.open() });
   const identity: IdentityKeeper = await IdentityKeeper.open({
     file: join(folder, "credentials.json"),
     hostname: config.nodename,
     names: config.ssh.names,
     log,
-    join: () => joinThroughProxy(config, { log, dial: { env, signal }, services }),
+    join: () => joinCluster(config, { log, dial: { env, signal }, services }),
     client: () => auth.client(),
   });
   const { cluster, hostId } = identity.current();
@@ -119,40 +131,32 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
   const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({}), log });
   const end = new AbortController();
   const authorities = followAuthorities({ access, identity, log }, end.signal);
-  const changed = (): void => tunnels?.tell();
+  const changed = (): void => road.reach?.tell();
   const labels = await HostLabels.open({ fixed: config.ssh.labels, commands: config.ssh.commands, log, changed }, end.signal);
-  const streams = await serveStreams({ config, identity, auth, outbox, access, labels, log }, end.signal);
+  const streams = await serveStreams({ config, identity, auth, outbox, access, labels, pam, starter, log }, end.signal);
   const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
   log.info("identity", { host: hostId, cluster });
   const sessions = (): number => streams.open + elsewhere();
-  const updater = await followUpdater({ env, log, clock, auth, identity, proxy: config.proxyServer, sessions, changed });
-  tunnels = new Tunnels({
-    log,
-    clock,
-    open: (onStream, ended) =>
-      openNext({ config, identity, labels, services, env, updater, authorities }, onStream, AbortSignal.any([ended, end.signal])).finally(worked),
-    serve: (channel) => updater.during(streams.serve(channel)).finally(worked),
-    onAccess: (revision) => access.announce(revision),
-    onMaintenance: updater.announce,
-    onAuthorities: authorities.told,
-    status: updater.status,
-    labels: () => labels.current,
-  });
-  const kept = tunnels;
+  const proxies = proxyFinder(config, auth);
+  const updater = await followUpdater({ env, log, clock, auth, identity, proxies, sessions, changed });
+  const serve = (channel: Duplex): Promise<void> => updater.during(streams.serve(channel)).finally(worked);
+  const parts = { config, env, log, clock, identity, auth, outbox, access, authorities, labels, updater, sockets, services, serve, worked };
+  const reach = await openReach({ ...parts, process: streams.process, local: () => road.local }, end.signal);
+  road.reach = reach;
   return {
     identity,
     outbox,
-    state: () => ({ hostId, cluster, tunnels: kept.connected, sessions: streams.open, connected: kept.connected > 0 }),
+    state: () => ({ hostId, cluster, tunnels: reach.tunnels, sessions: streams.open, connected: reach.isConnected }),
     retire: () => {
       updater.stop();
-      return kept.retire();
+      return reach.retire();
     },
     stop: async () => {
       updater.stop();
       streams.stop();
       const force = AbortSignal.timeout(drainMs);
       force.addEventListener("abort", () => end.abort(), { once: true });
-      await kept.stop(force);
+      await reach.stop(force);
       end.abort();
     },
     close: async () => {
@@ -160,6 +164,12 @@ async function openAgent(config: AgentConfig, { log, env, elsewhere = () => 0 }:
       await outbox.close();
     },
   };
+}
+
+/** Where proxies are reached: the one that is configured, or those that the auth service knows. */
+function proxyFinder({ way }: AgentConfig, auth: AuthSource): () => Promise<readonly string[]> {
+  if (way.kind === "proxy") return async () => [formatHostPort(way.proxyServer)];
+  return async () => (await (await auth.client()).getCluster({})).proxyPublicAddrs;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

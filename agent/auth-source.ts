@@ -39,6 +39,7 @@ export class AuthSource {
     this.#current = undefined;
   }
 
+  /** Closes the connection: the next call opens another one. */
   close(): void {
     this.#current?.connection.close();
     this.#current = undefined;

@@ -3,6 +3,7 @@ import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Labels } from "../core/resources/metadata.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
 import type { LabelCommand } from "./labels/host-labels.ts";
+import type { PamConfig } from "./ssh/pam/pam-order.ts";
 
 export interface AgentConfig {
   readonly nodename: string;
@@ -11,13 +12,37 @@ export interface AgentConfig {
   /** Left out: the host must have joined before. */
   readonly token?: string | undefined;
   readonly caPins: readonly string[];
-  readonly proxyServer: HostPort;
+  readonly way: ProxyWay | DirectWay;
   readonly ssh: {
     readonly labels: Labels;
     readonly names: readonly string[];
     readonly makesUsers: boolean;
     readonly commands: readonly LabelCommand[];
+    /** Left out: PAM is not asked. */
+    readonly pam?: PamConfig | undefined;
   };
+}
+
+/** It joins through a proxy, and opens a tunnel to it. */
+export interface ProxyWay {
+  readonly kind: "proxy";
+  readonly proxyServer: HostPort;
+}
+
+/** It joins the auth service directly, and listens: the proxies dial it. */
+export interface DirectWay {
+  readonly kind: "direct";
+  readonly authServer: HostPort;
+  readonly listen: HostPort;
+  /** Where the proxies reach it besides; other hosts may have the same. */
+  readonly publicAddresses: readonly HostPort[];
+  /** In place of the address that it has itself. */
+  readonly advertiseIp?: string | undefined;
+}
+
+/** Where it joins. */
+export function joinAddress({ way }: Pick<AgentConfig, "way">): HostPort {
+  return way.kind === "proxy" ? way.proxyServer : way.authServer;
 }
 
 /** A control in the same process, which the agent joins without a configured token. */
@@ -34,9 +59,28 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
   const shared = {
     nodename: platform.nodename,
     dataDir: platform.data_dir,
-    ssh: { labels: ssh.labels, names: ssh.public_addr.map((name) => name.host), makesUsers: !ssh.disable_create_host_user, commands: ssh.commands },
+    ssh: {
+      labels: ssh.labels,
+      names: ssh.public_addr.map((name) => name.host),
+      makesUsers: !ssh.disable_create_host_user,
+      commands: ssh.commands,
+      ...(ssh.pam.enabled && { pam: { serviceName: ssh.pam.service_name, environment: ssh.pam.environment } }),
+    },
   };
-  if (platform.proxy_server !== undefined) return { ...shared, token: platform.token, caPins: platform.caPins, proxyServer: platform.proxy_server };
-  if (local !== undefined) return { ...shared, token: local.token, caPins: local.caPins, proxyServer: local.webAddress };
-  throw new PlatformError("invalid", "ssh_service needs platform.proxy_server", { hint: "write the proxy's public address as proxy_server" });
+  const { token, caPins, proxy_server: proxyServer, auth_server: authServer } = platform;
+  if (proxyServer !== undefined) return { ...shared, token, caPins, way: { kind: "proxy", proxyServer } };
+  if (local !== undefined) return { ...shared, token: local.token, caPins: local.caPins, way: { kind: "proxy", proxyServer: local.webAddress } };
+  if (authServer !== undefined) return { ...shared, token, caPins, way: directWay(config, authServer) };
+  throw new PlatformError("invalid", "ssh_service needs platform.proxy_server or auth_server", {
+    hint: "write the proxy's public address as proxy_server",
+  });
+}
+
+function directWay({ platform, ssh_service: ssh }: PlatformConfig, authServer: HostPort): DirectWay {
+  if (platform.caPins.length === 0) {
+    throw new PlatformError("invalid", "platform.auth_server needs platform.ca_pin: this host knows the auth service by nothing else", {
+      hint: "`tctl status` shows the pin",
+    });
+  }
+  return { kind: "direct", authServer, listen: ssh.listen_addr, publicAddresses: ssh.public_addr, advertiseIp: platform.advertise_ip };
 }

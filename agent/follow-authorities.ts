@@ -1,8 +1,7 @@
-import { trustedDigest } from "../core/api/trusted-keys.ts";
+import { type TrustedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
 import { errorText } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { AccessSource } from "./access/access-source.ts";
-import type { IdentityKeeper } from "./identity-keeper.ts";
 
 export interface AuthorityFollower {
   /** A proxy says by a digest which authorities there are: others than this host knows are fetched. */
@@ -11,9 +10,15 @@ export interface AuthorityFollower {
   ask(): Promise<void>;
 }
 
+/** A host's identity, as far as it holds the authorities. */
+export interface KnownAuthorities {
+  current(): TrustedKeys;
+  learn(newest: TrustedKeys): void;
+}
+
 /** What the auth service says of the authorities becomes part of this host's identity, until the signal. One question at a time. */
 export function followAuthorities(
-  { access, identity, log }: { access: AccessSource; identity: Pick<IdentityKeeper, "current" | "learn">; log: Log },
+  { access, identity, log }: { access: Pick<AccessSource, "follow" | "refresh">; identity: KnownAuthorities; log: Log },
   signal: AbortSignal,
 ): AuthorityFollower {
   let asking: Promise<void> | undefined;

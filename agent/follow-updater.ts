@@ -8,7 +8,7 @@ import type { HostStatus } from "../core/resources/host-status.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { httpsGet } from "../core/transport/dial/https-get.ts";
 import { trustedRoots } from "../core/transport/dial/trusted-roots.ts";
-import { formatHostPort, type HostPort, parseHostPort } from "../core/transport/host-port.ts";
+import { parseHostPort } from "../core/transport/host-port.ts";
 import { findUpgrader, type UpdaterPlaces, updaterPlaces } from "./host-status/find-upgrader.ts";
 import { HostWatch } from "./host-status/host-watch.ts";
 import type { Clock } from "./tunnel.ts";
@@ -21,8 +21,8 @@ export interface FollowOptions {
   readonly clock: Clock;
   readonly auth: { client(): Promise<AuthClient> };
   readonly identity: { current(): { readonly hostCaPem: readonly string[] } };
-  /** Where the proxy is reached. */
-  readonly proxy: HostPort;
+  /** Where proxies are reached, host:port. */
+  readonly proxies: () => Promise<readonly string[]>;
   /** Streams of people in every process of this host. */
   readonly sessions: () => number;
   /** The host's status is another one. */
@@ -99,10 +99,14 @@ async function keepEndpoint({ log, places, enrolled, ...parts }: EndpointParts, 
   }
 }
 
-function endpointOptions({ env, proxy, identity }: Pick<FollowOptions, "env" | "proxy" | "identity">, places: UpdaterPlaces, signal: AbortSignal) {
+function endpointOptions(
+  { env, proxies, identity }: Pick<FollowOptions, "env" | "proxies" | "identity">,
+  places: UpdaterPlaces,
+  signal: AbortSignal,
+) {
   return {
     configDir: places.configDir,
-    proxies: [formatHostPort(proxy)],
+    proxies,
     hostCa: identity.current().hostCaPem,
     get: async (address: string, path: string, ca?: readonly string[]) => {
       const trusted = ca ?? [...trustedRoots(), ...(await configuredAuthorities(places))];

@@ -4,6 +4,7 @@ import { loadCredentials, saveCredentials } from "../core/api/credential-store.t
 import { credentialsValidity, type HostCredentials, renewHost } from "../core/api/host-credentials.ts";
 import { isSignedByFirst, pickTrustedKeys, type TrustedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
+import { fromSshCertificate } from "../core/identity/identity.ts";
 import type { Log } from "../core/log/log.ts";
 import { parseCertificateLine } from "../core/ssh/certificate.ts";
 import { backOffDelay } from "../core/transport/back-off.ts";
@@ -60,7 +61,7 @@ export class IdentityKeeper {
   /** Renews in time until aborted. Throws when the identity has expired and the host cannot join anew. */
   async keep(signal: AbortSignal): Promise<void> {
     const { now = Date.now, random = Math.random } = this.#options;
-    this.#due = this.#lacksNames() ? 0 : nextRenewal(credentialsValidity(this.#current), random());
+    this.#due = this.#isOtherwiseNamed() ? 0 : nextRenewal(credentialsValidity(this.#current), random());
     let failures = 0;
     this.#isKept = true;
     signal.addEventListener(
@@ -133,9 +134,11 @@ export class IdentityKeeper {
   }
 
   /** The configuration names this host in another way than its certificate does. */
-  #lacksNames(): boolean {
-    const { principals } = parseCertificateLine(this.#current.sshCertificate);
-    return this.#options.names.some((name) => !principals.includes(name));
+  #isOtherwiseNamed(): boolean {
+    const identity = fromSshCertificate(parseCertificateLine(this.#current.sshCertificate));
+    const has = new Set(identity.kind === "host" ? identity.names : []);
+    const wanted = new Set([this.#options.hostname, ...this.#options.names]);
+    return has.size !== wanted.size || [...wanted].some((name) => !has.has(name));
   }
 }
 

@@ -6,7 +6,7 @@ import { backOffDelay } from "../core/transport/back-off.ts";
 import { type DialOptions, dial } from "../core/transport/dial/dial.ts";
 import { formatHostPort } from "../core/transport/host-port.ts";
 import { version } from "../core/versions/version.ts";
-import type { AgentConfig } from "./config.ts";
+import { type AgentConfig, joinAddress } from "./config.ts";
 
 /** What may pass by itself; any other refusal is final: trying again with the same token or pin changes nothing. */
 const passing: readonly ErrorCode[] = ["unavailable", "timeout", "limit", "conflict", "internal"];
@@ -15,11 +15,8 @@ export function isPassing(error: PlatformError): boolean {
   return passing.includes(error.code);
 }
 
-/** Joins through the proxy; tries until it succeeds, is refused or is aborted. Throws PlatformError. */
-export async function joinThroughProxy(
-  config: AgentConfig,
-  deps: { log: Log; dial: DialOptions; services: readonly string[] },
-): Promise<HostCredentials> {
+/** Joins, through the proxy or at the auth service itself; tries until it succeeds, is refused or is aborted. Throws PlatformError. */
+export async function joinCluster(config: AgentConfig, deps: { log: Log; dial: DialOptions; services: readonly string[] }): Promise<HostCredentials> {
   const { log, dial: dialOptions } = deps;
   const signal = dialOptions.signal;
   const { token } = config;
@@ -37,7 +34,7 @@ export async function joinThroughProxy(
       const retryMs = backOffDelay(failures, Math.random());
       const cause = error.code === "internal" ? error.cause : undefined;
       log.warn("not joined yet", {
-        proxy: formatHostPort(config.proxyServer),
+        at: formatHostPort(joinAddress(config)),
         code: error.code,
         error: error.message,
         hint: error.hint,
@@ -51,11 +48,13 @@ export async function joinThroughProxy(
 }
 
 async function joinOnce(config: AgentConfig, token: string, deps: { dial: DialOptions; services: readonly string[] }): Promise<HostCredentials> {
-  const { proxyServer, caPins, nodename, ssh } = config;
+  const { way, caPins, nodename, ssh } = config;
+  const address = joinAddress(config);
   const { fetchTrust } = await import("../core/api/fetch-trust.ts");
-  const trust = caPins.length > 0 ? { pins: caPins } : { ca: await fetchTrust(proxyServer, deps.dial) };
+  // Only a proxy has a web address whose certificate may vouch for it.
+  const trust = caPins.length > 0 || way.kind === "direct" ? { pins: caPins } : { ca: await fetchTrust(address, deps.dial) };
   return await joinHost({
-    open: () => dial(proxyServer, deps.dial),
+    open: () => dial(address, deps.dial),
     trust,
     token,
     role: "node",
@@ -68,6 +67,6 @@ async function joinOnce(config: AgentConfig, token: string, deps: { dial: DialOp
 }
 
 function refused(error: PlatformError, config: AgentConfig): PlatformError {
-  const where = formatHostPort(config.proxyServer);
-  return new PlatformError(error.code, `joining through ${where} failed: ${error.message}`, { hint: error.hint, cause: error });
+  const where = `${config.way.kind === "proxy" ? "through" : "the auth service at"} ${formatHostPort(joinAddress(config))}`;
+  return new PlatformError(error.code, `joining ${where} failed: ${error.message}`, { hint: error.hint, cause: error });
 }

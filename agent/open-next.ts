@@ -2,8 +2,8 @@ import type { Duplex } from "node:stream";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { discoverTunnel } from "../core/transport/discover-tunnel.ts";
+import type { HostPort } from "../core/transport/host-port.ts";
 import { version } from "../core/versions/version.ts";
-import type { AgentConfig } from "./config.ts";
 import type { AuthorityFollower } from "./follow-authorities.ts";
 import type { UpdaterSide } from "./follow-updater.ts";
 import type { IdentityKeeper } from "./identity-keeper.ts";
@@ -11,10 +11,12 @@ import type { HostLabels } from "./labels/host-labels.ts";
 import { type OpenedTunnel, openTunnel } from "./open-tunnel.ts";
 
 export interface NextTunnel {
-  readonly config: AgentConfig;
+  readonly nodename: string;
+  readonly proxyServer: HostPort;
   readonly identity: IdentityKeeper;
   readonly labels: HostLabels;
   readonly services: readonly string[];
+  readonly process: string;
   readonly env: Env;
   readonly updater: UpdaterSide;
   readonly authorities: AuthorityFollower;
@@ -22,13 +24,13 @@ export interface NextTunnel {
 
 /** Opens a tunnel. Where to is asked each time: an address that has changed is followed. */
 export async function openNext(
-  { config, identity, labels, services, env, updater, authorities }: NextTunnel,
+  { nodename, proxyServer, identity, labels, services, process, env, updater, authorities }: NextTunnel,
   onStream: (channel: Duplex) => void,
   signal: AbortSignal,
 ): Promise<OpenedTunnel> {
   const credentials = identity.current();
-  const target = await discoverTunnel({ proxy: config.proxyServer, hostCa: credentials.hostCaPem, env, signal });
-  const facts = { hostname: config.nodename, labels: () => labels.current, services, version, status: updater.status };
+  const target = await discoverTunnel({ proxy: proxyServer, hostCa: credentials.hostCaPem, env, signal });
+  const facts = { hostname: nodename, labels: () => labels.current, services, version, process, status: updater.status };
   try {
     return await openTunnel({ target, credentials, facts, dial: { env }, onStream, signal });
   } catch (thrown) {

@@ -21,6 +21,8 @@ export interface AgentFacts {
   readonly labels: () => Labels;
   readonly services: readonly string[];
   readonly version: string;
+  /** UUID of this process. */
+  readonly process?: string;
   /** Asked when the hello is sent. */
   readonly status: () => HostStatus;
 }
@@ -73,10 +75,10 @@ export async function openTunnel(options: OpenTunnelOptions): Promise<OpenedTunn
     });
     await requestStreams(connection);
     const control = await openChannel(connection, tunnelChannels.control);
-    const { hostname, services, version } = options.facts;
+    const { hostname, services, version, process } = options.facts;
     const labels = options.facts.labels();
     const status = options.facts.status();
-    control.write(encodeTunnelMessage({ type: "hello", hostname, labels, services: [...services], version, status }));
+    control.write(encodeTunnelMessage({ type: "hello", hostname, labels, services: [...services], version, process, status }));
     return { connection, transport, control, status, labels, welcome: await readWelcome(control, signal) };
   } catch (thrown) {
     connection.end();

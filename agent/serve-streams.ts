@@ -8,8 +8,11 @@ import type { IdentityKeeper } from "./identity-keeper.ts";
 import type { HostLabels } from "./labels/host-labels.ts";
 import type { Outbox } from "./outbox.ts";
 import { agentServices } from "./services.ts";
-import { connectionHolder } from "./ssh/hold-connection.ts";
-import { ownCommand } from "./ssh/own-command.ts";
+import { reportSessions } from "./session-reports.ts";
+import { LiveSessions } from "./ssh/join/live-sessions.ts";
+import { connectionHolder } from "./ssh/login/hold-connection.ts";
+import type { Pam } from "./ssh/pam/open-pam.ts";
+import { ownCommand } from "./ssh/program/own-command.ts";
 import { findUnixUser } from "./ssh/unix-user.ts";
 import { openStreams, type Streams } from "./streams.ts";
 
@@ -20,12 +23,15 @@ export interface ServingParts {
   readonly outbox: Outbox;
   readonly access: AccessSource;
   readonly labels: HostLabels;
+  readonly pam: Pam | undefined;
+  /** Path of `session-start`. */
+  readonly starter: string;
   readonly log: Log;
 }
 
-/** Puts the SSH service together, and serves what comes through the tunnels. */
-export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<Streams> {
-  const { config, identity, auth, outbox, access, labels, log } = parts;
+/** Puts the SSH service together, and serves what comes through the tunnels. `process` is the name under which its sessions are told of. */
+export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<Streams & { readonly process: string }> {
+  const { config, identity, auth, outbox, access, labels, pam, starter, log } = parts;
   const { audit, recordings } = outbox;
   // What a killed process of this agent left behind.
   endLogin(0, log);
@@ -40,6 +46,8 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
       return labels.current;
     },
   };
+  const live = new LiveSessions();
+  reportSessions({ live, client: () => auth.client(), log }, signal);
   const ssh = {
     credentials: () => identity.current(),
     access,
@@ -47,10 +55,13 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
     recordings,
     hold: connectionHolder({ client: () => auth.client(), log }),
     hostUsers,
+    live,
+    pam,
     node,
     log,
     findUser: findUnixUser,
+    starter,
     launch: ownCommand(),
   };
-  return openStreams({ services: agentServices({ ssh }), log }, signal);
+  return Object.assign(openStreams({ services: agentServices({ ssh }), log }, signal), { process: live.process });
 }

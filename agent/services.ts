@@ -13,5 +13,9 @@ export function agentServices(deps: { readonly ssh: SshDeps }): Services {
       const { serveSsh } = await import("./ssh/serve.ts");
       await serveSsh(stream, request, deps.ssh, signal);
     },
+    join: async (stream, request, signal) => {
+      const { serveJoin } = await import("./ssh/join/serve-join.ts");
+      await serveJoin(stream, request, deps.ssh, signal);
+    },
   };
 }

@@ -6,6 +6,7 @@ import type { Labels } from "../core/resources/metadata.ts";
 import { backOffDelay, failuresAfter } from "../core/transport/back-off.ts";
 import { nextTunnels } from "./next-tunnels.ts";
 import type { OpenedTunnel } from "./open-tunnel.ts";
+import type { Reach } from "./reach.ts";
 import { type Clock, Tunnel } from "./tunnel.ts";
 
 export interface TunnelsOptions {
@@ -39,7 +40,7 @@ const lingerMs = 20_000;
 const wantedTunnels = 1;
 
 /** Keeps the wanted tunnels up until it is stopped. Effects of the decision in next-tunnels.ts. */
-export class Tunnels {
+export class Tunnels implements Reach {
   readonly #options: TunnelsOptions;
   readonly #entries = new Map<number, Entry>();
   readonly #idle = Promise.withResolvers<void>();
@@ -68,8 +69,12 @@ export class Tunnels {
   }
 
   /** Tunnels through which streams still come; one that leaves does so until the next one is up. */
-  get connected(): number {
+  get tunnels(): number {
     return this.#stopping ? 0 : [...this.#entries.values()].filter(({ tunnel }) => tunnel !== undefined).length;
+  }
+
+  get isConnected(): boolean {
+    return this.tunnels > 0;
   }
 
   /**

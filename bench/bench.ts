@@ -4,6 +4,8 @@ import { resolve } from "node:path";
 import { agentMemory } from "./agent-memory.ts";
 import { fileCopy } from "./file-copy.ts";
 import { manyAgents } from "./many-agents.ts";
+import { manySessions } from "./many-sessions.ts";
+import { newChannel } from "./new-channel.ts";
 import { relayThroughput } from "./relay.ts";
 import { sshLoginTime } from "./ssh-login.ts";
 import { startup } from "./startup.ts";
@@ -14,10 +16,12 @@ import { versionServer } from "./version-server.ts";
 const sections: Readonly<Record<string, () => Promise<string>>> = {
   relay: () => relayThroughput(7),
   login: () => sshLoginTime(21),
+  channels: () => newChannel(200),
   copies: () => fileCopy(5),
   startup: () => startup(21),
   memory: () => agentMemory(5),
   versions: () => versionServer(7),
+  sessions: () => manySessions({ held: 500, perSecond: 50, seconds: 30 }),
   upgrade: () => upgradeUnderLoad(2),
   agents: () => manyAgents({ agents: 1000, rounds: 5, idleMs: 45_000 }),
 };

@@ -17,6 +17,12 @@ export function spread(values: readonly number[]): Spread {
   return { min: sorted[0] ?? Number.NaN, median: median ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN };
 }
 
+/** The value that this share of all, in percent, does not exceed. */
+export function percentile(values: readonly number[], percent: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)] ?? Number.NaN;
+}
+
 /** Runs every candidate once a round, in turn, so that all see the same machine; the figures of each, in rounds' order. */
 export async function interleave<Name extends string>(
   rounds: number,

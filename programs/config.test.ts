@@ -32,9 +32,26 @@ describe("the programs' parts", () => {
   test("an agent joins the proxy of the file, else the control beside it", () => {
     const local = { webAddress: { host: "127.0.0.1", port: 1 }, caPins: ["pin"], token: "secret" };
     const alone = config(`${head}  proxy_server: p.test\n  auth_token: t\nssh_service: {}\n`);
-    expect(agentConfig(alone)).toMatchObject({ proxyServer: { host: "p.test", port: 3080 }, token: "t" });
+    expect(agentConfig(alone)).toMatchObject({ way: { kind: "proxy", proxyServer: { host: "p.test", port: 3080 } }, token: "t" });
     const beside = config(`${head}auth_service: {}\nproxy_service: {}\nssh_service: {}\n`);
-    expect(agentConfig(beside, local)).toMatchObject({ proxyServer: local.webAddress, token: "secret", caPins: ["pin"] });
+    expect(agentConfig(beside, local)).toMatchObject({ way: { kind: "proxy", proxyServer: local.webAddress }, token: "secret", caPins: ["pin"] });
     expect(() => agentConfig(beside)).toThrow("proxy_server");
+  });
+
+  test("an agent that joins the auth service listens, and one behind a proxy does not, whatever its keys say", () => {
+    const keys = "ssh_service:\n  listen_addr: 10.0.0.5\n  public_addr: [web.test, web.test:22]\n";
+    const direct = agentConfig(config(`${head}  auth_server: a.test\n  ca_pin: pin\n  advertise_ip: 192.0.2.1\n${keys}`));
+    expect(direct.way).toEqual({
+      kind: "direct",
+      authServer: { host: "a.test", port: 3025 },
+      listen: { host: "10.0.0.5", port: 3022 },
+      publicAddresses: [
+        { host: "web.test", port: 3022 },
+        { host: "web.test", port: 22 },
+      ],
+      advertiseIp: "192.0.2.1",
+    });
+    expect(agentConfig(config(`${head}  proxy_server: p.test\n${keys}`)).way).toEqual({ kind: "proxy", proxyServer: { host: "p.test", port: 3080 } });
+    expect(() => agentConfig(config(`${head}  auth_server: a.test\n${keys}`))).toThrow("ca_pin");
   });
 });

@@ -160,6 +160,8 @@ class FileSpool implements Spool {
   }
 
   async #writeAll(): Promise<void> {
+    // What was recorded in the same turn goes with it.
+    await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, segmentEvents);
       try {

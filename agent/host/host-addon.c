@@ -2,39 +2,13 @@
 #include "host-addon.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/file.h>
 
 /*
  * host.node: what an agent does on its host and JavaScript cannot. Node-API alone; what a function may not do it throws.
  */
-
-bool get_text(napi_env env, napi_value value, char *text, size_t size) {
-  size_t length;
-  if (napi_get_value_string_utf8(env, value, NULL, 0, &length) == napi_ok && length < size) {
-    return napi_get_value_string_utf8(env, value, text, size, &length) == napi_ok;
-  }
-  napi_throw_type_error(env, NULL, "a text that is none or too long");
-  return false;
-}
-
-/*
- * resetSignals(): void. No signal blocked, none ignored, none caught: as init starts a process. Node blocks SIGUSR1 and ignores
- * SIGPIPE, and both would go on through execve(2).
- */
-static napi_value reset_signals(napi_env env, napi_callback_info info) {
-  (void)env;
-  (void)info;
-  sigset_t none;
-  struct sigaction usual;
-  memset(&usual, 0, sizeof usual);
-  usual.sa_handler = SIG_DFL;
-  for (int number = 1; number < NSIG; number++) sigaction(number, &usual, NULL);
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, NULL);
-  return NULL;
-}
 
 /* tryLock(fd: number, exclusive: boolean): boolean. flock(2) without waiting. Falls with its last descriptor, so also at kill -9. */
 static napi_value try_lock(napi_env env, napi_callback_info info) {
@@ -56,9 +30,7 @@ static const struct {
   const char *name;
   napi_callback function;
 } functions[] = {
-    {"resetSignals", reset_signals},
     {"tryLock", try_lock},
-    {"recordLogin", record_login},
     {"recordLogout", record_logout},
 };
 

@@ -5,7 +5,9 @@ import type { AccessSource } from "../access/access-source.ts";
 import type { Spool } from "../audit/spool.ts";
 import type { HostUsers } from "../host-users/host-users.ts";
 import type { Recordings } from "../recording/recordings.ts";
-import type { HoldConnection } from "./hold-connection.ts";
+import type { LiveSessions } from "./join/live-sessions.ts";
+import type { HoldConnection } from "./login/hold-connection.ts";
+import type { Pam } from "./pam/open-pam.ts";
 import type { UnixUser } from "./unix-user.ts";
 
 /** What the SSH service needs from the agent around it. */
@@ -15,6 +17,8 @@ export interface SshDeps {
   readonly access: AccessSource;
   readonly audit: Pick<Spool, "record">;
   readonly recordings: Pick<Recordings, "begin" | "sendNow">;
+  /** The terminal sessions that run here, for those who join them. */
+  readonly live: LiveSessions;
   readonly node: { readonly name: string; readonly labels: Labels };
   /** For users whose connections are limited; see hold-connection.ts. */
   readonly hold: HoldConnection;
@@ -23,6 +27,10 @@ export interface SshDeps {
   readonly findUser: (login: string) => Promise<UnixUser>;
   /** Left out: this host makes no Unix users, whatever roles say. */
   readonly hostUsers?: Pick<HostUsers, "hold"> | undefined;
+  /** Left out: PAM is not asked. */
+  readonly pam?: Pam | undefined;
+  /** Path of `session-start`, through which programs become users; see open-starter.ts. */
+  readonly starter: string;
   /** How to start this program again; see own-command.ts. */
   readonly launch: readonly [string, ...string[]];
   readonly now?: () => Date;

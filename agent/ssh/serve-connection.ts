@@ -7,12 +7,13 @@ import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
 import { limitWindows } from "../../core/ssh/limit-windows.ts";
 import { peersNumber } from "../../core/ssh/watch-traffic.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
-import { cutIfLocked } from "./cut-if-locked.ts";
-import { type CutConnection, cutOff, recordEnd } from "./cut-off.ts";
 import type { SshDeps } from "./deps.ts";
-import { endByRules } from "./end-by-rules.ts";
+import { cutIfLocked } from "./ending/cut-if-locked.ts";
+import { type CutConnection, cutOff, recordEnd } from "./ending/cut-off.ts";
+import { endByRules } from "./ending/end-by-rules.ts";
 import { serveForwarding } from "./forwarding/serve-forwarding.ts";
-import type { HeldConnection } from "./hold-connection.ts";
+import type { HeldConnection } from "./login/hold-connection.ts";
+import { limitsOfConnection } from "./login/user-limits.ts";
 import { refuseSession } from "./refuse-session.ts";
 import { authAgent } from "./requests/auth-agent.ts";
 import { env } from "./requests/env.ts";
@@ -25,7 +26,6 @@ import { windowChange } from "./requests/window-change.ts";
 import { x11 } from "./requests/x11.ts";
 import type { RequestReply, SessionChannel } from "./session-channel.ts";
 import type { UnixUser } from "./unix-user.ts";
-import { limitsOfConnection } from "./user-limits.ts";
 
 /** One authenticated SSH connection of a user. */
 export interface UserConnection {

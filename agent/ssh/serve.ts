@@ -4,11 +4,11 @@ import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
 import { acceptSsh } from "../../core/ssh/ssh-server.ts";
 import { encodeStreamReply, type StreamRequest } from "../../core/transport/stream-request.ts";
 import type { SshDeps } from "./deps.ts";
-import { Login } from "./login.ts";
+import { Login } from "./login/login.ts";
 import { serveConnection } from "./serve-connection.ts";
 
 /** From the reply to the authenticated user, ms. */
-const handshakeMs = 30_000;
+export const handshakeMs = 30_000;
 
 /** Serves one `ssh` stream: the user's SSH connection ends here. Resolves when it has ended; throws only before the reply. */
 export async function serveSsh(stream: Duplex, request: StreamRequest, deps: SshDeps, signal: AbortSignal): Promise<void> {

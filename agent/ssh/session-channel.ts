@@ -1,10 +1,11 @@
 import type { ServerChannel } from "ssh2";
 import type { AgentForwarding } from "./forwarding/agent-forwarding.ts";
 import type { X11Forwarding } from "./forwarding/x11-forwarding.ts";
-import type { TerminalRecorder } from "./record-terminal.ts";
+import type { SharedTerminal } from "./join/shared-terminal.ts";
+import type { TerminalRecorder } from "./program/record-terminal.ts";
+import type { StartedProgram } from "./program/start-process.ts";
+import type { Terminal, TerminalSize } from "./program/terminal.ts";
 import type { UserConnection } from "./serve-connection.ts";
-import type { StartedProgram } from "./start-entry.ts";
-import type { Terminal, TerminalSize } from "./terminal.ts";
 
 /** State of one session channel: what its requests have asked for, then what runs in it. */
 export interface SessionChannel {
@@ -21,6 +22,8 @@ export interface SessionChannel {
   wanted?: { readonly kind: string; size: TerminalSize };
   terminal?: Terminal;
   recorder?: TerminalRecorder;
+  /** Its terminal, which others may join. */
+  shared?: SharedTerminal;
   /** Once a program was asked for. */
   stream?: ServerChannel;
   program?: StartedProgram;

@@ -17,7 +17,7 @@ const answer =
   async () => ({ status, body: Buffer.from(text) });
 const options = (get: EndpointOptions["get"], proxies = ["proxy.example.com:443"]): EndpointOptions => ({
   configDir,
-  proxies,
+  proxies: async () => proxies,
   hostCa: ["PEM\n"],
   get,
 });

@@ -9,8 +9,8 @@ const path = "v1/webapi/automaticupgrades/channel/default";
 
 export interface EndpointOptions {
   readonly configDir: string;
-  /** `host:port` of the proxy, in the order in which they are tried. */
-  readonly proxies: readonly string[];
+  /** `host:port` of the proxies, in the order in which they are tried; asked when there is something to write. */
+  readonly proxies: () => Promise<readonly string[]>;
   /** PEM certificates of the cluster's host authority, which signs the web certificate where the admin gave none. */
   readonly hostCa: readonly string[];
   /** GET of a path; `ca` left out: trusting what the updater trusts. Throws `unauthenticated` for a certificate that is not trusted. */
@@ -54,7 +54,7 @@ async function fill(file: string, text: string): Promise<boolean> {
 
 async function firstAnswering(options: EndpointOptions): Promise<{ proxy: string; ownAuthority: boolean }> {
   let last: unknown;
-  for (const proxy of options.proxies) {
+  for (const proxy of await options.proxies()) {
     try {
       return { proxy, ownAuthority: await answers(options, proxy) };
     } catch (thrown) {

@@ -17,6 +17,7 @@ export const checks = [
   "clock",
   "tunnel",
   "access",
+  "port",
   "host",
 ] as const;
 export type CheckName = (typeof checks)[number];

@@ -118,6 +118,10 @@ function sshLines(wishes: ConfigWishes): string[] {
     ...(labels.length > 0
       ? ["  labels:", ...labels.map(([key, value]) => `    ${quoted(key)}: ${quoted(value)}`)]
       : ["  # labels:", "  #   env: production"]),
+    "  # Ask this host's PAM about accounts and open its sessions, by a file of /etc/pam.d.",
+    "  # pam:",
+    "  #   enabled: yes",
+    "  #   service_name: sshd",
   ];
 }
 

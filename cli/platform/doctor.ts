@@ -1,6 +1,5 @@
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
-import { openAuthClient } from "../../core/api/auth-client.ts";
 import { loadCredentials } from "../../core/api/credential-store.ts";
 import { credentialsValidity, type HostCredentials } from "../../core/api/host-credentials.ts";
 import { trustByPin } from "../../core/api/trust.ts";
@@ -8,12 +7,12 @@ import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
-import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
 import { examineAnswer } from "../doctor/answer-checks.ts";
-import { type Answer, Examination, type Said } from "../doctor/examination.ts";
+import { type AgentAsk, askAuth, examineDirect, wantedDirect } from "../doctor/direct-checks.ts";
+import { type Answer, Examination } from "../doctor/examination.ts";
 import type { CheckName } from "../doctor/finding.ts";
 import { examinePath } from "../doctor/path-checks.ts";
 import { readEnvironmentFile } from "../doctor/read-environment-file.ts";
@@ -38,29 +37,39 @@ export async function doctor({ io, options }: Call): Promise<Result> {
     const identity = await exam.check("identity", () => findIdentity(platform));
     const environment = await readEnvironmentFile(resolve(options.text("environmentFile") ?? "/etc/default/platform"));
     const env = (await exam.check("environment", () => serviceEnvironment(io.env, environment))) ?? io.env;
-    await examine(exam, { target, env, platform, credentials: identity?.credentials });
+    const ask = { target, env, platform, credentials: identity?.credentials };
+    if (config.listens === undefined) await examine(exam, ask);
+    else await examineDirect(exam, { ...ask, listens: config.listens });
   }
-  exam.skip(wanted, "not reached");
+  exam.skip(config?.listens === undefined ? wanted : wantedDirect, "not reached");
   return report(exam.findings, { config: file, ...(config && { target: formatHostPort(config.target) }) });
 }
 
 interface Configured {
   readonly platform: PlatformConfig["platform"];
-  /** The web address of the proxy. */
+  /** The web address of the proxy, or the auth service where it is joined directly. */
   readonly target: HostPort;
+  /** Where the agent listens when it joins the auth service directly. */
+  readonly listens?: HostPort;
 }
 
 async function readConfiguration(file: string): Promise<Answer<Configured>> {
   const { config, warnings } = await readConfigFile(file, hostname());
-  const { platform, proxy_service: proxy } = config;
+  const { platform, proxy_service: proxy, ssh_service: ssh } = config;
   const { host, port } = proxy.web_listen_addr;
   const own = proxy.enabled ? { host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port } : undefined;
   const target = platform.proxy_server ?? own;
+  const noted = warnings.length > 0 && { warning: warnings.join("; ") };
+  if (target === undefined && ssh.enabled && platform.auth_server !== undefined) {
+    const [auth, listens] = [platform.auth_server, ssh.listen_addr];
+    const says = `${file} is understood: the agent joins the auth service ${formatHostPort(auth)} directly, and listens on ${formatHostPort(listens)}`;
+    return { says, value: { platform, target: auth, listens }, ...noted };
+  }
   if (target === undefined) {
     throw new PlatformError("invalid", `${file} names no proxy to connect to`, { hint: "write the proxy's public address as platform.proxy_server" });
   }
   const from = platform.proxy_server === undefined ? "the proxy runs here" : `the proxy is ${formatHostPort(target)}`;
-  return { says: `${file} is understood: ${from}`, value: { platform, target }, ...(warnings.length > 0 && { warning: warnings.join("; ") }) };
+  return { says: `${file} is understood: ${from}`, value: { platform, target }, ...noted };
 }
 
 /** Undefined credentials: the host has not joined yet, and could. */
@@ -80,14 +89,7 @@ async function findIdentity({ data_dir: folder, token }: PlatformConfig["platfor
   });
 }
 
-interface Ask {
-  readonly target: HostPort;
-  readonly env: Env;
-  readonly platform: PlatformConfig["platform"];
-  readonly credentials: HostCredentials | undefined;
-}
-
-async function examine(exam: Examination, ask: Ask): Promise<void> {
+async function examine(exam: Examination, ask: AgentAsk): Promise<void> {
   const { target, env, credentials } = ask;
   const path = await examinePath(exam, { target, env });
   if (path === undefined) return;
@@ -99,7 +101,7 @@ async function examine(exam: Examination, ask: Ask): Promise<void> {
   await exam.passes("access", () => askAuth(target, env, credentials));
 }
 
-function tlsAsk({ target, env, platform, credentials }: Ask): TlsAsk {
+function tlsAsk({ target, env, platform, credentials }: AgentAsk): TlsAsk {
   const untrusted = "compare platform.ca_pin with what `tctl status` prints";
   const { caPins: pins } = platform;
   if (credentials === undefined && pins.length === 0) {
@@ -108,11 +110,4 @@ function tlsAsk({ target, env, platform, credentials }: Ask): TlsAsk {
   const byPin = async () => [await trustByPin({ open: () => dial(target, { env }), pins })];
   const authorities = async () => credentials?.hostCaPem ?? (await byPin());
   return { alpn: alpn.stream, servername: roleServerName("proxy"), authorities, untrusted };
-}
-
-async function askAuth(target: HostPort, env: Env, { hostCaPem: ca, tlsCertificate, tlsPrivateKey }: HostCredentials): Promise<Said> {
-  const credentials = { certificate: tlsCertificate, privateKey: tlsPrivateKey };
-  using connection = openAuthClient({ open: () => dial(target, { env }), ca, credentials });
-  await connection.client.getAccess({});
-  return { says: "the auth service knows this host, and takes its certificate" };
 }

@@ -58,6 +58,7 @@ export async function runServices(options: RunOptions, signal: AbortSignal): Pro
         const deps = {
           log: log.with({ component: "agent" }),
           env,
+          sockets,
           retire,
           report: state.reportAgent.bind(state),
           elsewhere: () => state.elsewhere,

@@ -48,6 +48,7 @@ interface ControlDeps extends Deps {
 }
 
 interface AgentDeps extends Deps {
+  readonly sockets: ListenSockets;
   readonly report: (agent: AgentReport) => void;
   /** Streams of people in earlier processes of this service. */
   readonly elsewhere: () => number;

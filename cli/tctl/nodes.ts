@@ -26,7 +26,7 @@ export function nodesTable(nodes: readonly Node[]): string {
 }
 
 function tunnelText(status: Node["status"]): string {
-  if (status?.connected === true) return "connected";
+  if (status?.connected === true) return status.addr ?? "connected";
   return status?.since === undefined ? "offline" : `offline since ${status.since}`;
 }
 

@@ -11,6 +11,7 @@ import { lockCommands } from "./commands/lock-commands.ts";
 import { recordingsCommands } from "./commands/recordings-commands.ts";
 import { proxyOption } from "./commands/remote.ts";
 import { resourceCommands } from "./commands/resource-commands.ts";
+import { sessionsCommands } from "./commands/sessions-commands.ts";
 import { tokensCommands } from "./commands/tokens-commands.ts";
 import { upgradesCommands } from "./commands/upgrades-commands.ts";
 import { usersCommands } from "./commands/users-commands.ts";
@@ -26,6 +27,7 @@ const commands: readonly CommandSpec[] = [
   ...resourceCommands,
   authCommands,
   auditCommands,
+  sessionsCommands,
   recordingsCommands,
   upgradesCommands,
   versionCommand("tctl"),

@@ -17,8 +17,12 @@ export async function ls(call: Call): Promise<Result> {
   return { data: nodes, text: nodesTable(nodes, verbose), names: nodes.map(({ spec }) => spec.hostname) };
 }
 
+/** Where the host is: the proxy connects to it, or it keeps a tunnel to the proxy. */
+function address({ spec, status }: Node): string {
+  return spec.addr ?? (status?.connected === false ? "(offline)" : (status?.addr ?? "⟵ Tunnel"));
+}
+
 export function nodesTable(nodes: readonly Node[], verbose: boolean): string {
-  const address = (node: Node): string => node.spec.addr ?? (node.status?.connected === false ? "(offline)" : "⟵ Tunnel");
   if (verbose) {
     const rows = nodes.map((node) => [node.spec.hostname, node.metadata.name, address(node), renderLabels(node.metadata.labels)]);
     return renderTable(["Node Name", "Node ID", "Address", "Labels"], rows);

@@ -1,8 +1,10 @@
 import { constants } from "node:os";
 import type { Client, ClientChannel, PseudoTtyOptions, X11Options } from "ssh2";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { JoinMode } from "../../core/resources/session.ts";
 import type { CliIo } from "../io.ts";
 import { writeNote } from "../output.ts";
+import { printable } from "../printable.ts";
 
 export interface SessionAsk {
   /** Undefined: the login shell. */
@@ -10,6 +12,8 @@ export interface SessionAsk {
   readonly pty: boolean;
   /** Lent to the host, where a role allows it. */
   readonly lend?: { readonly agent: boolean; readonly x11?: X11Options | undefined };
+  /** To take part in the session of another, which has its own environment. */
+  readonly join?: JoinMode;
   /** For messages. */
   readonly host: string;
 }
@@ -55,15 +59,15 @@ export async function openSession(client: Client, ask: SessionAsk, io: CliIo): P
   }
 }
 
-function openOnce(client: Client, { command, pty, host, lend }: SessionAsk, io: CliIo): Promise<OpenedSession> {
+function openOnce(client: Client, { command, pty, host, lend, join }: SessionAsk, io: CliIo): Promise<OpenedSession> {
   const terminal: PseudoTtyOptions = { term: io.env.TERM ?? "xterm", rows: io.stdout.rows ?? 24, cols: io.stdout.columns ?? 80, width: 0, height: 0 };
-  const env = sentEnv(io.env);
+  const env = join === undefined ? sentEnv(io.env) : {};
   return new Promise((resolve, reject) => {
     const lost = (): void => reject(new PlatformError("unavailable", `the connection to ${host} was lost`));
     client.once("close", lost);
     const opened = (cause: Error | undefined, channel: ClientChannel): void => {
       client.off("close", lost);
-      if (cause === undefined) resolve(watched(channel));
+      if (cause === undefined) resolve(watched(channel, io));
       else reject(new PlatformError("denied", `${host} refused the session: ${cause.message}`, { cause }));
     };
     const lent = { agentForward: lend?.agent === true, ...(lend?.x11 && { x11: lend.x11 }) };
@@ -73,10 +77,12 @@ function openOnce(client: Client, { command, pty, host, lend }: SessionAsk, io: 
 }
 
 /** Listens in the same turn in which the channel opened: the status of a quick command follows in the same packet. */
-function watched(channel: ClientChannel): OpenedSession {
+function watched(channel: ClientChannel, io: CliIo): OpenedSession {
   let status: number | undefined;
-  channel.on("exit", (code: number | null, signal?: string) => {
+  channel.on("exit", (code: number | null, signal?: string, _dumped?: boolean, why?: string) => {
     status = exitStatus(code, signal);
+    // Our agents say so why they cut off whoever takes part in a session.
+    if (why) writeNote(io, `\r\nplatform: ${printable(why.slice(0, 2000))}\r`);
   });
   channel.on("error", ignored);
   // Each closes when all of it has been read: standard error may be behind.

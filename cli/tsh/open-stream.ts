@@ -3,7 +3,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import { dialTls } from "../../core/transport/dial/dial-tls.ts";
 import { readFrame } from "../../core/transport/read-frame.ts";
-import { decodeStreamReply, encodeStreamRequest, maxStreamMessage } from "../../core/transport/stream-request.ts";
+import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamKind } from "../../core/transport/stream-request.ts";
 import type { CliIo } from "../io.ts";
 import { loginCommand, type Profile, requireValid } from "../profile/profile.ts";
 
@@ -13,18 +13,23 @@ export interface StreamAsk {
   readonly login: string;
 }
 
+/** A byte stream to the SSH service of a host. Throws as `openStream` does. */
+export async function openSshStream(io: CliIo, ask: StreamAsk): Promise<TLSSocket> {
+  return await openStream(io, { ...ask, kind: "ssh" });
+}
+
 /**
- * A byte stream to the SSH service of a host, through the proxy. Throws what control or the agent refused with, and what
- * kept the proxy from being reached.
+ * A byte stream through the proxy; what target and login are is told in core/transport/stream-request.ts. Throws what control or the agent
+ * refused with, and what kept the proxy from being reached.
  */
-export async function openSshStream(io: CliIo, { profile, target, login }: StreamAsk): Promise<TLSSocket> {
+export async function openStream(io: CliIo, { profile, kind, target, login }: StreamAsk & { readonly kind: StreamKind }): Promise<TLSSocket> {
   const { facts, secrets, hostCaPem } = profile;
   requireValid(facts, new Date());
   const identity = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
   const tls = { alpn: [alpn.stream], servername: roleServerName("proxy"), ca: hostCaPem, ...identity };
   const socket = await dialTls(facts.proxy, tls, { env: io.env });
   try {
-    socket.write(encodeStreamRequest({ kind: "ssh", target, login, clientAddress: "", sessionId: "", accessRevision: "" }));
+    socket.write(encodeStreamRequest({ kind, target, login, clientAddress: "", sessionId: "", accessRevision: "" }));
     // Control waits for the agent: its own limit is shorter than this one.
     const body = await readFrame(socket, { maxLength: maxStreamMessage, timeoutMs: 30_000, what: "answer of the proxy" });
     const reply = decodeStreamReply(body);

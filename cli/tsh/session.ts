@@ -7,6 +7,9 @@ import { enterRawMode } from "../terminal.ts";
 import { createEscape, escapeHelp } from "./escape.ts";
 import { type OpenedSession, openSession, type SessionAsk } from "./open-session.ts";
 
+/** Ctrl-C. */
+const interrupt = 0x03;
+
 /** Runs a command or a shell on an open connection, wired to our own streams. Its exit status, 128 + n for signal n. */
 export async function runSession(client: Client, ask: SessionAsk, io: CliIo): Promise<number> {
   const opened = await openSession(client, ask, io);
@@ -57,9 +60,11 @@ function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, discon
   const onData = (chunk: Buffer | string): void => {
     const bytes = Buffer.from(chunk as Buffer);
     const typed = typing?.(bytes) ?? { send: bytes, help: false, disconnect: false };
+    // Nothing that an observer types is heard: its Ctrl-C is for itself.
+    const isLeaving = ask.join === "observer" && ask.pty && bytes.includes(interrupt);
     send(typed.send);
     if (typed.help) writeNote(io, `\r\n${escapeHelp}\r`);
-    if (typed.disconnect) disconnect();
+    if (typed.disconnect || isLeaving) disconnect();
   };
   const onEnd = (): void => void channel.end();
   const onDrain = (): void => void io.stdin.resume();

@@ -1,12 +1,12 @@
 import type { Socket } from "node:net";
 import { toPlatformError } from "../../core/errors/platform-error.ts";
 import { alpn } from "../../core/transport/alpn.ts";
+import { type Listener, listen, peerAddress } from "../../core/transport/arrivals/listen.ts";
+import { terminateTls } from "../../core/transport/arrivals/terminate-tls.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { ProxyConfig } from "../config.ts";
 import { receive } from "./front-door/front-door.ts";
 import type { Handler, HandlerTable } from "./front-door/handlers.ts";
-import { type Listener, listen, peerAddress } from "./front-door/listen.ts";
-import { terminateTls } from "./front-door/terminate-tls.ts";
 import { acceptJump } from "./jump/jump-server.ts";
 import type { ListenerMode, ProxyServices } from "./open-proxy.ts";
 import { clientStream } from "./routing/client-stream.ts";

@@ -3,18 +3,20 @@ import type { AuthClient } from "../../core/api/auth-client.ts";
 import type { Log } from "../../core/log/log.ts";
 import { giveBack } from "../../core/memory/give-back.ts";
 import { whenQuiet } from "../../core/memory/when-quiet.ts";
+import { FailedArrivals } from "../../core/transport/arrivals/failed-arrivals.ts";
+import { HalfOpen } from "../../core/transport/arrivals/half-open.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
 import type { ProxyConfig } from "../config.ts";
-import { FailedArrivals } from "./front-door/failed-arrivals.ts";
-import { HalfOpen } from "./front-door/half-open.ts";
 import { CurrentIdentity, type HostCredentialsSource } from "./identity/current-identity.ts";
 import { WebCertificates } from "./identity/web-certificates.ts";
 import { openListeners, type ProxyListeners } from "./open-listeners.ts";
 import { AccessCache } from "./routing/access-cache.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
+import { findDirectTargets } from "./routing/find-direct-targets.ts";
+import { findSession } from "./routing/find-session.ts";
 import { RunningStreams } from "./routing/running-streams.ts";
 import { wait } from "./routing/wait.ts";
 import { ExpectedHosts } from "./tunnels/expected-hosts.ts";
@@ -140,8 +142,10 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
     access: new AccessCache({ auth, log, clock }),
     audit: new AuditQueue({ auth, log, clusterName: cluster, now, signal }),
     registry: new TunnelRegistry(),
+    findSession: (sid: string) => findSession(auth, sid),
     statuses: new StatusReports({ auth, log, signal }),
     expected: new ExpectedHosts(),
+    findDirect: async (target: string) => await findDirectTargets(auth, target),
     running: new RunningStreams({ log, now }),
     sockets: deps.sockets,
     life,
@@ -166,6 +170,7 @@ function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: Pr
     services.running.apply(locks);
   });
   access.onRemoved((hosts) => {
+    services.running.removed(hosts);
     for (const host of hosts) {
       for (const tunnel of registry.ofHost(host)) {
         log.info("host was removed: its tunnel ends", { host });

@@ -3,9 +3,11 @@ import type { UserIdentity } from "../identity/identity.ts";
 import type { Lock } from "../resources/lock.ts";
 import type { Labels } from "../resources/metadata.ts";
 import type { Role, Verb } from "../resources/role.ts";
+import type { JoinMode } from "../resources/session.ts";
 import { findLock, lockedError } from "./find-lock.ts";
 import { expandDeniedLogins, expandLogins, includesLogin } from "./logins.ts";
 import { matchLabels } from "./match-labels.ts";
+import { refuseJoin } from "./refuse-join.ts";
 import { maxConnections, type SessionRules, sessionRules } from "./session-rules.ts";
 import { refuseSourceIp } from "./source-ip.ts";
 
@@ -21,14 +23,20 @@ export interface ResourceAsk {
   readonly resource: string;
   readonly verb: Exclude<Verb, "*">;
 }
-export type Ask = SshAsk | ResourceAsk;
+/** To take part in a session that runs. A `session` left out asks only what holds for every session: no lock, a valid certificate. */
+export interface JoinAsk {
+  readonly kind: "join";
+  readonly node: { readonly id: string; readonly name: string };
+  readonly session?: { readonly user: string; readonly login: string; readonly roles: readonly string[]; readonly mode: JoinMode };
+}
+export type Ask = SshAsk | ResourceAsk | JoinAsk;
 
 /** Proof that `authorize` allowed exactly this. Nothing opens a shell or a connection without one. */
 class IssuedGrant {
   readonly #issued = true;
   readonly identity: UserIdentity;
   readonly ask: Ask;
-  /** What the user may do there; of a grant for a login only. */
+  /** What the user may do there; of a grant for a login or a session only. */
   readonly rules: SessionRules | undefined;
   /** Connections that the user may have at a time over the whole cluster. */
   readonly maxConnections: number | undefined;
@@ -47,6 +55,7 @@ class IssuedGrant {
 /** Exported as a type only: `authorize` alone can make one. */
 export type Grant = IssuedGrant;
 export type SshGrant = Grant & { readonly ask: SshAsk & { readonly login: string }; readonly rules: SessionRules };
+export type JoinGrant = Grant & { readonly ask: Required<JoinAsk>; readonly rules: SessionRules };
 
 export interface AuthorizeFacts {
   readonly identity: UserIdentity;
@@ -65,6 +74,7 @@ export interface AuthorizeFacts {
  * Throws PlatformError: `unauthenticated` when the identity has expired, `denied` with the reason otherwise.
  */
 export function authorize(facts: AuthorizeFacts & { ask: SshAsk & { login: string } }): SshGrant;
+export function authorize(facts: AuthorizeFacts & { ask: Required<JoinAsk> }): JoinGrant;
 export function authorize(facts: AuthorizeFacts): Grant;
 export function authorize({ identity, roles, ask, locks, clientIp, now }: AuthorizeFacts): Grant {
   if (now >= identity.validBefore) {
@@ -73,18 +83,37 @@ export function authorize({ identity, roles, ask, locks, clientIp, now }: Author
     });
   }
   const { name: user, roles: named } = identity;
-  const lock = findLock(locks, { user, roles: named, now, ...(ask.kind === "ssh" && { login: ask.login, serverId: ask.node.id }) });
+  const lock = findLock(locks, { user, roles: named, now, ...whereOf(ask) });
   if (lock !== undefined) throw lockedError(lock);
   const held = roles.filter((role) => identity.roles.includes(role.metadata.name));
   const elsewhere = refuseSourceIp(identity, held, clientIp);
   if (elsewhere !== undefined) throw elsewhere;
-  const refusal = ask.kind === "ssh" ? refuseSsh(identity, held, ask) : refuseResource(identity, held, ask);
+  const refusal = refusalOf(identity, held, ask);
   if (refusal !== undefined) throw new PlatformError("denied", refusal);
   const { traits } = identity;
   const most = maxConnections(held);
+  // No role says where joining happens: the options of all of them count.
+  if (ask.kind === "join" && ask.session !== undefined) return new IssuedGrant({ identity, ask }, sessionRules(held, { held, traits }), most);
   if (ask.kind !== "ssh" || ask.login === undefined) return new IssuedGrant({ identity, ask }, undefined, most);
   const withSay = held.filter((role) => hasSay(role, { ...ask, traits }));
   return new IssuedGrant({ identity, ask }, sessionRules(withSay, { held, traits }), most);
+}
+
+/** The login and the host that locks may name. */
+function whereOf(ask: Ask): { readonly login?: string | undefined; readonly serverId?: string } {
+  if (ask.kind === "ssh") return { login: ask.login, serverId: ask.node.id };
+  return ask.kind === "join" ? { login: ask.session?.login, serverId: ask.node.id } : {};
+}
+
+function refusalOf(identity: UserIdentity, roles: readonly Role[], ask: Ask): string | undefined {
+  switch (ask.kind) {
+    case "ssh":
+      return refuseSsh(identity, roles, ask);
+    case "join":
+      return refuseJoin(identity, roles, ask);
+    case "resource":
+      return refuseResource(identity, roles, ask);
+  }
 }
 
 function refuseSsh(identity: UserIdentity, roles: readonly Role[], ask: SshAsk): string | undefined {

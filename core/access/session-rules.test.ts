@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { UserIdentity } from "../identity/identity.ts";
-import type { Role } from "../resources/role.ts";
+import { type Role, roleSchema } from "../resources/role.ts";
 import { authorize } from "./authorize.ts";
 import { type SessionRules, sessionRules } from "./session-rules.ts";
 import { labelsOf, roleOf } from "./testing/role-of.ts";
@@ -37,6 +37,23 @@ test.for<readonly [options: readonly string[], rules: Partial<SessionRules>]>([
   [["max_sessions=3", ""], { maxSessions: 3 }],
 ])("the options of %j together: %j", ([lines, rules]) => {
   expect(sessionRules(roles(lines))).toMatchObject(rules);
+});
+
+test.for<readonly [records: readonly object[], strictRecording: boolean]>([
+  [[], false],
+  [[{}], false],
+  [[{ default: "strict" }], true],
+  [[{ ssh: "strict" }], true],
+  [[{ default: "strict", ssh: "best_effort" }], false],
+  [[{ default: "best_effort", ssh: "strict" }], true],
+  [[{ ssh: "best_effort" }, { default: "strict" }], true],
+  [[{ ssh: "best_effort" }, {}], false],
+])("record_session of %j together: strict is %s", ([records, strictRecording]) => {
+  const held = records.map((record, index) => {
+    const metadata = { name: `role-${index + 1}` };
+    return roleSchema.parse({ kind: "role", version: "v7", metadata, spec: { options: { record_session: record } } });
+  });
+  expect(sessionRules(held)).toMatchObject({ strictRecording });
 });
 
 const identity: UserIdentity = {

@@ -18,6 +18,8 @@ export interface SessionRules {
   readonly maxSessions: number | undefined;
   /** Whether a connection ends when it is not known any more which locks are in force. */
   readonly strictLocks: boolean;
+  /** Whether a terminal session ends that cannot be recorded any more. */
+  readonly strictRecording: boolean;
   /** How the host makes a Unix user that it lacks; undefined: it does not. */
   readonly hostUser: HostUserRule | undefined;
 }
@@ -52,6 +54,7 @@ export function sessionRules(roles: readonly Role[], { held, traits }: RuleHolde
     disconnectExpired: options.some((one) => one.disconnect_expired_cert === true),
     maxSessions: least(options.map((one) => one.max_sessions)),
     strictLocks: options.some((one) => one.lock === "strict"),
+    strictRecording: options.some(({ record_session: record }) => (record?.ssh ?? record?.default) === "strict"),
     hostUser: hostUserRule({ roles, held, traits }),
   };
 }

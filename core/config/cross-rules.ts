@@ -13,7 +13,7 @@ export function brokenRules(file: unknown): readonly BrokenRule[] {
     [
       has("platform", "proxy_server") && has("platform", "auth_server"),
       "platform.auth_server",
-      "proxy_server and auth_server cannot both be set; keep proxy_server on an agent, auth_server on a proxy",
+      "proxy_server and auth_server cannot both be set; keep proxy_server on an agent, auth_server on a proxy and on an agent that the proxies dial",
     ],
     [
       has("platform", "auth_token") && has("platform", "join_params"),
@@ -27,9 +27,14 @@ export function brokenRules(file: unknown): readonly BrokenRule[] {
       "without auth_service here the proxy needs platform.auth_server; set it to the auth service's host:port",
     ],
     [
-      ssh && !proxy && !has("platform", "proxy_server"),
+      ssh && !proxy && !has("platform", "proxy_server") && !has("platform", "auth_server"),
       "ssh_service",
-      "the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port",
+      "the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port (or auth_server to the auth service's, to join it directly)",
+    ],
+    [
+      ssh && !proxy && has("platform", "auth_server") && !has("platform", "ca_pin"),
+      "platform.auth_server",
+      "who joins the auth service directly needs platform.ca_pin, by which it knows the auth service; `tctl status` shows the pin",
     ],
     [commandOfFixedLabel(file), "ssh_service.commands", "a label has either a fixed value or a command; take it out of labels or out of commands"],
     [!auth && !proxy && !ssh, "", "nothing to run: enable auth_service, proxy_service or ssh_service"],

@@ -6,6 +6,19 @@ import { parseConfig } from "./parse-config.ts";
 const head = "version: v3\nplatform:\n  nodename: one\n";
 const channels = `${head}auth_service: {}\nproxy_service:\n  automatic_upgrades_channels:\n`;
 
+const agentHead = `${head}  proxy_server: a.test\nssh_service:\n`;
+const pamProblems = [
+  ["PAM that is neither on nor off", "enabled: maybe", 'enabled must be yes or no, not "maybe"'],
+  ["a misspelt key of PAM", "servicename: x", "servicename is not a known key; did you mean service_name?"],
+  ["a key of the reference's PAM that does nothing yet", "use_pam_auth: yes", "use_pam_auth is not supported yet; remove it"],
+  ["a PAM service outside of its folder", "service_name: ../passwd", "service_name must be the name of a file in /etc/pam.d"],
+  ["a PAM service that is a number", "service_name: 7", "service_name must be text, not a number; put it in quotes"],
+  ["a PAM variable with no name", 'environment: { "A-B": x }', "environment.A-B must be the name of a variable"],
+  ["a PAM variable that is a number", "environment: { A: 1 }", "environment.A must be text, not a number; put it in quotes"],
+  ["a PAM variable of two lines", 'environment: { A: "b\\nc" }', "environment.A must be one line"],
+  ["PAM variables as a list", "environment: [a]", "environment must be a section of keys, not a list"],
+] as const;
+
 function problems(text: string): string[] {
   return parseConfig(text).problems.map(({ line, text: what }) => `${line ?? "-"}: ${what}`);
 }
@@ -26,6 +39,7 @@ describe("a file is taken", () => {
       "with version channels",
       `${channels}    default:\n      static_version: 1.2.3\n      critical: yes\n    stable/cloud:\n      forward_url: https://up.test/v1/stable/cloud/\n    x: { forward_url: "http://127.0.0.1:80" }\n`,
     ],
+    ["with PAM", `${agentHead}  pam: { enabled: yes, service_name: platform-sshd, environment: { TEAM: "{{external.team}}" } }\n`],
     ["with byte order mark and Windows line ends", `\ufeff${head}auth_service: {}\n`.replaceAll("\n", "\r\n")],
   ];
   test.for(good)("%s", ([, text]) => {
@@ -100,7 +114,7 @@ describe("a file is refused for", () => {
     [
       "proxy_server beside auth_server",
       `${head}  proxy_server: a.test\n  auth_server: b.test\nproxy_service: {}\n`,
-      "5: proxy_server and auth_server cannot both be set; keep proxy_server on an agent, auth_server on a proxy",
+      "5: proxy_server and auth_server cannot both be set; keep proxy_server on an agent, auth_server on a proxy and on an agent that the proxies dial",
     ],
     [
       "auth_token beside join_params",
@@ -110,7 +124,12 @@ describe("a file is refused for", () => {
     [
       "an agent without a proxy",
       `${head}ssh_service: {}\n`,
-      "4: the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port",
+      "4: the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port (or auth_server to the auth service's, to join it directly)",
+    ],
+    [
+      "an agent at the auth service without a pin",
+      `${head}  auth_server: a.test\n  auth_token: t\nssh_service: {}\n`,
+      "4: who joins the auth service directly needs platform.ca_pin, by which it knows the auth service; `tctl status` shows the pin",
     ],
     [
       "a proxy without an auth service",
@@ -127,6 +146,7 @@ describe("a file is refused for", () => {
       `${head}auth_service:\n  session_recording: yes\n`,
       "5: auth_service.session_recording must be node, node-sync or off",
     ],
+    ...pamProblems.map(([what, lines, said]): [string, string, string] => [what, `${agentHead}  pam:\n    ${lines}\n`, `7: ssh_service.pam.${said}`]),
     ["nothing to run", head, "-: nothing to run: enable auth_service, proxy_service or ssh_service"],
     ["aliases", `${head}auth_service: &a {}\nproxy_service: *a\n`, "-: anchors and aliases are not supported; write the value out"],
     ["no YAML map", "- a\n- b\n", "-: must hold the sections platform, auth_service, proxy_service or ssh_service"],

@@ -1,5 +1,7 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
+import { isTemplate, parseTemplate } from "../access/templates.ts";
+import type { PlatformError } from "../errors/platform-error.ts";
 import { parseDuration } from "../resources/duration.ts";
 import { labelKeyText, labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
@@ -39,6 +41,8 @@ export const platformSchema = z.strictObject({
   ca_pin: orList(z.string().min(1, "must not be empty")).optional(),
   proxy_server: hostPortText(ports.web).optional(),
   auth_server: hostPortText(ports.auth).optional(),
+  /** Of a host that joins the auth service directly: where the proxies reach it, when that is not an address of its own. */
+  advertise_ip: z.union([z.ipv4(), z.ipv6()], "must be an IP address").optional(),
   diag_addr: hostPortText(undefined).optional(),
   log: logSchema.prefault({}),
   storage: storageSchema.prefault({}),
@@ -108,6 +112,33 @@ const labelCommand = z.strictObject({
   period: positiveDuration.prefault("1m"),
 });
 
+const pamValue = z
+  .string("must be text; put it in quotes")
+  .max(1024)
+  .refine((text) => !/[\0\n]/.test(text), "must be one line")
+  .superRefine((text, context) => {
+    try {
+      if (isTemplate(text)) parseTemplate(text);
+    } catch (thrown) {
+      context.addIssue({ code: "custom", message: `holds a template that cannot be read; ${(thrown as PlatformError).hint}` });
+    }
+  });
+
+/** A variable for PAM's modules and the session; the value may hold a template of a role. */
+const pamEnvironment = z
+  .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, "must be the name of a variable"), pamValue)
+  .refine((all) => Object.keys(all).length <= 64, "must not have more than 64 variables");
+
+const pamSchema = z.strictObject({
+  enabled: onOff.default(false),
+  /** Name of the file in /etc/pam.d. */
+  service_name: z
+    .string()
+    .regex(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/, "must be the name of a file in /etc/pam.d")
+    .default("sshd"),
+  environment: pamEnvironment.default({}),
+});
+
 export const sshSchema = z.strictObject({
   enabled: onOff.default(true),
   labels: labelsSchema.default({}),
@@ -116,8 +147,12 @@ export const sshSchema = z.strictObject({
     .max(64)
     .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "must not name a label twice")
     .default([]),
-  /** Further names that the host's certificate is good for. */
+  /** Where it listens when it joins the auth service directly; behind a proxy it opens no port. */
+  listen_addr: hostPortText(ports.ssh).prefault(`0.0.0.0:${ports.ssh}`),
+  /** Further names that the host's certificate is good for; where it listens, also addresses that the proxies dial. */
   public_addr: orList(hostPortText(ports.ssh)).default([]),
+  /** What the host's PAM says of accounts and does for sessions; see docs/pam.md. */
+  pam: pamSchema.prefault({}),
   /** Whether this host makes no Unix users, whatever roles say. */
   disable_create_host_user: onOff.default(false),
 });

@@ -15,7 +15,6 @@ export const referenceKeys: Readonly<Record<string, readonly string[]>> = {
     "relay_service",
   ],
   platform: [
-    "advertise_ip",
     "relay_server",
     "cache",
     "shutdown_delay",
@@ -75,5 +74,6 @@ export const referenceKeys: Readonly<Record<string, readonly string[]>> = {
     "ui",
     "trust_x_forwarded_for",
   ],
-  ssh_service: ["listen_addr", "pam", "enhanced_recording", "x11", "allow_tcp_forwarding", "ssh_file_copy"],
+  ssh_service: ["enhanced_recording", "x11", "allow_tcp_forwarding", "ssh_file_copy"],
+  "ssh_service.pam": ["use_pam_auth"],
 };

@@ -7,6 +7,8 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "user.delete": ["T1004I", "T1004I"],
   "user.locked": ["T1010W", "T1010W"],
   "session.start": ["T2000I", "T2000I"],
+  "session.join": ["T2001I", "T2001I"],
+  "session.leave": ["T2003I", "T2003I"],
   "session.end": ["T2004I", "T2004I"],
   "session.upload": ["T2005I", "T2005I"],
   "session.data": ["T2006I", "T2006I"],

@@ -82,7 +82,12 @@ export const auditEventSchema = z.discriminatedUnion("event", [
     session_start: z.iso.datetime({ offset: true }).optional(),
     exit_code: z.int().optional(),
     reason: text.optional(),
+    /** Where others joined: all who took part, the owner first. */
+    participants: z.array(short).max(64).optional(),
   }),
+  /** `user` joined the running session of `owner`, and left it. */
+  z.strictObject({ event: z.literal("session.join"), ...common, ...session, owner: short, mode: short }),
+  z.strictObject({ event: z.literal("session.leave"), ...common, ...session, owner: short, mode: short, reason: text.optional() }),
   z.strictObject({
     event: z.literal("exec"),
     ...common,

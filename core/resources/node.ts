@@ -27,8 +27,13 @@ const plainNodeSchema = z.strictObject({
     /** Of a host without an agent. */
     addr: addressText.optional(),
   }),
-  /** Read only: whether a tunnel is up now, since when it is up or gone (RFC 3339), and what the host said last of itself. */
-  status: z.strictObject({ connected: z.boolean(), since: z.string().optional(), host: hostStatusSchema.optional() }).optional(),
+  /**
+   * Read only: whether its agent is connected now, since when it is or is gone (RFC 3339), what the host said last of itself, and where
+   * proxies dial it: left out when it comes through a tunnel.
+   */
+  status: z
+    .strictObject({ connected: z.boolean(), since: z.string().optional(), host: hostStatusSchema.optional(), addr: z.string().optional() })
+    .optional(),
 });
 
 /**

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { hostGroupText, sudoersText } from "./host-user.ts";
 import { metadataSchema } from "./metadata.ts";
 import { roleOptionsSchema } from "./role-options.ts";
+import { joinModes } from "./session.ts";
 
 /** One value or several: several are alternatives. `*`, globs (`web-*`) and `^regular expressions$` are matched by core/access. */
 const matcherSchema = z.union([z.string().max(1024), z.array(z.string().max(1024)).max(256)]);
@@ -17,6 +18,15 @@ const ruleSchema = z.strictObject({
 });
 export type Rule = z.infer<typeof ruleSchema>;
 
+/** Sessions of others that may be joined: those whose user holds one of these roles (names or globs). */
+const joinSchema = z.strictObject({
+  name: z.string().min(1).max(128),
+  roles: z.array(z.string().min(1).max(128)).min(1).max(256),
+  kinds: z.array(z.enum(["ssh", "*"], "is ssh or '*': sessions of no other kind can be joined")).min(1),
+  modes: z.array(z.enum([...joinModes, "*"], "is observer, peer or '*': there are no moderated sessions")).min(1),
+});
+export type JoinPolicy = z.infer<typeof joinSchema>;
+
 /** A login, `*`-free, or a template such as `{{internal.logins}}`. */
 const conditionsSchema = z.strictObject({
   logins: z.array(z.string().min(1).max(1024)).optional(),
@@ -28,6 +38,9 @@ const conditionsSchema = z.strictObject({
     .max(64)
     .optional(),
   host_sudoers: z.array(sudoersText).max(64).optional(),
+  join_sessions: z.array(joinSchema).max(64).optional(),
+  /** Refused in words: a role that relies on it must not look as if it were in force. */
+  require_session_join: z.undefined("is not enforced: there are no moderated sessions; leave it out").optional(),
 });
 export type RoleConditions = z.infer<typeof conditionsSchema>;
 

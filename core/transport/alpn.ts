@@ -10,6 +10,8 @@ export const alpn = {
   authRelay: "platform-auth-relay",
   /** TLS that ends at the proxy, SSH inside: what port 3023 speaks. */
   jump: "platform-proxy-ssh",
+  /** Mutual TLS between a proxy and an agent that listens (not on the web port): one StreamRequest, then the stream. */
+  direct: "platform-direct",
 } as const;
 
 /**

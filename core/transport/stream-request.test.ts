@@ -13,7 +13,7 @@ import {
 
 const text = fc.string({ unit: "grapheme", maxLength: 200 }).filter((value) => value.isWellFormed());
 const requests: fc.Arbitrary<StreamRequest> = fc.record({
-  kind: fc.constant("ssh" as const),
+  kind: fc.constantFrom("ssh", "join"),
   target: text,
   login: text,
   clientAddress: text,

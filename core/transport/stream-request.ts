@@ -7,9 +7,9 @@ import { type ErrorCode, isErrorCode, PlatformError } from "../errors/platform-e
  *
  *   StreamRequest  u32 length of what follows (at most 16,384)
  *                  u8  version = 1
- *                  u8  kind: 1 ssh
- *                  string target         name or id of the host
- *                  string login          Unix login, empty when not known (jump host)
+ *                  u8  kind: 1 ssh, 2 join
+ *                  string target         name or id of the host; to join: id of the session
+ *                  string login          Unix login, empty when not known (jump host); to join: observer or peer
  *                  string clientAddress  "ip:port" of the client; set by control, empty from a client
  *                  string sessionId      UUID; set by control, empty from a client
  *                  string accessRevision revision of roles and authorities that control decided by; set by control
@@ -21,7 +21,7 @@ import { type ErrorCode, isErrorCode, PlatformError } from "../errors/platform-e
  *
  * string = u32 length, UTF-8. After an "ok" the stream carries the kind's own bytes, both ways.
  */
-export type StreamKind = "ssh";
+export type StreamKind = "ssh" | "join";
 
 export interface StreamRequest {
   readonly kind: StreamKind;
@@ -37,7 +37,7 @@ export type StreamReply = { readonly ok: true } | { readonly ok: false; readonly
 /** Longest message, without its length. */
 export const maxStreamMessage = 16_384;
 const protocolVersion = 1;
-const kinds: Readonly<Record<StreamKind, number>> = { ssh: 1 };
+const kinds: Readonly<Record<StreamKind, number>> = { ssh: 1, join: 2 };
 
 export function encodeStreamRequest(request: StreamRequest): Buffer {
   return framed([

@@ -36,6 +36,8 @@ const agentMessageSchema = z.discriminatedUnion("type", [
     labels: labelsSchema,
     services: z.array(z.string().max(32)).max(16),
     version: z.string().max(64),
+    /** Which process of the host this is: of several, each has its own sessions. Left out by agents that have none to be joined. */
+    process: z.uuid().optional(),
     /** Left out by agents that know nothing of it. */
     status: hostStatusSchema.optional().catch(undefined),
   }),

@@ -2,7 +2,7 @@ import { copyFile, mkdir, rename, rm, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { type BuildArch, type BuildTarget, buildTarget } from "./build-target.ts";
 import { bundle, bundleUpdater } from "./bundle.ts";
-import { compileAddon, compileOwnAddon } from "./compile-addon.ts";
+import { compileAddon, compileOwnAddon, compileSessionStart } from "./compile-addon.ts";
 import { makeExecutable } from "./make-executable.ts";
 import { newestGlibc } from "./newest-glibc.ts";
 import { run } from "./run.ts";
@@ -70,6 +70,7 @@ async function buildPlatform(input: ProgramInput): Promise<string> {
     "sshcrypto.node": sshcrypto,
     "memory.node": await own("memory.node"),
     "host.node": await own("host.node"),
+    "session-start": await compileSessionStart(root, target, join(work, "session-start")),
   };
   for (const file of Object.values(assets)) await checkGlibc(file, target.oldestGlibc);
   return await makeExecutable({ ...input, name: "platform", main, parts, assets });

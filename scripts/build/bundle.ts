@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { type BuildOptions, build, type OnLoadResult, type Plugin } from "esbuild";
 import { nameAtLoad } from "./name-at-load.ts";
 
@@ -102,6 +102,10 @@ export function ${name}Addon() { addon ??= loadNative("${name}.node"); return ad
       }));
       hooks.onLoad({ filter: /core\/memory\/memory-addon\.ts$/ }, () => own("memory"));
       hooks.onLoad({ filter: /agent\/host\/host-addon\.ts$/ }, () => own("host"));
+      hooks.onLoad({ filter: /agent\/host\/session\/session-program\.ts$/ }, () => ({
+        contents: `export { sessionProgram } from ${JSON.stringify(join(dirname(loader), "session-program.ts"))};`,
+        resolveDir: "/",
+      }));
       hooks.onResolve({ filter: /\/sshcrypto\.node$|^cpu-features$/ }, ({ path }) => ({ path, namespace: "native" }));
       hooks.onLoad({ filter: /sshcrypto\.node$/, namespace: "native" }, () => ({ contents: load("sshcrypto.node"), resolveDir: "/" }));
       // Only reorders ciphers, which we name ourselves.

@@ -1,11 +1,17 @@
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { BuildTarget } from "./build-target.ts";
 import { run } from "./run.ts";
 
 const code = ["-shared", "-fPIC", "-pthread", "-O3", "-fno-omit-frame-pointer", "-s", "-Wl,--build-id=none"];
 
+const strict = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"];
+
 /** Our own addons, in C. They use Node-API alone: no runtime's version. */
-const ownAddons = { "memory.node": ["core/memory/memory-addon.c"], "host.node": ["agent/host/host-addon.c", "agent/host/login-records.c"] } as const;
+const ownAddons = {
+  "memory.node": ["core/memory/memory-addon.c"],
+  "host.node": ["agent/host/host-addon.c", "agent/host/record-logout.c", "agent/host/session/utmp-record.c"],
+} as const;
 
 interface OwnAddon {
   readonly root: string;
@@ -17,8 +23,21 @@ interface OwnAddon {
 /** Compiles one of them. */
 export async function compileOwnAddon({ root, target, name, output }: OwnAddon): Promise<string> {
   const sources = ownAddons[name].map((file) => join(root, file));
-  const strict = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"];
   await run(target.gcc, [...code, ...strict, ...oldGlibc(root), `-I${target.runtime}/include/node`, ...sources, "-o", output]);
+  return output;
+}
+
+/**
+ * Compiles `session-start`, a program of its own: each session waits for its start, and what closes one at PAM stays as long as it. The linker
+ * would leave out libdl, which is empty here and where an older glibc has dlopen.
+ */
+export async function compileSessionStart(root: string, { gcc }: BuildTarget, output: string): Promise<string> {
+  const folder = join(root, "agent/host/session");
+  const own = (await readdir(folder)).filter((name) => name.endsWith(".c")).sort();
+  const sources = [...own.map((name) => join(folder, name)), join(root, "scripts/build/old-start.c")];
+  const kind = ["-fPIE", "-pie", "-O2", "-s", "-Wl,--build-id=none", "-Wl,-z,relro,-z,now"];
+  const libraries = ["-Wl,--no-as-needed", "-l:libdl.so.2"];
+  await run(gcc, [...kind, ...strict, ...oldGlibc(root), ...sources, ...libraries, "-o", output]);
   return output;
 }
 

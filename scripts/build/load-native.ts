@@ -27,7 +27,7 @@ function load(name: string): unknown {
   const file = join(shipped, name);
   if (isRoots(shipped) && isRoots(file)) return dlopen(file);
   const failures: unknown[] = [];
-  for (const folder of [tmpdir(), "/dev/shm", "/run"]) {
+  for (const folder of temporaryFolders()) {
     try {
       return loadFrom(folder, name);
     } catch (failure) {
@@ -35,6 +35,11 @@ function load(name: string): unknown {
     }
   }
   throw new AggregateError(failures, `${name} cannot be loaded from any temporary folder; install it in ${shipped}`);
+}
+
+/** Folders in which an executable file may be put; any may be mounted so that nothing in it can be executed. */
+export function temporaryFolders(): readonly string[] {
+  return [tmpdir(), "/dev/shm", "/run"];
 }
 
 function isRoots(path: string): boolean {

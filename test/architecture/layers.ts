@@ -16,7 +16,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/identity": [...lowest, "core/resources"],
   "core/resources": lowest,
   "core/access": nouns,
-  "core/transport": [...nouns, "core/access"],
+  "core/transport": [...nouns, "core/access", "core/memory"],
   "core/ssh": middle,
   "core/config": middle,
   "core/api": [...middle, "core/ssh", "core/config"],

@@ -17,6 +17,8 @@ export interface AgentOptions {
   readonly pin?: string;
   /** Other than the cluster's own. */
   readonly proxy?: string;
+  /** `host:port` of the auth service, which it joins directly; it listens then. */
+  readonly authServer?: string;
   /** Another executable than the built one. */
   readonly platform?: string;
   /** Its folder; default: one of the cluster's. */
@@ -44,6 +46,7 @@ export async function makeAgent(cluster: Cluster, options: AgentOptions): Promis
     name: options.name,
     dataDir: join(dir, "data"),
     proxy: options.proxy ?? cluster.proxy,
+    authServer: options.authServer,
     token: options.token ?? (await cluster.token()),
     pin: options.pin ?? (await cluster.pin()),
     labels: options.labels ?? {},

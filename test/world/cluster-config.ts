@@ -83,22 +83,24 @@ export interface AgentFacts {
   /** Left out: the one that it has by itself. */
   readonly dataDir?: string;
   readonly proxy: string;
+  /** It joins the auth service here, and listens. */
+  readonly authServer?: string | undefined;
   readonly token: string;
+  /** Empty: the configuration names none. */
   readonly pin: string;
   readonly labels?: Readonly<Record<string, string>>;
   /** More lines of `ssh_service`. */
   readonly more?: string;
 }
 
-export function agentConfig({ name, dataDir, proxy, token, pin, labels = {}, more = "" }: AgentFacts): string {
+export function agentConfig({ name, dataDir, proxy, authServer, token, pin, labels = {}, more = "" }: AgentFacts): string {
   const lines = Object.entries(labels).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}\n`);
   return `version: v3
 platform:
   nodename: ${name}
-${dataDir === undefined ? "" : `  data_dir: ${dataDir}\n`}  proxy_server: ${proxy}
+${dataDir === undefined ? "" : `  data_dir: ${dataDir}\n`}  ${authServer === undefined ? `proxy_server: ${proxy}` : `auth_server: ${authServer}`}
   auth_token: ${token}
-  ca_pin: ${pin}
-auth_service:
+${pin === "" ? "" : `  ca_pin: ${pin}\n`}auth_service:
   enabled: no
 proxy_service:
   enabled: no

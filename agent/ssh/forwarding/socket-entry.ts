@@ -1,6 +1,6 @@
 import { mkdtempSync, rmdirSync, unlinkSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { becomeUser } from "../become-user.ts";
+import { becomeUser } from "../program/become-user.ts";
 import type { SocketAnswer, SocketOrder, SocketTask } from "./socket-order.ts";
 
 /** The folder's name is as sshd's: programs look for it. */

@@ -2,7 +2,7 @@ import { accessSync, constants } from "node:fs";
 import type { Server, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import { startProgram } from "../start-program.ts";
+import { startProgram } from "../program/start-program.ts";
 import type { Forwarding } from "./forwarding.ts";
 import { handOver } from "./hand-over.ts";
 import { listenOnLoopback } from "./tcp-listeners.ts";
@@ -71,7 +71,7 @@ export class X11Forwarding {
   async #tellUser(display: string, { protocol, cookie }: X11Ask): Promise<void> {
     const { user, deps } = this.#forwarding.facts;
     const env = { HOME: user.home, USER: user.login, LOGNAME: user.login, PATH: "/usr/bin:/bin" };
-    const program = startProgram({ user, program: { path: xauth, argv: ["xauth", "-q", "-"] }, env, launch: deps.launch });
+    const program = startProgram({ user, program: { path: xauth, argv: ["xauth", "-q", "-"] }, env, starter: deps.starter });
     const late = new AbortController();
     const { pipes } = program;
     pipes?.stdin.on("error", () => {}).end(`remove unix:${display}\nadd unix:${display} ${protocol} ${cookie}\n`);

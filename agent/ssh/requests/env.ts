@@ -1,6 +1,6 @@
 import type { SetEnvInfo } from "ssh2";
+import { isAcceptedVariable } from "../program/session-environment.ts";
 import type { RequestReply, SessionChannel } from "../session-channel.ts";
-import { isAcceptedVariable } from "../session-environment.ts";
 
 /** `env`: a variable for the program; all but a few names are refused. */
 export function env(channel: SessionChannel, { accept, reject }: RequestReply, { key, val }: SetEnvInfo): void {

@@ -1,5 +1,5 @@
 import type { ExecInfo, ServerChannel } from "ssh2";
-import { runProgram } from "../run-program.ts";
+import { runProgram } from "../program/run-program.ts";
 import type { RequestReply, SessionChannel } from "../session-channel.ts";
 
 /** `exec`: one command, given to the user's shell. */

@@ -1,6 +1,6 @@
 import type { PseudoTtyInfo } from "ssh2";
+import { clampSize } from "../program/terminal.ts";
 import type { RequestReply, SessionChannel } from "../session-channel.ts";
-import { clampSize } from "../terminal.ts";
 
 /** `pty-req`: remembered; the terminal is opened when the program starts. */
 export function pty(channel: SessionChannel, { accept, reject }: RequestReply, info: PseudoTtyInfo): void {

@@ -1,5 +1,5 @@
 import type { ServerChannel } from "ssh2";
-import { runProgram } from "../run-program.ts";
+import { runProgram } from "../program/run-program.ts";
 import type { RequestReply, SessionChannel } from "../session-channel.ts";
 
 /** `shell`: the user's login shell. */

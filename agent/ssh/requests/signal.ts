@@ -11,6 +11,11 @@ export function signal(channel: SessionChannel, { accept, reject }: RequestReply
     reject?.();
     return;
   }
-  channel.program.signal(`SIG${name}`);
+  const { program } = channel;
+  // Before, it would hit what only prepares the session, and leave that half done.
+  program.started.then(
+    () => program.signal(`SIG${name}`),
+    () => {},
+  );
   accept?.();
 }

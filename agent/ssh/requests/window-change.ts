@@ -1,6 +1,6 @@
 import type { WindowChangeInfo } from "ssh2";
+import { clampSize } from "../program/terminal.ts";
 import type { RequestReply, SessionChannel } from "../session-channel.ts";
-import { clampSize } from "../terminal.ts";
 
 /** `window-change`: the terminal's new size; the kernel tells the programs (SIGWINCH). */
 export function windowChange(channel: SessionChannel, { accept, reject }: RequestReply, info: WindowChangeInfo): void {

@@ -1,11 +1,12 @@
 import { basename } from "node:path";
 import type { ServerChannel } from "ssh2";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { fileCopyRefused } from "../file-copy-refused.ts";
-import { pump } from "../pump.ts";
-import { runRecorded } from "../run-recorded.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
+import { fileCopyRefused } from "../program/file-copy-refused.ts";
+import { pump } from "../program/pump.ts";
+import { runRecorded } from "../program/run-recorded.ts";
+import type { ProgramExit, StartedProgram } from "../program/start-process.ts";
 import type { SessionChannel } from "../session-channel.ts";
-import type { ProgramExit, StartedProgram } from "../start-entry.ts";
 import { recordReports } from "./record-reports.ts";
 import { startSftp } from "./start-sftp.ts";
 
@@ -34,8 +35,9 @@ function refusalOf({ facts: { grant, user } }: SessionChannel): PlatformError | 
 }
 
 async function run(channel: SessionChannel, stream: ServerChannel): Promise<ProgramExit> {
-  const { user, deps } = channel.facts;
-  const program = startSftp(user, deps.launch);
+  const { user, grant, request, deps } = channel.facts;
+  const pam = deps.pam?.files({ user, identity: grant.identity, clientIp: ipOf(request.clientAddress) });
+  const program = startSftp(user, { launch: deps.launch, pam });
   channel.program = program;
   const left = endWhenLeft(channel.gone, program);
   try {
@@ -62,7 +64,13 @@ function endWhenLeft(gone: AbortSignal, program: StartedProgram): () => void {
   let timer: NodeJS.Timeout | undefined;
   const leave = (): void => {
     program.pipes?.stdin.end();
-    timer = setTimeout(() => program.signal("SIGKILL"), leaveMs);
+    // While PAM opens its session nothing may end it; PAM has a limit of its own.
+    program.started.then(
+      () => {
+        timer = setTimeout(() => program.signal("SIGKILL"), leaveMs);
+      },
+      () => {},
+    );
   };
   gone.addEventListener("abort", leave, { once: true });
   return () => {

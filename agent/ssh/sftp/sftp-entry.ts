@@ -1,12 +1,12 @@
 import { closeSync, readFileSync, writeSync } from "node:fs";
 import { errorText } from "../../../core/errors/platform-error.ts";
-import { becomeUser } from "../become-user.ts";
-import { closeInherited } from "../close-inherited.ts";
-import { enterHome } from "../enter-home.ts";
-import type { UserInstructions } from "../session-instructions.ts";
+import { becomeUser } from "../program/become-user.ts";
+import { closeInherited } from "../program/close-inherited.ts";
+import { enterHome } from "../program/enter-home.ts";
 import { AccountNames } from "./account-names.ts";
 import { OpenHandles } from "./open-handles.ts";
 import { serveFiles } from "./serve-files.ts";
+import type { SftpInstructions } from "./sftp-instructions.ts";
 import { SftpReporter } from "./sftp-reporter.ts";
 
 /** The instructions come through the first and an error goes back; it is closed when SFTP starts. Reports go through the second. */
@@ -21,8 +21,8 @@ const malformedStatus = 11;
 export function runSftp(): never {
   let home: string;
   try {
-    const instructions = JSON.parse(readFileSync(instructionsFd, "utf8")) as UserInstructions;
-    process.umask(0o022);
+    const instructions = JSON.parse(readFileSync(instructionsFd, "utf8")) as SftpInstructions;
+    if (instructions.keepsGroups !== true) process.umask(0o022);
     if (instructions.becomeUser) becomeUser(instructions);
     ({ home } = instructions);
     enterHome(home);

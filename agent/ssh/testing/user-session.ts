@@ -18,8 +18,11 @@ import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { Access } from "../../access/access-source.ts";
 import type { SshDeps } from "../deps.ts";
+import { LiveSessions } from "../join/live-sessions.ts";
+import { serveJoin } from "../join/serve-join.ts";
 import { serveSsh } from "../serve.ts";
 import { findUnixUser } from "../unix-user.ts";
+import { compiledStarter } from "./compiled-starter.ts";
 
 const cluster = "example";
 const hostId = "7e55a0a1-3a70-4cf0-8f0e-0f3b1f2d9a11";
@@ -29,19 +32,20 @@ const hostCa = generateSshKey();
 const host = generateSshKey();
 const hour = 3_600_000;
 
-/** Node runs the entries from source: what `platform __session`, `__sftp` and `__socket` are in the executable. */
+/** Node runs the entries from source: what `platform __sftp` and `__socket` are in the executable. */
 const entryOf = (path: string): string => JSON.stringify(fileURLToPath(new URL(path, import.meta.url)));
 export const sourceLaunch: readonly [string, ...string[]] = [
   process.execPath,
   "--input-type=module",
   "-e",
   `if (process.argv[1] === "__sftp") import(${entryOf("../sftp/sftp-entry.ts")}).then((entry) => entry.runSftp());
-    else if (process.argv[1] === "__socket") import(${entryOf("../forwarding/socket-entry.ts")}).then((entry) => entry.runSocket());
-  else import(${entryOf("../session-entry.ts")}).then((entry) => entry.runSession())`,
+    else import(${entryOf("../forwarding/socket-entry.ts")}).then((entry) => entry.runSocket());`,
 ];
 
 export interface SessionOptions {
   readonly login?: string;
+  /** Name of the user; default: alice. */
+  readonly user?: string;
   /** Logins in the certificate and in the role. */
   readonly logins?: readonly string[];
   readonly validBefore?: Date;
@@ -57,6 +61,7 @@ export interface SessionOptions {
   readonly follow?: SshDeps["access"]["follow"];
   readonly ageMs?: () => number;
   readonly hold?: SshDeps["hold"];
+  readonly live?: LiveSessions;
 }
 
 export interface UserSession extends AsyncDisposable {
@@ -95,7 +100,8 @@ export async function openUserSession(options: SessionOptions = {}): Promise<Use
   const record = options.record ?? (async (facts: AuditFacts) => void events.push(facts));
   const home = await mkdtemp(join(tmpdir(), "platform-home-"));
   const removeHome = () => rm(home, { recursive: true, force: true });
-  const served = serveSsh(far, request, sshDeps(options, { logins, record, home }), abort.signal);
+  const serve = request.kind === "join" ? serveJoin : serveSsh;
+  const served = serve(far, request, sshDeps(options, { logins, record, home }), abort.signal);
   served.catch(() => {});
   try {
     const reply = await Promise.race([readReply(near), served.then(() => Promise.reject(new Error("served without a reply")))]);
@@ -125,7 +131,7 @@ async function logIn(
   const user = generateSshKey();
   const identity: UserIdentity = {
     kind: "user",
-    name: "alice",
+    name: options.user ?? "alice",
     roles: ["access"],
     traits: {},
     logins,
@@ -179,9 +185,11 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
     hold: options.hold ?? (() => Promise.reject(new Error("no connection is limited here"))),
     audit: { record },
     recordings: options.recording?.recordings ?? { begin: unused, sendNow: unused },
+    live: options.live ?? new LiveSessions(),
     node: { name: "box", labels: { env: "test" } },
     log: silentLog,
     findUser: async (login) => ({ ...(await findUnixUser(login)), home }),
+    starter: compiledStarter(),
     launch: sourceLaunch,
   };
 }

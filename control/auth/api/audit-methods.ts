@@ -14,6 +14,8 @@ const maxPage = 1_000;
 const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[]>> = {
   node: [
     "session.start",
+    "session.join",
+    "session.leave",
     "session.end",
     "session.recording.failed",
     "session.rejected",

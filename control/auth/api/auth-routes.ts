@@ -14,6 +14,7 @@ import { maintenanceMethods } from "./maintenance-methods.ts";
 import { recordingMethods } from "./recording-methods.ts";
 import { resourceMethods } from "./resource-methods.ts";
 import { rolloutMethods } from "./rollout-methods.ts";
+import { sessionMethods } from "./session-methods.ts";
 import { userMethods } from "./user-methods.ts";
 
 /** Longest request taken, bytes. */
@@ -38,6 +39,7 @@ export function authRoutes(deps: {
     ...inventoryMethods(deps),
     ...rolloutMethods(deps),
     ...recordingMethods(deps),
+    ...sessionMethods(deps),
   };
   return (router) => {
     router.service(AuthService, methods);

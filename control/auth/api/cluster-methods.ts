@@ -1,19 +1,21 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { accessState, watchAccess } from "../access/access-state.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
+import { findDirectHosts } from "../inventory/direct-hosts.ts";
 import { removedError } from "../inventory/host-records.ts";
 import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
-import { tunnelEndings } from "../inventory/live-nodes.ts";
 import { reportNode } from "../inventory/nodes.ts";
 import type { Caller } from "./caller.ts";
 import { clusterFacts, clusterWarnings } from "./cluster-facts.ts";
 import { type Api, serverStream, unary } from "./guard.ts";
+import { nodeReport } from "./node-report.ts";
 import { requireRule } from "./permissions.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "getCluster" | "getAccess" | "watchAccess" | "reportNode">;
+type Methods = Pick<ServiceImpl<typeof AuthService>, "getCluster" | "getAccess" | "watchAccess" | "reportNode" | "findDirectHosts">;
 
 export function clusterMethods(api: Api): Methods {
   const { context } = api;
@@ -31,20 +33,24 @@ export function clusterMethods(api: Api): Methods {
       return { ...access, ...trustedKeys(context.authorities), sessionRecording: context.sessionRecording };
     }),
     watchAccess: serverStream(api, "watchAccess", async function* ({ publicAddr, version }, caller, signal) {
-      const { id } = hostOf(caller);
-      await keepProxyVersion(context, id, version);
+      const { id, role } = hostOf(caller);
+      const isAgent = role === "node";
+      if (!isAgent) await keepProxyVersion(context, id, version);
       using _watching = context.live.watching(id, context.now);
-      using _proxy = context.proxies.watching(id, publicAddr);
+      using _proxy = context.proxies.watching(id, isAgent ? "" : publicAddr);
       for await (const state of watchAccess(context, signal)) {
         if (state.removedHosts.includes(id)) throw removedError(id);
-        yield { revision: state.revision, removedHosts: [...state.removedHosts], maintenanceRevision: state.maintenanceRevision };
+        const removedHosts = isAgent ? [] : [...state.removedHosts];
+        yield { revision: state.revision, removedHosts, maintenanceRevision: state.maintenanceRevision };
       }
     }),
     reportNode: unary(api, "reportNode", async (request, caller) => {
-      const { hostId, hostname, labels, services, version, connected, address, ending: told, statusJson } = request;
-      const ending = tunnelEndings.find((one) => one === told);
-      await reportNode(context, { hostId, hostname, labels, services, version, connected, address, ending, statusJson, proxy: hostOf(caller).id });
+      await reportNode(context, nodeReport(request, hostOf(caller)));
       return {};
+    }),
+    findDirectHosts: unary(api, "findDirectHosts", async ({ target }) => {
+      const hosts = await findDirectHosts(context.storage, target, context.clusterName);
+      return { hostsJson: hosts.map((host) => JSON.stringify(host)) };
     }),
   };
 }
@@ -59,7 +65,7 @@ async function mayListNodes(context: AuthContext, caller: Caller): Promise<boole
   }
 }
 
-function hostOf(caller: Caller): { readonly id: string } {
+function hostOf(caller: Caller): HostIdentity {
   if (caller.kind !== "host") throw new PlatformError("denied", "access denied: this is for hosts");
   return caller.identity;
 }

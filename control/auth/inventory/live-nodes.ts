@@ -4,12 +4,14 @@ import type { HostStatus } from "../../../core/resources/host-status.ts";
 export const tunnelEndings = ["closed", "silent", "stopped"] as const;
 export type TunnelEnding = (typeof tunnelEndings)[number];
 
-/** Which hosts have a tunnel now: in memory, told by proxies. */
+/** Which hosts are connected now: in memory, told by proxies, and by hosts that proxies dial. */
 export interface LiveNode {
   readonly connected: boolean;
   readonly since: Date;
   readonly address: string;
-  /** Id of the proxy that said so. */
+  /** Proxies dial it, at that address; otherwise it comes from there. */
+  readonly isDialled?: boolean;
+  /** Id of the proxy that said so, or the host's own. */
   readonly proxy: string;
   /** Why it is not connected: `lost` with its proxy, or as the proxy says. */
   readonly ending?: TunnelEnding | "lost" | undefined;
@@ -61,7 +63,8 @@ export class LiveNodes {
 
   #loseProxy(proxy: string, now: Date): void {
     for (const [id, node] of this.#nodes) {
-      if (node.proxy === proxy && node.connected) this.#nodes.set(id, { ...node, connected: false, since: now, ending: "lost" });
+      if (node.proxy !== proxy || !node.connected) continue;
+      this.#nodes.set(id, { ...node, connected: false, since: now, ending: id === proxy ? "closed" : "lost" });
     }
   }
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { DirectHost } from "../../../core/resources/direct-host.ts";
 import { type HostStatus, parseHostStatus } from "../../../core/resources/host-status.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { Entry, Write } from "../../storage/storage.ts";
@@ -7,6 +8,7 @@ import type { Actor, AuthContext } from "../auth-context.ts";
 import { checkDocument, documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 import { presenceKey } from "../presence/presence-watch.ts";
 import { auditUpgrades, upgradeMemoryKey } from "./audit-upgrades.ts";
+import { directHostDeletes, keepDirectHost } from "./direct-hosts.ts";
 import { findHost, hostWrite, removal, removedError, removedKey } from "./host-records.ts";
 import type { TunnelEnding } from "./live-nodes.ts";
 import { proxyNamesKey } from "./names-in-use.ts";
@@ -42,7 +44,8 @@ export async function putNode(context: AuthContext, node: Node, how: PutMode & {
 export async function deleteNode(context: AuthContext, id: string, actor: Actor): Promise<void> {
   const isProxy = (await findHost(context.storage, "node", id)) === undefined && (await findHost(context.storage, "proxy", id)) !== undefined;
   const key = documentKey(isProxy ? "proxy" : "node", id);
-  const writes: Write[] = [{ key, expect: "present" }, removal(context, id), { key: presenceKey(id) }, { key: upgradeMemoryKey(id) }];
+  const direct = await directHostDeletes(context.storage, id);
+  const writes: Write[] = [{ key, expect: "present" }, removal(context, id), { key: presenceKey(id) }, { key: upgradeMemoryKey(id) }, ...direct];
   if (isProxy) writes.push({ key: proxyNamesKey(id) });
   await named(`node ${id}`, context.storage.batch(writes));
   context.live.forget(id);
@@ -66,19 +69,31 @@ export interface NodeReport {
   readonly proxy: string;
   /** What the host says of itself, JSON; empty or left out: nothing. */
   readonly statusJson?: string;
+  /** Of a host that proxies dial; left out: it comes through a tunnel. */
+  readonly direct?: Pick<DirectHost, "names" | "addresses" | "shared"> | undefined;
 }
 
-/** A proxy says that a tunnel came up, changed or went down. Throws `denied` for a removed host. */
+/** A proxy says that a tunnel came up, changed or went down, or a host that is dialled says so of itself. Throws `denied` for a removed host. */
 export async function reportNode(context: AuthContext, report: NodeReport): Promise<void> {
   const known = await findHost(context.storage, "node", report.hostId);
   if (known === undefined) throw removedError(report.hostId);
-  if (report.connected) await updateRecord(context, known, report);
+  if (report.connected) {
+    await updateRecord(context, known, report);
+    await keepDirect(context, report);
+  }
   const { connected, address, proxy, ending } = report;
   const status = statusOf(context, report) ?? (connected ? undefined : context.live.get(report.hostId)?.status);
-  context.live.report(report.hostId, { connected, address, proxy, ending, status }, context.now());
+  const isDialled = report.direct !== undefined;
+  context.live.report(report.hostId, { connected, address, isDialled, proxy, ending, status }, context.now());
   if (!connected || status === undefined) return;
   const host = { id: report.hostId, hostname: report.hostname, version: report.version, status };
   await auditUpgrades(context, host).catch((error: unknown) => context.log.error("an upgrade could not be audited", { host: host.id, error }));
+}
+
+async function keepDirect({ storage }: AuthContext, { hostId: id, hostname, labels, direct }: NodeReport): Promise<void> {
+  if (direct !== undefined) return await keepDirectHost(storage, { id, hostname, labels, ...direct });
+  const deletes = await directHostDeletes(storage, id);
+  if (deletes.length > 0) await storage.batch(deletes);
 }
 
 /** What cannot be read comes from a proxy of another version: the host counts all the same. */
@@ -116,6 +131,7 @@ function canonical({ metadata, spec }: Node): string {
 function withLive(context: Pick<AuthContext, "live">, node: Node): Node {
   const live = context.live.get(node.metadata.name);
   if (live === undefined) return { ...node, status: { connected: false } };
-  const { connected, since, status: host } = live;
-  return { ...node, status: { connected, since: since.toISOString(), ...(host !== undefined && { host }) } };
+  const { connected, since, status: host, isDialled, address } = live;
+  const status = { connected, since: since.toISOString(), ...(host !== undefined && { host }), ...(isDialled && { addr: address }) };
+  return { ...node, status };
 }

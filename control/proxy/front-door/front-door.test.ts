@@ -5,13 +5,13 @@ import { connect as connectTls, createSecureContext } from "node:tls";
 import * as x509 from "@peculiar/x509";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
+import { FailedArrivals } from "../../../core/transport/arrivals/failed-arrivals.ts";
+import { HalfOpen } from "../../../core/transport/arrivals/half-open.ts";
+import { type Listener, listen } from "../../../core/transport/arrivals/listen.ts";
+import { terminateTls } from "../../../core/transport/arrivals/terminate-tls.ts";
 import { ListenSockets } from "../../../core/transport/listen-sockets.ts";
-import { FailedArrivals } from "./failed-arrivals.ts";
 import { receive } from "./front-door.ts";
-import { HalfOpen } from "./half-open.ts";
 import type { Handler } from "./handlers.ts";
-import { type Listener, listen } from "./listen.ts";
-import { terminateTls } from "./terminate-tls.ts";
 
 let certificate: { cert: string; key: string };
 beforeAll(async () => {

@@ -1,11 +1,12 @@
 import type { Socket } from "node:net";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import type { FailedArrivals } from "./failed-arrivals.ts";
-import type { HalfOpen } from "./half-open.ts";
+import type { FailedArrivals } from "../../../core/transport/arrivals/failed-arrivals.ts";
+import type { HalfOpen } from "../../../core/transport/arrivals/half-open.ts";
+import { peerAddress } from "../../../core/transport/arrivals/listen.ts";
+import { peek } from "../../../core/transport/arrivals/peek.ts";
+import { turnAway } from "../../../core/transport/arrivals/turn-away.ts";
 import { chooseHandler, type Handler, type HandlerTable } from "./handlers.ts";
-import { peerAddress } from "./listen.ts";
-import { type Peeked, peek } from "./peek.ts";
 
 export interface FrontDoorOptions {
   readonly table: HandlerTable;
@@ -26,7 +27,7 @@ export async function receive(socket: Socket, options: FrontDoorOptions): Promis
   halfOpen.enter(socket);
   try {
     const peeked = await peek(socket, { timeoutMs: peekMs, signal });
-    if (peeked.speaks !== "tls") return turnAway(socket, peeked.speaks);
+    if (peeked.speaks !== "tls") return turnAway(socket, peeked.speaks, words);
     const handler = chooseHandler(peeked.hello.alpn, options.table, options.web);
     await handler({ socket, peer, hello: peeked.hello, established: () => halfOpen.leave(socket) });
   } catch (thrown) {
@@ -37,20 +38,7 @@ export async function receive(socket: Socket, options: FrontDoorOptions): Promis
   }
 }
 
-/** How long a turned-away peer has to read why, ms. */
-const lingerMs = 2000;
-
-/** Says in the peer's own protocol that this port speaks TLS. The SSH line is one that clients show (RFC 4253 §4.2). */
-function turnAway(socket: Socket, speaks: Exclude<Peeked["speaks"], "tls">): void {
-  const sentence = "This port speaks TLS.";
-  const http = `${sentence} Use https:// in the address.\n`;
-  const text =
-    speaks === "ssh"
-      ? `${sentence} Use \`tsh ssh\`, \`tsh proxy ssh\` as ProxyCommand, or the proxy's SSH port.\r\n`
-      : `HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${http.length}\r\nConnection: close\r\n\r\n${http}`;
-  socket.end(text);
-  socket.resume();
-  const timer = setTimeout(() => socket.destroy(), lingerMs);
-  socket.once("close", () => clearTimeout(timer));
-  socket.once("end", () => socket.destroy());
-}
+const words = {
+  ssh: "This port speaks TLS. Use `tsh ssh`, `tsh proxy ssh` as ProxyCommand, or the proxy's SSH port.",
+  http: "This port speaks TLS. Use https:// in the address.",
+};

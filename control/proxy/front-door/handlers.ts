@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { ClientHello } from "./client-hello.ts";
+import type { ClientHello } from "../../../core/transport/arrivals/client-hello.ts";
 
 /** A connection at the front door: its first bytes are known and still unread. */
 export interface Arrival {

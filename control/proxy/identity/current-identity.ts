@@ -1,9 +1,10 @@
-import { constants, type KeyObject } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
 import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import type { TrustedKeys } from "../../../core/api/trusted-keys.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
+import { hostContext } from "../../../core/transport/arrivals/host-context.ts";
 
 /** The proxy's own identity in the forms that its listeners use. */
 export interface ProxyIdentity {
@@ -46,9 +47,6 @@ export class CurrentIdentity {
   }
 }
 
-/** Our own clients keep their connections: a ticket would cost memory, and let a client show its certificate once for many. */
-const noTickets = { secureOptions: constants.SSL_OP_NO_TICKET } as const;
-
 function prepare(credentials: HostCredentials): ProxyIdentity {
   const chain = [credentials.tlsCertificate, ...credentials.hostCaPem].map((pem) => pem.trim()).join("\n");
   return {
@@ -56,7 +54,7 @@ function prepare(credentials: HostCredentials): ProxyIdentity {
     cluster: credentials.cluster,
     sshKey: fromOpensshPrivate(credentials.sshPrivateKey),
     sshCertificate: parseCertificateLine(credentials.sshCertificate).blob,
-    tls: createSecureContext({ cert: credentials.tlsCertificate, key: credentials.tlsPrivateKey, minVersion: "TLSv1.3", ...noTickets }),
+    tls: hostContext(credentials),
     web: createSecureContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, minVersion: "TLSv1.2" }),
     credentials,
   };

@@ -108,7 +108,7 @@ async function openTarget(to: { target: string; port: number }, client: JumpClie
     const error = new PlatformError("denied", `port ${to.port} of ${to.target} is not reachable through this jump host`, {
       hint: "it forwards to the SSH service of a host: leave the port out, or use 22",
     });
-    auditRefusal({ error, clientAddress: client.peer, user: client.identity.name, request: { target: to.target, login: "" } }, services);
+    auditRefusal({ error, clientAddress: client.peer, user: client.identity.name, request: { kind: "ssh", target: to.target, login: "" } }, services);
     throw error;
   }
   const request = { kind: "ssh", target: to.target, login: "" } as const;

@@ -1,17 +1,16 @@
 import type { TLSSocket } from "node:tls";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { peerCertificate } from "../../../core/identity/certified-identity.ts";
 import { alpn } from "../../../core/transport/alpn.ts";
+import { terminateTls } from "../../../core/transport/arrivals/terminate-tls.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import { decodeStreamRequest, encodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { Arrival } from "../front-door/handlers.ts";
-import { terminateTls } from "../front-door/terminate-tls.ts";
-import type { CurrentIdentity } from "../identity/current-identity.ts";
-import { claimedName, clientIdentity, peerCertificate } from "./client-identity.ts";
+import { claimedName, clientIdentity } from "./client-identity.ts";
 import { auditRefusal, openStream, type RoutingServices } from "./open-stream.ts";
 
 export interface ClientStreamServices extends RoutingServices {
-  readonly identity: CurrentIdentity;
   readonly signal: AbortSignal;
   /** Streams that are being relayed; what stops the proxy waits for them. */
   readonly relaying: Set<Promise<void>>;

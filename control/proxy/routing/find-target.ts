@@ -5,11 +5,11 @@ import type { Lock } from "../../../core/resources/lock.ts";
 import type { Labels } from "../../../core/resources/metadata.ts";
 import type { Role } from "../../../core/resources/role.ts";
 
-/** A host that has a tunnel here, or one without an agent. */
-interface Candidate {
+/** A host that has a tunnel here, one that is dialled, or one without an agent. */
+export interface Candidate {
   readonly identity: { readonly id: string };
   readonly facts: { readonly hostname: string; readonly labels: Labels };
-  /** Where the agent of the one comes from, and where the sshd of the other is. */
+  /** Where the agent comes from or is dialled, and where the sshd is. */
   readonly peer?: string;
   readonly addr?: string;
 }
@@ -33,6 +33,17 @@ export interface TargetFacts<T> {
  * `unauthenticated`. Hosts that the user may not reach are never named. Pure.
  */
 export function findTarget<T extends Candidate>(facts: TargetFacts<T>): T {
+  const { target } = facts;
+  const allowed = allowedTargets(facts);
+  const [only, second] = allowed;
+  if (only !== undefined && second === undefined) return only;
+  throw new PlatformError("conflict", `${allowed.length} hosts are named ${JSON.stringify(target)}`, {
+    hint: `use the id of the one that you mean:\n${candidateLines(allowed)}`,
+  });
+}
+
+/** Those that this user may reach; at least one. Throws `not_found`, `denied` or `unauthenticated`. Pure. */
+export function allowedTargets<T extends Candidate>(facts: TargetFacts<T>): readonly T[] {
   const { target, candidates, identity, roles, locks, clientIp, now } = facts;
   if (candidates.length === 0) {
     throw new PlatformError("not_found", `no host ${JSON.stringify(target)} is connected to the cluster`, {
@@ -49,12 +60,8 @@ export function findTarget<T extends Candidate>(facts: TargetFacts<T>): T {
       return false;
     }
   });
-  const [only, second] = allowed;
-  if (only === undefined) throw refusal;
-  if (second === undefined) return only;
-  throw new PlatformError("conflict", `${allowed.length} hosts are named ${JSON.stringify(target)}`, {
-    hint: `use the id of the one that you mean:\n${candidateLines(allowed)}`,
-  });
+  if (allowed.length === 0) throw refusal;
+  return allowed;
 }
 
 /** Named one by one; the answer must stay short. */

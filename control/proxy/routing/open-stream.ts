@@ -1,16 +1,22 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
+import { joinRefusal } from "../../../core/access/authorize-join.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
+import type { ActiveSession } from "../../../core/resources/session.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import { encodeStreamRequest, type StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { CurrentIdentity } from "../identity/current-identity.ts";
 import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
 import type { TunnelRegistry } from "../tunnels/registry.ts";
-import type { Tunnel } from "../tunnels/tunnel.ts";
-import type { AccessCache } from "./access-cache.ts";
+import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
+import type { Access, AccessCache } from "./access-cache.ts";
 import type { AuditQueue } from "./audit-queue.ts";
-import { findTarget } from "./find-target.ts";
+import { dialDirect } from "./dial-direct.ts";
+import { type DirectTarget, sharedAddress } from "./direct-target.ts";
+import { allowedTargets, findTarget } from "./find-target.ts";
+import { openJoin } from "./open-join.ts";
 import { openOpenssh } from "./open-openssh.ts";
 import { findOpenssh, type OpensshTarget, requireEveryLogin } from "./openssh-target.ts";
 import type { RunningStreams } from "./running-streams.ts";
@@ -19,7 +25,12 @@ export interface RoutingServices {
   readonly log: Log;
   readonly access: AccessCache;
   readonly registry: TunnelRegistry;
+  /** The session that runs under this id. */
+  readonly findSession: (sid: string) => Promise<ActiveSession | undefined>;
   readonly expected: ExpectedHosts;
+  /** Hosts that are dialled and that a target may mean. */
+  readonly findDirect: (target: string) => Promise<readonly DirectTarget[]>;
+  readonly identity: CurrentIdentity;
   readonly running: RunningStreams;
   readonly audit: AuditQueue;
   readonly cluster: string;
@@ -33,37 +44,35 @@ export interface StreamAsk {
   readonly clientAddress: string;
 }
 
-/** For the agent to open a channel, ms. */
-const openMs = 10_000;
-
 /**
  * Authorizes and opens a channel to the agent, on which the request has been written: what comes next on it is the agent's
  * StreamReply. A refusal is audited and thrown as PlatformError.
  */
 export async function openStream(ask: StreamAsk, services: RoutingServices): Promise<Duplex> {
   const { identity, request, clientAddress } = ask;
-  let chosen: Tunnel | OpensshTarget | undefined;
+  let chosen: Target | undefined;
   try {
+    if (request.kind === "join") return await openJoin(ask, services);
     if (request.kind !== "ssh") throw new PlatformError("unsupported", `streams of kind ${String(request.kind)} are not routed here`);
     const access = await services.access.current();
     await services.expected.settled(request.target, services.cluster);
     const { target, login } = request;
-    const openssh = findOpenssh(access.openssh, target, services.cluster);
-    const candidates: readonly (Tunnel | OpensshTarget)[] = [...services.registry.find(target, services.cluster), ...openssh];
-    const { roles, locks } = access;
-    const facts = { identity, roles, locks, clientIp: ipOf(clientAddress), now: services.now() };
+    const facts = { identity, roles: access.roles, locks: access.locks, clientIp: ipOf(clientAddress), now: services.now() };
+    const candidates = await findCandidates(target, access, services);
+    const group = sharedAddress(candidates.filter(isDirect), target, services.cluster);
+    if (group !== undefined && candidates.every(isDirect)) {
+      const hosts = allowedTargets({ target, candidates, login, ...facts });
+      const dialled = await dialDirect({ ...services, hostAuthorities: access.hostCaPem, addresses: [group], hosts, name: target });
+      chosen = dialled.host;
+      return begin(dialled.socket, { ...ask, host: chosen.identity.id, accessRevision: access.revision }, services);
+    }
     chosen = findTarget({ target, candidates, login, ...facts });
     if ("addr" in chosen) {
       requireEveryLogin(chosen, facts);
       return await openOpenssh(chosen, ask, services);
     }
-    const tunnel = chosen;
-    const channel = await tunnel.openStream(openMs);
-    const sessionId = randomUUID();
-    channel.write(encodeStreamRequest({ kind: "ssh", target, login, clientAddress, sessionId, accessRevision: access.revision }));
-    services.running.add({ identity, host: tunnel.identity.id, login, channel });
-    services.log.info("stream opened", { user: identity.name, host: tunnel.identity.id, session: sessionId, peer: clientAddress });
-    return channel;
+    const channel = await openChannel(chosen, access, services);
+    return begin(channel, { ...ask, host: chosen.identity.id, accessRevision: access.revision }, services);
   } catch (thrown) {
     const error = toPlatformError(thrown);
     auditRefusal({ error, clientAddress, user: identity.name, request, host: chosen }, services);
@@ -71,11 +80,48 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
   }
 }
 
+type Target = Tunnel | DirectTarget | OpensshTarget;
+
+function isDirect(candidate: Target): candidate is DirectTarget {
+  return "addresses" in candidate;
+}
+
+/** All hosts that the target may mean. A host that has a tunnel here is not dialled. */
+async function findCandidates(target: string, { openssh }: Access, services: RoutingServices): Promise<readonly Target[]> {
+  const { registry, cluster } = services;
+  const tunnels = registry.find(target, cluster);
+  const here = new Set(tunnels.map(({ identity }) => identity.id));
+  const direct = await services.findDirect(target).catch((thrown: unknown) => {
+    // Without the auth service, hosts with a tunnel stay within reach.
+    if (tunnels.length === 0) throw thrown;
+    return [];
+  });
+  return [...tunnels, ...direct.filter(({ identity }) => !here.has(identity.id)), ...findOpenssh(openssh, target, cluster)];
+}
+
+async function openChannel(chosen: Tunnel | DirectTarget, { hostCaPem }: Access, services: RoutingServices): Promise<Duplex> {
+  if (!isDirect(chosen)) return await chosen.openStream(openMs);
+  const { addresses, facts } = chosen;
+  const { socket } = await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses, hosts: [chosen], name: facts.hostname });
+  return socket;
+}
+
+/** Sends the request on: what comes next on the channel is the agent's reply. */
+function begin(channel: Duplex, facts: StreamAsk & { readonly host: string; readonly accessRevision: string }, services: RoutingServices): Duplex {
+  const { identity, request, clientAddress, host, accessRevision } = facts;
+  const { target, login } = request;
+  const sessionId = randomUUID();
+  channel.write(encodeStreamRequest({ kind: "ssh", target, login, clientAddress, sessionId, accessRevision }));
+  services.running.add({ identity, host, login, channel });
+  services.log.info("stream opened", { user: identity.name, host, session: sessionId, peer: clientAddress });
+  return channel;
+}
+
 export interface Refusal {
   readonly error: PlatformError;
   readonly clientAddress: string;
   readonly user?: string | undefined;
-  readonly request?: Pick<StreamRequest, "target" | "login"> | undefined;
+  readonly request?: Pick<StreamRequest, "kind" | "target" | "login"> | undefined;
   readonly host?: Pick<OpensshTarget, "identity" | "facts"> | undefined;
 }
 
@@ -84,12 +130,16 @@ export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServi
   const { error, clientAddress, user, request, host } = refusal;
   const level = error.code === "internal" ? "error" : "info";
   log[level]("stream refused", { user, target: request?.target, peer: clientAddress, code: error.code, error });
+  const who = { "addr.remote": clientAddress, ...(user !== undefined && { user: user.slice(0, 256) }) };
+  if (request?.kind === "join") {
+    audit.emitRefusal({ event: "auth", error: joinRefusal(error).slice(0, 2000), ...who, sid: request.target.slice(0, 256) });
+    return;
+  }
   const name = host?.facts.hostname ?? request?.target.slice(0, 256);
   audit.emitRefusal({
     event: "auth",
     error: error.message.slice(0, 2000),
-    "addr.remote": clientAddress,
-    ...(user !== undefined && { user: user.slice(0, 256) }),
+    ...who,
     ...(request !== undefined && request.login !== "" && { login: request.login.slice(0, 256) }),
     ...(name !== undefined && { server_name: name }),
     ...(host !== undefined && { server_id: host.identity.id }),

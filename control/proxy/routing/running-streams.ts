@@ -43,6 +43,11 @@ export class RunningStreams {
     }
   }
 
+  /** These hosts were removed: no tunnel that ends takes the streams of those that were dialled with it. */
+  removed(hosts: readonly string[]): void {
+    for (const stream of this.#streams) if (hosts.includes(stream.host)) stream.channel.destroy();
+  }
+
   #end(stream: RunningStream, { metadata }: Lock): void {
     this.#doomed.add(stream);
     const { log, graceMs: grace = graceMs } = this.#options;

@@ -22,6 +22,8 @@ export interface TunnelParts {
 }
 
 export const maxStreamsPerTunnel = 1000;
+/** For the agent to open a stream's channel, ms. */
+export const openMs = 10_000;
 /** Unread messages to an agent, bytes; an agent that does not read them is cut off. */
 const maxUnread = 262_144;
 

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file platform/auth/v1/auth.proto.
  */
 export const file_platform_auth_v1_auth: GenFile = /*@__PURE__*/
-  fileDesc("ChtwbGF0Zm9ybS9hdXRoL3YxL2F1dGgucHJvdG8SEHBsYXRmb3JtLmF1dGgudjEiEwoRR2V0Q2x1c3RlclJlcXVlc3Qi6wEKEkdldENsdXN0ZXJSZXNwb25zZRIUCgxjbHVzdGVyX25hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRITCgtob3N0X2NhX3BlbRgDIAMoCRITCgt1c2VyX2NhX3BlbRgEIAMoCRITCgtob3N0X2NhX3NzaBgFIAMoCRITCgt1c2VyX2NhX3NzaBgGIAMoCRIPCgdjYV9waW5zGAcgAygJEhsKE3Byb3h5X2xpc3RlbmVyX21vZGUYCCABKAkSGgoScHJveHlfcHVibGljX2FkZHJzGAkgAygJEhAKCHdhcm5pbmdzGAogAygJIogCCgtKb2luUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIMCgRyb2xlGAIgASgJEhAKCGhvc3RuYW1lGAMgASgJEg0KBW5hbWVzGAQgAygJEhYKDnNzaF9wdWJsaWNfa2V5GAUgASgJEhYKDnRsc19wdWJsaWNfa2V5GAYgASgJEg8KB3ZlcnNpb24YByABKAkSOQoGbGFiZWxzGAggAygLMikucGxhdGZvcm0uYXV0aC52MS5Kb2luUmVxdWVzdC5MYWJlbHNFbnRyeRIQCghzZXJ2aWNlcxgJIAMoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImMKEFJlbmV3SG9zdFJlcXVlc3QSEAoIaG9zdG5hbWUYASABKAkSDQoFbmFtZXMYAiADKAkSFgoOc3NoX3B1YmxpY19rZXkYAyABKAkSFgoOdGxzX3B1YmxpY19rZXkYBCABKAkiiwEKD0hvc3RDcmVkZW50aWFscxIPCgdob3N0X2lkGAEgASgJEhcKD3NzaF9jZXJ0aWZpY2F0ZRgCIAEoCRIXCg90bHNfY2VydGlmaWNhdGUYAyABKAkSNQoHY2x1c3RlchgEIAEoCzIkLnBsYXRmb3JtLmF1dGgudjEuR2V0Q2x1c3RlclJlc3BvbnNlIoEBCgxMb2dpblJlcXVlc3QSDAoEdXNlchgBIAEoCRIQCghwYXNzd29yZBgCIAEoCRIMCgRjb2RlGAMgASgJEhYKDnNzaF9wdWJsaWNfa2V5GAQgASgJEhYKDnRsc19wdWJsaWNfa2V5GAUgASgJEhMKC3R0bF9zZWNvbmRzGAYgASgNIngKDUxvZ2luUmVzcG9uc2USFwoPc3NoX2NlcnRpZmljYXRlGAEgASgJEhcKD3Rsc19jZXJ0aWZpY2F0ZRgCIAEoCRI1CgdjbHVzdGVyGAMgASgLMiQucGxhdGZvcm0uYXV0aC52MS5HZXRDbHVzdGVyUmVzcG9uc2UiZAoPU2lnblVzZXJSZXF1ZXN0EgwKBHVzZXIYASABKAkSFgoOc3NoX3B1YmxpY19rZXkYAiABKAkSFgoOdGxzX3B1YmxpY19rZXkYAyABKAkSEwoLdHRsX3NlY29uZHMYBCABKA0iTQoPU2lnbkhvc3RSZXF1ZXN0Eg0KBW5hbWVzGAEgAygJEhYKDnNzaF9wdWJsaWNfa2V5GAIgASgJEhMKC3R0bF9zZWNvbmRzGAMgASgNImIKEFNpZ25Ib3N0UmVzcG9uc2USFwoPc3NoX2NlcnRpZmljYXRlGAEgASgJEjUKB2NsdXN0ZXIYAiABKAsyJC5wbGF0Zm9ybS5hdXRoLnYxLkdldENsdXN0ZXJSZXNwb25zZSIVChNHZXRSb3RhdGlvbnNSZXF1ZXN0ImEKFlJvdGF0ZUF1dGhvcml0eVJlcXVlc3QSEQoJYXV0aG9yaXR5GAEgASgJEg0KBXBoYXNlGAIgASgJEhUKDWdyYWNlX3NlY29uZHMYAyABKA0SDgoGbWFudWFsGAQgASgIIisKEVJvdGF0aW9uc1Jlc3BvbnNlEhYKDnJvdGF0aW9uc19qc29uGAEgAygJIiEKEEdldEludml0ZVJlcXVlc3QSDQoFdG9rZW4YASABKAkiTAoRR2V0SW52aXRlUmVzcG9uc2USDAoEdXNlchgBIAEoCRITCgtvdHBhdXRoX3VyaRgCIAEoCRIUCgxjbHVzdGVyX25hbWUYAyABKAkiRAoTQWNjZXB0SW52aXRlUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIQCghwYXNzd29yZBgCIAEoCRIMCgRjb2RlGAMgASgJIiQKFEFjY2VwdEludml0ZVJlc3BvbnNlEgwKBHVzZXIYASABKAkiOAoTQ3JlYXRlSW52aXRlUmVxdWVzdBIMCgR1c2VyGAEgASgJEhMKC3R0bF9zZWNvbmRzGAIgASgNIjYKFENyZWF0ZUludml0ZVJlc3BvbnNlEg0KBXRva2VuGAEgASgJEg8KB2V4cGlyZXMYAiABKAkiVgoSQ3JlYXRlVG9rZW5SZXF1ZXN0Eg0KBXJvbGVzGAEgAygJEhMKC3R0bF9zZWNvbmRzGAIgASgNEgwKBHVzZXMYAyABKA0SDgoGc2VjcmV0GAQgASgJIlAKE0NyZWF0ZVRva2VuUmVzcG9uc2USDgoGc2VjcmV0GAEgASgJEikKBXRva2VuGAIgASgLMhoucGxhdGZvcm0uYXV0aC52MS5SZXNvdXJjZSI0CghSZXNvdXJjZRIMCgRraW5kGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEanNvbhgDIAEoCSLVAQoUTGlzdFJlc291cmNlc1JlcXVlc3QSDAoEa2luZBgBIAEoCRJCCgZsYWJlbHMYAiADKAsyMi5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RSZXNvdXJjZXNSZXF1ZXN0LkxhYmVsc0VudHJ5Eg4KBnNlYXJjaBgDIAMoCRINCgVxdWVyeRgEIAEoCRINCgVsaW1pdBgFIAEoDRIOCgZjdXJzb3IYBiABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJWChVMaXN0UmVzb3VyY2VzUmVzcG9uc2USLQoJcmVzb3VyY2VzGAEgAygLMhoucGxhdGZvcm0uYXV0aC52MS5SZXNvdXJjZRIOCgZjdXJzb3IYAiABKAkiMAoSR2V0UmVzb3VyY2VSZXF1ZXN0EgwKBGtpbmQYASABKAkSDAoEbmFtZRgCIAEoCSJJChJQdXRSZXNvdXJjZVJlcXVlc3QSDAoEanNvbhgBIAEoCRIRCglvdmVyd3JpdGUYAiABKAgSEgoKbXVzdF9leGlzdBgDIAEoCCIzChVEZWxldGVSZXNvdXJjZVJlcXVlc3QSDAoEa2luZBgBIAEoCRIMCgRuYW1lGAIgASgJIhgKFkRlbGV0ZVJlc291cmNlUmVzcG9uc2UiEgoQR2V0QWNjZXNzUmVxdWVzdCLYAQoRR2V0QWNjZXNzUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAkSEgoKcm9sZXNfanNvbhgCIAMoCRITCgt1c2VyX2NhX3NzaBgDIAMoCRITCgtob3N0X2NhX3NzaBgEIAMoCRITCgt1c2VyX2NhX3BlbRgFIAMoCRITCgtob3N0X2NhX3BlbRgGIAMoCRISCgpsb2Nrc19qc29uGAcgAygJEhkKEXNlc3Npb25fcmVjb3JkaW5nGAggASgJEhoKEm9wZW5zc2hfbm9kZXNfanNvbhgJIAMoCSI6ChJXYXRjaEFjY2Vzc1JlcXVlc3QSEwoLcHVibGljX2FkZHIYASABKAkSDwoHdmVyc2lvbhgCIAEoCSJUCgtBY2Nlc3NFdmVudBIQCghyZXZpc2lvbhgBIAEoCRIVCg1yZW1vdmVkX2hvc3RzGAIgAygJEhwKFG1haW50ZW5hbmNlX3JldmlzaW9uGAMgASgJIpICChFSZXBvcnROb2RlUmVxdWVzdBIPCgdob3N0X2lkGAEgASgJEhAKCGhvc3RuYW1lGAIgASgJEj8KBmxhYmVscxgDIAMoCzIvLnBsYXRmb3JtLmF1dGgudjEuUmVwb3J0Tm9kZVJlcXVlc3QuTGFiZWxzRW50cnkSEAoIc2VydmljZXMYBCADKAkSDwoHdmVyc2lvbhgFIAEoCRIRCgljb25uZWN0ZWQYBiABKAgSDwoHYWRkcmVzcxgHIAEoCRITCgtzdGF0dXNfanNvbhgIIAEoCRIOCgZlbmRpbmcYCSABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIUChJSZXBvcnROb2RlUmVzcG9uc2UiTQoVSG9sZENvbm5lY3Rpb25SZXF1ZXN0EgwKBHVzZXIYASABKAkSFQoNY29ubmVjdGlvbl9pZBgCIAEoCRIPCgdtYXhpbXVtGAMgASgNIi8KFkhvbGRDb25uZWN0aW9uUmVzcG9uc2USFQoNdmFsaWRfc2Vjb25kcxgBIAEoDSI/ChhSZWxlYXNlQ29ubmVjdGlvblJlcXVlc3QSDAoEdXNlchgBIAEoCRIVCg1jb25uZWN0aW9uX2lkGAIgASgJIhsKGVJlbGVhc2VDb25uZWN0aW9uUmVzcG9uc2UimAEKFExpc3RJbnZlbnRvcnlSZXF1ZXN0EhAKCHVwZ3JhZGVyGAEgASgJEhAKCHNlcnZpY2VzGAIgAygJEhIKCm9sZGVyX3RoYW4YAyABKAkSEgoKbmV3ZXJfdGhhbhgEIAEoCRIVCg1leGFjdF92ZXJzaW9uGAUgASgJEg0KBWxpbWl0GAYgASgNEg4KBmN1cnNvchgHIAEoCSI/ChVMaXN0SW52ZW50b3J5UmVzcG9uc2USFgoOaW5zdGFuY2VzX2pzb24YASADKAkSDgoGY3Vyc29yGAIgASgJIi8KG0V4cG9ydFVwZ3JhZGVXaW5kb3dzUmVxdWVzdBIQCgh1cGdyYWRlchgBIAEoCSJ1ChxFeHBvcnRVcGdyYWRlV2luZG93c1Jlc3BvbnNlEhIKCmNvbmZpZ3VyZWQYASABKAgSGAoQc3lzdGVtZF9zY2hlZHVsZRgCIAEoCRIVCg1rdWJlX3NjaGVkdWxlGAMgASgJEhAKCHJldmlzaW9uGAQgASgJIj4KFVJlcG9ydENoYW5uZWxzUmVxdWVzdBIVCg1jaGFubmVsc19qc29uGAEgASgJEg4KBmRpZ2VzdBgCIAEoCSIYChZSZXBvcnRDaGFubmVsc1Jlc3BvbnNlIl4KF0dldFVwZ3JhZGVUYXJnZXRSZXF1ZXN0Eg8KB2NoYW5uZWwYASABKAkSDwoHaG9zdF9pZBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgJEhAKCGNyaXRpY2FsGAQgASgIIksKGEdldFVwZ3JhZGVUYXJnZXRSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEhAKCGNyaXRpY2FsGAIgASgIEgwKBGhlbGQYAyABKAkiSAoVR2V0VXBncmFkZVBsYW5SZXF1ZXN0Eg8KB2NoYW5uZWwYASABKAkSDwoHdmVyc2lvbhgCIAEoCRINCgVicmllZhgDIAEoCCImChZHZXRVcGdyYWRlUGxhblJlc3BvbnNlEgwKBGpzb24YASABKAkiRgoUQ2hhbmdlUm9sbG91dFJlcXVlc3QSDgoGYWN0aW9uGAEgASgJEg0KBWdyb3VwGAIgASgJEg8KB2NoYW5uZWwYAyABKAkiJQoVQ2hhbmdlUm9sbG91dFJlc3BvbnNlEgwKBGpzb24YASABKAkiKAoRRW1pdEV2ZW50c1JlcXVlc3QSEwoLZXZlbnRzX2pzb24YASADKAkiFAoSRW1pdEV2ZW50c1Jlc3BvbnNlInoKEUxpc3RFdmVudHNSZXF1ZXN0EgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkSDgoGZXZlbnRzGAMgAygJEgwKBHVzZXIYBCABKAkSDQoFbGltaXQYBSABKA0SDgoGY3Vyc29yGAYgASgJEg4KBm5ld2VzdBgHIAEoDSJJChJMaXN0RXZlbnRzUmVzcG9uc2USEwoLZXZlbnRzX2pzb24YASADKAkSDgoGY3Vyc29yGAIgASgJEg4KBnJlc3VtZRgDIAEoCSJcChZVcGxvYWRSZWNvcmRpbmdSZXF1ZXN0EhIKCmZhY3RzX2pzb24YASABKAkSDgoGb2Zmc2V0GAIgASgNEgwKBGRhdGEYAyABKAwSEAoIZW5kX2pzb24YBCABKAkiJwoXVXBsb2FkUmVjb3JkaW5nUmVzcG9uc2USDAoEc2l6ZRgBIAEoDSJeChVMaXN0UmVjb3JkaW5nc1JlcXVlc3QSDAoEZnJvbRgBIAEoCRIKCgJ0bxgCIAEoCRIMCgR1c2VyGAMgASgJEg0KBWxpbWl0GAQgASgNEg4KBmN1cnNvchgFIAEoCSJBChZMaXN0UmVjb3JkaW5nc1Jlc3BvbnNlEhcKD3JlY29yZGluZ3NfanNvbhgBIAMoCRIOCgZjdXJzb3IYAiABKAkiKgoUUmVhZFJlY29yZGluZ1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSI1Cg1SZWNvcmRpbmdQYXJ0EgwKBGRhdGEYASABKAwSFgoOcmVjb3JkaW5nX2pzb24YAiABKAkyqxcKC0F1dGhTZXJ2aWNlElcKCkdldENsdXN0ZXISIy5wbGF0Zm9ybS5hdXRoLnYxLkdldENsdXN0ZXJSZXF1ZXN0GiQucGxhdGZvcm0uYXV0aC52MS5HZXRDbHVzdGVyUmVzcG9uc2USSAoESm9pbhIdLnBsYXRmb3JtLmF1dGgudjEuSm9pblJlcXVlc3QaIS5wbGF0Zm9ybS5hdXRoLnYxLkhvc3RDcmVkZW50aWFscxJSCglSZW5ld0hvc3QSIi5wbGF0Zm9ybS5hdXRoLnYxLlJlbmV3SG9zdFJlcXVlc3QaIS5wbGF0Zm9ybS5hdXRoLnYxLkhvc3RDcmVkZW50aWFscxJICgVMb2dpbhIeLnBsYXRmb3JtLmF1dGgudjEuTG9naW5SZXF1ZXN0Gh8ucGxhdGZvcm0uYXV0aC52MS5Mb2dpblJlc3BvbnNlElQKCUdldEludml0ZRIiLnBsYXRmb3JtLmF1dGgudjEuR2V0SW52aXRlUmVxdWVzdBojLnBsYXRmb3JtLmF1dGgudjEuR2V0SW52aXRlUmVzcG9uc2USXQoMQWNjZXB0SW52aXRlEiUucGxhdGZvcm0uYXV0aC52MS5BY2NlcHRJbnZpdGVSZXF1ZXN0GiYucGxhdGZvcm0uYXV0aC52MS5BY2NlcHRJbnZpdGVSZXNwb25zZRJdCgxDcmVhdGVJbnZpdGUSJS5wbGF0Zm9ybS5hdXRoLnYxLkNyZWF0ZUludml0ZVJlcXVlc3QaJi5wbGF0Zm9ybS5hdXRoLnYxLkNyZWF0ZUludml0ZVJlc3BvbnNlEk4KCFNpZ25Vc2VyEiEucGxhdGZvcm0uYXV0aC52MS5TaWduVXNlclJlcXVlc3QaHy5wbGF0Zm9ybS5hdXRoLnYxLkxvZ2luUmVzcG9uc2USUQoIU2lnbkhvc3QSIS5wbGF0Zm9ybS5hdXRoLnYxLlNpZ25Ib3N0UmVxdWVzdBoiLnBsYXRmb3JtLmF1dGgudjEuU2lnbkhvc3RSZXNwb25zZRJaCgxHZXRSb3RhdGlvbnMSJS5wbGF0Zm9ybS5hdXRoLnYxLkdldFJvdGF0aW9uc1JlcXVlc3QaIy5wbGF0Zm9ybS5hdXRoLnYxLlJvdGF0aW9uc1Jlc3BvbnNlEmAKD1JvdGF0ZUF1dGhvcml0eRIoLnBsYXRmb3JtLmF1dGgudjEuUm90YXRlQXV0aG9yaXR5UmVxdWVzdBojLnBsYXRmb3JtLmF1dGgudjEuUm90YXRpb25zUmVzcG9uc2USWgoLQ3JlYXRlVG9rZW4SJC5wbGF0Zm9ybS5hdXRoLnYxLkNyZWF0ZVRva2VuUmVxdWVzdBolLnBsYXRmb3JtLmF1dGgudjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJgCg1MaXN0UmVzb3VyY2VzEiYucGxhdGZvcm0uYXV0aC52MS5MaXN0UmVzb3VyY2VzUmVxdWVzdBonLnBsYXRmb3JtLmF1dGgudjEuTGlzdFJlc291cmNlc1Jlc3BvbnNlEk8KC0dldFJlc291cmNlEiQucGxhdGZvcm0uYXV0aC52MS5HZXRSZXNvdXJjZVJlcXVlc3QaGi5wbGF0Zm9ybS5hdXRoLnYxLlJlc291cmNlEk8KC1B1dFJlc291cmNlEiQucGxhdGZvcm0uYXV0aC52MS5QdXRSZXNvdXJjZVJlcXVlc3QaGi5wbGF0Zm9ybS5hdXRoLnYxLlJlc291cmNlEmMKDkRlbGV0ZVJlc291cmNlEicucGxhdGZvcm0uYXV0aC52MS5EZWxldGVSZXNvdXJjZVJlcXVlc3QaKC5wbGF0Zm9ybS5hdXRoLnYxLkRlbGV0ZVJlc291cmNlUmVzcG9uc2USVAoJR2V0QWNjZXNzEiIucGxhdGZvcm0uYXV0aC52MS5HZXRBY2Nlc3NSZXF1ZXN0GiMucGxhdGZvcm0uYXV0aC52MS5HZXRBY2Nlc3NSZXNwb25zZRJUCgtXYXRjaEFjY2VzcxIkLnBsYXRmb3JtLmF1dGgudjEuV2F0Y2hBY2Nlc3NSZXF1ZXN0Gh0ucGxhdGZvcm0uYXV0aC52MS5BY2Nlc3NFdmVudDABElcKClJlcG9ydE5vZGUSIy5wbGF0Zm9ybS5hdXRoLnYxLlJlcG9ydE5vZGVSZXF1ZXN0GiQucGxhdGZvcm0uYXV0aC52MS5SZXBvcnROb2RlUmVzcG9uc2USYwoOSG9sZENvbm5lY3Rpb24SJy5wbGF0Zm9ybS5hdXRoLnYxLkhvbGRDb25uZWN0aW9uUmVxdWVzdBooLnBsYXRmb3JtLmF1dGgudjEuSG9sZENvbm5lY3Rpb25SZXNwb25zZRJsChFSZWxlYXNlQ29ubmVjdGlvbhIqLnBsYXRmb3JtLmF1dGgudjEuUmVsZWFzZUNvbm5lY3Rpb25SZXF1ZXN0GisucGxhdGZvcm0uYXV0aC52MS5SZWxlYXNlQ29ubmVjdGlvblJlc3BvbnNlEmAKDUxpc3RJbnZlbnRvcnkSJi5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RJbnZlbnRvcnlSZXF1ZXN0GicucGxhdGZvcm0uYXV0aC52MS5MaXN0SW52ZW50b3J5UmVzcG9uc2USdQoURXhwb3J0VXBncmFkZVdpbmRvd3MSLS5wbGF0Zm9ybS5hdXRoLnYxLkV4cG9ydFVwZ3JhZGVXaW5kb3dzUmVxdWVzdBouLnBsYXRmb3JtLmF1dGgudjEuRXhwb3J0VXBncmFkZVdpbmRvd3NSZXNwb25zZRJjCg5SZXBvcnRDaGFubmVscxInLnBsYXRmb3JtLmF1dGgudjEuUmVwb3J0Q2hhbm5lbHNSZXF1ZXN0GigucGxhdGZvcm0uYXV0aC52MS5SZXBvcnRDaGFubmVsc1Jlc3BvbnNlEmkKEEdldFVwZ3JhZGVUYXJnZXQSKS5wbGF0Zm9ybS5hdXRoLnYxLkdldFVwZ3JhZGVUYXJnZXRSZXF1ZXN0GioucGxhdGZvcm0uYXV0aC52MS5HZXRVcGdyYWRlVGFyZ2V0UmVzcG9uc2USYwoOR2V0VXBncmFkZVBsYW4SJy5wbGF0Zm9ybS5hdXRoLnYxLkdldFVwZ3JhZGVQbGFuUmVxdWVzdBooLnBsYXRmb3JtLmF1dGgudjEuR2V0VXBncmFkZVBsYW5SZXNwb25zZRJgCg1DaGFuZ2VSb2xsb3V0EiYucGxhdGZvcm0uYXV0aC52MS5DaGFuZ2VSb2xsb3V0UmVxdWVzdBonLnBsYXRmb3JtLmF1dGgudjEuQ2hhbmdlUm9sbG91dFJlc3BvbnNlElcKCkVtaXRFdmVudHMSIy5wbGF0Zm9ybS5hdXRoLnYxLkVtaXRFdmVudHNSZXF1ZXN0GiQucGxhdGZvcm0uYXV0aC52MS5FbWl0RXZlbnRzUmVzcG9uc2USVwoKTGlzdEV2ZW50cxIjLnBsYXRmb3JtLmF1dGgudjEuTGlzdEV2ZW50c1JlcXVlc3QaJC5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RFdmVudHNSZXNwb25zZRJmCg9VcGxvYWRSZWNvcmRpbmcSKC5wbGF0Zm9ybS5hdXRoLnYxLlVwbG9hZFJlY29yZGluZ1JlcXVlc3QaKS5wbGF0Zm9ybS5hdXRoLnYxLlVwbG9hZFJlY29yZGluZ1Jlc3BvbnNlEmMKDkxpc3RSZWNvcmRpbmdzEicucGxhdGZvcm0uYXV0aC52MS5MaXN0UmVjb3JkaW5nc1JlcXVlc3QaKC5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RSZWNvcmRpbmdzUmVzcG9uc2USWgoNUmVhZFJlY29yZGluZxImLnBsYXRmb3JtLmF1dGgudjEuUmVhZFJlY29yZGluZ1JlcXVlc3QaHy5wbGF0Zm9ybS5hdXRoLnYxLlJlY29yZGluZ1BhcnQwAWIGcHJvdG8z");
+  fileDesc("ChtwbGF0Zm9ybS9hdXRoL3YxL2F1dGgucHJvdG8SEHBsYXRmb3JtLmF1dGgudjEiEwoRR2V0Q2x1c3RlclJlcXVlc3Qi6wEKEkdldENsdXN0ZXJSZXNwb25zZRIUCgxjbHVzdGVyX25hbWUYASABKAkSDwoHdmVyc2lvbhgCIAEoCRITCgtob3N0X2NhX3BlbRgDIAMoCRITCgt1c2VyX2NhX3BlbRgEIAMoCRITCgtob3N0X2NhX3NzaBgFIAMoCRITCgt1c2VyX2NhX3NzaBgGIAMoCRIPCgdjYV9waW5zGAcgAygJEhsKE3Byb3h5X2xpc3RlbmVyX21vZGUYCCABKAkSGgoScHJveHlfcHVibGljX2FkZHJzGAkgAygJEhAKCHdhcm5pbmdzGAogAygJIogCCgtKb2luUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIMCgRyb2xlGAIgASgJEhAKCGhvc3RuYW1lGAMgASgJEg0KBW5hbWVzGAQgAygJEhYKDnNzaF9wdWJsaWNfa2V5GAUgASgJEhYKDnRsc19wdWJsaWNfa2V5GAYgASgJEg8KB3ZlcnNpb24YByABKAkSOQoGbGFiZWxzGAggAygLMikucGxhdGZvcm0uYXV0aC52MS5Kb2luUmVxdWVzdC5MYWJlbHNFbnRyeRIQCghzZXJ2aWNlcxgJIAMoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBImMKEFJlbmV3SG9zdFJlcXVlc3QSEAoIaG9zdG5hbWUYASABKAkSDQoFbmFtZXMYAiADKAkSFgoOc3NoX3B1YmxpY19rZXkYAyABKAkSFgoOdGxzX3B1YmxpY19rZXkYBCABKAkiiwEKD0hvc3RDcmVkZW50aWFscxIPCgdob3N0X2lkGAEgASgJEhcKD3NzaF9jZXJ0aWZpY2F0ZRgCIAEoCRIXCg90bHNfY2VydGlmaWNhdGUYAyABKAkSNQoHY2x1c3RlchgEIAEoCzIkLnBsYXRmb3JtLmF1dGgudjEuR2V0Q2x1c3RlclJlc3BvbnNlIoEBCgxMb2dpblJlcXVlc3QSDAoEdXNlchgBIAEoCRIQCghwYXNzd29yZBgCIAEoCRIMCgRjb2RlGAMgASgJEhYKDnNzaF9wdWJsaWNfa2V5GAQgASgJEhYKDnRsc19wdWJsaWNfa2V5GAUgASgJEhMKC3R0bF9zZWNvbmRzGAYgASgNIngKDUxvZ2luUmVzcG9uc2USFwoPc3NoX2NlcnRpZmljYXRlGAEgASgJEhcKD3Rsc19jZXJ0aWZpY2F0ZRgCIAEoCRI1CgdjbHVzdGVyGAMgASgLMiQucGxhdGZvcm0uYXV0aC52MS5HZXRDbHVzdGVyUmVzcG9uc2UiZAoPU2lnblVzZXJSZXF1ZXN0EgwKBHVzZXIYASABKAkSFgoOc3NoX3B1YmxpY19rZXkYAiABKAkSFgoOdGxzX3B1YmxpY19rZXkYAyABKAkSEwoLdHRsX3NlY29uZHMYBCABKA0iTQoPU2lnbkhvc3RSZXF1ZXN0Eg0KBW5hbWVzGAEgAygJEhYKDnNzaF9wdWJsaWNfa2V5GAIgASgJEhMKC3R0bF9zZWNvbmRzGAMgASgNImIKEFNpZ25Ib3N0UmVzcG9uc2USFwoPc3NoX2NlcnRpZmljYXRlGAEgASgJEjUKB2NsdXN0ZXIYAiABKAsyJC5wbGF0Zm9ybS5hdXRoLnYxLkdldENsdXN0ZXJSZXNwb25zZSIVChNHZXRSb3RhdGlvbnNSZXF1ZXN0ImEKFlJvdGF0ZUF1dGhvcml0eVJlcXVlc3QSEQoJYXV0aG9yaXR5GAEgASgJEg0KBXBoYXNlGAIgASgJEhUKDWdyYWNlX3NlY29uZHMYAyABKA0SDgoGbWFudWFsGAQgASgIIisKEVJvdGF0aW9uc1Jlc3BvbnNlEhYKDnJvdGF0aW9uc19qc29uGAEgAygJIiEKEEdldEludml0ZVJlcXVlc3QSDQoFdG9rZW4YASABKAkiTAoRR2V0SW52aXRlUmVzcG9uc2USDAoEdXNlchgBIAEoCRITCgtvdHBhdXRoX3VyaRgCIAEoCRIUCgxjbHVzdGVyX25hbWUYAyABKAkiRAoTQWNjZXB0SW52aXRlUmVxdWVzdBINCgV0b2tlbhgBIAEoCRIQCghwYXNzd29yZBgCIAEoCRIMCgRjb2RlGAMgASgJIiQKFEFjY2VwdEludml0ZVJlc3BvbnNlEgwKBHVzZXIYASABKAkiOAoTQ3JlYXRlSW52aXRlUmVxdWVzdBIMCgR1c2VyGAEgASgJEhMKC3R0bF9zZWNvbmRzGAIgASgNIjYKFENyZWF0ZUludml0ZVJlc3BvbnNlEg0KBXRva2VuGAEgASgJEg8KB2V4cGlyZXMYAiABKAkiVgoSQ3JlYXRlVG9rZW5SZXF1ZXN0Eg0KBXJvbGVzGAEgAygJEhMKC3R0bF9zZWNvbmRzGAIgASgNEgwKBHVzZXMYAyABKA0SDgoGc2VjcmV0GAQgASgJIlAKE0NyZWF0ZVRva2VuUmVzcG9uc2USDgoGc2VjcmV0GAEgASgJEikKBXRva2VuGAIgASgLMhoucGxhdGZvcm0uYXV0aC52MS5SZXNvdXJjZSI0CghSZXNvdXJjZRIMCgRraW5kGAEgASgJEgwKBG5hbWUYAiABKAkSDAoEanNvbhgDIAEoCSLVAQoUTGlzdFJlc291cmNlc1JlcXVlc3QSDAoEa2luZBgBIAEoCRJCCgZsYWJlbHMYAiADKAsyMi5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RSZXNvdXJjZXNSZXF1ZXN0LkxhYmVsc0VudHJ5Eg4KBnNlYXJjaBgDIAMoCRINCgVxdWVyeRgEIAEoCRINCgVsaW1pdBgFIAEoDRIOCgZjdXJzb3IYBiABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJWChVMaXN0UmVzb3VyY2VzUmVzcG9uc2USLQoJcmVzb3VyY2VzGAEgAygLMhoucGxhdGZvcm0uYXV0aC52MS5SZXNvdXJjZRIOCgZjdXJzb3IYAiABKAkiMAoSR2V0UmVzb3VyY2VSZXF1ZXN0EgwKBGtpbmQYASABKAkSDAoEbmFtZRgCIAEoCSJJChJQdXRSZXNvdXJjZVJlcXVlc3QSDAoEanNvbhgBIAEoCRIRCglvdmVyd3JpdGUYAiABKAgSEgoKbXVzdF9leGlzdBgDIAEoCCIzChVEZWxldGVSZXNvdXJjZVJlcXVlc3QSDAoEa2luZBgBIAEoCRIMCgRuYW1lGAIgASgJIhgKFkRlbGV0ZVJlc291cmNlUmVzcG9uc2UiEgoQR2V0QWNjZXNzUmVxdWVzdCLYAQoRR2V0QWNjZXNzUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAkSEgoKcm9sZXNfanNvbhgCIAMoCRITCgt1c2VyX2NhX3NzaBgDIAMoCRITCgtob3N0X2NhX3NzaBgEIAMoCRITCgt1c2VyX2NhX3BlbRgFIAMoCRITCgtob3N0X2NhX3BlbRgGIAMoCRISCgpsb2Nrc19qc29uGAcgAygJEhkKEXNlc3Npb25fcmVjb3JkaW5nGAggASgJEhoKEm9wZW5zc2hfbm9kZXNfanNvbhgJIAMoCSI6ChJXYXRjaEFjY2Vzc1JlcXVlc3QSEwoLcHVibGljX2FkZHIYASABKAkSDwoHdmVyc2lvbhgCIAEoCSJUCgtBY2Nlc3NFdmVudBIQCghyZXZpc2lvbhgBIAEoCRIVCg1yZW1vdmVkX2hvc3RzGAIgAygJEhwKFG1haW50ZW5hbmNlX3JldmlzaW9uGAMgASgJIsYCChFSZXBvcnROb2RlUmVxdWVzdBIPCgdob3N0X2lkGAEgASgJEhAKCGhvc3RuYW1lGAIgASgJEj8KBmxhYmVscxgDIAMoCzIvLnBsYXRmb3JtLmF1dGgudjEuUmVwb3J0Tm9kZVJlcXVlc3QuTGFiZWxzRW50cnkSEAoIc2VydmljZXMYBCADKAkSDwoHdmVyc2lvbhgFIAEoCRIRCgljb25uZWN0ZWQYBiABKAgSDwoHYWRkcmVzcxgHIAEoCRITCgtzdGF0dXNfanNvbhgIIAEoCRIOCgZlbmRpbmcYCSABKAkSGAoQZGlyZWN0X2FkZHJlc3NlcxgKIAMoCRIYChBwdWJsaWNfYWRkcmVzc2VzGAsgAygJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiFAoSUmVwb3J0Tm9kZVJlc3BvbnNlIigKFkZpbmREaXJlY3RIb3N0c1JlcXVlc3QSDgoGdGFyZ2V0GAEgASgJIi0KF0ZpbmREaXJlY3RIb3N0c1Jlc3BvbnNlEhIKCmhvc3RzX2pzb24YASADKAkiTQoVSG9sZENvbm5lY3Rpb25SZXF1ZXN0EgwKBHVzZXIYASABKAkSFQoNY29ubmVjdGlvbl9pZBgCIAEoCRIPCgdtYXhpbXVtGAMgASgNIi8KFkhvbGRDb25uZWN0aW9uUmVzcG9uc2USFQoNdmFsaWRfc2Vjb25kcxgBIAEoDSI/ChhSZWxlYXNlQ29ubmVjdGlvblJlcXVlc3QSDAoEdXNlchgBIAEoCRIVCg1jb25uZWN0aW9uX2lkGAIgASgJIhsKGVJlbGVhc2VDb25uZWN0aW9uUmVzcG9uc2UiPwoVUmVwb3J0U2Vzc2lvbnNSZXF1ZXN0Eg8KB3Byb2Nlc3MYASABKAkSFQoNc2Vzc2lvbnNfanNvbhgCIAMoCSIvChZSZXBvcnRTZXNzaW9uc1Jlc3BvbnNlEhUKDXZhbGlkX3NlY29uZHMYASABKA0iFQoTTGlzdFNlc3Npb25zUmVxdWVzdCItChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIVCg1zZXNzaW9uc19qc29uGAEgAygJIigKEkZpbmRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIisKE0ZpbmRTZXNzaW9uUmVzcG9uc2USFAoMc2Vzc2lvbl9qc29uGAEgASgJIpgBChRMaXN0SW52ZW50b3J5UmVxdWVzdBIQCgh1cGdyYWRlchgBIAEoCRIQCghzZXJ2aWNlcxgCIAMoCRISCgpvbGRlcl90aGFuGAMgASgJEhIKCm5ld2VyX3RoYW4YBCABKAkSFQoNZXhhY3RfdmVyc2lvbhgFIAEoCRINCgVsaW1pdBgGIAEoDRIOCgZjdXJzb3IYByABKAkiPwoVTGlzdEludmVudG9yeVJlc3BvbnNlEhYKDmluc3RhbmNlc19qc29uGAEgAygJEg4KBmN1cnNvchgCIAEoCSIvChtFeHBvcnRVcGdyYWRlV2luZG93c1JlcXVlc3QSEAoIdXBncmFkZXIYASABKAkidQocRXhwb3J0VXBncmFkZVdpbmRvd3NSZXNwb25zZRISCgpjb25maWd1cmVkGAEgASgIEhgKEHN5c3RlbWRfc2NoZWR1bGUYAiABKAkSFQoNa3ViZV9zY2hlZHVsZRgDIAEoCRIQCghyZXZpc2lvbhgEIAEoCSI+ChVSZXBvcnRDaGFubmVsc1JlcXVlc3QSFQoNY2hhbm5lbHNfanNvbhgBIAEoCRIOCgZkaWdlc3QYAiABKAkiGAoWUmVwb3J0Q2hhbm5lbHNSZXNwb25zZSJeChdHZXRVcGdyYWRlVGFyZ2V0UmVxdWVzdBIPCgdjaGFubmVsGAEgASgJEg8KB2hvc3RfaWQYAiABKAkSDwoHdmVyc2lvbhgDIAEoCRIQCghjcml0aWNhbBgEIAEoCCJLChhHZXRVcGdyYWRlVGFyZ2V0UmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRIQCghjcml0aWNhbBgCIAEoCBIMCgRoZWxkGAMgASgJIkgKFUdldFVwZ3JhZGVQbGFuUmVxdWVzdBIPCgdjaGFubmVsGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSDQoFYnJpZWYYAyABKAgiJgoWR2V0VXBncmFkZVBsYW5SZXNwb25zZRIMCgRqc29uGAEgASgJIkYKFENoYW5nZVJvbGxvdXRSZXF1ZXN0Eg4KBmFjdGlvbhgBIAEoCRINCgVncm91cBgCIAEoCRIPCgdjaGFubmVsGAMgASgJIiUKFUNoYW5nZVJvbGxvdXRSZXNwb25zZRIMCgRqc29uGAEgASgJIigKEUVtaXRFdmVudHNSZXF1ZXN0EhMKC2V2ZW50c19qc29uGAEgAygJIhQKEkVtaXRFdmVudHNSZXNwb25zZSJ6ChFMaXN0RXZlbnRzUmVxdWVzdBIMCgRmcm9tGAEgASgJEgoKAnRvGAIgASgJEg4KBmV2ZW50cxgDIAMoCRIMCgR1c2VyGAQgASgJEg0KBWxpbWl0GAUgASgNEg4KBmN1cnNvchgGIAEoCRIOCgZuZXdlc3QYByABKA0iSQoSTGlzdEV2ZW50c1Jlc3BvbnNlEhMKC2V2ZW50c19qc29uGAEgAygJEg4KBmN1cnNvchgCIAEoCRIOCgZyZXN1bWUYAyABKAkiXAoWVXBsb2FkUmVjb3JkaW5nUmVxdWVzdBISCgpmYWN0c19qc29uGAEgASgJEg4KBm9mZnNldBgCIAEoDRIMCgRkYXRhGAMgASgMEhAKCGVuZF9qc29uGAQgASgJIicKF1VwbG9hZFJlY29yZGluZ1Jlc3BvbnNlEgwKBHNpemUYASABKA0iXgoVTGlzdFJlY29yZGluZ3NSZXF1ZXN0EgwKBGZyb20YASABKAkSCgoCdG8YAiABKAkSDAoEdXNlchgDIAEoCRINCgVsaW1pdBgEIAEoDRIOCgZjdXJzb3IYBSABKAkiQQoWTGlzdFJlY29yZGluZ3NSZXNwb25zZRIXCg9yZWNvcmRpbmdzX2pzb24YASADKAkSDgoGY3Vyc29yGAIgASgJIioKFFJlYWRSZWNvcmRpbmdSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiNQoNUmVjb3JkaW5nUGFydBIMCgRkYXRhGAEgASgMEhYKDnJlY29yZGluZ19qc29uGAIgASgJMrMaCgtBdXRoU2VydmljZRJXCgpHZXRDbHVzdGVyEiMucGxhdGZvcm0uYXV0aC52MS5HZXRDbHVzdGVyUmVxdWVzdBokLnBsYXRmb3JtLmF1dGgudjEuR2V0Q2x1c3RlclJlc3BvbnNlEkgKBEpvaW4SHS5wbGF0Zm9ybS5hdXRoLnYxLkpvaW5SZXF1ZXN0GiEucGxhdGZvcm0uYXV0aC52MS5Ib3N0Q3JlZGVudGlhbHMSUgoJUmVuZXdIb3N0EiIucGxhdGZvcm0uYXV0aC52MS5SZW5ld0hvc3RSZXF1ZXN0GiEucGxhdGZvcm0uYXV0aC52MS5Ib3N0Q3JlZGVudGlhbHMSSAoFTG9naW4SHi5wbGF0Zm9ybS5hdXRoLnYxLkxvZ2luUmVxdWVzdBofLnBsYXRmb3JtLmF1dGgudjEuTG9naW5SZXNwb25zZRJUCglHZXRJbnZpdGUSIi5wbGF0Zm9ybS5hdXRoLnYxLkdldEludml0ZVJlcXVlc3QaIy5wbGF0Zm9ybS5hdXRoLnYxLkdldEludml0ZVJlc3BvbnNlEl0KDEFjY2VwdEludml0ZRIlLnBsYXRmb3JtLmF1dGgudjEuQWNjZXB0SW52aXRlUmVxdWVzdBomLnBsYXRmb3JtLmF1dGgudjEuQWNjZXB0SW52aXRlUmVzcG9uc2USXQoMQ3JlYXRlSW52aXRlEiUucGxhdGZvcm0uYXV0aC52MS5DcmVhdGVJbnZpdGVSZXF1ZXN0GiYucGxhdGZvcm0uYXV0aC52MS5DcmVhdGVJbnZpdGVSZXNwb25zZRJOCghTaWduVXNlchIhLnBsYXRmb3JtLmF1dGgudjEuU2lnblVzZXJSZXF1ZXN0Gh8ucGxhdGZvcm0uYXV0aC52MS5Mb2dpblJlc3BvbnNlElEKCFNpZ25Ib3N0EiEucGxhdGZvcm0uYXV0aC52MS5TaWduSG9zdFJlcXVlc3QaIi5wbGF0Zm9ybS5hdXRoLnYxLlNpZ25Ib3N0UmVzcG9uc2USWgoMR2V0Um90YXRpb25zEiUucGxhdGZvcm0uYXV0aC52MS5HZXRSb3RhdGlvbnNSZXF1ZXN0GiMucGxhdGZvcm0uYXV0aC52MS5Sb3RhdGlvbnNSZXNwb25zZRJgCg9Sb3RhdGVBdXRob3JpdHkSKC5wbGF0Zm9ybS5hdXRoLnYxLlJvdGF0ZUF1dGhvcml0eVJlcXVlc3QaIy5wbGF0Zm9ybS5hdXRoLnYxLlJvdGF0aW9uc1Jlc3BvbnNlEloKC0NyZWF0ZVRva2VuEiQucGxhdGZvcm0uYXV0aC52MS5DcmVhdGVUb2tlblJlcXVlc3QaJS5wbGF0Zm9ybS5hdXRoLnYxLkNyZWF0ZVRva2VuUmVzcG9uc2USYAoNTGlzdFJlc291cmNlcxImLnBsYXRmb3JtLmF1dGgudjEuTGlzdFJlc291cmNlc1JlcXVlc3QaJy5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RSZXNvdXJjZXNSZXNwb25zZRJPCgtHZXRSZXNvdXJjZRIkLnBsYXRmb3JtLmF1dGgudjEuR2V0UmVzb3VyY2VSZXF1ZXN0GhoucGxhdGZvcm0uYXV0aC52MS5SZXNvdXJjZRJPCgtQdXRSZXNvdXJjZRIkLnBsYXRmb3JtLmF1dGgudjEuUHV0UmVzb3VyY2VSZXF1ZXN0GhoucGxhdGZvcm0uYXV0aC52MS5SZXNvdXJjZRJjCg5EZWxldGVSZXNvdXJjZRInLnBsYXRmb3JtLmF1dGgudjEuRGVsZXRlUmVzb3VyY2VSZXF1ZXN0GigucGxhdGZvcm0uYXV0aC52MS5EZWxldGVSZXNvdXJjZVJlc3BvbnNlElQKCUdldEFjY2VzcxIiLnBsYXRmb3JtLmF1dGgudjEuR2V0QWNjZXNzUmVxdWVzdBojLnBsYXRmb3JtLmF1dGgudjEuR2V0QWNjZXNzUmVzcG9uc2USVAoLV2F0Y2hBY2Nlc3MSJC5wbGF0Zm9ybS5hdXRoLnYxLldhdGNoQWNjZXNzUmVxdWVzdBodLnBsYXRmb3JtLmF1dGgudjEuQWNjZXNzRXZlbnQwARJXCgpSZXBvcnROb2RlEiMucGxhdGZvcm0uYXV0aC52MS5SZXBvcnROb2RlUmVxdWVzdBokLnBsYXRmb3JtLmF1dGgudjEuUmVwb3J0Tm9kZVJlc3BvbnNlEmYKD0ZpbmREaXJlY3RIb3N0cxIoLnBsYXRmb3JtLmF1dGgudjEuRmluZERpcmVjdEhvc3RzUmVxdWVzdBopLnBsYXRmb3JtLmF1dGgudjEuRmluZERpcmVjdEhvc3RzUmVzcG9uc2USYwoOSG9sZENvbm5lY3Rpb24SJy5wbGF0Zm9ybS5hdXRoLnYxLkhvbGRDb25uZWN0aW9uUmVxdWVzdBooLnBsYXRmb3JtLmF1dGgudjEuSG9sZENvbm5lY3Rpb25SZXNwb25zZRJsChFSZWxlYXNlQ29ubmVjdGlvbhIqLnBsYXRmb3JtLmF1dGgudjEuUmVsZWFzZUNvbm5lY3Rpb25SZXF1ZXN0GisucGxhdGZvcm0uYXV0aC52MS5SZWxlYXNlQ29ubmVjdGlvblJlc3BvbnNlEmMKDlJlcG9ydFNlc3Npb25zEicucGxhdGZvcm0uYXV0aC52MS5SZXBvcnRTZXNzaW9uc1JlcXVlc3QaKC5wbGF0Zm9ybS5hdXRoLnYxLlJlcG9ydFNlc3Npb25zUmVzcG9uc2USXQoMTGlzdFNlc3Npb25zEiUucGxhdGZvcm0uYXV0aC52MS5MaXN0U2Vzc2lvbnNSZXF1ZXN0GiYucGxhdGZvcm0uYXV0aC52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZRJaCgtGaW5kU2Vzc2lvbhIkLnBsYXRmb3JtLmF1dGgudjEuRmluZFNlc3Npb25SZXF1ZXN0GiUucGxhdGZvcm0uYXV0aC52MS5GaW5kU2Vzc2lvblJlc3BvbnNlEmAKDUxpc3RJbnZlbnRvcnkSJi5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RJbnZlbnRvcnlSZXF1ZXN0GicucGxhdGZvcm0uYXV0aC52MS5MaXN0SW52ZW50b3J5UmVzcG9uc2USdQoURXhwb3J0VXBncmFkZVdpbmRvd3MSLS5wbGF0Zm9ybS5hdXRoLnYxLkV4cG9ydFVwZ3JhZGVXaW5kb3dzUmVxdWVzdBouLnBsYXRmb3JtLmF1dGgudjEuRXhwb3J0VXBncmFkZVdpbmRvd3NSZXNwb25zZRJjCg5SZXBvcnRDaGFubmVscxInLnBsYXRmb3JtLmF1dGgudjEuUmVwb3J0Q2hhbm5lbHNSZXF1ZXN0GigucGxhdGZvcm0uYXV0aC52MS5SZXBvcnRDaGFubmVsc1Jlc3BvbnNlEmkKEEdldFVwZ3JhZGVUYXJnZXQSKS5wbGF0Zm9ybS5hdXRoLnYxLkdldFVwZ3JhZGVUYXJnZXRSZXF1ZXN0GioucGxhdGZvcm0uYXV0aC52MS5HZXRVcGdyYWRlVGFyZ2V0UmVzcG9uc2USYwoOR2V0VXBncmFkZVBsYW4SJy5wbGF0Zm9ybS5hdXRoLnYxLkdldFVwZ3JhZGVQbGFuUmVxdWVzdBooLnBsYXRmb3JtLmF1dGgudjEuR2V0VXBncmFkZVBsYW5SZXNwb25zZRJgCg1DaGFuZ2VSb2xsb3V0EiYucGxhdGZvcm0uYXV0aC52MS5DaGFuZ2VSb2xsb3V0UmVxdWVzdBonLnBsYXRmb3JtLmF1dGgudjEuQ2hhbmdlUm9sbG91dFJlc3BvbnNlElcKCkVtaXRFdmVudHMSIy5wbGF0Zm9ybS5hdXRoLnYxLkVtaXRFdmVudHNSZXF1ZXN0GiQucGxhdGZvcm0uYXV0aC52MS5FbWl0RXZlbnRzUmVzcG9uc2USVwoKTGlzdEV2ZW50cxIjLnBsYXRmb3JtLmF1dGgudjEuTGlzdEV2ZW50c1JlcXVlc3QaJC5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RFdmVudHNSZXNwb25zZRJmCg9VcGxvYWRSZWNvcmRpbmcSKC5wbGF0Zm9ybS5hdXRoLnYxLlVwbG9hZFJlY29yZGluZ1JlcXVlc3QaKS5wbGF0Zm9ybS5hdXRoLnYxLlVwbG9hZFJlY29yZGluZ1Jlc3BvbnNlEmMKDkxpc3RSZWNvcmRpbmdzEicucGxhdGZvcm0uYXV0aC52MS5MaXN0UmVjb3JkaW5nc1JlcXVlc3QaKC5wbGF0Zm9ybS5hdXRoLnYxLkxpc3RSZWNvcmRpbmdzUmVzcG9uc2USWgoNUmVhZFJlY29yZGluZxImLnBsYXRmb3JtLmF1dGgudjEuUmVhZFJlY29yZGluZ1JlcXVlc3QaHy5wbGF0Zm9ybS5hdXRoLnYxLlJlY29yZGluZ1BhcnQwAWIGcHJvdG8z");
 
 /**
  * @generated from message platform.auth.v1.GetClusterRequest
@@ -1038,6 +1038,20 @@ export type ReportNodeRequest = Message<"platform.auth.v1.ReportNodeRequest"> & 
    * @generated from field: string ending = 9;
    */
   ending: string;
+
+  /**
+   * Of an agent that proxies dial: where, host:port, the best first; at least one while it is connected. Ignored from a proxy.
+   *
+   * @generated from field: repeated string direct_addresses = 10;
+   */
+  directAddresses: string[];
+
+  /**
+   * Those that it may share with others (public_addr): each under a name of its certificate.
+   *
+   * @generated from field: repeated string public_addresses = 11;
+   */
+  publicAddresses: string[];
 };
 
 /**
@@ -1059,6 +1073,44 @@ export type ReportNodeResponse = Message<"platform.auth.v1.ReportNodeResponse"> 
  */
 export const ReportNodeResponseSchema: GenMessage<ReportNodeResponse> = /*@__PURE__*/
   messageDesc(file_platform_auth_v1_auth, 33);
+
+/**
+ * @generated from message platform.auth.v1.FindDirectHostsRequest
+ */
+export type FindDirectHostsRequest = Message<"platform.auth.v1.FindDirectHostsRequest"> & {
+  /**
+   * A host's id, a name of its certificate, or either with `.cluster` behind it.
+   *
+   * @generated from field: string target = 1;
+   */
+  target: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.FindDirectHostsRequest.
+ * Use `create(FindDirectHostsRequestSchema)` to create a new message.
+ */
+export const FindDirectHostsRequestSchema: GenMessage<FindDirectHostsRequest> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 34);
+
+/**
+ * @generated from message platform.auth.v1.FindDirectHostsResponse
+ */
+export type FindDirectHostsResponse = Message<"platform.auth.v1.FindDirectHostsResponse"> & {
+  /**
+   * One JSON object each, core/resources/direct-host.
+   *
+   * @generated from field: repeated string hosts_json = 1;
+   */
+  hostsJson: string[];
+};
+
+/**
+ * Describes the message platform.auth.v1.FindDirectHostsResponse.
+ * Use `create(FindDirectHostsResponseSchema)` to create a new message.
+ */
+export const FindDirectHostsResponseSchema: GenMessage<FindDirectHostsResponse> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 35);
 
 /**
  * @generated from message platform.auth.v1.HoldConnectionRequest
@@ -1089,7 +1141,7 @@ export type HoldConnectionRequest = Message<"platform.auth.v1.HoldConnectionRequ
  * Use `create(HoldConnectionRequestSchema)` to create a new message.
  */
 export const HoldConnectionRequestSchema: GenMessage<HoldConnectionRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 34);
+  messageDesc(file_platform_auth_v1_auth, 36);
 
 /**
  * @generated from message platform.auth.v1.HoldConnectionResponse
@@ -1108,7 +1160,7 @@ export type HoldConnectionResponse = Message<"platform.auth.v1.HoldConnectionRes
  * Use `create(HoldConnectionResponseSchema)` to create a new message.
  */
 export const HoldConnectionResponseSchema: GenMessage<HoldConnectionResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 35);
+  messageDesc(file_platform_auth_v1_auth, 37);
 
 /**
  * @generated from message platform.auth.v1.ReleaseConnectionRequest
@@ -1130,7 +1182,7 @@ export type ReleaseConnectionRequest = Message<"platform.auth.v1.ReleaseConnecti
  * Use `create(ReleaseConnectionRequestSchema)` to create a new message.
  */
 export const ReleaseConnectionRequestSchema: GenMessage<ReleaseConnectionRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 36);
+  messageDesc(file_platform_auth_v1_auth, 38);
 
 /**
  * @generated from message platform.auth.v1.ReleaseConnectionResponse
@@ -1143,7 +1195,120 @@ export type ReleaseConnectionResponse = Message<"platform.auth.v1.ReleaseConnect
  * Use `create(ReleaseConnectionResponseSchema)` to create a new message.
  */
 export const ReleaseConnectionResponseSchema: GenMessage<ReleaseConnectionResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 37);
+  messageDesc(file_platform_auth_v1_auth, 39);
+
+/**
+ * @generated from message platform.auth.v1.ReportSessionsRequest
+ */
+export type ReportSessionsRequest = Message<"platform.auth.v1.ReportSessionsRequest"> & {
+  /**
+   * UUID of the process.
+   *
+   * @generated from field: string process = 1;
+   */
+  process: string;
+
+  /**
+   * All that it has, as of core/resources/session.ts. The host is the caller, whatever is said here.
+   *
+   * @generated from field: repeated string sessions_json = 2;
+   */
+  sessionsJson: string[];
+};
+
+/**
+ * Describes the message platform.auth.v1.ReportSessionsRequest.
+ * Use `create(ReportSessionsRequestSchema)` to create a new message.
+ */
+export const ReportSessionsRequestSchema: GenMessage<ReportSessionsRequest> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 40);
+
+/**
+ * @generated from message platform.auth.v1.ReportSessionsResponse
+ */
+export type ReportSessionsResponse = Message<"platform.auth.v1.ReportSessionsResponse"> & {
+  /**
+   * They count for so long.
+   *
+   * @generated from field: uint32 valid_seconds = 1;
+   */
+  validSeconds: number;
+};
+
+/**
+ * Describes the message platform.auth.v1.ReportSessionsResponse.
+ * Use `create(ReportSessionsResponseSchema)` to create a new message.
+ */
+export const ReportSessionsResponseSchema: GenMessage<ReportSessionsResponse> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 41);
+
+/**
+ * @generated from message platform.auth.v1.ListSessionsRequest
+ */
+export type ListSessionsRequest = Message<"platform.auth.v1.ListSessionsRequest"> & {
+};
+
+/**
+ * Describes the message platform.auth.v1.ListSessionsRequest.
+ * Use `create(ListSessionsRequestSchema)` to create a new message.
+ */
+export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 42);
+
+/**
+ * @generated from message platform.auth.v1.ListSessionsResponse
+ */
+export type ListSessionsResponse = Message<"platform.auth.v1.ListSessionsResponse"> & {
+  /**
+   * The newest first.
+   *
+   * @generated from field: repeated string sessions_json = 1;
+   */
+  sessionsJson: string[];
+};
+
+/**
+ * Describes the message platform.auth.v1.ListSessionsResponse.
+ * Use `create(ListSessionsResponseSchema)` to create a new message.
+ */
+export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 43);
+
+/**
+ * @generated from message platform.auth.v1.FindSessionRequest
+ */
+export type FindSessionRequest = Message<"platform.auth.v1.FindSessionRequest"> & {
+  /**
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.FindSessionRequest.
+ * Use `create(FindSessionRequestSchema)` to create a new message.
+ */
+export const FindSessionRequestSchema: GenMessage<FindSessionRequest> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 44);
+
+/**
+ * @generated from message platform.auth.v1.FindSessionResponse
+ */
+export type FindSessionResponse = Message<"platform.auth.v1.FindSessionResponse"> & {
+  /**
+   * Empty: none runs under this id.
+   *
+   * @generated from field: string session_json = 1;
+   */
+  sessionJson: string;
+};
+
+/**
+ * Describes the message platform.auth.v1.FindSessionResponse.
+ * Use `create(FindSessionResponseSchema)` to create a new message.
+ */
+export const FindSessionResponseSchema: GenMessage<FindSessionResponse> = /*@__PURE__*/
+  messageDesc(file_platform_auth_v1_auth, 45);
 
 /**
  * @generated from message platform.auth.v1.ListInventoryRequest
@@ -1200,7 +1365,7 @@ export type ListInventoryRequest = Message<"platform.auth.v1.ListInventoryReques
  * Use `create(ListInventoryRequestSchema)` to create a new message.
  */
 export const ListInventoryRequestSchema: GenMessage<ListInventoryRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 38);
+  messageDesc(file_platform_auth_v1_auth, 46);
 
 /**
  * @generated from message platform.auth.v1.ListInventoryResponse
@@ -1226,7 +1391,7 @@ export type ListInventoryResponse = Message<"platform.auth.v1.ListInventoryRespo
  * Use `create(ListInventoryResponseSchema)` to create a new message.
  */
 export const ListInventoryResponseSchema: GenMessage<ListInventoryResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 39);
+  messageDesc(file_platform_auth_v1_auth, 47);
 
 /**
  * @generated from message platform.auth.v1.ExportUpgradeWindowsRequest
@@ -1245,7 +1410,7 @@ export type ExportUpgradeWindowsRequest = Message<"platform.auth.v1.ExportUpgrad
  * Use `create(ExportUpgradeWindowsRequestSchema)` to create a new message.
  */
 export const ExportUpgradeWindowsRequestSchema: GenMessage<ExportUpgradeWindowsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 40);
+  messageDesc(file_platform_auth_v1_auth, 48);
 
 /**
  * @generated from message platform.auth.v1.ExportUpgradeWindowsResponse
@@ -1285,7 +1450,7 @@ export type ExportUpgradeWindowsResponse = Message<"platform.auth.v1.ExportUpgra
  * Use `create(ExportUpgradeWindowsResponseSchema)` to create a new message.
  */
 export const ExportUpgradeWindowsResponseSchema: GenMessage<ExportUpgradeWindowsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 41);
+  messageDesc(file_platform_auth_v1_auth, 49);
 
 /**
  * @generated from message platform.auth.v1.ReportChannelsRequest
@@ -1311,7 +1476,7 @@ export type ReportChannelsRequest = Message<"platform.auth.v1.ReportChannelsRequ
  * Use `create(ReportChannelsRequestSchema)` to create a new message.
  */
 export const ReportChannelsRequestSchema: GenMessage<ReportChannelsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 42);
+  messageDesc(file_platform_auth_v1_auth, 50);
 
 /**
  * @generated from message platform.auth.v1.ReportChannelsResponse
@@ -1324,7 +1489,7 @@ export type ReportChannelsResponse = Message<"platform.auth.v1.ReportChannelsRes
  * Use `create(ReportChannelsResponseSchema)` to create a new message.
  */
 export const ReportChannelsResponseSchema: GenMessage<ReportChannelsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 43);
+  messageDesc(file_platform_auth_v1_auth, 51);
 
 /**
  * @generated from message platform.auth.v1.GetUpgradeTargetRequest
@@ -1358,7 +1523,7 @@ export type GetUpgradeTargetRequest = Message<"platform.auth.v1.GetUpgradeTarget
  * Use `create(GetUpgradeTargetRequestSchema)` to create a new message.
  */
 export const GetUpgradeTargetRequestSchema: GenMessage<GetUpgradeTargetRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 44);
+  messageDesc(file_platform_auth_v1_auth, 52);
 
 /**
  * @generated from message platform.auth.v1.GetUpgradeTargetResponse
@@ -1389,7 +1554,7 @@ export type GetUpgradeTargetResponse = Message<"platform.auth.v1.GetUpgradeTarge
  * Use `create(GetUpgradeTargetResponseSchema)` to create a new message.
  */
 export const GetUpgradeTargetResponseSchema: GenMessage<GetUpgradeTargetResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 45);
+  messageDesc(file_platform_auth_v1_auth, 53);
 
 /**
  * @generated from message platform.auth.v1.GetUpgradePlanRequest
@@ -1422,7 +1587,7 @@ export type GetUpgradePlanRequest = Message<"platform.auth.v1.GetUpgradePlanRequ
  * Use `create(GetUpgradePlanRequestSchema)` to create a new message.
  */
 export const GetUpgradePlanRequestSchema: GenMessage<GetUpgradePlanRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 46);
+  messageDesc(file_platform_auth_v1_auth, 54);
 
 /**
  * @generated from message platform.auth.v1.GetUpgradePlanResponse
@@ -1441,7 +1606,7 @@ export type GetUpgradePlanResponse = Message<"platform.auth.v1.GetUpgradePlanRes
  * Use `create(GetUpgradePlanResponseSchema)` to create a new message.
  */
 export const GetUpgradePlanResponseSchema: GenMessage<GetUpgradePlanResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 47);
+  messageDesc(file_platform_auth_v1_auth, 55);
 
 /**
  * @generated from message platform.auth.v1.ChangeRolloutRequest
@@ -1474,7 +1639,7 @@ export type ChangeRolloutRequest = Message<"platform.auth.v1.ChangeRolloutReques
  * Use `create(ChangeRolloutRequestSchema)` to create a new message.
  */
 export const ChangeRolloutRequestSchema: GenMessage<ChangeRolloutRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 48);
+  messageDesc(file_platform_auth_v1_auth, 56);
 
 /**
  * @generated from message platform.auth.v1.ChangeRolloutResponse
@@ -1493,7 +1658,7 @@ export type ChangeRolloutResponse = Message<"platform.auth.v1.ChangeRolloutRespo
  * Use `create(ChangeRolloutResponseSchema)` to create a new message.
  */
 export const ChangeRolloutResponseSchema: GenMessage<ChangeRolloutResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 49);
+  messageDesc(file_platform_auth_v1_auth, 57);
 
 /**
  * @generated from message platform.auth.v1.EmitEventsRequest
@@ -1510,7 +1675,7 @@ export type EmitEventsRequest = Message<"platform.auth.v1.EmitEventsRequest"> & 
  * Use `create(EmitEventsRequestSchema)` to create a new message.
  */
 export const EmitEventsRequestSchema: GenMessage<EmitEventsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 50);
+  messageDesc(file_platform_auth_v1_auth, 58);
 
 /**
  * @generated from message platform.auth.v1.EmitEventsResponse
@@ -1523,7 +1688,7 @@ export type EmitEventsResponse = Message<"platform.auth.v1.EmitEventsResponse"> 
  * Use `create(EmitEventsResponseSchema)` to create a new message.
  */
 export const EmitEventsResponseSchema: GenMessage<EmitEventsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 51);
+  messageDesc(file_platform_auth_v1_auth, 59);
 
 /**
  * @generated from message platform.auth.v1.ListEventsRequest
@@ -1580,7 +1745,7 @@ export type ListEventsRequest = Message<"platform.auth.v1.ListEventsRequest"> & 
  * Use `create(ListEventsRequestSchema)` to create a new message.
  */
 export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 52);
+  messageDesc(file_platform_auth_v1_auth, 60);
 
 /**
  * @generated from message platform.auth.v1.ListEventsResponse
@@ -1613,7 +1778,7 @@ export type ListEventsResponse = Message<"platform.auth.v1.ListEventsResponse"> 
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 53);
+  messageDesc(file_platform_auth_v1_auth, 61);
 
 /**
  * @generated from message platform.auth.v1.UploadRecordingRequest
@@ -1651,7 +1816,7 @@ export type UploadRecordingRequest = Message<"platform.auth.v1.UploadRecordingRe
  * Use `create(UploadRecordingRequestSchema)` to create a new message.
  */
 export const UploadRecordingRequestSchema: GenMessage<UploadRecordingRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 54);
+  messageDesc(file_platform_auth_v1_auth, 62);
 
 /**
  * @generated from message platform.auth.v1.UploadRecordingResponse
@@ -1670,7 +1835,7 @@ export type UploadRecordingResponse = Message<"platform.auth.v1.UploadRecordingR
  * Use `create(UploadRecordingResponseSchema)` to create a new message.
  */
 export const UploadRecordingResponseSchema: GenMessage<UploadRecordingResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 55);
+  messageDesc(file_platform_auth_v1_auth, 63);
 
 /**
  * @generated from message platform.auth.v1.ListRecordingsRequest
@@ -1715,7 +1880,7 @@ export type ListRecordingsRequest = Message<"platform.auth.v1.ListRecordingsRequ
  * Use `create(ListRecordingsRequestSchema)` to create a new message.
  */
 export const ListRecordingsRequestSchema: GenMessage<ListRecordingsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 56);
+  messageDesc(file_platform_auth_v1_auth, 64);
 
 /**
  * @generated from message platform.auth.v1.ListRecordingsResponse
@@ -1741,7 +1906,7 @@ export type ListRecordingsResponse = Message<"platform.auth.v1.ListRecordingsRes
  * Use `create(ListRecordingsResponseSchema)` to create a new message.
  */
 export const ListRecordingsResponseSchema: GenMessage<ListRecordingsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 57);
+  messageDesc(file_platform_auth_v1_auth, 65);
 
 /**
  * @generated from message platform.auth.v1.ReadRecordingRequest
@@ -1758,7 +1923,7 @@ export type ReadRecordingRequest = Message<"platform.auth.v1.ReadRecordingReques
  * Use `create(ReadRecordingRequestSchema)` to create a new message.
  */
 export const ReadRecordingRequestSchema: GenMessage<ReadRecordingRequest> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 58);
+  messageDesc(file_platform_auth_v1_auth, 66);
 
 /**
  * @generated from message platform.auth.v1.RecordingPart
@@ -1782,7 +1947,7 @@ export type RecordingPart = Message<"platform.auth.v1.RecordingPart"> & {
  * Use `create(RecordingPartSchema)` to create a new message.
  */
 export const RecordingPartSchema: GenMessage<RecordingPart> = /*@__PURE__*/
-  messageDesc(file_platform_auth_v1_auth, 59);
+  messageDesc(file_platform_auth_v1_auth, 67);
 
 /**
  * @generated from service platform.auth.v1.AuthService
@@ -1953,7 +2118,8 @@ export const AuthService: GenService<{
     output: typeof GetAccessResponseSchema;
   },
   /**
-   * For proxies: the access revision and the removed hosts, at once and whenever they change.
+   * For proxies, and agents that no proxy tells: the access revision and (for proxies) the removed hosts, at once and whenever they
+   * change. A host that an agent's watch speaks for is connected while it lasts. Refused when the host was removed.
    *
    * @generated from rpc platform.auth.v1.AuthService.WatchAccess
    */
@@ -1963,7 +2129,8 @@ export const AuthService: GenService<{
     output: typeof AccessEventSchema;
   },
   /**
-   * For proxies: a host's tunnel came up, changed its labels or went down. Refused when the host was removed.
+   * For proxies: a host's tunnel came up, changed its labels or went down. For an agent that proxies dial: the same of itself alone.
+   * Refused when the host was removed.
    *
    * @generated from rpc platform.auth.v1.AuthService.ReportNode
    */
@@ -1971,6 +2138,16 @@ export const AuthService: GenService<{
     methodKind: "unary";
     input: typeof ReportNodeRequestSchema;
     output: typeof ReportNodeResponseSchema;
+  },
+  /**
+   * For proxies: the hosts that a target may mean and that they are to dial.
+   *
+   * @generated from rpc platform.auth.v1.AuthService.FindDirectHosts
+   */
+  findDirectHosts: {
+    methodKind: "unary";
+    input: typeof FindDirectHostsRequestSchema;
+    output: typeof FindDirectHostsResponseSchema;
   },
   /**
    * For agents: one of the connections that a user may have at a time over the whole cluster. Refused with `limit`. The same id of the same host renews it.
@@ -1991,6 +2168,36 @@ export const AuthService: GenService<{
     methodKind: "unary";
     input: typeof ReleaseConnectionRequestSchema;
     output: typeof ReleaseConnectionResponseSchema;
+  },
+  /**
+   * For agents: the terminal sessions that run in one process of the host. They count for a minute unless they are told again.
+   *
+   * @generated from rpc platform.auth.v1.AuthService.ReportSessions
+   */
+  reportSessions: {
+    methodKind: "unary";
+    input: typeof ReportSessionsRequestSchema;
+    output: typeof ReportSessionsResponseSchema;
+  },
+  /**
+   * Sessions that run: all of them for admins who may list sessions; other users' own, and those that they may join.
+   *
+   * @generated from rpc platform.auth.v1.AuthService.ListSessions
+   */
+  listSessions: {
+    methodKind: "unary";
+    input: typeof ListSessionsRequestSchema;
+    output: typeof ListSessionsResponseSchema;
+  },
+  /**
+   * For proxies: one of them, for somebody who wants to join it.
+   *
+   * @generated from rpc platform.auth.v1.AuthService.FindSession
+   */
+  findSession: {
+    methodKind: "unary";
+    input: typeof FindSessionRequestSchema;
+    output: typeof FindSessionResponseSchema;
   },
   /**
    * Every host, proxy and auth service with what it says of its version; for admins who may list nodes.

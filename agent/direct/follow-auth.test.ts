@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { createLog } from "../../core/log/log.ts";
+import { until } from "../../test/world/until.ts";
+import { FollowAuth, type FollowAuthOptions } from "./follow-auth.ts";
+
+type Client = Awaited<ReturnType<FollowAuthOptions["client"]>>;
+
+/** An auth service as its client sees it: what is reported, and what a watch does. */
+function stage(watch: (signal: AbortSignal | undefined) => AsyncGenerator<{ revision: string; maintenanceRevision: string }>) {
+  const seen = {
+    reports: [] as { connected: boolean; ending: string; addresses: readonly string[] }[],
+    dropped: 0,
+    revisions: [] as string[],
+    connected: 0,
+  };
+  const facts = { addresses: ["10.0.0.5:3022"], refuse: undefined as PlatformError | undefined, serves: true };
+  const client = {
+    watchAccess: (_request: unknown, options?: { signal?: AbortSignal }) => watch(options?.signal),
+    reportNode: async (report: { connected: boolean; ending: string; directAddresses: string[] }) => {
+      if (facts.refuse !== undefined) throw facts.refuse;
+      seen.reports.push({ connected: report.connected, ending: report.ending, addresses: report.directAddresses });
+      return {};
+    },
+  } as unknown as Client;
+  const follow = new FollowAuth({
+    log: createLog({ level: "error", format: "text", write: () => {} }),
+    client: async () => client,
+    drop: () => {
+      seen.dropped += 1;
+    },
+    facts: () => ({
+      hostId: "id",
+      hostname: "web-1",
+      labels: {},
+      services: ["ssh"],
+      status: { upgrader: "none", sessions: 0 },
+      addresses: facts.addresses,
+      shared: [],
+    }),
+    onConnected: () => {
+      seen.connected += 1;
+    },
+    onAccess: (revision) => seen.revisions.push(revision),
+    onMaintenance: () => {},
+    serves: () => facts.serves,
+    steady: () => performance.now(),
+    times: { firstMs: 50, heartbeatMs: 100, apartMs: 20 },
+  });
+  return { seen, facts, follow };
+}
+
+async function* answering(signal: AbortSignal | undefined) {
+  yield { revision: "1", maintenanceRevision: "" };
+  await sleep(60_000, undefined, { ...(signal && { signal }), ref: false });
+}
+
+test("it reports at once, now and then, and soon after a change; what the watch says is passed on", async () => {
+  const { seen, facts, follow } = stage(answering);
+  const stop = new AbortController();
+  const running = follow.run(stop.signal);
+  await until("it has reported twice", () => seen.reports.length >= 2);
+  expect(follow.isUp).toBe(true);
+  expect(seen).toMatchObject({ connected: 1, revisions: ["1"], dropped: 0 });
+  facts.addresses = ["10.0.0.6:3022"];
+  follow.tell();
+  await until("the change is reported", () => seen.reports.at(-1)?.addresses[0] === "10.0.0.6:3022");
+  stop.abort();
+  await running;
+  await follow.sayStopped();
+  expect(seen.reports.at(-1)).toMatchObject({ connected: false, ending: "stopped" });
+});
+
+test("a watch that says nothing is given up with its connection, and tried anew", async () => {
+  let tries = 0;
+  const { seen, follow } = stage(async function* (signal) {
+    tries += 1;
+    if (tries > 1) yield* answering(signal);
+    await sleep(60_000, undefined, { ...(signal && { signal }), ref: false });
+  });
+  const stop = new AbortController();
+  const running = follow.run(stop.signal);
+  await until("the second watch works", () => follow.isUp);
+  expect(seen.dropped).toBe(1);
+  stop.abort();
+  await running;
+});
+
+test("a report that is refused ends the watch, and it is connected again once it is taken", async () => {
+  const { seen, facts, follow } = stage(answering);
+  const stop = new AbortController();
+  const running = follow.run(stop.signal);
+  await until("it is up", () => follow.isUp);
+  facts.refuse = new PlatformError("denied", "host was removed");
+  await until("it is down", () => !follow.isUp);
+  facts.refuse = undefined;
+  await until("it is up again", () => follow.isUp && seen.connected === 2);
+  stop.abort();
+  await running;
+});
+
+test("while it waits to replace another process it reports nothing, and then at once", async () => {
+  const { seen, facts, follow } = stage(answering);
+  facts.serves = false;
+  const stop = new AbortController();
+  const running = follow.run(stop.signal);
+  await until("it is up", () => follow.isUp);
+  follow.tell();
+  await sleep(60);
+  expect(seen.reports).toEqual([]);
+  facts.serves = true;
+  follow.tell();
+  await until("it has reported", () => seen.reports.length > 0);
+  stop.abort();
+  await running;
+});

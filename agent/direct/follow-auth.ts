@@ -1,0 +1,162 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AuthClient } from "../../core/api/auth-client.ts";
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { HostStatus } from "../../core/resources/host-status.ts";
+import type { Labels } from "../../core/resources/metadata.ts";
+import { backOffDelay, failuresAfter } from "../../core/transport/back-off.ts";
+import { version } from "../../core/versions/version.ts";
+
+/** What is reported. */
+export interface DirectFacts {
+  readonly hostId: string;
+  readonly hostname: string;
+  readonly labels: Labels;
+  readonly services: readonly string[];
+  readonly status: HostStatus;
+  /** `host:port`, the best first. */
+  readonly addresses: readonly string[];
+  /** Those of them that other hosts may have too. */
+  readonly shared: readonly string[];
+}
+
+export interface FollowAuthOptions {
+  readonly log: Log;
+  readonly client: () => Promise<Pick<AuthClient, "watchAccess" | "reportNode">>;
+  readonly facts: () => DirectFacts;
+  /** Nothing came on the connection in time: the next call is to open another one. */
+  readonly drop: () => void;
+  /** Called once for each watch that works. */
+  readonly onConnected: () => void;
+  readonly onAccess: (revision: string) => void;
+  readonly onMaintenance: (revision: string) => void;
+  /** This process serves the host: false while it waits to replace another one. */
+  readonly serves: () => boolean;
+  /** Milliseconds that only grow. */
+  readonly steady: () => number;
+  readonly times?: { readonly firstMs: number; readonly heartbeatMs: number; readonly apartMs: number };
+}
+
+const usual = {
+  /** For the first answer to a watch, ms. */
+  firstMs: 15_000,
+  /** Between two reports while nothing changes, ms: shows that the way is still there. */
+  heartbeatMs: 30_000,
+  /** Between two reports of changes, ms; of several in between, the last state is reported. */
+  apartMs: 5_000,
+} as const;
+
+/**
+ * What a proxy does for a host with a tunnel, the host that is dialled does itself: it follows the auth service's watch, which tells of roles,
+ * locks and authorities, and reports where it is reached. While the watch lasts it counts as connected.
+ */
+export class FollowAuth {
+  readonly #options: FollowAuthOptions;
+  #isUp = false;
+  #hasNews = false;
+  #wake = new AbortController();
+
+  constructor(options: FollowAuthOptions) {
+    this.#options = options;
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  /** Something that is reported has changed. */
+  tell(): void {
+    this.#hasNews = true;
+    this.#wake.abort();
+  }
+
+  /** Until the signal; connects again with back-off. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { log, steady } = this.#options;
+    let failures = 0;
+    while (!signal.aborted) {
+      const began = steady();
+      const thrown: unknown = await this.#follow(signal).catch((error: unknown) => error);
+      this.#isUp = false;
+      if (signal.aborted) return;
+      failures = failuresAfter(failures, steady() - began);
+      const retryMs = Math.round(backOffDelay(failures, Math.random()));
+      const { code, message, hint } = toPlatformError(thrown ?? new PlatformError("unavailable", "the auth service ended the watch"));
+      // A connection whose other end is gone would take the next watch too.
+      if (code === "timeout") this.#options.drop();
+      log.warn("not connected to the auth service", { code, error: message, hint, retryMs });
+      await sleep(retryMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /** The host stops: proxies and admins are told. Never rejects. */
+  async sayStopped(): Promise<void> {
+    const { log } = this.#options;
+    await this.#report("stopped").catch((error: unknown) => log.debug("the end of this host could not be reported", { error }));
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const { client, log, onConnected, onAccess, onMaintenance, facts } = this.#options;
+    const ended = new AbortController();
+    const either = AbortSignal.any([signal, ended.signal]);
+    let beating: Promise<void> | undefined;
+    let fault: PlatformError | undefined;
+    const { firstMs } = this.#options.times ?? usual;
+    const late = setTimeout(() => {
+      fault = new PlatformError("timeout", `the auth service did not answer within ${firstMs / 1000} s`);
+      ended.abort();
+    }, firstMs);
+    try {
+      for await (const event of (await client()).watchAccess({ version }, { signal: either, timeoutMs: 0 })) {
+        clearTimeout(late);
+        if (beating === undefined) {
+          await this.#report();
+          this.#isUp = true;
+          log.info("connected to the auth service; proxies dial this host", { addresses: facts().addresses });
+          onConnected();
+          beating = this.#beat(either).catch((error: unknown) => {
+            fault = toPlatformError(error);
+            ended.abort();
+          });
+        }
+        onAccess(event.revision);
+        onMaintenance(event.maintenanceRevision);
+      }
+    } catch (thrown) {
+      throw fault ?? thrown;
+    } finally {
+      clearTimeout(late);
+      ended.abort();
+      await beating;
+    }
+    if (fault !== undefined) throw fault;
+  }
+
+  /** Reports now and then, and soon after a change. */
+  async #beat(signal: AbortSignal): Promise<void> {
+    const { steady, times = usual } = this.#options;
+    let reported = Number.NEGATIVE_INFINITY;
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      if (!this.#hasNews) await nap(times.heartbeatMs * (0.75 + Math.random() / 4), AbortSignal.any([signal, this.#wake.signal]));
+      await nap(Math.max(0, reported + times.apartMs - steady()), signal);
+      if (signal.aborted) return;
+      reported = steady();
+      await this.#report();
+    }
+  }
+
+  async #report(ending: "" | "stopped" = ""): Promise<void> {
+    // Until this process serves, the one before it speaks for the host.
+    if (!this.#options.serves()) return;
+    this.#hasNews = false;
+    const { hostId, hostname, labels, services, status, addresses, shared } = this.#options.facts();
+    const host = { hostId, hostname, labels: { ...labels }, services: [...services], version, statusJson: JSON.stringify(status) };
+    const where = { directAddresses: [...addresses], publicAddresses: [...shared] };
+    await (await this.#options.client()).reportNode({ ...host, ...where, connected: ending === "", ending });
+  }
+}
+
+async function nap(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms > 0) await sleep(ms, undefined, { signal, ref: false }).catch(() => {});
+}

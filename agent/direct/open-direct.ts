@@ -1,0 +1,89 @@
+import type { TLSSocket } from "node:tls";
+import { errorText } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { HostStatus } from "../../core/resources/host-status.ts";
+import type { Labels } from "../../core/resources/metadata.ts";
+import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
+import type { Spool } from "../audit/spool.ts";
+import type { AuthSource } from "../auth-source.ts";
+import type { DirectWay } from "../config.ts";
+import type { AuthorityFollower } from "../follow-authorities.ts";
+import type { IdentityKeeper } from "../identity-keeper.ts";
+import type { Reach } from "../reach.ts";
+import { DirectPort } from "./direct-port.ts";
+import { FollowAuth } from "./follow-auth.ts";
+import { ownAddresses } from "./own-addresses.ts";
+
+export interface DirectOptions {
+  readonly way: DirectWay;
+  readonly nodename: string;
+  readonly services: readonly string[];
+  readonly sockets: ListenSockets;
+  readonly log: Log;
+  readonly identity: Pick<IdentityKeeper, "current">;
+  readonly auth: Pick<AuthSource, "client" | "close">;
+  readonly audit: Pick<Spool, "record">;
+  readonly authorities: Pick<AuthorityFollower, "ask">;
+  /** The address of this host on the way to the auth service, once it went there. */
+  readonly local: () => string | undefined;
+  /** Serves one stream to its end. Never throws. */
+  readonly serve: (stream: TLSSocket) => Promise<void>;
+  readonly status: () => HostStatus;
+  readonly labels: () => Labels;
+  readonly onAccess: (revision: string) => void;
+  readonly onMaintenance: (revision: string) => void;
+  readonly steady: () => number;
+}
+
+/** For the farewell, ms. */
+const farewellMs = 2_000;
+
+/** Listens for proxies, and follows the auth service until it is stopped. Throws `unavailable` when the port cannot be had. */
+export async function openDirect(options: DirectOptions): Promise<Reach> {
+  const { way, nodename: hostname, services, log, identity, auth, authorities, status, labels } = options;
+  const port = await openPort(options);
+  const facts = () => {
+    const { hostId } = identity.current();
+    return { hostId, hostname, services, labels: labels(), status: status(), ...ownAddresses(way, port.address, options.local()) };
+  };
+  const { onAccess, onMaintenance, steady } = options;
+  const client = () => auth.client();
+  const told = { onConnected: () => void authorities.ask(), onAccess, onMaintenance };
+  const follow = new FollowAuth({ log, client, drop: () => auth.close(), facts, ...told, serves: () => options.sockets.isStarted, steady });
+  void options.sockets.started.then(() => follow.tell());
+  const end = new AbortController();
+  const following = follow.run(end.signal);
+  return {
+    tunnels: 0,
+    get isConnected() {
+      return follow.isUp;
+    },
+    openAuth: () => undefined,
+    tell: () => follow.tell(),
+    // The new process reports this host from now on.
+    retire: async () => {
+      end.abort();
+      await following;
+      await port.close();
+    },
+    stop: async (force) => {
+      end.abort();
+      const farewell = new Promise<void>((resolve) => setTimeout(resolve, farewellMs).unref());
+      if (follow.isUp) await Promise.race([follow.sayStopped(), farewell]);
+      await following;
+      await port.close(force);
+    },
+  };
+}
+
+async function openPort({ way, sockets, log, identity, audit, serve, nodename }: DirectOptions): Promise<DirectPort> {
+  const onStrangers = ({ count, peer, error }: { count: number; peer: string; error: string }): void => {
+    log.info("connections ended before a proxy had shown itself", { count, peer, error });
+    const text = `${count} ${count === 1 ? "connection" : "connections"} to the agent's port ended before a proxy had shown itself; the last: ${error}`;
+    const host = { server_id: identity.current().hostId, server_name: nodename };
+    audit.record({ event: "auth", error: text.slice(0, 2000), "addr.remote": peer, ...host }).catch((thrown: unknown) => {
+      log.error("refused connections could not be recorded", { error: errorText(thrown) });
+    });
+  };
+  return await DirectPort.open({ address: way.listen, sockets, log, credentials: () => identity.current(), serve, onStrangers });
+}

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { type TrustedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
+import { silentLog } from "../core/log/log.ts";
+import type { Access } from "./access/access-source.ts";
+import { followAuthorities } from "./follow-authorities.ts";
+
+const keys = (name: string): TrustedKeys => ({ hostCaPem: [name], userCaPem: [name], hostCaSsh: [name], userCaSsh: [name] });
+
+const newest: Access = { ...keys("new"), revision: "2", roles: [], unreadable: [], locks: [], sessionRecording: "off" };
+
+function world() {
+  const known = { now: keys("old") };
+  const answers: PromiseWithResolvers<Access>[] = [];
+  const access = {
+    follow: () => {},
+    refresh: () => {
+      const answer = Promise.withResolvers<Access>();
+      answers.push(answer);
+      return answer.promise;
+    },
+  };
+  const identity = { current: () => known.now, learn: () => {} };
+  const follower = followAuthorities({ access, identity, log: silentLog }, new AbortController().signal);
+  return { known, answers, follower };
+}
+
+test("a digest of what is known asks nothing, and neither does none", () => {
+  const { follower, answers, known } = world();
+  follower.told(trustedDigest(known.now));
+  follower.told("");
+  expect(answers).toHaveLength(0);
+});
+
+test("another digest asks, once at a time, and again after an answer or a failure", async () => {
+  const { follower, answers } = world();
+  follower.told("other");
+  follower.told("another");
+  expect(answers).toHaveLength(1);
+  const asked = follower.ask();
+  answers[0]?.reject(new Error("away"));
+  await expect(asked).resolves.toBeUndefined();
+  follower.told("other");
+  expect(answers).toHaveLength(2);
+  const again = follower.ask();
+  answers[1]?.resolve(newest);
+  await again;
+  expect(answers).toHaveLength(2);
+});

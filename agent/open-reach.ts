@@ -1,0 +1,79 @@
+import type { Duplex } from "node:stream";
+import type { Log } from "../core/log/log.ts";
+import type { Env } from "../core/transport/dial/choose-proxy.ts";
+import type { ListenSockets } from "../core/transport/listen-sockets.ts";
+import type { AccessSource } from "./access/access-source.ts";
+import type { AuthSource } from "./auth-source.ts";
+import type { AgentConfig } from "./config.ts";
+import type { AuthorityFollower } from "./follow-authorities.ts";
+import type { UpdaterSide } from "./follow-updater.ts";
+import type { IdentityKeeper } from "./identity-keeper.ts";
+import type { HostLabels } from "./labels/host-labels.ts";
+import { openNext } from "./open-next.ts";
+import type { Outbox } from "./outbox.ts";
+import type { Reach } from "./reach.ts";
+import type { Clock } from "./tunnel.ts";
+import { Tunnels } from "./tunnels.ts";
+
+export interface ReachParts {
+  readonly config: AgentConfig;
+  readonly env: Env;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly identity: IdentityKeeper;
+  readonly auth: AuthSource;
+  readonly outbox: Outbox;
+  readonly access: AccessSource;
+  readonly authorities: AuthorityFollower;
+  readonly labels: HostLabels;
+  readonly updater: UpdaterSide;
+  readonly sockets: ListenSockets;
+  readonly services: readonly string[];
+  /** UUID under which the sessions of this process are told of. */
+  readonly process: string;
+  /** Serves one stream to its end. Never throws. */
+  readonly serve: (channel: Duplex) => Promise<void>;
+  /** Something was done that leaves memory behind. */
+  readonly worked: () => void;
+  /** The address of this host on the way to the auth service. */
+  readonly local: () => string | undefined;
+}
+
+/** Opens the way on which people reach this host: a tunnel, or, where it joins the auth service directly, a port of its own. */
+export async function openReach(parts: ReachParts, end: AbortSignal): Promise<Reach> {
+  const { config, env, log, clock, access, updater, authorities, labels, serve, worked } = parts;
+  const { way, nodename } = config;
+  const told = {
+    log,
+    serve,
+    onAccess: (revision: string) => access.announce(revision),
+    onMaintenance: updater.announce,
+    status: updater.status,
+    labels: () => labels.current,
+  };
+  if (way.kind === "direct") {
+    const { identity, auth, outbox, sockets, services, local } = parts;
+    const own = { identity, auth, audit: outbox.audit, authorities, sockets, services, local };
+    // A host with a tunnel has no use for it.
+    const { openDirect } = await import("./direct/open-direct.ts");
+    return await openDirect({ ...own, ...told, way, nodename, steady: clock.steady });
+  }
+  const { proxyServer } = way;
+  const next = {
+    nodename,
+    proxyServer,
+    identity: parts.identity,
+    labels,
+    services: parts.services,
+    process: parts.process,
+    env,
+    updater,
+    authorities,
+  };
+  return new Tunnels({
+    ...told,
+    clock,
+    open: (onStream, ended) => openNext(next, onStream, AbortSignal.any([ended, end])).finally(worked),
+    onAuthorities: authorities.told,
+  });
+}

@@ -1,0 +1,19 @@
+import type { JoinGrant, SshGrant } from "../../../core/access/authorize.ts";
+import { findLock, lockedError } from "../../../core/access/find-lock.ts";
+import type { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Lock } from "../../../core/resources/lock.ts";
+
+export interface LockedFacts {
+  readonly grant: SshGrant | JoinGrant;
+  readonly locks: readonly Lock[];
+  readonly now: Date;
+  readonly cut: (why: PlatformError) => void;
+}
+
+/** Ends a running connection that a lock shuts out by now. */
+export function cutIfLocked({ grant, locks, now, cut }: LockedFacts): void {
+  const { identity, ask } = grant;
+  const login = ask.kind === "join" ? ask.session.login : ask.login;
+  const lock = findLock(locks, { user: identity.name, roles: identity.roles, login, serverId: ask.node.id, now });
+  if (lock !== undefined) cut(lockedError(lock));
+}

@@ -1,0 +1,75 @@
+import type { Connection } from "ssh2";
+import type { JoinGrant, SshGrant } from "../../../core/access/authorize.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { formatDuration } from "../../../core/resources/duration.ts";
+import { watchTraffic } from "../../../core/ssh/watch-traffic.ts";
+import { endWhenUnsure, type UnsureFacts } from "./end-when-unsure.ts";
+
+export interface RuledConnection {
+  readonly connection: Connection;
+  readonly grant: SshGrant | JoinGrant;
+  /** Whether the channel of this number, the peer's, has a terminal. */
+  readonly isTerminal: (channel: number) => boolean;
+  readonly access: UnsureFacts["access"];
+  readonly now: () => Date;
+  /** Called at most once for each reason. */
+  readonly end: (why: PlatformError) => void;
+}
+
+/** Longest wait of a timer, ms: it looks again after that. */
+const longestMs = 86_400_000;
+
+/** Ends a connection when it is idle for too long, its certificate expires or locks are unknown, where the roles say so. Returns what stops it. */
+export function endByRules(ruled: RuledConnection): () => void {
+  const { rules } = ruled.grant;
+  const stops = [
+    ...(rules.idleTimeoutSeconds === undefined ? [] : [endWhenIdle(ruled, rules.idleTimeoutSeconds)]),
+    ...(rules.disconnectExpired ? [endWhenExpired(ruled)] : []),
+    ...(rules.strictLocks ? [endWhenUnsure(ruled)] : []),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+/** A terminal is idle when its user types nothing, any other channel when no bytes go in either direction. */
+function endWhenIdle({ connection, isTerminal, end }: RuledConnection, seconds: number): () => void {
+  let last = performance.now();
+  const touch = (): void => {
+    last = performance.now();
+  };
+  watchTraffic(connection, {
+    onIn: touch,
+    onOut: (channel) => {
+      if (!isTerminal(channel)) touch();
+    },
+  });
+  return repeat(() => {
+    const leftMs = last + seconds * 1000 - performance.now();
+    if (leftMs > 0) return leftMs;
+    end(new PlatformError("timeout", `this connection was ended: there was no activity for ${formatDuration(seconds)}`));
+    return undefined;
+  });
+}
+
+function endWhenExpired({ grant, now, end }: RuledConnection): () => void {
+  const { validBefore, name } = grant.identity;
+  return repeat(() => {
+    const leftMs = validBefore.getTime() - now().getTime();
+    if (leftMs > 0) return leftMs;
+    const why = `this connection was ended: the certificate of ${name} expired at ${validBefore.toISOString()}`;
+    end(new PlatformError("unauthenticated", why, { hint: "log in again with: tsh login" }));
+    return undefined;
+  });
+}
+
+/** Looks at once, and again after as many ms as the look said, until it says undefined. */
+function repeat(look: () => number | undefined): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const next = (): void => {
+    const waitMs = look();
+    timer = waitMs === undefined ? undefined : setTimeout(next, Math.min(Math.ceil(waitMs), longestMs));
+  };
+  next();
+  return () => clearTimeout(timer);
+}

@@ -1,0 +1,78 @@
+import { randomUUID } from "node:crypto";
+import type { JoinGrant } from "../../../core/access/authorize.ts";
+import { authorizeJoin, joinRefusal } from "../../../core/access/authorize-join.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { type JoinMode, joinLogin } from "../../../core/resources/session.ts";
+import type { AcceptedLogin, Authenticate } from "../../../core/ssh/answer-logins.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
+import type { StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { Access } from "../../access/access-source.ts";
+import type { SshDeps } from "../deps.ts";
+import { strictMs } from "../ending/end-when-unsure.ts";
+import { certifiedUser } from "../login/admit.ts";
+import { HeldPlaces } from "../login/held-places.ts";
+import type { HeldConnection } from "../login/hold-connection.ts";
+import { recordRefusal } from "../login/record-refusal.ts";
+
+export interface JoinAdmitted {
+  readonly grant: JoinGrant;
+  readonly held: HeldConnection | undefined;
+}
+
+export interface JoinLoginFacts {
+  readonly request: StreamRequest;
+  readonly mode: JoinMode;
+  readonly deps: SshDeps;
+  /** As of the revision that control decided by. */
+  readonly access: Access;
+}
+
+/** The login of one who wants to join a session: who was let in, and what is to be given back at its end. */
+export class JoinLogin {
+  readonly #facts: JoinLoginFacts;
+  readonly #places: HeldPlaces;
+  admitted: JoinAdmitted | undefined;
+
+  constructor(facts: JoinLoginFacts) {
+    this.#facts = facts;
+    this.#places = new HeldPlaces(facts.deps.hold, facts.request.sessionId || randomUUID());
+  }
+
+  /** Throws the refusal, which is recorded with its reason. */
+  readonly authenticate: Authenticate = async (attempt) => {
+    const { request, deps } = this.#facts;
+    let grant: JoinGrant | undefined;
+    try {
+      grant = await this.#judge(attempt);
+      this.admitted = { grant, held: await this.#places.take(grant) };
+    } catch (thrown) {
+      const error = toPlatformError(thrown);
+      const who = { user: attempt.certificate.keyId, login: attempt.username, clientAddress: request.clientAddress, sid: request.target };
+      await recordRefusal({ error, reason: joinRefusal(error), ...who, grant, deps });
+      throw error;
+    }
+  };
+
+  /** The connection has ended. */
+  async end(): Promise<void> {
+    await this.#places.release();
+  }
+
+  async #judge(attempt: AcceptedLogin): Promise<JoinGrant> {
+    const grant = judge(attempt, this.#facts);
+    if (!grant.rules.strictLocks) return grant;
+    return judge(attempt, { ...this.#facts, access: await this.#facts.deps.access.fresh(strictMs) });
+  }
+}
+
+/** The agent's own decision; control has made the same one, and is not believed. No login of the host is asked for, and none is given. */
+function judge({ username, certificate }: AcceptedLogin, { request, mode, deps, access }: JoinLoginFacts): JoinGrant {
+  if (username !== joinLogin) throw new PlatformError("denied", `access denied: who joins a session logs in as ${joinLogin}`);
+  const { hostId, cluster } = deps.credentials();
+  const now = (deps.now ?? (() => new Date()))();
+  const clientIp = ipOf(request.clientAddress);
+  const identity = certifiedUser({ certificate, clientIp, access, node: { id: hostId, ...deps.node }, cluster, now });
+  const { roles, locks } = access;
+  const session = deps.live.find(request.target)?.facts;
+  return authorizeJoin({ identity, roles, locks, clientIp, now, sid: request.target, mode, session });
+}

@@ -1,0 +1,39 @@
+import type { Duplex } from "node:stream";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { joinModes } from "../../../core/resources/session.ts";
+import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
+import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
+import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
+import { encodeStreamReply, type StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { SshDeps } from "../deps.ts";
+import { handshakeMs } from "../serve.ts";
+import { JoinLogin } from "./join-login.ts";
+import { serveJoined } from "./serve-joined.ts";
+
+/** Serves one `join` stream: somebody who wants to take part in a running session. Throws only before the reply. */
+export async function serveJoin(stream: Duplex, request: StreamRequest, deps: SshDeps, signal: AbortSignal): Promise<void> {
+  const mode = joinModes.find((one) => one === request.login);
+  if (mode === undefined) throw new PlatformError("invalid", "a session is joined as observer or peer");
+  const access = await deps.access.at(request.accessRevision);
+  const credentials = deps.credentials();
+  const login = new JoinLogin({ request, mode, deps, access });
+  stream.write(encodeStreamReply({ ok: true }));
+  try {
+    const { connection } = await acceptSsh({
+      stream,
+      hostKey: fromOpensshPrivate(credentials.sshPrivateKey),
+      hostCertificate: parseCertificateLine(credentials.sshCertificate).blob,
+      authenticate: login.authenticate,
+      handshakeTimeoutMs: handshakeMs,
+      signal,
+    });
+    const { admitted } = login;
+    if (admitted === undefined) throw new Error("a connection was accepted without a grant");
+    await serveJoined(connection, { ...admitted, mode, request, deps }, signal);
+  } catch (thrown) {
+    deps.log.info("joining a session failed", { session: request.target, client: request.clientAddress, error: thrown });
+    stream.destroy();
+  } finally {
+    await login.end();
+  }
+}

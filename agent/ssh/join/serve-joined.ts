@@ -1,0 +1,95 @@
+import type { Connection, ServerChannel, Session } from "ssh2";
+import type { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { JoinMode } from "../../../core/resources/session.ts";
+import { guardRefusals } from "../../../core/ssh/guard-refusals.ts";
+import { limitWindows } from "../../../core/ssh/limit-windows.ts";
+import type { StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { SshDeps } from "../deps.ts";
+import { cutIfLocked } from "../ending/cut-if-locked.ts";
+import { endByRules } from "../ending/end-by-rules.ts";
+import { limitsOfConnection } from "../login/user-limits.ts";
+import type { JoinAdmitted } from "./join-login.ts";
+import { recordCut } from "./record-join.ts";
+import type { Seat } from "./seat.ts";
+import { takePart } from "./take-part.ts";
+
+/** One authenticated connection of a user who joins a session. */
+export interface JoinConnection extends JoinAdmitted {
+  readonly mode: JoinMode;
+  readonly request: StreamRequest;
+  readonly deps: SshDeps;
+}
+
+/** For the client to hang up once it has been told that it is over, ms. */
+const lingerMs = 5_000;
+
+/** Serves the one session that such a connection may have, until it is closed. All else that a client can ask of SSH is refused. */
+export function serveJoined(connection: Connection, facts: JoinConnection, abort: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { deps, grant } = facts;
+  const running = new Set<Promise<void>>();
+  const over = new AbortController();
+  let current: AbortController | undefined;
+  let seat: Seat | undefined;
+  let linger: NodeJS.Timeout | undefined;
+  const end = (): void => void connection.end();
+  const cut = (why: PlatformError): void => {
+    running.add(recordCut(facts, why));
+    seat?.cut(why.hint === undefined ? why.message : `${why.message} (${why.hint})`);
+    end();
+  };
+  const join = (stream: ServerChannel, gone: AbortSignal): void => {
+    const onSeat = (taken: Seat): void => {
+      seat = taken;
+    };
+    const work = takePart(stream, facts, { gone, onSeat }).finally(() => {
+      linger = setTimeout(end, lingerMs);
+    });
+    running.add(work);
+  };
+  const stopLimits = boundClient(connection, facts, cut);
+  connection.on("session", (accept, reject) => {
+    if (abort.aborted || current !== undefined || running.size > 0) return reject();
+    const gone = new AbortController();
+    current = gone;
+    const closed = (): void => {
+      gone.abort();
+      if (current === gone) current = undefined;
+    };
+    onRequests(accept(), (stream) => join(stream, gone.signal), closed);
+  });
+  const now = deps.now ?? (() => new Date());
+  const stopRules = endByRules({ connection, grant, access: deps.access, now, isTerminal: () => true, end: cut });
+  deps.access.follow(({ locks }) => cutIfLocked({ grant, locks, now: now(), cut }), over.signal);
+  abort.addEventListener("abort", end, { once: true });
+  connection.once("close", () => {
+    abort.removeEventListener("abort", end);
+    stopRules();
+    over.abort();
+    current?.abort();
+    stopLimits();
+    void Promise.allSettled(running).then(() => {
+      clearTimeout(linger);
+      resolve();
+    });
+  });
+  if (abort.aborted) end();
+  return promise;
+}
+
+/** What a client can make this host hold, and what ends it. Returns what gives it back. */
+function boundClient(connection: Connection, { grant, held }: JoinConnection, cut: (why: PlatformError) => void): () => void {
+  const shared = limitsOfConnection(grant.identity.name);
+  limitWindows(connection, shared.windows);
+  guardRefusals(connection, cut);
+  held?.onLost(cut);
+  return () => shared.end();
+}
+
+/** A terminal may be asked for, and has no effect: the size is the owner's. What is not here ssh2 refuses. */
+function onRequests(session: Session, join: (stream: ServerChannel) => void, closed: () => void): void {
+  session.on("pty", (accept) => accept?.());
+  session.on("window-change", (accept) => accept?.());
+  session.once("shell", (accept) => join(accept()));
+  session.once("close", closed);
+}

@@ -1,0 +1,34 @@
+import type { Terminal } from "../program/terminal.ts";
+import type { SessionChannel } from "../session-channel.ts";
+import { SharedTerminal } from "./shared-terminal.ts";
+
+/** Notices that wait for an owner who reads nothing, bytes; more are not told. */
+const mostNotices = 16 * 1024;
+
+/** Lets others join a session with a terminal, until its `end`. */
+export function shareTerminal(channel: SessionChannel, terminal: Terminal): SharedTerminal {
+  const { facts, sid, stream } = channel;
+  const { grant, deps } = facts;
+  const shared = new SharedTerminal({
+    facts: {
+      sid,
+      server_id: grant.ask.node.id,
+      server_name: deps.node.name,
+      user: grant.identity.name,
+      roles: grant.identity.roles,
+      login: grant.ask.login,
+      started: (deps.now ?? (() => new Date()))().toISOString(),
+    },
+    input: terminal.input,
+    size: () => channel.wanted?.size ?? { columns: 0, rows: 0 },
+    tellOwner: (text) => {
+      const line = `\r\nplatform: ${text}\r\n`;
+      // What the owner sees is what is recorded.
+      void channel.recorder?.show(Buffer.from(line));
+      if (stream !== undefined && stream.stderr.writableLength < mostNotices) stream.stderr.write(line);
+    },
+    changed: () => deps.live.onNews(),
+  });
+  deps.live.add(shared);
+  return shared;
+}

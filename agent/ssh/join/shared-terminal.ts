@@ -1,0 +1,107 @@
+import type { Writable } from "node:stream";
+import type { JoinTarget } from "../../../core/access/authorize-join.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { maxParticipants, type Participant } from "../../../core/resources/session.ts";
+import { clampSize, type TerminalSize } from "../program/terminal.ts";
+import { ScrollBack } from "./scroll-back.ts";
+import type { Seat } from "./seat.ts";
+
+/** The session whose terminal it is. */
+export interface SharedFacts extends JoinTarget {
+  readonly sid: string;
+  /** RFC 3339. */
+  readonly started: string;
+}
+
+export interface SharedOptions {
+  readonly facts: SharedFacts;
+  readonly input: Writable;
+  readonly size: () => TerminalSize;
+  /** Tells the owner who comes and goes. */
+  readonly tellOwner: (text: string) => void;
+  /** Who takes part has changed. */
+  readonly changed: () => void;
+}
+
+/** Names kept for the audit log. */
+const mostNames = 64;
+
+/** A terminal that others than its owner may see: a bounded past, and all that comes. */
+export class SharedTerminal {
+  readonly facts: SharedFacts;
+  /** What peers type goes there. */
+  readonly input: Writable;
+  readonly #options: SharedOptions;
+  readonly #past = new ScrollBack();
+  readonly #seats = new Set<Seat>();
+  readonly #names = new Set<string>();
+  #isOver = false;
+
+  constructor(options: SharedOptions) {
+    this.facts = options.facts;
+    this.input = options.input;
+    this.#options = options;
+    // One more for each who types.
+    options.input.setMaxListeners(2 * maxParticipants);
+  }
+
+  get size(): TerminalSize {
+    return clampSize(this.#options.size());
+  }
+
+  get participants(): Participant[] {
+    return [...this.#seats].map(({ user, mode }) => ({ user, mode }));
+  }
+
+  /** All who took part, the owner first; undefined when nobody joined. */
+  get everyone(): readonly string[] | undefined {
+    return this.#names.size === 0 ? undefined : [...new Set([this.facts.user, ...this.#names])].slice(0, mostNames);
+  }
+
+  /** What the terminal showed, to all who joined. Waits for nobody. */
+  show(chunk: Buffer): void {
+    this.#past.add(chunk);
+    for (const seat of this.#seats) seat.show(chunk);
+  }
+
+  /** Throws `unavailable` when the session is over, `limit` when there is no room. */
+  requireRoom(): void {
+    if (this.#isOver) throw new PlatformError("unavailable", "the session has just ended");
+    if (this.#seats.size < maxParticipants) return;
+    throw new PlatformError("limit", `${maxParticipants} others take part in this session, and no more may`);
+  }
+
+  /** From now on it sees what is shown, after what was shown lately, until `left` is called. Throws as `requireRoom` does. */
+  take(seat: Seat, left: () => void): void {
+    this.requireRoom();
+    const { user, login, server_name: host } = this.facts;
+    const { columns, rows } = this.size;
+    this.#announce(`user ${seat.user} joined as ${seat.mode}`);
+    this.#seats.add(seat);
+    if (this.#names.size < mostNames) this.#names.add(seat.user);
+    seat.onLeft = () => {
+      this.#left(seat);
+      left();
+    };
+    seat.tell(`you joined the session of ${user}, ${login}@${host}, as ${seat.mode}; its terminal has ${columns}x${rows} characters`);
+    seat.show(this.#past.bytes());
+    this.#options.changed();
+  }
+
+  /** The session is over: tells all who joined. */
+  end(): void {
+    this.#isOver = true;
+    for (const seat of [...this.#seats]) seat.finish(`the session of ${this.facts.user} has ended`);
+  }
+
+  #left(seat: Seat): void {
+    this.#seats.delete(seat);
+    if (!this.#isOver) this.#announce(`user ${seat.user} left`);
+    this.#options.changed();
+  }
+
+  #announce(text: string): void {
+    this.#options.tellOwner(text);
+    for (const seat of this.#seats) seat.tell(text);
+  }
+}

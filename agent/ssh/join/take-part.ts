@@ -1,0 +1,63 @@
+import type { ServerChannel } from "ssh2";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { holdLittle } from "../../../core/ssh/hold-little.ts";
+import { pump } from "../program/pump.ts";
+import { recordJoin, recordLeave } from "./record-join.ts";
+import { Seat } from "./seat.ts";
+import type { JoinConnection } from "./serve-joined.ts";
+import type { SharedTerminal } from "./shared-terminal.ts";
+
+/** What ssh(1) and sshd(8) use for a fault of their own. */
+const faultStatus = 255;
+
+export interface TakePart {
+  /** The client has closed the channel or the connection. */
+  readonly gone: AbortSignal;
+  /** Called once it takes part. */
+  readonly onSeat: (seat: Seat) => void;
+}
+
+/** Takes part in a session from its audit event to the end of one of the two. Never throws. */
+export async function takePart(stream: ServerChannel, facts: JoinConnection, { gone, onSeat }: TakePart): Promise<void> {
+  const { grant, mode, deps, request } = facts;
+  holdLittle(stream);
+  // Writing to a channel that the client has closed fails: `gone` says the same, and is what counts.
+  stream.on("error", () => {});
+  stream.stderr.on("error", () => {});
+  const seat = new Seat({ user: grant.identity.name, mode, stream });
+  let terminal: SharedTerminal | undefined;
+  try {
+    terminal = deps.live.find(request.target);
+    if (terminal === undefined) throw new PlatformError("unavailable", "the session has just ended");
+    terminal.requireRoom();
+    // What cannot be recorded does not happen.
+    await recordJoin(facts);
+  } catch (thrown) {
+    refuse(stream, toPlatformError(thrown));
+    return;
+  }
+  try {
+    if (gone.aborted) throw new PlatformError("unavailable", "the client left before it took part");
+    const over = new AbortController();
+    const left = new Promise((resolve) => over.signal.addEventListener("abort", resolve, { once: true }));
+    terminal.take(seat, () => over.abort());
+    onSeat(seat);
+    gone.addEventListener("abort", () => seat.leave(), { once: true });
+    // An observer's input is read and thrown away, and so is a peer's from the end on.
+    if (mode === "peer") void pump(stream, terminal.input, over.signal);
+    else stream.resume();
+    await left;
+    await recordLeave(facts, seat.reason);
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    refuse(stream, error);
+    await recordLeave(facts, error.message);
+  }
+}
+
+function refuse(stream: ServerChannel, { message }: PlatformError): void {
+  stream.stderr.write(`platform: ${message}\r\n`);
+  stream.exit(faultStatus);
+  stream.resume();
+  stream.end();
+}

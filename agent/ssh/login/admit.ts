@@ -1,0 +1,52 @@
+import { authorize, type SshGrant } from "../../../core/access/authorize.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
+import { checkCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
+import type { Access } from "../../access/access-source.ts";
+
+export interface AdmitFacts {
+  readonly certificate: SshCertificate;
+  /** The Unix user that the client asks for. */
+  readonly login: string;
+  /** IP address of the client, empty when not known. */
+  readonly clientIp: string;
+  readonly access: Access;
+  readonly node: { readonly id: string; readonly name: string; readonly labels: Readonly<Record<string, string>> };
+  readonly cluster: string;
+  readonly now: Date;
+}
+
+/**
+ * The agent's own decision about an SSH login; control has made the same one, and is not believed. Pure.
+ * Throws PlatformError `unauthenticated` or `denied` with the reason.
+ */
+export function admit(facts: AdmitFacts): SshGrant {
+  const { login, access, now } = facts;
+  const identity = certifiedUser(facts, login);
+  const { roles, locks } = access;
+  return authorize({ identity, roles, locks, ask: { kind: "ssh", node: facts.node, login }, clientIp: facts.clientIp, now });
+}
+
+/** Whom a certificate speaks for, which lists this login where one is given. Pure. Throws as `admit` does. */
+export function certifiedUser(facts: Omit<AdmitFacts, "login">, login?: string): UserIdentity {
+  const { certificate, access, now } = facts;
+  checkCertificate(certificate, {
+    type: "user",
+    authorities: access.userCaSsh,
+    now,
+    ...(login !== undefined && { principal: login }),
+    ...(facts.clientIp !== "" && { clientAddress: facts.clientIp }),
+  });
+  const identity = fromSshCertificate(certificate);
+  if (identity.kind !== "user") throw new PlatformError("unauthenticated", "only users log in here, and this is a host's certificate");
+  if (identity.cluster !== facts.cluster) {
+    throw new PlatformError("unauthenticated", `the certificate is for cluster ${identity.cluster}, and this host belongs to ${facts.cluster}`);
+  }
+  const unreadable = identity.roles.find((role) => access.unreadable.includes(role));
+  if (unreadable !== undefined) {
+    throw new PlatformError("denied", `access denied: the agent on ${facts.node.name} is too old to read role ${unreadable}`, {
+      hint: "upgrade the agent",
+    });
+  }
+  return identity;
+}

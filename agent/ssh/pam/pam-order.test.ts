@@ -1,0 +1,36 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { pamOrder } from "./pam-order.ts";
+
+const identity = { name: "alice", traits: { team: ["db", "web"], none: [] } };
+const config = { serviceName: "sshd", environment: {} };
+const facts = { identity };
+
+test("PAM is told by which service and who comes, and whether its words are shown", () => {
+  const told = { PLATFORM_ORDER_SERVICE: "sshd", PLATFORM_ORDER_RUSER: "alice" };
+  expect(pamOrder(config, facts)).toEqual(told);
+  expect(pamOrder(config, { ...facts, shows: true })).toEqual({ ...told, PLATFORM_ORDER_SHOWS: "1" });
+});
+
+test.for([
+  ["fixed", "fixed"],
+  ["t-{{external.team}}", "t-db,t-web"],
+  ["{{external.none}}", ""],
+  ["{{external.other}}", ""],
+])("the configured variable %s is %s", ([text, value]) => {
+  expect(pamOrder({ ...config, environment: { A: text as string } }, facts).PLATFORM_ORDER_SET_A).toBe(value);
+});
+
+test("whatever a trait holds, no value has a NUL or is long, and no configured name replaces one of the order", () => {
+  const anything = fc.string({ unit: "binary", maxLength: 5000 });
+  const names = fc.constantFrom("USER", "UID", "SERVICE", "RHOST", "A");
+  fc.assert(
+    fc.property(names, fc.array(anything, { maxLength: 4 }), (name, team) => {
+      const order = pamOrder({ ...config, environment: { [name]: "{{external.team}}" } }, { identity: { name: "alice", traits: { team } } });
+      expect(order).toMatchObject({ PLATFORM_ORDER_SERVICE: "sshd", PLATFORM_ORDER_RUSER: "alice" });
+      expect(Object.keys(order).sort()).toEqual(["PLATFORM_ORDER_RUSER", "PLATFORM_ORDER_SERVICE", `PLATFORM_ORDER_SET_${name}`]);
+      expect(order[`PLATFORM_ORDER_SET_${name}`]).toMatch(/^[^\0]{0,4096}$/s);
+    }),
+    { numRuns: 30 },
+  );
+});

@@ -1,0 +1,85 @@
+import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { OpenRecording } from "../../recording/recording-spool.ts";
+import type { SessionChannel } from "../session-channel.ts";
+import { sessionFacts } from "../session-facts.ts";
+import type { TerminalSize } from "./terminal.ts";
+
+/** The recording of one terminal. */
+export interface TerminalRecorder {
+  /** What the terminal showed. A promise: wait for it before more. */
+  show(chunk: Buffer): Promise<void> | undefined;
+  resize(size: TerminalSize): void;
+  /** The session has ended. Never throws. */
+  end(): Promise<void>;
+  /** Rejects when the session may not go on, for it cannot be recorded. */
+  readonly failed: Promise<never>;
+}
+
+/** How long the auth service may lack what a session of mode node-sync has shown, ms. */
+const syncMs = 10_000;
+
+/**
+ * Records a terminal as the cluster's mode says; undefined: not at all. A fault is audited. In mode node the session goes on then,
+ * unless a role says otherwise (record_session: strict); there and in mode node-sync it throws, or rejects `failed` later.
+ */
+export async function recordTerminal(channel: SessionChannel, size: TerminalSize, kind: string): Promise<TerminalRecorder | undefined> {
+  const { facts, sid } = channel;
+  const { deps, sessionRecording: mode } = facts;
+  if (mode === "off") return undefined;
+  const failure = Promise.withResolvers<never>();
+  failure.promise.catch(() => {});
+  const isSync = mode === "node-sync";
+  const isStrict = isSync || facts.grant.rules.strictRecording;
+  let isTold = false;
+  const onFailed = (why: PlatformError): void => {
+    isTold = true;
+    if (isStrict) failure.reject(mustBeRecorded(why));
+    channel.track(recordFailure(channel, why));
+  };
+  const { "addr.remote": _address, ...who } = sessionFacts(facts, sid);
+  const started = (deps.now ?? (() => new Date()))().toISOString();
+  let recording: OpenRecording | undefined;
+  try {
+    recording = await deps.recordings.begin({ facts: { ...who, started }, term: kind, size, onFailed });
+    if (isSync) await deps.recordings.sendNow(recording.spooled);
+  } catch (thrown) {
+    if (!isTold) onFailed(toPlatformError(thrown));
+    await recording?.end();
+    if (isStrict) throw mustBeRecorded(thrown);
+    return undefined;
+  }
+  const { writer, end: endRecording } = recording;
+  const stopWatch = isSync ? watch(recording, onFailed) : () => {};
+  const end = async (): Promise<void> => {
+    stopWatch();
+    await endRecording();
+  };
+  return { show: (chunk) => writer.show(chunk), resize: ({ columns, rows }) => writer.resize(columns, rows), end, failed: failure.promise };
+}
+
+/** Looks whether the auth service keeps up. */
+function watch({ spooled }: OpenRecording, onFailed: (why: PlatformError) => void): () => void {
+  let upToDate = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    if (spooled.sent >= spooled.written) upToDate = now;
+    if (now - upToDate <= syncMs) return;
+    clearInterval(timer);
+    onFailed(new PlatformError("unavailable", `the auth service has taken nothing of it for ${syncMs / 1000} s`));
+  }, 500);
+  return () => clearInterval(timer);
+}
+
+function mustBeRecorded(cause: unknown): PlatformError {
+  return new PlatformError("unavailable", `sessions here must be recorded, and this one cannot be: ${errorText(cause)}`, { cause });
+}
+
+async function recordFailure({ facts, sid }: SessionChannel, why: PlatformError): Promise<void> {
+  const { audit, log } = facts.deps;
+  log.error("a session is not recorded", { sid, error: why });
+  try {
+    await audit.record({ event: "session.recording.failed", ...sessionFacts(facts, sid), reason: why.message.slice(0, 2000) });
+  } catch (thrown) {
+    log.error("that a session is not recorded could not be audited", { sid, error: errorText(thrown) });
+  }
+}

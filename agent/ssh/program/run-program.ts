@@ -1,0 +1,116 @@
+import { readFile } from "node:fs/promises";
+import type { ServerChannel } from "ssh2";
+import { ipOf } from "../../../core/transport/ip-of.ts";
+import { endLogin } from "../../host/end-login.ts";
+import { shareTerminal } from "../join/share-terminal.ts";
+import type { SessionChannel } from "../session-channel.ts";
+import { fileCopyRefused } from "./file-copy-refused.ts";
+import { isFileCopy } from "./is-file-copy.ts";
+import { programOf } from "./program.ts";
+import { pump } from "./pump.ts";
+import { recordTerminal } from "./record-terminal.ts";
+import { runRecorded } from "./run-recorded.ts";
+import { sessionEnvironment } from "./session-environment.ts";
+import type { ProgramExit } from "./start-process.ts";
+import { startProgram } from "./start-program.ts";
+import { tap } from "./tap.ts";
+import { openTerminal } from "./terminal.ts";
+
+/** Once the program has ended, how long what it wrote to a terminal that others still hold is read on, ms. */
+const lingerMs = 500;
+
+/** Runs a shell or a command in an accepted channel, from its audit events to its exit status. Never throws. */
+export function runProgram(channel: SessionChannel, stream: ServerChannel, command?: string): Promise<void> {
+  return runRecorded(channel, stream, {
+    ...(command !== undefined && { asked: { event: "exec", command } }),
+    run: () => {
+      if (command !== undefined && !channel.facts.grant.rules.fileCopy && isFileCopy(command)) throw fileCopyRefused();
+      return run(channel, stream, command);
+    },
+  });
+}
+
+async function run(channel: SessionChannel, stream: ServerChannel, command: string | undefined): Promise<ProgramExit> {
+  const { user, grant, request, deps } = channel.facts;
+  const { wanted } = channel;
+  const terminal = wanted && (await openTerminal(wanted.size));
+  if (terminal !== undefined) channel.terminal = terminal;
+  try {
+    const recorder = wanted && (await recordTerminal(channel, wanted.size, wanted.kind));
+    if (recorder !== undefined) channel.recorder = recorder;
+    const env = await environmentOf(channel);
+    const clientIp = ipOf(request.clientAddress);
+    const pam = deps.pam?.order({ identity: grant.identity, shows: terminal !== undefined && command === undefined });
+    const program = startProgram({ user, program: programOf(user, command), env, clientIp, terminal: terminal?.path, pam, starter: deps.starter });
+    channel.program = program;
+    if (terminal !== undefined) channel.shared = shareTerminal(channel, terminal);
+    const hangUp = (): void => program.signal("SIGHUP");
+    channel.gone.addEventListener("abort", hangUp, { once: true });
+    const moved = connect(channel, stream);
+    try {
+      await program.started;
+      // A client that left during the start found nothing to hang up.
+      if (channel.gone.aborted) hangUp();
+      const exit = await Promise.race([program.exited, recorder?.failed ?? program.exited]);
+      // Not before: a program that closes its own ends (cat does) just before it exits would be hung up.
+      terminal?.releaseProgramEnd();
+      await settled(moved, terminal === undefined ? undefined : lingerMs);
+      return exit;
+    } finally {
+      if (terminal !== undefined && program.pid !== undefined) endLogin(program.pid, deps.log);
+      channel.gone.removeEventListener("abort", hangUp);
+    }
+  } finally {
+    terminal?.close();
+    endShared(channel);
+    await channel.recorder?.end();
+  }
+}
+
+/** Nobody joins any more, and who had joined is told. */
+function endShared({ shared, facts }: SessionChannel): void {
+  if (shared === undefined) return;
+  facts.deps.live.remove(shared);
+  shared.end();
+}
+
+async function environmentOf(channel: SessionChannel): Promise<Record<string, string>> {
+  const { facts, terminal, wanted } = channel;
+  return sessionEnvironment({
+    user: facts.user,
+    clientAddress: facts.request.clientAddress,
+    accepted: channel.variables,
+    loginDefs: await readFile("/etc/login.defs", "utf8").catch(() => ""),
+    sessionId: channel.sid,
+    agentPath: await channel.agentPath,
+    display: await channel.display,
+    ...(terminal && wanted && { terminal: { path: terminal.path, kind: wanted.kind } }),
+  });
+}
+
+/** Connects program and channel; resolves when all that the program wrote is on its way. */
+function connect({ terminal, recorder, shared, program, gone }: SessionChannel, stream: ServerChannel): Promise<unknown> {
+  if (terminal !== undefined) {
+    const show = (chunk: Buffer): Promise<void> | undefined => {
+      shared?.show(chunk);
+      return recorder?.show(chunk);
+    };
+    gone.addEventListener("abort", () => terminal.close(), { once: true });
+    void pump(stream, terminal.input, gone);
+    return pump(tap(terminal.output, show, gone), stream, gone);
+  }
+  const pipes = program?.pipes;
+  if (pipes === undefined) return Promise.resolve();
+  // A program that closes its standard input early is no fault.
+  pipes.stdin.on("error", () => stream.resume());
+  void pump(stream, pipes.stdin, gone).then(() => pipes.stdin.end());
+  return Promise.all([pump(pipes.stdout, stream, gone), pump(pipes.stderr, stream.stderr, gone)]);
+}
+
+async function settled(work: Promise<unknown>, limitMs: number | undefined): Promise<void> {
+  if (limitMs === undefined) return void (await work);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, limitMs);
+  await Promise.race([work, promise]);
+  clearTimeout(timer);
+}

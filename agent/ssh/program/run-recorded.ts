@@ -1,0 +1,81 @@
+import { constants } from "node:os";
+import type { ServerChannel } from "ssh2";
+import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { clipCommand } from "../../../core/resources/audit-event.ts";
+import { holdLittle } from "../../../core/ssh/hold-little.ts";
+import type { SessionChannel } from "../session-channel.ts";
+import { sessionFacts } from "../session-facts.ts";
+import type { ProgramExit } from "./start-process.ts";
+
+/** What ssh(1) and sshd(8) use for a fault of their own. */
+const faultStatus = 255;
+
+export interface RecordedWork {
+  /** What was asked for besides a session; left out: a shell. */
+  readonly asked?:
+    | { readonly event: "exec"; readonly command: string }
+    | { readonly event: "subsystem"; readonly name: string; readonly error?: string };
+  readonly run: () => Promise<ProgramExit>;
+}
+
+/** The life of an accepted channel, from its audit events to its exit status. Never throws. */
+export async function runRecorded(channel: SessionChannel, stream: ServerChannel, { asked, run }: RecordedWork): Promise<void> {
+  const { deps } = channel.facts;
+  holdLittle(stream);
+  // Writing to a channel that the client has closed fails: `gone` says the same, and is what counts.
+  stream.on("error", () => {});
+  stream.stderr.on("error", () => {});
+  channel.stream = stream;
+  const started = (deps.now ?? (() => new Date()))();
+  let isRecorded = false;
+  let end: { exit_code?: number; reason?: string } = {};
+  try {
+    await recordStart(channel, asked);
+    isRecorded = true;
+    if (channel.gone.aborted) throw new PlatformError("unavailable", "the client left before the program started");
+    const exit = await run();
+    end = exit.signal === null ? { exit_code: exit.code ?? faultStatus } : { reason: `ended by ${exit.signal}` };
+    if (channel.gone.reason instanceof PlatformError) end = { reason: channel.gone.reason.message.slice(0, 2000) };
+    tellExit(stream, exit);
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    if (error.code === "internal") deps.log.error("a session failed", { sid: channel.sid, error: error.cause ?? error });
+    end = { exit_code: faultStatus, reason: error.message.slice(0, 2000) };
+    stream.stderr.write(`platform: ${error.message}\r\n`);
+    tellExit(stream, { code: faultStatus, signal: null });
+  }
+  stream.resume();
+  stream.end();
+  if (isRecorded) await recordEnd(channel, started, end);
+}
+
+/** Signals that ssh2 can name; any other one is told as a shell would, as 128 and its number. */
+const namedSignals = /^SIG(ABRT|ALRM|FPE|HUP|ILL|INT|KILL|PIPE|QUIT|SEGV|TERM|USR1|USR2)$/;
+
+function tellExit(stream: ServerChannel, { code, signal }: ProgramExit): void {
+  if (signal === null) stream.exit(code ?? faultStatus);
+  else if (namedSignals.test(signal)) stream.exit(signal.slice(3), false, "");
+  else stream.exit(128 + constants.signals[signal]);
+}
+
+/** Before anything runs: what cannot be recorded does not happen. */
+async function recordStart(channel: SessionChannel, asked: RecordedWork["asked"]): Promise<void> {
+  const { audit } = channel.facts.deps;
+  const facts = sessionFacts(channel.facts, channel.sid);
+  // At once: one write to the disk serves both.
+  const start = audit.record({ event: "session.start", ...facts, interactive: channel.wanted !== undefined });
+  if (asked === undefined) return await start;
+  const what = asked.event === "exec" ? { ...asked, command: clipCommand(asked.command) } : asked;
+  await Promise.all([start, audit.record({ ...facts, ...what })]);
+}
+
+async function recordEnd(channel: SessionChannel, started: Date, end: { exit_code?: number; reason?: string }): Promise<void> {
+  const { audit, log } = channel.facts.deps;
+  const everyone = channel.shared?.everyone;
+  const who = { ...sessionFacts(channel.facts, channel.sid), ...(everyone && { participants: [...everyone] }) };
+  try {
+    await audit.record({ event: "session.end", ...who, session_start: started.toISOString(), ...end });
+  } catch (thrown) {
+    log.error("the end of a session could not be recorded", { sid: channel.sid, error: errorText(thrown) });
+  }
+}

@@ -1,0 +1,73 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { parsePasswd, type UnixUser } from "../unix-user.ts";
+import { programOf } from "./program.ts";
+import { isAcceptedVariable, sessionEnvironment } from "./session-environment.ts";
+
+const user: UnixUser = { login: "ann", uid: 1001, gid: 1001, home: "/home/ann", shell: "/usr/bin/zsh" };
+const facts = { user, clientAddress: "192.0.2.1:5000", accepted: new Map<string, string>(), loginDefs: "", sessionId: "s" };
+
+test("a login shell is told by a dash, a command stays one word whatever is in it", () => {
+  expect(programOf(user)).toEqual({ path: "/usr/bin/zsh", argv: ["-zsh"] });
+  fc.assert(fc.property(fc.string(), (command) => programOf(user, command).argv.join("\n") === `zsh\n-c\n${command}`));
+});
+
+test.for([
+  ["LANG", "C.UTF-8", true],
+  ["LC_ALL", "", true],
+  ["TZ", "Europe/Berlin", true],
+  ["LD_PRELOAD", "/x.so", false],
+  ["PATH", "/x", false],
+  ["BASH_ENV", "/x", false],
+  ["LC_X=Y", "1", false],
+  ["LANG", "a\0b", false],
+  ["LANG", "x".repeat(5000), false],
+] as const)("variable %s=%s accepted: %s", ([name, value, accepted]) => {
+  expect(isAcceptedVariable(name, value, 0)).toBe(accepted);
+});
+
+test("there is a bound on variables", () => {
+  expect(isAcceptedVariable("LANG", "C", 64)).toBe(false);
+});
+
+test("no accepted variable replaces one of sshd's own", () => {
+  const env = sessionEnvironment({
+    ...facts,
+    accepted: new Map([
+      ["HOME", "/evil"],
+      ["TZ", "UTC"],
+    ]),
+  });
+  expect(env).toMatchObject({ HOME: "/home/ann", TZ: "UTC", LOGNAME: "ann", SHELL: "/usr/bin/zsh", SSH_CLIENT: "192.0.2.1 5000 22" });
+  expect(env).not.toHaveProperty("SSH_TTY");
+});
+
+test("paths come from login.defs, for root the other one", () => {
+  const loginDefs = "# ENV_PATH PATH=/no\nENV_SUPATH\tPATH=/sbin:/bin\nENV_PATH        /usr/bin:/bin\n";
+  expect(sessionEnvironment({ ...facts, loginDefs }).PATH).toBe("/usr/bin:/bin");
+  expect(sessionEnvironment({ ...facts, loginDefs, user: { ...user, uid: 0 } }).PATH).toBe("/sbin:/bin");
+});
+
+test.for([
+  ["xterm-256color", "xterm-256color"],
+  ["", "dumb"],
+  ["a b; rm", "dumb"],
+] as const)("terminal kind %j becomes %s", ([kind, expected]) => {
+  expect(sessionEnvironment({ ...facts, terminal: { path: "/dev/pts/1", kind } })).toMatchObject({ TERM: expected, SSH_TTY: "/dev/pts/1" });
+});
+
+test("an IPv6 client is shown without its brackets; an address that is none is left out", () => {
+  expect(sessionEnvironment({ ...facts, clientAddress: "[2001:db8::1]:7" }).SSH_CLIENT).toBe("2001:db8::1 7 22");
+  expect(sessionEnvironment({ ...facts, clientAddress: "" })).not.toHaveProperty("SSH_CLIENT");
+});
+
+test.for([
+  ["ann:x:1001:1002:Ann:/home/ann:/bin/bash", { login: "ann", uid: 1001, gid: 1002, home: "/home/ann", shell: "/bin/bash" }],
+  ["ann:x:1001:1002:::", { login: "ann", uid: 1001, gid: 1002, home: "/", shell: "/bin/sh" }],
+  ["bob:x:1001:1002::/:/bin/sh", undefined],
+  ["ann:x:-1:1002::/:/bin/sh", undefined],
+  ["ann:x:4294967295:1002::/:/bin/sh", undefined],
+  ["ann:x:1001:1002::/", undefined],
+] as const)("passwd line %s", ([line, expected]) => {
+  expect(parsePasswd(`${line}\n`, "ann")).toEqual(expected);
+});

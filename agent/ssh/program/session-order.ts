@@ -1,0 +1,32 @@
+import type { UnixUser } from "../unix-user.ts";
+
+/** What `session-start` is told, in its environment, which only root may read of root's process. */
+export type OrderVariables = Readonly<Record<string, string>>;
+
+export interface SessionOrder {
+  readonly user: UnixUser;
+  /** This is root's process: `session-start` becomes the user. */
+  readonly becomes: boolean;
+  /** Path of the terminal that becomes the session's. */
+  readonly terminal?: string | undefined;
+  /** Where the user comes from; empty or left out: not known. */
+  readonly clientIp?: string | undefined;
+}
+
+/** See agent/host/session/order.h. Pure. */
+export function sessionOrder({ user, becomes, terminal, clientIp }: SessionOrder): OrderVariables {
+  return ordered({
+    USER: user.login,
+    UID: String(user.uid),
+    GID: String(user.gid),
+    HOME: user.home,
+    BECOME: becomes ? "1" : undefined,
+    TERMINAL: terminal,
+    RHOST: clientIp === "" ? undefined : clientIp,
+  });
+}
+
+/** Under the names that the program knows them by; what is undefined is left out. */
+export function ordered(order: Readonly<Record<string, string | undefined>>): OrderVariables {
+  return Object.fromEntries(Object.entries(order).flatMap(([name, value]) => (value === undefined ? [] : [[`PLATFORM_ORDER_${name}`, value]])));
+}

@@ -1,0 +1,29 @@
+import type { UnixUser } from "../unix-user.ts";
+import type { Program } from "./program.ts";
+import { type OrderVariables, sessionOrder } from "./session-order.ts";
+import { type StartedProgram, startProcess } from "./start-process.ts";
+
+export interface StartOptions {
+  readonly user: UnixUser;
+  readonly program: Program;
+  readonly env: Readonly<Record<string, string>>;
+  /** Where the user comes from, when known; for sessions at a terminal. */
+  readonly clientIp?: string;
+  /** Path of the program's end of a terminal; left out: three pipes. */
+  readonly terminal?: string | undefined;
+  /** Left out: PAM is not asked. */
+  readonly pam?: OrderVariables | undefined;
+  /** Path of `session-start`. */
+  readonly starter: string;
+}
+
+/** Starts `session-start`, which becomes the user and turns into the program. Leads its own session. */
+export function startProgram({ user, program, env, clientIp, terminal, pam, starter }: StartOptions): StartedProgram {
+  const order = sessionOrder({ user, becomes: process.geteuid?.() === 0, terminal, clientIp });
+  return startProcess({
+    command: starter,
+    args: ["session", program.path, ...program.argv],
+    env: { ...env, ...order, ...pam },
+    hasPipes: terminal === undefined,
+  });
+}

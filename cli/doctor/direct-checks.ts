@@ -1,0 +1,72 @@
+import { openAuthClient } from "../../core/api/auth-client.ts";
+import type { HostCredentials } from "../../core/api/host-credentials.ts";
+import { trustByPin } from "../../core/api/trust.ts";
+import type { PlatformConfig } from "../../core/config/platform-config.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { alpn, roleServerName } from "../../core/transport/alpn.ts";
+import type { Env } from "../../core/transport/dial/choose-proxy.ts";
+import { dial } from "../../core/transport/dial/dial.ts";
+import { dialTls } from "../../core/transport/dial/dial-tls.ts";
+import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import type { Examination, Said } from "./examination.ts";
+import type { CheckName } from "./finding.ts";
+import { examinePath } from "./path-checks.ts";
+import { examineTls } from "./tls-checks.ts";
+
+export interface AgentAsk {
+  readonly target: HostPort;
+  readonly env: Env;
+  readonly platform: PlatformConfig["platform"];
+  /** Undefined: the host has not joined yet. */
+  readonly credentials: HostCredentials | undefined;
+}
+
+/** What is looked at where an agent joins the auth service directly. */
+export const wantedDirect: readonly CheckName[] = [
+  ...(["configuration", "identity", "environment", "route", "name", "connection", "tls", "alpn", "certificate", "access", "port"] as const),
+];
+
+/** The way to the auth service, and the port on which the proxies reach this host. */
+export async function examineDirect(
+  exam: Examination,
+  { target, env, platform, credentials, listens }: AgentAsk & { listens: HostPort },
+): Promise<void> {
+  const path = await examinePath(exam, { target, env });
+  if (path === undefined) return;
+  const byPin = async () => [await trustByPin({ open: () => dial(target, { env }), pins: platform.caPins })];
+  const authorities = async () => credentials?.hostCaPem ?? (await byPin());
+  const untrusted = "compare platform.ca_pin with what `tctl status` prints";
+  const { trusted } = await examineTls(exam, path, { alpn: "h2", servername: roleServerName("auth"), authorities, untrusted });
+  if (!trusted) return;
+  if (credentials === undefined) return exam.skip(["access", "port"], "this host has not joined yet");
+  if (await exam.passes("access", () => askAuth(target, env, credentials))) await exam.passes("port", () => examinePort(listens, credentials));
+}
+
+/** Whether the auth service, reached at this address, takes the host's certificate. Throws PlatformError. */
+export async function askAuth(target: HostPort, env: Env, { hostCaPem: ca, tlsCertificate, tlsPrivateKey }: HostCredentials): Promise<Said> {
+  const credentials = { certificate: tlsCertificate, privateKey: tlsPrivateKey };
+  using connection = openAuthClient({ open: () => dial(target, { env }), ca, credentials });
+  await connection.client.getAccess({});
+  return { says: "the auth service knows this host, and takes its certificate" };
+}
+
+/** From this machine: whether the way from the proxies leads here, only they can tell. */
+async function examinePort({ host, port }: HostPort, { hostCaPem: ca, hostId }: HostCredentials): Promise<Said> {
+  const local = { host: host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host, port };
+  const where = formatHostPort(local);
+  const hint = "does the service run? see `systemctl status platform`";
+  const tls = { alpn: [alpn.direct], servername: roleServerName("node"), ca };
+  const socket = await dialTls(local, tls, { env: {} }).catch((cause: unknown) => {
+    throw new PlatformError("unavailable", `no agent answers at ${where}`, { cause, hint });
+  });
+  socket.on("error", () => {});
+  try {
+    const id = socket.getPeerX509Certificate()?.toLegacyObject().subject.CN;
+    if (id === hostId) return { says: `this host's agent listens at ${where}; the proxies must be allowed to connect to that port` };
+    throw new PlatformError("conflict", `another agent answers at ${where} (host ${String(id)})`, {
+      hint: "two agents need two ports: ssh_service.listen_addr",
+    });
+  } finally {
+    socket.destroy();
+  }
+}

@@ -1,0 +1,95 @@
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, expect, test } from "vitest";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { toSshCertificate, type UserIdentity } from "../../core/identity/identity.ts";
+import { certificateLine, signCertificate } from "../../core/ssh/certificate.ts";
+import { generateSshKey, toOpensshPrivate } from "../../core/ssh/keys.ts";
+import { createTestAuthority } from "../../core/transport/dial/test-certificate.ts";
+import { decodeIdentityFile, encodeIdentityFile, type IdentityParts, loadIdentityFile } from "./identity-file.ts";
+
+const proxy = { host: "proxy.example.com", port: 443 };
+const validBefore = new Date(Math.floor(Date.now() / 1000) * 1000 + 600_000);
+const identity: UserIdentity = {
+  kind: "user",
+  name: "robot",
+  roles: ["access"],
+  traits: { team: ["db"] },
+  logins: ["deploy"],
+  cluster: "example",
+  validBefore,
+};
+const [key, ca] = [generateSshKey(), generateSshKey()];
+const certificate = signCertificate({
+  fields: toSshCertificate(identity),
+  key: key.privateKey,
+  authority: ca.privateKey,
+  validAfter: new Date(Date.now() - 60_000),
+});
+const authority = await createTestAuthority();
+const tls = await authority.issue({ type: "dns", value: "robot" });
+const parts: IdentityParts = {
+  secrets: {
+    sshPrivateKey: toOpensshPrivate(key.privateKey),
+    sshCertificate: certificateLine(certificate),
+    tlsPrivateKey: tls.key,
+    tlsCertificate: tls.cert,
+  },
+  cluster: "example",
+  hostCaPem: [authority.cert],
+  hostCaSsh: [ca.publicLine],
+};
+const text = encodeIdentityFile(parts);
+const dir = await mkdtemp(join(tmpdir(), "platform-identity-"));
+afterAll(() => rm(dir, { recursive: true }));
+
+const decode = (file: string) => decodeIdentityFile(file, { file: "robot.pem", proxy });
+
+test("what was written is read as a profile of the proxy", () => {
+  const { facts, hostCaPem } = decode(text);
+  expect(facts).toMatchObject({ proxy, user: "robot", cluster: "example", roles: ["access"], logins: ["deploy"], validUntil: validBefore });
+  expect(facts.hostCaSsh.map((line) => line.split(" ")[1])).toEqual([ca.publicLine.split(" ")[1]]);
+  expect(hostCaPem).toHaveLength(1);
+});
+
+const without = (pattern: RegExp): string => text.replace(pattern, "");
+test.for([
+  [without(/-----BEGIN OPENSSH[\s\S]*?-----END OPENSSH PRIVATE KEY-----\n/), /it holds no SSH key/],
+  [without(/-----BEGIN PRIVATE[\s\S]*?-----END PRIVATE KEY-----\n/), /it holds no TLS key/],
+  [without(/-----BEGIN CERTIFICATE[\s\S]*-----END CERTIFICATE-----\n/), /it holds no certificate/],
+  [without(/^\S+-cert-v01@openssh\.com .*\n/m), /it holds no SSH certificate/],
+  [without(/^@cert-authority .*\n/m), /it names no authority of the hosts/],
+  [text.replace(parts.secrets.sshPrivateKey.trim(), toOpensshPrivate(generateSshKey().privateKey).trim()), /do not belong together/],
+  ["", /it holds no SSH key/],
+] as const)("a part that is missing or another's is named: %#", ([file, words]) => {
+  expect(() => decode(file)).toThrow(words);
+});
+
+test("whatever is cut or changed: a profile, or a refusal that quotes nothing of the file", () => {
+  const secret = parts.secrets.sshPrivateKey.split("\n")[3] ?? "";
+  fc.assert(
+    fc.property(fc.nat(text.length), fc.nat(80), fc.string({ maxLength: 40 }), (at, length, instead) => {
+      try {
+        decode(text.slice(0, at) + instead + text.slice(at + length));
+      } catch (thrown) {
+        if (!(thrown instanceof PlatformError)) throw thrown;
+        expect(thrown.code).toBe("invalid");
+        expect(thrown.message).not.toContain(secret.slice(0, 20));
+      }
+    }),
+  );
+});
+
+test("a file that others may read is refused, and so is one that is too long or not there", async () => {
+  const file = join(dir, "robot.pem");
+  await writeFile(file, text, { mode: 0o600 });
+  expect((await loadIdentityFile(file, proxy)).facts.user).toBe("robot");
+  await chmod(file, 0o640);
+  await expect(loadIdentityFile(file, proxy)).rejects.toThrow(/others may read or change it \(mode 0640\)/);
+  await chmod(file, 0o600);
+  await writeFile(file, "x".repeat(1_048_577));
+  await expect(loadIdentityFile(file, proxy)).rejects.toThrow(/too long/);
+  await expect(loadIdentityFile(join(dir, "none"), proxy)).rejects.toThrow(/cannot read the identity file/);
+});

@@ -1,0 +1,91 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { HostIdentity } from "../../../core/identity/identity.ts";
+import { type DirectHost, directHostSchema, maxDirectAddresses } from "../../../core/resources/direct-host.ts";
+import { formatHostPort, parseHostPort } from "../../../core/transport/host-port.ts";
+import type { Storage, Write } from "../../storage/storage.ts";
+
+const prefix = "/direct_host/";
+/** Lower-case names and ids to ids: a target is found without reading all hosts. */
+const namesPrefix = "/direct_name/";
+/** Hosts of one name that are told; more are as ambiguous. */
+const maxFound = 100;
+
+export interface AddressAsk {
+  readonly addresses: readonly string[];
+  /** Those of them that it may share with other hosts. */
+  readonly shared: readonly string[];
+}
+
+/**
+ * Where an agent may say that proxies reach it, each address in its one form. A shared address must be under a name that the host's
+ * certificate has, so that nobody answers for a name that it was not given. Throws `invalid` or `denied`. Pure.
+ */
+export function checkAddresses({ addresses, shared }: AddressAsk, { names }: Pick<HostIdentity, "names">): Pick<DirectHost, "addresses" | "shared"> {
+  if (addresses.length === 0 || addresses.length > maxDirectAddresses) {
+    throw new PlatformError("invalid", `an agent that proxies dial has 1 to ${maxDirectAddresses} addresses, not ${addresses.length}`);
+  }
+  const own = new Set(names.map((name) => name.toLowerCase()));
+  const all = [...new Set(addresses.map(canonical))];
+  const open = [...new Set(shared.map(canonical))];
+  for (const address of open) {
+    if (!all.includes(address)) throw new PlatformError("invalid", `${address} is a public address and none of the addresses`);
+    const { host } = parseHostPort(address, undefined, "address");
+    if (own.has(host)) continue;
+    throw new PlatformError("denied", `${host} is no name of this host's certificate, so it is not announced there`, {
+      hint: "the agent renews its certificate when public_addr changes; see its log",
+    });
+  }
+  return { addresses: all, shared: open };
+}
+
+function canonical(text: string): string {
+  const { host, port } = parseHostPort(text.slice(0, 300), undefined, "address");
+  if (port === 0) throw new PlatformError("invalid", `${text}: port 0 cannot be dialled`);
+  return formatHostPort({ host: host.toLowerCase(), port });
+}
+
+/** Keeps where the host is reached, over restarts; nothing is written when it is known. */
+export async function keepDirectHost(storage: Storage, host: DirectHost): Promise<void> {
+  const entry = await storage.get(`${prefix}${host.id}`);
+  const value = JSON.stringify(host);
+  if (entry?.value === value) return;
+  const before = entry === undefined ? [] : nameKeys(read(entry.value));
+  const after = nameKeys(host);
+  const gone = before.filter((key) => !after.includes(key));
+  const writes: Write[] = [...gone.map((key) => ({ key })), ...after.map((key) => ({ key, value: JSON.stringify(host.id) }))];
+  await storage.batch([...writes, { key: `${prefix}${host.id}`, value }]);
+}
+
+/** What is to be deleted when the host goes, or comes through a tunnel from now on. */
+export async function directHostDeletes(storage: Storage, id: string): Promise<readonly Write[]> {
+  const entry = await storage.get(`${prefix}${id}`);
+  return entry === undefined ? [] : [...nameKeys(read(entry.value)).map((key) => ({ key })), { key: `${prefix}${id}` }];
+}
+
+/** Hosts that proxies dial and that the target may mean: an id, a name, or either with `.cluster` behind it. */
+export async function findDirectHosts(storage: Storage, target: string, cluster: string): Promise<readonly DirectHost[]> {
+  const wanted = target.toLowerCase().slice(0, 600);
+  const suffix = `.${cluster.toLowerCase()}`;
+  const short = wanted.endsWith(suffix) ? wanted.slice(0, -suffix.length) : wanted;
+  for (const name of new Set([wanted, short])) {
+    const entries = name === "" ? [] : await storage.list(nameKey(name, ""), { limit: maxFound });
+    const ids = entries.map(({ key }) => key.slice(key.lastIndexOf("/") + 1));
+    const found = await Promise.all(ids.map((id) => storage.get(`${prefix}${id}`)));
+    const hosts = found.flatMap((entry) => (entry === undefined ? [] : [read(entry.value)]));
+    const meant = hosts.filter((host) => nameKeys(host).includes(nameKey(name, host.id)));
+    if (meant.length > 0) return meant;
+  }
+  return [];
+}
+
+function read(value: string): DirectHost {
+  return directHostSchema.parse(JSON.parse(value));
+}
+
+function nameKeys({ id, hostname, names }: DirectHost): string[] {
+  return [...new Set([id, hostname, ...names].map((name) => nameKey(name.toLowerCase(), id)))];
+}
+
+function nameKey(name: string, id: string): string {
+  return `${namesPrefix}${encodeURIComponent(name)}/${id}`;
+}

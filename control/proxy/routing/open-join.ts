@@ -1,0 +1,48 @@
+import { randomUUID } from "node:crypto";
+import type { Duplex } from "node:stream";
+import { authorizeJoin } from "../../../core/access/authorize-join.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type ActiveSession, type JoinMode, joinModes } from "../../../core/resources/session.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
+import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
+import { openMs } from "../tunnels/tunnel.ts";
+import type { Access } from "./access-cache.ts";
+import { dialDirect } from "./dial-direct.ts";
+import type { RoutingServices, StreamAsk } from "./open-stream.ts";
+
+/** Authorizes somebody to join a running session, and opens a channel to the process that has it. Throws PlatformError. */
+export async function openJoin({ identity, request, clientAddress }: StreamAsk, services: RoutingServices): Promise<Duplex> {
+  const { target: sid, login } = request;
+  const mode = joinMode(login);
+  const access = await services.access.current();
+  const { roles, locks, revision } = access;
+  const session = await services.findSession(sid);
+  const { now, log, running } = services;
+  authorizeJoin({ identity, roles, locks, clientIp: ipOf(clientAddress), now: now(), sid, mode, session });
+  if (session === undefined) throw new Error("a session that is not there was granted");
+  const channel = await openChannel(session, access, services);
+  const sessionId = randomUUID();
+  channel.write(encodeStreamRequest({ kind: "join", target: sid, login: mode, clientAddress, sessionId, accessRevision: revision }));
+  running.add({ identity, host: session.server_id, login: session.login, channel });
+  log.info("join opened", { user: identity.name, host: session.server_id, session: sid, mode, peer: clientAddress });
+  return channel;
+}
+
+function joinMode(text: string): JoinMode {
+  const mode = joinModes.find((one) => one === text);
+  if (mode === undefined) throw new PlatformError("invalid", `${JSON.stringify(text.slice(0, 64))} is no way to join a session: observer or peer`);
+  return mode;
+}
+
+/** To the process that has the session: after a reload of the agent it takes nothing else. A host that is dialled answers by its newest one. */
+async function openChannel(session: ActiveSession, { hostCaPem }: Access, services: RoutingServices): Promise<Duplex> {
+  const { server_id: id, server_name: name } = session;
+  const tunnel = services.registry.ofHost(id).find((one) => !one.ended && one.facts.process === session.process);
+  if (tunnel !== undefined) return await tunnel.openStream(openMs);
+  const host = (await services.findDirect(id)).find(({ identity }) => identity.id === id);
+  if (host === undefined) {
+    throw new PlatformError("unavailable", `the host of this session, ${name}, is not connected here now`, { hint: "try again in a moment" });
+  }
+  const dialled = await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses: host.addresses, hosts: [host], name });
+  return dialled.socket;
+}

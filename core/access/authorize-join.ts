@@ -1,0 +1,58 @@
+import { PlatformError } from "../errors/platform-error.ts";
+import type { UserIdentity } from "../identity/identity.ts";
+import type { Role } from "../resources/role.ts";
+import { type JoinMode, joinModes } from "../resources/session.ts";
+import { type AuthorizeFacts, authorize, type JoinGrant } from "./authorize.ts";
+import { refuseJoin } from "./refuse-join.ts";
+
+/** A session that runs, as far as joining goes. */
+export interface JoinTarget {
+  readonly server_id: string;
+  readonly server_name: string;
+  readonly user: string;
+  readonly roles: readonly string[];
+  readonly login: string;
+}
+
+export interface JoinFacts extends Omit<AuthorizeFacts, "ask"> {
+  readonly sid: string;
+  readonly mode: JoinMode;
+  /** Undefined: none runs under this id. */
+  readonly session: JoinTarget | undefined;
+}
+
+/**
+ * Whether a user may join this session in this mode. A session that the user may join in no mode is refused in the words for one that
+ * does not exist; the reason is the cause then. Throws PlatformError. Pure.
+ */
+export function authorizeJoin({ sid, mode, session, ...facts }: JoinFacts): JoinGrant {
+  // What holds whatever session it is comes first: it tells nothing of any.
+  authorize({ ...facts, ask: { kind: "join", node: { id: "", name: "" } } });
+  if (session === undefined) throw unseen(sid, "no such session runs");
+  const node = { id: session.server_id, name: session.server_name };
+  const { user, login, roles } = session;
+  if (joinableModes(facts.identity, facts.roles, session).length === 0) {
+    const held = facts.roles.filter(({ metadata }) => facts.identity.roles.includes(metadata.name));
+    throw unseen(sid, refuseJoin(facts.identity, held, { node, session: { user, roles, mode } }) ?? "");
+  }
+  return authorize({ ...facts, ask: { kind: "join", node, session: { user, login, roles, mode } } });
+}
+
+/** The modes in which a user may join a session, by roles alone. Pure. */
+export function joinableModes(identity: UserIdentity, roles: readonly Role[], session: JoinTarget): readonly JoinMode[] {
+  const held = roles.filter(({ metadata }) => identity.roles.includes(metadata.name));
+  const node = { name: session.server_name };
+  return joinModes.filter((mode) => refuseJoin(identity, held, { node, session: { user: session.user, roles: session.roles, mode } }) === undefined);
+}
+
+/** Why a join was refused, for the audit log: what the user is not told too. Pure. */
+export function joinRefusal(error: PlatformError): string {
+  return error.cause instanceof PlatformError ? error.cause.message : error.message;
+}
+
+function unseen(sid: string, reason: string): PlatformError {
+  return new PlatformError("not_found", `there is no running session ${JSON.stringify(sid.slice(0, 64))} that you may join`, {
+    hint: "tsh sessions ls shows those that you may see",
+    cause: new PlatformError("denied", reason),
+  });
+}

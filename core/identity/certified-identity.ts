@@ -1,0 +1,44 @@
+import { X509Certificate } from "node:crypto";
+import { PlatformError } from "../errors/platform-error.ts";
+import { fromX509Subject, type HostIdentity, type UserIdentity, type X509Subject } from "./identity.ts";
+
+export interface CertificateFacts {
+  /** DER or PEM; undefined when the peer showed none. TLS has shown that it holds the key. */
+  readonly certificate: Buffer | undefined;
+  /** PEM of the authority for this kind of identity. */
+  readonly authorities: readonly string[];
+  readonly cluster: string;
+  readonly now: Date;
+}
+
+/** Who the X.509 certificate of a TLS peer speaks for. Throws `unauthenticated` with the reason. Pure. */
+export function certifiedIdentity(kind: "user", facts: CertificateFacts, hint: string): UserIdentity;
+export function certifiedIdentity(kind: "host", facts: CertificateFacts, hint: string): HostIdentity;
+export function certifiedIdentity(kind: "user" | "host", facts: CertificateFacts, hint: string): UserIdentity | HostIdentity {
+  const { certificate, authorities, cluster, now } = facts;
+  const refuse = (why: string): never => {
+    throw new PlatformError("unauthenticated", why, { hint });
+  };
+  if (certificate === undefined) return refuse("no client certificate was shown");
+  const leaf = new X509Certificate(certificate);
+  const issued = authorities.some((pem) => isIssuedBy(leaf, new X509Certificate(pem)));
+  if (!issued || leaf.ca) return refuse("the client certificate was not issued by this cluster");
+  const [from, to] = [new Date(leaf.validFrom), new Date(leaf.validTo)];
+  const identity = fromX509Subject(leaf.toLegacyObject().subject as X509Subject, to);
+  if (identity.kind !== kind) return refuse(`this is a ${identity.kind}'s certificate; a ${kind}'s is needed here`);
+  if (identity.cluster !== cluster) return refuse(`the client certificate is for cluster ${identity.cluster}, this is ${cluster}`);
+  const who = identity.kind === "user" ? identity.name : `host ${identity.id}`;
+  if (now < from) return refuse(`the certificate of ${who} is valid only from ${from.toISOString()}: check this computer's clock`);
+  if (now >= to) return refuse(`the certificate of ${who} expired at ${to.toISOString()}`);
+  return identity;
+}
+
+function isIssuedBy(leaf: X509Certificate, authority: X509Certificate): boolean {
+  return leaf.checkIssued(authority) && leaf.verify(authority.publicKey);
+}
+
+/** DER of what the other end of a TLS connection showed. */
+export function peerCertificate(socket: { getPeerCertificate(): object }): Buffer | undefined {
+  const { raw } = socket.getPeerCertificate() as { raw?: Buffer };
+  return raw;
+}

@@ -1,0 +1,55 @@
+import { createServer, type Socket } from "node:net";
+import { errorText, PlatformError } from "../../errors/platform-error.ts";
+import type { Log } from "../../log/log.ts";
+import { formatHostPort, type HostPort } from "../host-port.ts";
+import type { ListenSockets } from "../listen-sockets.ts";
+
+export interface Listener {
+  /** As bound: the port is real where 0 was asked for. */
+  readonly address: HostPort;
+  /** Takes no more connections; those that exist stay. */
+  close(): Promise<void>;
+}
+
+export interface ListenOptions {
+  readonly address: HostPort;
+  /** What the listener is for: the process that takes over knows it by this name and its address. */
+  readonly purpose: string;
+  readonly sockets: ListenSockets;
+  readonly log: Log;
+  /** Connections at one time; more are closed as they come. */
+  readonly maxConnections: number;
+  /** Every socket has an error listener already and is paused. */
+  readonly onSocket: (socket: Socket) => void;
+}
+
+/** A TCP listener that survives errors of accept(2), such as EMFILE. Throws `unavailable` when the address cannot be bound. */
+export async function listen(options: ListenOptions): Promise<Listener> {
+  const { address, log, purpose } = options;
+  const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 15_000, pauseOnConnect: true, allowHalfOpen: true });
+  server.maxConnections = options.maxConnections;
+  /** One listener for all sockets. */
+  function onError(this: Socket, error: Error): void {
+    log.debug("connection broke", { peer: peerAddress(this), error: error.message });
+  }
+  server.on("connection", (socket) => {
+    socket.on("error", onError);
+    options.onSocket(socket);
+  });
+  try {
+    const bound = await options.sockets.listen(server, { purpose, ...address, backlog: 4096 });
+    server.on("error", (error) => log.warn("a connection could not be accepted", { listener: formatHostPort(address), error }));
+    server.on("drop", () => log.debug("a connection was dropped: too many", { listener: formatHostPort(address) }));
+    return { address: bound, close: async () => void server.close() };
+  } catch (cause) {
+    const taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
+    const hint = taken ? "another program listens there; change the address in /etc/platform.yaml" : undefined;
+    throw new PlatformError("unavailable", `cannot listen on ${formatHostPort(address)}: ${errorText(cause)}`, { cause, hint });
+  }
+}
+
+/** `ip:port` of the other end, IPv4 without the IPv6 wrapping. */
+export function peerAddress(socket: Socket): string {
+  const host = (socket.remoteAddress ?? "unknown").replace(/^::ffff:(?=\d+\.)/, "");
+  return formatHostPort({ host, port: socket.remotePort ?? 0 });
+}

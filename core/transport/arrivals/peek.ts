@@ -1,0 +1,74 @@
+import type { Socket } from "node:net";
+import { PlatformError } from "../../errors/platform-error.ts";
+import { type ClientHello, parseClientHello } from "./client-hello.ts";
+
+/** What somebody who connected to the web port speaks. */
+export type Peeked = { readonly speaks: "tls"; readonly hello: ClientHello } | { readonly speaks: "ssh" } | { readonly speaks: "http" };
+
+export interface PeekOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Reads until it is clear what the peer speaks and puts all that was read back into the socket, which is left paused.
+ * Throws PlatformError `invalid`, `timeout` or `unavailable`.
+ */
+export function peek(socket: Socket, options: PeekOptions): Promise<Peeked> {
+  return new Promise((resolve, reject) => {
+    let held: Buffer = Buffer.alloc(0);
+    const finish = (settle: () => void): void => {
+      clearTimeout(timer);
+      socket.off("readable", onReadable).off("end", onEnd).off("close", onEnd).off("error", onError);
+      options.signal?.removeEventListener("abort", onEnd);
+      settle();
+    };
+    const fail = (error: PlatformError): void => finish(() => reject(error));
+    const onEnd = (): void => fail(new PlatformError("unavailable", "the connection ended before its first message"));
+    const onError = (cause: Error): void => fail(new PlatformError("unavailable", "the connection broke before its first message", { cause }));
+    const timer = setTimeout(
+      () => fail(new PlatformError("timeout", `no complete first message within ${Math.round(options.timeoutMs / 1000)} s`)),
+      options.timeoutMs,
+    );
+    const onReadable = (): void => {
+      for (let chunk = socket.read() as Buffer | null; chunk !== null; chunk = socket.read() as Buffer | null) {
+        held = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+      }
+      if (held.length === 0) return;
+      try {
+        const found = recognize(held);
+        if (found === undefined) return;
+        finish(() => {
+          socket.pause();
+          socket.unshift(held);
+          resolve(found);
+        });
+      } catch (thrown) {
+        fail(thrown instanceof PlatformError ? thrown : new PlatformError("internal", "the first message could not be read", { cause: thrown }));
+      }
+    };
+    socket.on("readable", onReadable).on("end", onEnd).on("close", onEnd).on("error", onError);
+    options.signal?.addEventListener("abort", onEnd);
+    if (socket.destroyed || options.signal?.aborted) onEnd();
+    else onReadable();
+  });
+}
+
+const sshStart = "SSH-";
+const httpStart = /^(GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|TRACE|CONNECT|PRI) /;
+/** Longest prefix that is needed to tell HTTP: `OPTIONS ` and `CONNECT `. */
+const httpLength = 8;
+
+/** Undefined: more bytes are needed. Throws PlatformError `invalid` for what is none of the three. */
+export function recognize(bytes: Buffer): Peeked | undefined {
+  if (bytes[0] === 22) {
+    const hello = parseClientHello(bytes);
+    return hello === undefined ? undefined : { speaks: "tls", hello };
+  }
+  const start = bytes.toString("latin1", 0, httpLength);
+  if (start.startsWith(sshStart)) return { speaks: "ssh" };
+  if (sshStart.startsWith(start)) return undefined;
+  if (httpStart.test(start)) return { speaks: "http" };
+  if (bytes.length < httpLength && /^[A-Z]+$/.test(start)) return undefined;
+  throw new PlatformError("invalid", "the connection starts with neither TLS, SSH nor HTTP");
+}

@@ -1,0 +1,114 @@
+import type { Socket } from "node:net";
+import { type SecureContext, TLSSocket, type TLSSocketOptions } from "node:tls";
+import { PlatformError } from "../../errors/platform-error.ts";
+import { compactListeners } from "../../memory/compact-listeners.ts";
+
+export interface TerminateTlsOptions {
+  readonly context: SecureContext;
+  /** The one protocol that is answered when the client offers it. */
+  readonly alpn: string;
+  /** Ask for a certificate. It is not checked here: its holder decides, so that a refusal can be said in words. */
+  readonly requestCertificate?: boolean;
+  readonly timeoutMs?: number;
+}
+
+/** A handshake under way, and how it ends. Its listeners are shared by all connections and stay: an idle one holds nothing of it. */
+interface Handshake {
+  readonly socket: Socket;
+  readonly timer: NodeJS.Timeout;
+  readonly resolve: (tls: TLSSocket) => void;
+  readonly reject: (error: PlatformError) => void;
+}
+
+const handshakes = new WeakMap<TLSSocket, Handshake>();
+const usualMs = 10_000;
+
+/** The server side of a TLS handshake on an accepted socket. Throws `unavailable` or `timeout`, and destroys the socket then. */
+export function terminateTls(
+  socket: Socket,
+  { context, alpn, requestCertificate = false, timeoutMs = usualMs }: TerminateTlsOptions,
+): Promise<TLSSocket> {
+  feedInPieces(socket);
+  const tls = new TLSSocket(socket, {
+    isServer: true,
+    secureContext: context,
+    ALPNCallback: only(alpn),
+    requestCert: requestCertificate,
+    rejectUnauthorized: false,
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
+  const timer = setTimeout(() => fail(tls, new PlatformError("timeout", "the TLS handshake took too long")), timeoutMs);
+  handshakes.set(tls, { socket, timer, resolve, reject });
+  tls.on("secure", onSecure).on("close", onClose).on("error", onError);
+  return promise;
+}
+
+type AlpnCallback = NonNullable<TLSSocketOptions["ALPNCallback"]>;
+
+/** By the name that they answer: our own few. */
+const alpnCallbacks = new Map<string, AlpnCallback>();
+
+/** As ALPNProtocols does, whose list would be copied for each connection and kept, in memory that many buffers share. */
+function only(name: string): AlpnCallback {
+  const known = alpnCallbacks.get(name);
+  if (known !== undefined) return known;
+  const made: AlpnCallback = ({ protocols }) => (protocols.includes(name) ? name : undefined);
+  alpnCallbacks.set(name, made);
+  return made;
+}
+
+function settle(tls: TLSSocket): Handshake | undefined {
+  const handshake = handshakes.get(tls);
+  handshakes.delete(tls);
+  clearTimeout(handshake?.timer);
+  return handshake;
+}
+
+function fail(tls: TLSSocket, error: PlatformError): void {
+  const handshake = settle(tls);
+  if (handshake === undefined) return;
+  tls.destroy();
+  handshake.socket.destroy();
+  handshake.reject(error);
+}
+
+function onSecure(this: TLSSocket): void {
+  const handshake = settle(this);
+  if (handshake === undefined) return;
+  // Node waits there for a connection that has long been made.
+  handshake.socket.removeAllListeners("connect");
+  compactListeners(handshake.socket);
+  handshake.resolve(this);
+}
+
+function onClose(this: TLSSocket): void {
+  fail(this, new PlatformError("unavailable", "the connection ended during the TLS handshake"));
+}
+
+/** Later errors are told by the end that follows them. */
+function onError(this: TLSSocket, cause: Error): void {
+  fail(this, new PlatformError("unavailable", `the TLS handshake failed: ${cause.message}`, { cause }));
+}
+
+/**
+ * What was read ahead (the ClientHello) reaches the TLS layer in pieces smaller than the first buffer of Node's `NodeBIO`
+ * (1,024 bytes): a piece that fills it to the brim makes it add one of 16 KiB, which an idle connection keeps for life.
+ */
+const piece = 1000;
+
+function feedInPieces(socket: Socket): void {
+  const ahead = socket.read() as Buffer | null;
+  if (ahead === null) return;
+  socket.unshift(ahead);
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < ahead.length; at += piece) pieces.push(ahead.subarray(at, at + piece));
+  const { read } = socket;
+  socket.read = () => {
+    if (pieces.length === 1) {
+      // Deleting it would make V8 keep the socket as a dictionary, which takes 1 KiB more.
+      socket.read = read;
+      socket.read();
+    }
+    return pieces.shift() ?? null;
+  };
+}

@@ -1,0 +1,36 @@
+import { once } from "node:events";
+import { userInfo } from "node:os";
+import { expect, test } from "vitest";
+import { startCluster } from "../world/cluster.ts";
+import { residentMib } from "../world/hostile-client.ts";
+import { program, start } from "../world/program.ts";
+
+const [bytes, warm] = [10_000_000_000, 1_000_000_000] as const;
+/** What a process may have more at any later time than after the first gigabyte, MiB. */
+const mostMib = 32;
+
+test("ten gigabytes through one session, and no process grows", { timeout: 900_000 }, async () => {
+  await using cluster = await startCluster();
+  const agent = await cluster.agent({ name: "web-1" });
+  const login = userInfo().username;
+  const user = await cluster.user("alice", { logins: login });
+  const child = start(program("tsh"), ["ssh", `${login}@web-1`, `head -c ${bytes} /dev/zero`], { env: { TSH_HOME: user.home } });
+  const ended = once(child, "exit");
+  const pids = { tsh: child.pid ?? -1, control: cluster.control.pid, agent: agent.service.pid };
+  const look = (): Promise<number[]> => Promise.all(Object.values(pids).map(residentMib));
+  let [count, seen] = [0, 0];
+  let before: number[] | undefined;
+  let growth = [0, 0, 0];
+  for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+    count += chunk.length;
+    if (count - seen < 100_000_000) continue;
+    seen = count;
+    if (count < warm) continue;
+    const now = await look();
+    before ??= now;
+    growth = growth.map((most, index) => Math.max(most, (now[index] ?? 0) - (before?.[index] ?? 0)));
+  }
+  expect([count, ...(await ended)]).toEqual([bytes, 0, null]);
+  expect(seen).toBeGreaterThan(9_000_000_000);
+  for (const [index, name] of Object.keys(pids).entries()) expect(growth[index], name).toBeLessThan(mostMib);
+});

@@ -1,0 +1,307 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { audited } from "../world/audited.ts";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { Agent } from "../world/cluster-agent.ts";
+import type { User } from "../world/cluster-user.ts";
+import { type HeldSession, holdSession } from "../world/held-session.ts";
+import { output, program, start } from "../world/program.ts";
+import { processes } from "../world/reload.ts";
+import { until } from "../world/until.ts";
+
+const login = userInfo().username;
+
+interface Listed {
+  readonly sid: string;
+  readonly user: string;
+  readonly server_name: string;
+  readonly participants: readonly { readonly user: string; readonly mode: string }[];
+  readonly modes: readonly string[];
+}
+
+async function listed(user: User): Promise<Listed[]> {
+  const done = await user.tsh(["sessions", "ls", "--format=json"]);
+  if (done.status !== 0) throw new Error(done.stderr);
+  return JSON.parse(done.stdout) as Listed[];
+}
+
+async function putRole(cluster: Cluster, name: string, spec: object): Promise<void> {
+  const role = JSON.stringify({ kind: "role", version: "v7", metadata: { name }, spec });
+  const done = await cluster.tctl(["create", "-f", "-"], { input: role });
+  if (done.status !== 0) throw new Error(done.stderr);
+}
+
+/** A shell of alice that shows a word and then what is typed, and its id. */
+async function owned(alice: User, word: string, command = "cat"): Promise<{ session: HeldSession; sid: string }> {
+  const before = new Set((await listed(alice)).map(({ sid }) => sid));
+  const session = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, `echo ${word}-begins; ${command}`]);
+  await session.until(`${word}-begins`);
+  const sid = await until("the session is listed", async () => (await listed(alice)).find((one) => !before.has(one.sid))?.sid);
+  return { session, sid };
+}
+
+const told = (session: HeldSession, words: string): Promise<boolean> => until(`it is told: ${words}`, () => session.told().includes(words));
+
+describe("joining a session", () => {
+  let cluster: Cluster;
+  let agent: Agent;
+  let alice: User;
+  let bob: User;
+  let carol: User;
+  let mallory: User;
+  beforeAll(async () => {
+    cluster = await startCluster();
+    await putRole(cluster, "watcher", { allow: { join_sessions: [{ name: "w", kinds: ["ssh"], roles: ["access"], modes: ["observer"] }] } });
+    await putRole(cluster, "helper", { allow: { join_sessions: [{ name: "h", kinds: ["ssh"], roles: ["*"], modes: ["*"] }] } });
+    await putRole(cluster, "nothing", {});
+    agent = await cluster.agent({ name: "web-1" });
+    alice = await cluster.user("alice", { logins: login });
+    bob = await cluster.user("bob", { roles: "watcher", logins: "nobody-here" });
+    carol = await cluster.user("carol", { roles: "helper", logins: "nobody-here" });
+    mallory = await cluster.user("mallory", { roles: "nothing" });
+  });
+  afterAll(async () => {
+    await cluster?.[Symbol.asyncDispose]();
+  });
+
+  test("an observer sees what was shown and what comes, and what it types is not heard", async () => {
+    const { session, sid } = await owned(alice, "watched");
+    await using owner = session;
+    await using watching = holdSession(bob, ["join", sid]);
+    await watching.until("watched-begins");
+    await told(owner, "user bob joined as observer");
+    expect(watching.told()).toContain(`you joined the session of alice, ${login}@web-1, as observer`);
+    watching.type("from bob\n");
+    owner.type("from alice\n");
+    await watching.until(/from alice\r\n[\s\S]*from alice\r\n/);
+    expect(owner.shown()).not.toContain("from bob");
+    owner.type("\u0004");
+    await owner.ended;
+    expect(await watching.ended).toBe(0);
+    expect(watching.told()).toContain("the session of alice has ended");
+    await audited(cluster, "session.join", { sid, user: "bob", owner: "alice", mode: "observer", code: "T2001I" });
+    await audited(cluster, "session.leave", { sid, user: "bob", reason: "the session has ended", code: "T2003I" });
+    await audited(cluster, "session.end", { sid, participants: ["alice", "bob"] });
+    await until("it is listed no more", async () => !(await listed(alice)).some((one) => one.sid === sid));
+  });
+
+  test("a peer types too, all are told who comes and goes, and the recording has it as what was shown", async () => {
+    const { session, sid } = await owned(alice, "shared");
+    await using owner = session;
+    await using watching = holdSession(bob, ["join", sid]);
+    await watching.until("shared-begins");
+    {
+      await using helping = holdSession(carol, ["join", "--mode=peer", sid]);
+      await told(watching, "user carol joined as peer");
+      await until("both are listed", async () => (await listed(alice)).find((one) => one.sid === sid)?.participants.length === 2);
+      helping.type("from carol\n");
+      await owner.until(/from carol\r\n[\s\S]*from carol\r\n/);
+      await watching.until(/from carol\r\n[\s\S]*from carol\r\n/);
+    }
+    await told(owner, "user carol left");
+    await told(watching, "user carol left");
+    owner.type("still here\n");
+    await watching.until(/still here\r\n[\s\S]*still here\r\n/);
+    owner.type("\u0004");
+    expect(await watching.ended).toBe(0);
+    await until("the recording is complete", async () => {
+      const all = JSON.parse(await cluster.admin("recordings", "ls", "--format=json")) as { sid: string; state: string }[];
+      return all.some((one) => one.sid === sid && one.state === "complete");
+    });
+    const { stdout } = await alice.tsh(["play", "--format=text", sid]);
+    expect(stdout).toMatch(/user carol joined as peer[\s\S]*from carol\s+from carol[\s\S]*user carol left/);
+  });
+
+  test("one's own session is joined as a peer without any role", async () => {
+    const { session, sid } = await owned(alice, "own");
+    await using owner = session;
+    expect((await listed(alice)).find((one) => one.sid === sid)?.modes).toEqual(["observer", "peer"]);
+    await using second = holdSession(alice, ["join", "--mode=peer", sid]);
+    await second.until("own-begins");
+    second.type("from there\n");
+    await owner.until(/from there\r\n[\s\S]*from there\r\n/);
+  });
+
+  test("a mode that no role allows is refused with the reason, and audited", async () => {
+    const { session, sid } = await owned(alice, "refused");
+    await using _owner = session;
+    expect((await listed(bob)).find((one) => one.sid === sid)?.modes).toEqual(["observer"]);
+    const done = await bob.tsh(["join", "--mode=peer", sid]);
+    expect(done.status).not.toBe(0);
+    const reason = "access denied: bob may not join sessions of alice on web-1 as peer: no role's join_sessions allows it";
+    expect(done.stderr).toContain(reason);
+    await audited(cluster, "auth", { sid, user: "bob", error: reason });
+    expect(session.told()).not.toContain("bob");
+  });
+
+  test("a session that one may not see is refused in the words for one that is not there", async () => {
+    const { session, sid } = await owned(alice, "unseen");
+    await using _owner = session;
+    expect(await listed(mallory)).toEqual([]);
+    const words = async (id: string): Promise<string> => (await mallory.tsh(["join", id])).stderr.replaceAll(id, "…");
+    expect(await words(sid)).toBe(await words("11111111-1111-4111-8111-111111111111"));
+    expect(await words(sid)).toContain("there is no running session");
+    const all = JSON.parse(await cluster.admin("sessions", "ls", "--format=json")) as Listed[];
+    expect(all.map((one) => one.sid)).toContain(sid);
+  });
+
+  test("nobody logs in under the name of those who join", async () => {
+    const { session } = await owned(alice, "name");
+    await using _owner = session;
+    const done = await carol.tsh(["ssh", "-l", "-join-", "web-1", "id"]);
+    expect(done.status).not.toBe(0);
+    expect(done.stdout).toBe("");
+  });
+
+  test("at a terminal an observer leaves with Ctrl-C, which nobody else hears; a peer with ~. and not with Ctrl-C", async () => {
+    const { session, sid } = await owned(alice, "keys", "trap 'echo was-interrupted' INT; while :; do read -r line && echo got-$line; done");
+    await using owner = session;
+    const atTerminal = (user: User, ...args: string[]): ChildProcess =>
+      start("script", ["-qec", [program("tsh"), "join", ...args, sid].join(" "), "/dev/null"], { env: { TSH_HOME: user.home, TERM: "dumb" } });
+    const observer = atTerminal(bob);
+    await told(owner, "user bob joined as observer");
+    observer.stdin?.write("\u0003");
+    expect((await once(observer, "close"))[0]).toBe(255);
+    await told(owner, "user bob left");
+    expect(owner.shown()).not.toContain("was-interrupted");
+    const peer = atTerminal(carol, "--mode=peer");
+    await told(owner, "user carol joined as peer");
+    peer.stdin?.write("\u0003");
+    await owner.until("was-interrupted");
+    peer.stdin?.write("word\r");
+    await owner.until("got-word");
+    peer.stdin?.write("~.");
+    expect((await once(peer, "close"))[0]).toBe(255);
+    await told(owner, "user carol left");
+  });
+
+  test("a lock on one who joined ends that one alone", async () => {
+    const dave = await cluster.user("dave", { roles: "helper", logins: "nobody-here" });
+    const { session, sid } = await owned(alice, "locked");
+    await using owner = session;
+    await using watching = holdSession(bob, ["join", sid]);
+    await using locked = holdSession(dave, ["join", sid]);
+    await locked.until("locked-begins");
+    await watching.until("locked-begins");
+    await cluster.admin("lock", "--user=dave", "--message=not today");
+    expect(await locked.ended).not.toBe(0);
+    expect(locked.told()).toContain("not today");
+    await told(owner, "user dave left");
+    owner.type("goes on\n");
+    await watching.until(/goes on\r\n[\s\S]*goes on\r\n/);
+    await audited(cluster, "client.disconnect", { sid, user: "dave" });
+  });
+
+  test("one who does not read is cut off with a clear word, and the owner never waits", async () => {
+    const { session, sid } = await owned(alice, "slow", "read go; head -c 12000000 /dev/zero | tr '\\0' x; echo; echo all-shown; cat");
+    await using owner = session;
+    const slow: ChildProcess = start(program("tsh"), ["join", sid], { env: { TSH_HOME: bob.home } });
+    await told(owner, "user bob joined as observer");
+    slow.kill("SIGSTOP");
+    owner.type("\n");
+    await owner.until("all-shown");
+    await told(owner, "user bob left");
+    const [out, err]: [Buffer[], Buffer[]] = [[], []];
+    slow.stdout?.on("data", (chunk: Buffer) => out.push(chunk));
+    slow.stderr?.on("data", (chunk: Buffer) => err.push(chunk));
+    slow.kill("SIGCONT");
+    const [status] = (await once(slow, "close")) as [number];
+    expect(status).not.toBe(0);
+    expect(Buffer.concat(err).toString()).toContain("you were cut off from this session: it shows more than you read");
+    expect(Buffer.concat(out).length).toBeLessThan(12_000_000);
+    await audited(cluster, "session.leave", { sid, user: "bob" });
+  });
+
+  test("when the owner's connection ends, so does the session, and all are told", async () => {
+    const { session, sid } = await owned(alice, "gone");
+    const watching = await Promise.all(
+      [bob, bob, carol].map(async (user) => {
+        const one = holdSession(user, ["join", sid]);
+        await one.until("gone-begins");
+        return one;
+      }),
+    );
+    await session[Symbol.asyncDispose]();
+    for (const one of watching) {
+      expect(await one.ended).toBe(0);
+      expect(one.told()).toContain("the session of alice has ended");
+    }
+  });
+
+  test("a session whose agent is killed is listed no more, and who had joined is told", async () => {
+    const { session, sid } = await owned(alice, "killed");
+    await using _owner = session;
+    await using watching = holdSession(bob, ["join", sid]);
+    await watching.until("killed-begins");
+    await agent.service.kill();
+    expect(await watching.ended).not.toBe(0);
+    expect(watching.told()).toContain("was lost");
+    await until("it is listed no more", async () => !(await listed(alice)).some((one) => one.sid === sid));
+    agent.start();
+    await agent.connected();
+  });
+});
+
+test("a session of the process that a reload has replaced is joined there", async () => {
+  await using cluster = await startCluster();
+  const dir = join(cluster.dir, "agent-web-1");
+  await using old = await processes(join(dir, "agent.pid"), join(dir, "run"));
+  await cluster.agent({ name: "web-1", env: old.env });
+  const alice = await cluster.user("alice", { logins: login });
+  const { session, sid } = await owned(alice, "kept");
+  await using owner = session;
+  await old.reload();
+  await using second = holdSession(alice, ["join", "--mode=peer", sid]);
+  await second.until("kept-begins");
+  second.type("after the reload\n");
+  await owner.until(/after the reload\r\n[\s\S]*after the reload\r\n/);
+  const late = await owned(alice, "late");
+  await late.session[Symbol.asyncDispose]();
+  expect((await listed(alice)).map((one) => one.sid)).toContain(sid);
+});
+
+/** Shows for each word more than a page of the file system holds, however well it is compressed. */
+const noise = "while read word; do head -c 60000 /dev/urandom | base64; echo after-$word; done";
+
+describe.skipIf(process.getuid?.() !== 0)("a disk that is full", () => {
+  test.for(["strict", "best_effort"])("with record_session: %s", async (mode) => {
+    await using cluster = await startCluster({ authService: "  session_recording: node\n" });
+    const spool = join(cluster.dir, "agent-web-1", "data", "agent", "recordings");
+    await mkdir(spool, { recursive: true, mode: 0o700 });
+    await output("mount", ["-t", "tmpfs", "-o", "size=512k", "tmpfs", spool]);
+    try {
+      await putRole(cluster, "recorded", { options: { record_session: { default: "best_effort", ssh: mode } } });
+      await cluster.agent({ name: "web-1" });
+      const alice = await cluster.user("alice", { logins: login, roles: "access,recorded" });
+      const { session, sid } = await owned(alice, "full", noise);
+      await using owner = session;
+      await writeFile(join(spool, "filler"), Buffer.alloc(1024 * 1024)).catch(() => {});
+      owner.type("first\n");
+      await audited(cluster, "session.recording.failed", { sid });
+      if (mode === "strict") {
+        expect(await owner.ended).toBe(255);
+        expect(owner.told()).toContain(
+          "sessions here must be recorded, and this one cannot be: this host cannot write the recording: the disk is full",
+        );
+        await until("what was recorded is sent, which makes room", async () => {
+          const all = JSON.parse(await cluster.admin("recordings", "ls", "--format=json")) as { sid: string; state: string }[];
+          return all.some((one) => one.sid === sid && one.state !== "running");
+        });
+        await writeFile(join(spool, "filler"), Buffer.alloc(1024 * 1024)).catch(() => {});
+        const refused = await alice.tsh(["ssh", "-tt", `${login}@web-1`, "echo never"]);
+        expect(refused.status).toBe(255);
+        expect(refused.stdout).toBe("");
+      } else {
+        owner.type("second\n");
+        await owner.until("after-second");
+      }
+    } finally {
+      await output("umount", ["-l", spool]);
+      await rm(spool, { recursive: true, force: true });
+    }
+  });
+});
