@@ -5,6 +5,7 @@ import { buffer, text } from "node:stream/consumers";
 import type { ServerChannel } from "ssh2";
 import { expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
+import { relay } from "../transport/relay.ts";
 import { checkCertificate } from "./certificate.ts";
 import { generateSshKey } from "./keys.ts";
 import { issue, meet, openChannel } from "./session-fixture.ts";
@@ -177,7 +178,8 @@ test("a renewal of keys goes on after the host certificate has expired, as long 
   client.end();
 });
 
-test("forwarded channels work: the proxy opens, the agent accepts", async () => {
+/** The proxy's end of a forwarded channel, and the agent's. */
+async function forwardedChannel() {
   const { client, server } = meet({
     authority,
     user: issue(authority.privateKey, "host"),
@@ -187,15 +189,30 @@ test("forwarded channels work: the proxy opens, the agent accepts", async () => 
   });
   const [agent, { connection: proxy }] = await Promise.all([client, server]);
   proxy.on("request", (accept) => accept?.());
-  agent.on("tcp connection", (_details, accept) => {
-    const channel = accept();
-    channel.pipe(channel);
-  });
+  const accepted = new Promise<ServerChannel>((resolve) => agent.on("tcp connection", (_details, accept) => resolve(accept())));
   await new Promise<void>((resolve, reject) => agent.forwardIn("platform-stream", 1, (error) => (error ? reject(error) : resolve())));
-  const channel = await new Promise<ServerChannel>((resolve, reject) =>
-    proxy.forwardOut("platform-stream", 1, "", 0, (error, opened) => (error === undefined ? resolve(opened) : reject(error))),
+  const opened = await new Promise<ServerChannel>((resolve, reject) =>
+    proxy.forwardOut("platform-stream", 1, "", 0, (error, channel) => (error === undefined ? resolve(channel) : reject(error))),
   );
-  channel.end("echo");
-  expect(await text(channel)).toBe("echo");
+  return { agent, opened, accepted: await accepted };
+}
+
+test("forwarded channels work: the proxy opens, the agent accepts", async () => {
+  const { agent, opened, accepted } = await forwardedChannel();
+  accepted.pipe(accepted);
+  opened.end("echo");
+  expect(await text(opened)).toBe("echo");
+  agent.end();
+});
+
+test("half-close passes through a forwarded channel that is relayed", async () => {
+  const { agent, opened, accepted } = await forwardedChannel();
+  const [ours, theirs] = duplexPair();
+  const done = relay(theirs, opened);
+  ours.end("question");
+  expect(await text(accepted)).toBe("question");
+  accepted.end("answer");
+  expect(await text(ours)).toBe("answer");
+  await done;
   agent.end();
 });

@@ -102,6 +102,13 @@ export function environmentReaders(files: readonly SourceFile[]): string[] {
   });
 }
 
+/** Whoever loads ssh2 before core/ssh/ssh2.ts has adapted it takes the adapters from everybody in the process. */
+export function ssh2Loaders(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) =>
+    /^import (?!type\b)[^;]*?"ssh2"/m.test(text) && !path.endsWith(".d.ts") ? [`${path} loads ssh2 by itself; core/ssh/ssh2.ts has it`] : [],
+  );
+}
+
 function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "");
 }

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces } from "./conventions.ts";
+import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces, ssh2Loaders } from "./conventions.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { readSources } from "./source-tree.ts";
 
@@ -42,6 +42,10 @@ test("nothing is re-exported or exported as default", () => {
 
 test("only main.ts and programs/ read the environment", () => {
   expect(environmentReaders(files)).toEqual([]);
+});
+
+test("ssh2 is loaded by core/ssh/ssh2.ts only", () => {
+  expect(ssh2Loaders(files)).toEqual([]);
 });
 
 test.skipIf(!existsSync(join(root, ".git")))("nothing that is installed or built is in git", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { steps } from "../../scripts/check/steps.ts";
-import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces } from "./conventions.ts";
+import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces, ssh2Loaders } from "./conventions.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { plant } from "./planted.ts";
 import { readSources, type SourceFile } from "./source-tree.ts";
@@ -132,6 +132,7 @@ describe("the architecture test sees", () => {
     ["a re-export", { "cli/a.ts": 'export { b } from "./b.ts";' }, badExports, /re-exports/],
     ["a default export", { "cli/a.ts": "export default 1;" }, badExports, /default export/],
     ["a reader of the environment", { "agent/a.ts": "export const home = process.env.HOME;" }, environmentReaders, /process\.env/],
+    ["a second way to ssh2", { "core/a.ts": 'import ssh2 from "ssh2";' }, ssh2Loaders, /core\/a\.ts loads ssh2/],
   ];
   test.for(cases)("%s", ([, files, find, found]) => {
     expect(find(tree(files)).join("\n")).toMatch(found);

@@ -85,8 +85,8 @@ describe("the options of roles", () => {
     readonly allows: () => Promise<void>;
     readonly refuses: () => Promise<void>;
   }
-  /** Need a network, a second process, an X server, a host of their own: role-addresses, role-strict-lock, x11 and host-users.test.ts. */
-  const elsewhere = ["pin_source_ip", "lock", "permit_x11_forwarding", "create_host_user_mode"];
+  /** Need a network, a second process, an X server, a host or a disk of their own: role-addresses, role-strict-lock, x11, host-users, session-join. */
+  const elsewhere = ["pin_source_ip", "lock", "permit_x11_forwarding", "create_host_user_mode", "record_session"];
   const cases: Readonly<Record<string, Cases>> = {
     max_session_ttl: {
       allows: async () => expect(await validFor(await holder({ max_session_ttl: "20h" }, "--ttl=15h"))).toBeGreaterThan(14.9 * 3600),
