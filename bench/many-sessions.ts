@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startCluster } from "../test/world/cluster.ts";
-import { cpuSeconds, figure, memory, percentile, spread } from "./measure.ts";
-import { sshLogin } from "./openssh.ts";
+import { makeAccount } from "../test/world/unix-account.ts";
+import { cpuOf, figure, memory, percentile, spread } from "./measure.ts";
 import { startSessionsLoad } from "./sessions-load.ts";
 
 export interface ManySessionsOptions {
@@ -11,21 +11,24 @@ export interface ManySessionsOptions {
   readonly seconds: number;
 }
 
-/** What the two processes of the path have at one time; memory in MiB. */
+/** What a process has at one time; `children`: those that have ended. */
 interface Used {
-  readonly control: { readonly mib: number; readonly cpu: number };
-  readonly agent: { readonly mib: number; readonly cpu: number };
+  readonly mib: number;
+  readonly cpu: { readonly own: number; readonly children: number };
 }
 
 /** Sessions at a terminal that stay, and new ones all the time, through one proxy to one host. */
 export async function manySessions({ held, perSecond, seconds }: ManySessionsOptions): Promise<string> {
   await using cluster = await startCluster();
   const agent = await cluster.agent({ name: "web-1" });
-  const user = await cluster.user("alice", { logins: sshLogin });
-  using load = startSessionsLoad([user.home, sshLogin, "web-1"]);
-  const use = async (): Promise<Used> => {
-    const of = async (pid: number) => ({ mib: (await memory(pid)).rss / 1024, cpu: await cpuSeconds(pid) });
-    return { control: await of(cluster.control.pid), agent: await of(agent.service.pid) };
+  // Its start files do nothing: those of whoever runs this may take longer than all the rest.
+  await using account = await makeAccount("sessions");
+  const user = await cluster.user("alice", { logins: account.login });
+  using load = startSessionsLoad([user.home, account.login, "web-1"]);
+  const processes = { control: cluster.control.pid, agent: agent.service.pid, clients: load.pid };
+  const use = async (): Promise<Record<keyof typeof processes, Used>> => {
+    const of = async (pid: number): Promise<Used> => ({ mib: (await memory(pid)).rss / 1024, cpu: await cpuOf(pid) });
+    return { control: await of(processes.control), agent: await of(processes.agent), clients: await of(processes.clients) };
   };
   const before = await use();
   const standing = await load.ask({ do: "hold", count: held });
@@ -38,9 +41,12 @@ export async function manySessions({ held, perSecond, seconds }: ManySessionsOpt
   const after = await use();
   const row = (name: string, values: readonly number[]): string =>
     `| ${name} | ${values.length} | ${figure(spread(values).median, 1)} | ${figure(percentile(values, 99), 1)} | ${figure(spread(values).max, 1)} |`;
-  const used = (name: string, pick: (one: Used) => Used["control"]): string => {
-    const [mib, cpu] = [[before, full, middle, after].map((one) => figure(pick(one).mib, 0)), (pick(after).cpu - pick(full).cpu) / (2 * seconds)];
-    return `| ${name} | ${mib.join(" | ")} | ${figure(cpu, 2)} | ${figure(((pick(full).mib - pick(before).mib) * 1024) / held, 0)} |`;
+  const visits = first.news.length + second.news.length;
+  const spent = (name: keyof typeof processes, whose: keyof Used["cpu"]): number => after[name].cpu[whose] - full[name].cpu[whose];
+  const used = (name: keyof typeof processes): string => {
+    const mib = [before, full, middle, after].map((one) => figure(one[name].mib, 0));
+    const each = ((full[name].mib - before[name].mib) * 1024) / held;
+    return `| ${name} | ${mib.join(" | ")} | ${figure(each, 0)} | ${figure((spent(name, "own") * 1000) / visits, 1)} |`;
   };
   return `## ${held} sessions, and ${perSecond} new ones a second
 
@@ -53,10 +59,13 @@ processors of this machine. Times in ms, as the client sees them, of the second 
 ${row("a new session, from dialling to exit status", second.news)}
 ${row("a key's echo in a session that stays", second.echoes)}
 
-| process | MiB before | with all sessions | after ${seconds} s | after ${2 * seconds} s | processors busy | KiB for each session |
+| process | MiB before | with all sessions | after ${seconds} s | after ${2 * seconds} s | KiB for each session | ms of processor for each new one |
 |---|---|---|---|---|---|---|
-${used("control", (one) => one.control)}
-${used("agent", (one) => one.agent)}
+${used("control")}
+${used("agent")}
+${used("clients")}
+
+What the agent starts takes ${figure((spent("agent", "children") * 1000) / visits, 1)} ms of processor besides, for each new session.
 
 Failed: **${second.failures.length}** of ${standing.held + first.news.length + second.news.length + second.failures.length} sessions.${second.failures.length === 0 ? "" : ` ${second.failures.slice(0, 3).join("; ")}`}
 `;

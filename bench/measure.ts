@@ -45,9 +45,15 @@ const ticksPerSecond = 100;
 
 /** User and system time that a process has used, seconds. */
 export async function cpuSeconds(pid: number): Promise<number> {
+  return (await cpuOf(pid)).own;
+}
+
+/** Of a process, and of its children that have ended; s. */
+export async function cpuOf(pid: number): Promise<{ own: number; children: number }> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+  const sum = (first: number): number => (Number(fields[first]) + Number(fields[first + 1])) / ticksPerSecond;
+  return { own: sum(11), children: sum(13) };
 }
 
 /** Resident and proportional set size of a process, KiB. */

@@ -7,6 +7,7 @@ import { bareNode } from "./measure.ts";
 
 /** many-sessions-load.ts in a process of its own. */
 export interface SessionsLoad extends Disposable {
+  readonly pid: number;
   ask(ask: SessionsAsk): Promise<SessionsTold>;
 }
 
@@ -21,6 +22,7 @@ export function startSessionsLoad(args: readonly [string, string, string]): Sess
   const gone = once(child, "exit").then(([code]) => Promise.reject(new Error(`the load ended with ${String(code)}`)));
   gone.catch(() => {});
   return {
+    pid: child.pid ?? 0,
     ask: async (ask) => {
       await Promise.race([ready, gone]);
       child.send(ask);

@@ -10,6 +10,8 @@ export interface UploadOptions {
   readonly send: (events: readonly string[]) => Promise<void>;
   readonly log: Log;
   readonly random?: () => number;
+  /** What is recorded within this time after the first event goes with it: those of a short session come together, ms. */
+  readonly gatherMs?: number;
 }
 
 /** How often it is looked for what other processes left behind, ms. */
@@ -17,7 +19,7 @@ const adoptMs = 30_000;
 
 /** Sends what the spool holds, oldest first, until aborted. An event may be sent twice; its uid makes that harmless. */
 export async function uploadEvents(options: UploadOptions, signal: AbortSignal): Promise<void> {
-  const { spool, log, random = Math.random } = options;
+  const { spool, log, random = Math.random, gatherMs = 50 } = options;
   let failures = 0;
   let news = Promise.withResolvers<void>();
   spool.onRecorded = () => news.resolve();
@@ -31,8 +33,11 @@ export async function uploadEvents(options: UploadOptions, signal: AbortSignal):
     news = Promise.withResolvers<void>();
     if (signal.aborted) return;
     try {
-      if (!(await uploadNext(options))) await news.promise;
+      const sent = await uploadNext(options);
       failures = 0;
+      if (sent) continue;
+      await news.promise;
+      await sleep(gatherMs, undefined, { signal }).catch(() => {});
     } catch (thrown) {
       failures += 1;
       const delay = backOffDelay(failures, random());

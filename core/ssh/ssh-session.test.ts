@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { type Duplex, duplexPair } from "node:stream";
 import { buffer, text } from "node:stream/consumers";
-import type { ServerChannel } from "ssh2";
+import type { ClientChannel, ServerChannel } from "ssh2";
 import { expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
 import { relay } from "../transport/relay.ts";
@@ -189,7 +189,7 @@ async function forwardedChannel() {
   });
   const [agent, { connection: proxy }] = await Promise.all([client, server]);
   proxy.on("request", (accept) => accept?.());
-  const accepted = new Promise<ServerChannel>((resolve) => agent.on("tcp connection", (_details, accept) => resolve(accept())));
+  const accepted = new Promise<ClientChannel>((resolve) => agent.on("tcp connection", (_details, accept) => resolve(accept())));
   await new Promise<void>((resolve, reject) => agent.forwardIn("platform-stream", 1, (error) => (error ? reject(error) : resolve())));
   const opened = await new Promise<ServerChannel>((resolve, reject) =>
     proxy.forwardOut("platform-stream", 1, "", 0, (error, channel) => (error === undefined ? resolve(channel) : reject(error))),
