@@ -1,4 +1,5 @@
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { renameSync } from "node:fs";
+import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
@@ -100,7 +101,7 @@ export class RecordingSpool {
     this.onNews();
     const end = async (): Promise<void> => {
       await writer.end();
-      await this.#finish(spooled, { ended: new Date().toISOString(), interrupted: failed !== undefined });
+      this.#finish(spooled, { ended: new Date().toISOString(), interrupted: failed !== undefined });
     };
     return { spooled, writer, end };
   }
@@ -150,17 +151,21 @@ export class RecordingSpool {
   }
 
   /** Its name says that it is whole, whatever becomes of this process. */
-  async #finish(recording: SpooledRecording, end: RecordingEnd): Promise<void> {
+  #finish(recording: SpooledRecording, end: RecordingEnd): void {
     const ended = join(this.#options.folder, `${recording.facts.sid}.ended.cast.gz`);
-    if (!end.interrupted) {
-      const moved = await rename(recording.file, ended).then(
-        () => true,
-        () => false,
-      );
-      if (moved) recording.file = ended;
-    }
+    if (!end.interrupted && renamed(recording.file, ended)) recording.file = ended;
     recording.end = end;
     this.onNews();
+  }
+}
+
+/** At once: whoever misses a file under the name that it knew finds the new name in the recording. */
+function renamed(from: string, to: string): boolean {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch {
+    return false;
   }
 }
 

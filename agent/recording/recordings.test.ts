@@ -95,6 +95,22 @@ test("what a process left behind, torn as it may be, is completed by the next on
   expect(await readdir(folder)).toEqual([]);
 });
 
+test("one whose session ends while it is read is sent all the same", async () => {
+  const recordings = await open(new Taken(), { send: async ({ offset, data }) => offset + data.length });
+  for (let round = 0; round < 100; round++) {
+    const one = await recordings.begin(recording());
+    let isOver = false;
+    const ending = one.end().finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      one.spooled.sent = 0;
+      await recordings.sendNow(one.spooled);
+    }
+    await ending;
+  }
+});
+
 test("one that ended is whole for the next process too", async () => {
   const first = await open(new Taken());
   const one = await first.begin(recording());

@@ -1,4 +1,4 @@
-import { open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
@@ -93,10 +93,20 @@ function isPassing({ code }: PlatformError): boolean {
   return code === "unavailable" || code === "timeout" || code === "unauthenticated";
 }
 
-async function readPart({ file, written, sent }: SpooledRecording): Promise<Buffer> {
+async function readPart(recording: SpooledRecording): Promise<Buffer> {
+  const { written, sent } = recording;
   const length = Math.min(partBytes, written - sent);
   if (length <= 0) return Buffer.alloc(0);
-  await using handle = await open(file, "r");
+  await using handle = await openFile(recording);
   const { bytesRead, buffer } = await handle.read(Buffer.alloc(length), 0, length, sent);
   return buffer.subarray(0, bytesRead);
+}
+
+/** It gets another name when its session ends, which may be while it is opened. */
+async function openFile(recording: SpooledRecording): Promise<FileHandle> {
+  const { file } = recording;
+  return await open(file, "r").catch((missing: unknown) => {
+    if (recording.file === file) throw missing;
+    return open(recording.file, "r");
+  });
 }
