@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 
 const exclude = ["node_modules/**", "dist/**", ".cache/**"];
@@ -10,6 +11,8 @@ export default defineConfig({
     projects: [
       {
         extends: true,
+        // The build puts its own loader there.
+        resolve: { alias: [{ find: /^.*\/host-addon\.ts$/, replacement: resolve(import.meta.dirname, "test/world/compiled-host-addon.ts") }] },
         test: {
           name: "unit",
           setupFiles: ["test/fuzz/fuzz-runs.ts"],

@@ -2,7 +2,6 @@
 #include "host-addon.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/file.h>
 
@@ -32,6 +31,9 @@ static const struct {
 } functions[] = {
     {"tryLock", try_lock},
     {"recordLogout", record_logout},
+    {"socketPair", socket_pair},
+    {"startProgram", start_program},
+    {"takeEnd", take_end},
 };
 
 NAPI_MODULE_INIT() {

@@ -1,4 +1,8 @@
 #pragma once
 #include <node_api.h>
+#include <stdbool.h>
 
 napi_value record_logout(napi_env env, napi_callback_info info);
+napi_value socket_pair(napi_env env, napi_callback_info info);
+napi_value start_program(napi_env env, napi_callback_info info);
+napi_value take_end(napi_env env, napi_callback_info info);

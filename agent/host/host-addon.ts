@@ -4,6 +4,15 @@ export interface HostAddon {
   tryLock(fd: number, exclusive: boolean): boolean;
   /** Ends the records of a process; 0: of all that are gone. Does not wait. */
   recordLogout(pid: number): void;
+  /** Two connected sockets: ours, which does not block, and the program's. */
+  socketPair(): [ours: number, theirs: number];
+  /**
+   * Starts a program as the leader of its own session; its descriptor i is `fds[i]`. No string may have a NUL. Whoever calls it takes
+   * its end. Throws when it cannot be started.
+   */
+  startProgram(path: [string], argv: readonly string[], variables: readonly string[], fds: readonly number[]): number;
+  /** The status of a program that has ended, as of waitpid(2), once. Does not wait. */
+  takeEnd(pid: number): number | undefined;
 }
 
 /** There is none from source: the build puts its loader in the place of this file (scripts/build/bundle.ts). */

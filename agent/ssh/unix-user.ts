@@ -1,8 +1,8 @@
-import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { type FileHandle, open, readFile } from "node:fs/promises";
-import { promisify } from "node:util";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { loginText } from "../../core/resources/metadata.ts";
+import { capture } from "../host/capture.ts";
 
 /** A line of passwd(5). */
 export interface UnixUser {
@@ -14,7 +14,9 @@ export interface UnixUser {
   readonly shell: string;
 }
 
-const run = promisify(execFile);
+/** Asks the name service; without one there is /etc/passwd alone. Its exit status when there is no such user. */
+const getents = ["/usr/bin/getent", "/bin/getent"] as const;
+const notFound = 2;
 /** Of /etc/nologin, bytes. */
 const maxClosedText = 800;
 /** For one look-up, which may ask a directory server, ms. */
@@ -42,17 +44,16 @@ export async function findAccount(login: string): Promise<UnixUser | undefined> 
 }
 
 async function lookUp(login: string): Promise<UnixUser | undefined> {
-  let line: string;
+  const getent = getents.find((path) => existsSync(path));
+  if (getent === undefined) return parsePasswd(await readFile("/etc/passwd", "utf8"), login);
   try {
-    const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" };
-    line = (await run("getent", ["passwd", "--", login], { timeout: lookupMs, maxBuffer: 65_536, env })).stdout;
-  } catch (thrown) {
-    const { code } = thrown as { code?: number | string };
-    if (code === 2) return undefined;
-    if (code !== "ENOENT") throw new PlatformError("unavailable", `looking up the Unix user ${login} failed`, { cause: thrown });
-    line = await readFile("/etc/passwd", "utf8");
+    const { code, stdout } = await capture({ path: getent, args: ["passwd", "--", login], limitMs: lookupMs, maxBytes: 65_536 });
+    if (code === notFound) return undefined;
+    if (code !== 0) throw new Error(`getent ended with ${code ?? "a signal"}`);
+    return parsePasswd(stdout, login);
+  } catch (cause) {
+    throw new PlatformError("unavailable", `looking up the Unix user ${login} failed`, { cause });
   }
-  return parsePasswd(line, login);
 }
 
 /** The entry of exactly this login; a numeric login must not find a uid (getent takes both). */

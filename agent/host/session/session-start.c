@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /*
@@ -48,11 +49,12 @@ static void catch_signals(void (*act)(int)) {
   for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) sigaction(asked[i], &how, NULL);
 }
 
-/* No signal blocked, none ignored, none caught: as init starts a process. Node blocks some and ignores some, which would go on. */
+/* No signal blocked, none ignored, none caught: as init starts a process. */
 static void reset_signals(void) {
   sigset_t none;
-  struct sigaction usual = {.sa_handler = SIG_DFL};
-  for (int number = 1; number < NSIG; number++) sigaction(number, &usual, NULL);
+  /* As the kernel has it. glibc would leave out two of its own, which its posix_spawn(3) ignores. */
+  static const unsigned long usual[8];
+  for (int number = 1; number < NSIG; number++) syscall(SYS_rt_sigaction, number, usual, NULL, 8);
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -161,6 +163,7 @@ int main(int argc, char *argv[]) {
   bool is_files = strcmp(mode, "files") == 0, is_session = strcmp(mode, "session") == 0;
   is_fed = is_files;
   if (!take_order(&order) || argc < (is_files ? 3 : is_session ? 4 : 2)) give_up("not meant to be called by people");
+  if (chdir("/") != 0) give_up("/ cannot be entered: %s", strerror(errno));
   to_each_fd(close_inherited);
   reset_signals();
   struct sigaction late = {.sa_handler = take_too_long};

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { ServerChannel } from "ssh2";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import { endLogin } from "../../host/end-login.ts";
+import type { Exit } from "../../host/spawn.ts";
 import { shareTerminal } from "../join/share-terminal.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { fileCopyRefused } from "./file-copy-refused.ts";
@@ -11,7 +12,6 @@ import { pump } from "./pump.ts";
 import { recordTerminal } from "./record-terminal.ts";
 import { runRecorded } from "./run-recorded.ts";
 import { sessionEnvironment } from "./session-environment.ts";
-import type { ProgramExit } from "./start-process.ts";
 import { startProgram } from "./start-program.ts";
 import { tap } from "./tap.ts";
 import { openTerminal } from "./terminal.ts";
@@ -30,7 +30,7 @@ export function runProgram(channel: SessionChannel, stream: ServerChannel, comma
   });
 }
 
-async function run(channel: SessionChannel, stream: ServerChannel, command: string | undefined): Promise<ProgramExit> {
+async function run(channel: SessionChannel, stream: ServerChannel, command: string | undefined): Promise<Exit> {
   const { user, grant, request, deps } = channel.facts;
   const { wanted } = channel;
   const terminal = wanted && (await openTerminal(wanted.size));

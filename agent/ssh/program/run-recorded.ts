@@ -3,9 +3,9 @@ import type { ServerChannel } from "ssh2";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { clipCommand } from "../../../core/resources/audit-event.ts";
 import { holdLittle } from "../../../core/ssh/hold-little.ts";
+import type { Exit } from "../../host/spawn.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
-import type { ProgramExit } from "./start-process.ts";
 
 /** What ssh(1) and sshd(8) use for a fault of their own. */
 const faultStatus = 255;
@@ -15,7 +15,7 @@ export interface RecordedWork {
   readonly asked?:
     | { readonly event: "exec"; readonly command: string }
     | { readonly event: "subsystem"; readonly name: string; readonly error?: string };
-  readonly run: () => Promise<ProgramExit>;
+  readonly run: () => Promise<Exit>;
 }
 
 /** The life of an accepted channel, from its audit events to its exit status. Never throws. */
@@ -52,7 +52,7 @@ export async function runRecorded(channel: SessionChannel, stream: ServerChannel
 /** Signals that ssh2 can name; any other one is told as a shell would, as 128 and its number. */
 const namedSignals = /^SIG(ABRT|ALRM|FPE|HUP|ILL|INT|KILL|PIPE|QUIT|SEGV|TERM|USR1|USR2)$/;
 
-function tellExit(stream: ServerChannel, { code, signal }: ProgramExit): void {
+function tellExit(stream: ServerChannel, { code, signal }: Exit): void {
   if (signal === null) stream.exit(code ?? faultStatus);
   else if (namedSignals.test(signal)) stream.exit(signal.slice(3), false, "");
   else stream.exit(128 + constants.signals[signal]);

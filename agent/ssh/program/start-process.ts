@@ -1,6 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { type Spawned, socketPair, spawn } from "../../host/spawn.ts";
 
 /** A process that becomes a user. */
 export interface ProcessOptions {
@@ -17,23 +19,12 @@ export interface ProcessOptions {
   readonly more?: number | undefined;
 }
 
-export interface ProgramExit {
-  /** Exactly one of the two. */
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
-
-export interface StartedProgram {
-  /** Left out: no process could be made. */
-  readonly pid?: number;
+export interface StartedProgram extends Spawned {
   /** Present without a terminal. */
   readonly pipes?: { readonly stdin: Writable; readonly stdout: Readable; readonly stderr: Readable };
   readonly reports?: Readable;
   /** Resolves when the program runs as the user; throws `denied` with the reason when it could not be started. */
   readonly started: Promise<void>;
-  readonly exited: Promise<ProgramExit>;
-  /** To the whole process group; nothing happens once the program has ended. */
-  signal(name: NodeJS.Signals): void;
 }
 
 /** Longest reason that a start-up process may give. */
@@ -41,53 +32,74 @@ const maxReason = 2000;
 
 /**
  * Starts it as the leader of its own session. What it says at descriptor 3 before it closes it is why it could not become the user or
- * start what it should. Throws `denied` for what no process can be told, such as a NUL in a command.
+ * start what it should. Throws `denied` for what cannot be started, such as a command with a NUL.
  */
 export function startProcess({ command, args, env, instructions = "", hasPipes, hasReports = false, more }: ProcessOptions): StartedProgram {
-  const stream = hasPipes ? "pipe" : "ignore";
-  const stdio: (number | "pipe" | "ignore")[] = [stream, stream, stream, "pipe"];
-  if (hasReports) stdio.push("pipe");
-  if (more !== undefined) stdio.push(more);
-  let child: ChildProcess;
+  const ends = new Ends();
   try {
-    child = spawn(command, [...args], { argv0: "platform", detached: true, cwd: "/", stdio, env: { ...env } });
+    const streams = hasPipes ? { stdin: ends.pair(), stdout: ends.pair(), stderr: ends.pair() } : ends.nothing(3);
+    const answer = ends.pair();
+    const reports = hasReports ? ends.pair() : undefined;
+    const spawned = spawn({ path: command, argv: ["platform", ...args], env, fds: [...ends.theirs, ...(more === undefined ? [] : [more])] });
+    const pipes = streams && { stdin: ends.writer(streams.stdin), stdout: ends.reader(streams.stdout), stderr: ends.reader(streams.stderr) };
+    return {
+      ...spawned,
+      ...(pipes && { pipes }),
+      ...(reports !== undefined && { reports: ends.reader(reports) }),
+      started: startOf(ends.take(answer), instructions),
+    };
   } catch (cause) {
     throw notStarted(errorText(cause), cause);
+  } finally {
+    ends.close();
   }
-  const exited = exitOf(child);
-  const started = startOf(child, instructions);
-  const { stdin, stdout, stderr } = child;
-  const reports = child.stdio[4] as Readable | null | undefined;
-  return {
-    ...(child.pid !== undefined && { pid: child.pid }),
-    ...(stdin !== null && stdout !== null && stderr !== null && { pipes: { stdin, stdout, stderr } }),
-    ...(reports && { reports }),
-    started,
-    exited,
-    signal: (name) => signalGroup(child, name),
-  };
 }
 
-function exitOf(child: ChildProcess): Promise<ProgramExit> {
-  return new Promise((resolve) => {
-    child.once("exit", (code, signal) => resolve({ code, signal }));
-    child.once("error", () => resolve({ code: 255, signal: null }));
-  });
+/** What the program is given, by the places in which it gets it, and our ends of that. */
+class Ends {
+  readonly theirs: number[] = [];
+  readonly #ours = new Set<number>();
+
+  /** Our end. */
+  pair(): number {
+    const [ours, theirs] = socketPair();
+    this.#ours.add(ours);
+    this.theirs.push(theirs);
+    return ours;
+  }
+
+  nothing(times: number): undefined {
+    for (let place = 0; place < times; place++) this.theirs.push(openSync("/dev/null", "r+"));
+  }
+
+  reader(fd: number): Readable {
+    return this.take(fd, { writable: false });
+  }
+
+  writer(fd: number): Writable {
+    return this.take(fd, { readable: false });
+  }
+
+  take(fd: number, options: { readonly readable?: boolean; readonly writable?: boolean } = {}): Socket {
+    this.#ours.delete(fd);
+    return new Socket({ fd, ...options });
+  }
+
+  /** All but what was taken. */
+  close(): void {
+    for (const fd of [...this.theirs, ...this.#ours]) closeSync(fd);
+  }
 }
 
 /** Hands over the instructions; an answer is an error, the end without one is the program's start. */
-function startOf(child: ChildProcess, instructions: string): Promise<void> {
+function startOf(channel: Socket, instructions: string): Promise<void> {
   const started = new Promise<void>((resolve, reject) => {
-    const refuse = (reason: string, cause?: unknown): void => reject(notStarted(reason, cause));
-    child.once("error", (cause) => refuse("no process could be made", cause));
-    const channel = child.stdio[3] as (Readable & Writable) | null | undefined;
-    if (!channel) return;
     let reason = "";
     channel.on("data", (chunk: Buffer) => {
       reason = (reason + chunk.toString("utf8")).slice(0, maxReason);
     });
-    channel.on("error", (cause) => refuse("its process ended early", cause));
-    channel.once("close", () => (reason === "" ? resolve() : refuse(reason)));
+    channel.on("error", (cause) => reject(notStarted("its process ended early", cause)));
+    channel.once("close", () => (reason === "" ? resolve() : reject(notStarted(reason))));
     // Who is told nothing may have closed it already.
     if (instructions !== "") channel.end(instructions);
   });
@@ -95,15 +107,6 @@ function startOf(child: ChildProcess, instructions: string): Promise<void> {
   return started;
 }
 
-function notStarted(reason: string, cause: unknown): PlatformError {
+function notStarted(reason: string, cause?: unknown): PlatformError {
   return new PlatformError("denied", `the session could not be started: ${reason}`, { cause });
-}
-
-function signalGroup(child: ChildProcess, name: NodeJS.Signals): void {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  try {
-    process.kill(-child.pid, name);
-  } catch {
-    // The group ended between the look and the signal.
-  }
 }

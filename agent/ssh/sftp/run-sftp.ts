@@ -2,10 +2,11 @@ import { basename } from "node:path";
 import type { ServerChannel } from "ssh2";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
+import type { Exit } from "../../host/spawn.ts";
 import { fileCopyRefused } from "../program/file-copy-refused.ts";
 import { pump } from "../program/pump.ts";
 import { runRecorded } from "../program/run-recorded.ts";
-import type { ProgramExit, StartedProgram } from "../program/start-process.ts";
+import type { StartedProgram } from "../program/start-process.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { recordReports } from "./record-reports.ts";
 import { startSftp } from "./start-sftp.ts";
@@ -34,7 +35,7 @@ function refusalOf({ facts: { grant, user } }: SessionChannel): PlatformError | 
   return new PlatformError("denied", `the Unix user ${user.login} may not log in here: its shell is ${user.shell}`);
 }
 
-async function run(channel: SessionChannel, stream: ServerChannel): Promise<ProgramExit> {
+async function run(channel: SessionChannel, stream: ServerChannel): Promise<Exit> {
   const { user, grant, request, deps } = channel.facts;
   const pam = deps.pam?.files({ user, identity: grant.identity, clientIp: ipOf(request.clientAddress) });
   const program = startSftp(user, { launch: deps.launch, pam });

@@ -1,0 +1,80 @@
+import { constants } from "node:os";
+import { hostAddon } from "./host-addon.ts";
+
+/** How a program ended: exactly one of the two is not null. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface Spawned {
+  readonly pid: number;
+  readonly exited: Promise<Exit>;
+  /** To its whole process group; nothing happens once the program has ended. */
+  signal(name: NodeJS.Signals): void;
+}
+
+export interface SpawnOptions {
+  readonly path: string;
+  /** The first is its name for itself. */
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Descriptors of ours; the program's are their places. Nothing else that this process opened is passed on. */
+  readonly fds: readonly number[];
+}
+
+const running = new Map<number, (exit: Exit) => void>();
+const signals = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]));
+
+/** Starts a program as the leader of its own session. Throws Error with what the system says. */
+export function spawn({ path, argv, env, fds }: SpawnOptions): Spawned {
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  if ([path, ...argv, ...variables].some((text) => text.includes("\0"))) throw new Error("its command or environment has a NUL");
+  if (running.size === 0) process.on("SIGCHLD", takeEnds);
+  let pid: number;
+  try {
+    pid = native().startProgram([path], argv, variables, fds);
+  } catch (thrown) {
+    if (running.size === 0) process.off("SIGCHLD", takeEnds);
+    throw thrown;
+  }
+  const exited = new Promise<Exit>((resolve) => running.set(pid, resolve));
+  return { pid, exited, signal: (name) => signalGroup(pid, name) };
+}
+
+/** Two connected sockets, ours first. */
+export function socketPair(): [ours: number, theirs: number] {
+  return native().socketPair();
+}
+
+function native() {
+  const addon = hostAddon();
+  if (addon === undefined) throw new Error("programs are started by the built executable only, and this runs from source");
+  return addon;
+}
+
+function takeEnds(): void {
+  for (const [pid, resolve] of running) {
+    const status = native().takeEnd(pid);
+    if (status === undefined) continue;
+    running.delete(pid);
+    resolve(exitOf(status));
+  }
+  if (running.size === 0) process.off("SIGCHLD", takeEnds);
+}
+
+/** As waitpid(2) packs it. */
+function exitOf(status: number): Exit {
+  const signal = status & 0x7f;
+  return signal === 0 ? { code: (status >> 8) & 0xff, signal: null } : { code: null, signal: signals.get(signal) ?? "SIGKILL" };
+}
+
+function signalGroup(pid: number, name: NodeJS.Signals): void {
+  // Its number is nobody else's as long as its end is not taken.
+  if (!running.has(pid)) return;
+  try {
+    process.kill(-pid, name);
+  } catch {
+    // The group ended between the look and the signal.
+  }
+}
