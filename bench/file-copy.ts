@@ -5,7 +5,7 @@ import { startCluster } from "../test/world/cluster.ts";
 import { freePorts } from "../test/world/free-port.ts";
 import { output, program } from "../test/world/program.ts";
 import { figure, interleave, ratio, spread } from "./measure.ts";
-import { sshLogin, startSshd } from "./openssh.ts";
+import { behindJump, sshLogin, startSshd } from "./openssh.ts";
 
 const bigBytes = 1_000_000_000;
 const smallFiles = 10_000;
@@ -19,9 +19,7 @@ export async function fileCopy(rounds: number): Promise<string> {
   await using host = await startSshd(join(dir, "host"), hostPort, "Subsystem sftp /usr/lib/openssh/sftp-server");
   await writeFiles(dir);
   const config = join(dir, "config");
-  const common = (key: string): string =>
-    `  IdentityFile ${key}\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n  HostName 127.0.0.1\n  User ${sshLogin}\n`;
-  const hosts = `Host jump\n  Port ${jump.port}\n${common(join(dir, "jump/user"))}Host host\n  Port ${host.port}\n  ProxyJump jump\n${common(join(dir, "host/user"))}`;
+  const hosts = behindJump({ dir, login: sshLogin, jump: jump.port, host: host.port });
   await using cluster = await startCluster();
   await cluster.agent({ name: "web-1" });
   const user = await cluster.user("alice", { logins: sshLogin });

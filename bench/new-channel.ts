@@ -1,5 +1,5 @@
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir, userInfo } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCluster } from "../test/world/cluster.ts";
 import { freePorts } from "../test/world/free-port.ts";
@@ -9,7 +9,7 @@ import { makeAccount } from "../test/world/unix-account.ts";
 import { until } from "../test/world/until.ts";
 import { startDelayRelay } from "./delay-relay.ts";
 import { figure, interleave, percentile, ratio, spread } from "./measure.ts";
-import { startSshd } from "./openssh.ts";
+import { behindJump, startSshd } from "./openssh.ts";
 
 /** The round trip between the client and what it dials, ms; 0: loopback alone. */
 const roundTrips = [0, 50] as const;
@@ -47,9 +47,7 @@ async function measure(rounds: number, roundTripMs: number) {
   const [jumpPort, hostPort] = (await freePorts(2)) as [number, number];
   await using jump = await startSshd(join(dir, "jump"), jumpPort);
   await using host = await startSshd(join(dir, "host"), hostPort);
-  // sshd reads the user's keys as the user, who must have a password, and be it an impossible one.
-  for (const folder of [dir, join(dir, "jump"), join(dir, "host")]) await chmod(folder, 0o711);
-  if (userInfo().uid === 0) await output("usermod", ["-p", "*", login]);
+  await chmod(dir, 0o711);
   await using cluster = await startCluster();
   await cluster.agent({ name: "web-1" });
   const user = await cluster.user("alice", { logins: login });
@@ -57,14 +55,9 @@ async function measure(rounds: number, roundTripMs: number) {
   using toProxy = await startDelayRelay(cluster.ports.web, roundTripMs);
   const proxy = roundTripMs === 0 ? cluster.proxy : `127.0.0.1:${toProxy.port}`;
   if (proxy !== cluster.proxy) await user.login(`--proxy=${proxy}`);
-  const common = (key: string): string =>
-    `  IdentityFile ${key}\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n  HostName 127.0.0.1\n  User ${login}\n`;
   const theirConfig = join(dir, "theirs");
   const jumpVia = roundTripMs === 0 ? jump.port : toJump.port;
-  await writeFile(
-    theirConfig,
-    `Host jump\n  Port ${jumpVia}\n${common(join(dir, "jump/user"))}Host host\n  Port ${host.port}\n  ProxyJump jump\n${common(join(dir, "host/user"))}`,
-  );
+  await writeFile(theirConfig, behindJump({ dir, login, jump: jumpVia, host: host.port }));
   const ourConfig = join(dir, "ours");
   await writeFile(ourConfig, (await user.tsh(["config"])).stdout);
   const env = { TSH_HOME: user.home, PATH: `${join(program("tsh"), "..")}:${process.env.PATH ?? ""}` };

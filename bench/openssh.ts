@@ -17,7 +17,8 @@ export const sshLogin: string = userInfo().username;
 
 /** `more`: further lines of its configuration. */
 export async function startSshd(dir: string, port: number, more = ""): Promise<Sshd> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  // sshd reads a user's keys as that user.
+  await mkdir(dir, { recursive: true, mode: 0o711 });
   const [hostKey, userKey] = [join(dir, "host"), join(dir, "user")];
   await output("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", hostKey]);
   await output("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", userKey]);
@@ -63,4 +64,20 @@ ${more}
     ],
     [Symbol.asyncDispose]: () => service.stop(),
   };
+}
+
+/** Stock ssh's configuration of `host` behind `jump`, whose keys are in the folders of those names. */
+export function behindJump({ dir, login, jump, host }: { dir: string; login: string; jump: number; host: number }): string {
+  const of = (name: "jump" | "host", port: number): string => `Host ${name}
+  Port ${port}
+  HostName 127.0.0.1
+  User ${login}
+  IdentityFile ${join(dir, name, "user")}
+  IdentitiesOnly yes
+  StrictHostKeyChecking no
+  UserKnownHostsFile /dev/null
+  LogLevel ERROR
+`;
+  return `${of("jump", jump)}${of("host", host)}  ProxyJump jump
+`;
 }

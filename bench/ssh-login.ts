@@ -1,35 +1,35 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCluster } from "../test/world/cluster.ts";
 import { freePorts } from "../test/world/free-port.ts";
 import { output, program } from "../test/world/program.ts";
+import { makeAccount } from "../test/world/unix-account.ts";
 import { figure, interleave, ratio, spread } from "./measure.ts";
-import { sshLogin, startSshd } from "./openssh.ts";
+import { behindJump, startSshd } from "./openssh.ts";
 
 /** One command on a host: `tsh ssh host true` beside `ssh -J jump host true`. */
 export async function sshLoginTime(rounds: number): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), "platform-bench-"));
+  // Whose shell loads next to nothing, where this is root's machine.
+  await using account = await makeAccount("bl");
+  const { login } = account;
   const [jumpPort, hostPort] = (await freePorts(2)) as [number, number];
   await using jump = await startSshd(join(dir, "jump"), jumpPort);
   await using host = await startSshd(join(dir, "host"), hostPort);
   const config = join(dir, "config");
-  const common = (key: string): string =>
-    `  IdentityFile ${key}\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n  HostName 127.0.0.1\n  User ${sshLogin}\n`;
-  await writeFile(
-    config,
-    `Host jump\n  Port ${jump.port}\n${common(join(dir, "jump/user"))}Host host\n  Port ${host.port}\n  ProxyJump jump\n${common(join(dir, "host/user"))}`,
-  );
+  await chmod(dir, 0o711);
+  await writeFile(config, behindJump({ dir, login, jump: jump.port, host: host.port }));
   await using cluster = await startCluster();
   await cluster.agent({ name: "web-1" });
-  const user = await cluster.user("alice", { logins: sshLogin });
+  const user = await cluster.user("alice", { logins: login });
   const timed = async (command: string, args: readonly string[]): Promise<number> => {
     const start = performance.now();
     await output(command, args, { env: { TSH_HOME: user.home } });
     return performance.now() - start;
   };
   const candidates = {
-    tsh: () => timed(program("tsh"), ["ssh", `${sshLogin}@web-1`, "true"]),
+    tsh: () => timed(program("tsh"), ["ssh", `${login}@web-1`, "true"]),
     ssh: () => timed("ssh", ["-F", config, "host", "true"]),
   };
   await interleave(1, candidates);

@@ -8,7 +8,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { silentLog } from "../../core/log/log.ts";
 import { openSpool, type Spool } from "./spool.ts";
 import { segmentName, startOf } from "./spool-segments.ts";
-import { inCalls, uploadNext } from "./upload.ts";
+import { inCalls, uploadEvents, uploadNext } from "./upload.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -152,4 +152,25 @@ test("what this process writes itself is no leftover, and what another one took 
   expect(await spool.adopt()).toBe(true);
   await rm(join(folder, "000000000001.jsonl"));
   expect(errors(await uploadAll(spool))).toEqual(["own"]);
+});
+
+test("what is recorded soon after an event goes in one call with it, and nothing waits for more", async () => {
+  const spool = await open();
+  const calls: string[][] = [];
+  const stop = new AbortController();
+  let sent = Promise.withResolvers<void>();
+  const send = async (events: readonly string[]): Promise<void> => {
+    calls.push(errors(events));
+    sent.resolve();
+  };
+  const uploading = uploadEvents({ spool, send, log: silentLog }, stop.signal);
+  for (const error of ["start", "exec", "end"]) await spool.record(refusal(error));
+  await sent.promise;
+  sent = Promise.withResolvers<void>();
+  await spool.record(refusal("alone"));
+  await sent.promise;
+  expect(calls).toEqual([["start", "exec", "end"], ["alone"]]);
+  stop.abort();
+  await uploading;
+  await spool.close();
 });

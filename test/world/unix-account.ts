@@ -10,7 +10,8 @@ export async function makeAccount(prefix: string): Promise<UnixAccount> {
   const own = userInfo();
   if (own.uid !== 0) return { login: own.username, [Symbol.asyncDispose]: async () => {} };
   const login = `${prefix}${process.pid.toString(36)}`;
-  await output("useradd", ["-m", "-s", "/bin/bash", login]);
+  // An impossible password: without any, sshd takes the account for locked.
+  await output("useradd", ["-m", "-s", "/bin/bash", "-p", "*", login]);
   return {
     login,
     [Symbol.asyncDispose]: async () => {
