@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { startCluster } from "../test/world/cluster.ts";
 import { dialogueWith } from "../test/world/dialogue.ts";
 import { program, start } from "../test/world/program.ts";
+import { makeAccount } from "../test/world/unix-account.ts";
 import { figure, memory, percentile, spread } from "./measure.ts";
-import { sshLogin } from "./openssh.ts";
 import { startSessionsLoad } from "./sessions-load.ts";
 
 export interface SoakOptions {
@@ -19,20 +19,22 @@ export async function soak({ minutes, perSecond }: SoakOptions): Promise<string>
   await using _dir = { [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
   await using cluster = await startCluster();
   const agent = await cluster.agent({ name: "web-1" });
-  const user = await cluster.user("alice", { logins: sshLogin });
+  await using account = await makeAccount("soak");
+  const { login } = account;
+  const user = await cluster.user("alice", { logins: login });
   const env = { TSH_HOME: user.home, PATH: `${join(program("tsh"), "..")}:${process.env.PATH ?? ""}` };
   const config = join(dir, "ssh-config");
   await writeFile(config, (await user.tsh(["config"])).stdout);
   const said = (word: string): string => `${word}\n`;
-  const ours = dialogueWith(start(program("tsh"), ["ssh", `${sshLogin}@web-1`, "cat"], { env }), said);
-  const stock = dialogueWith(start("ssh", ["-F", config, "-o", "BatchMode=yes", `${sshLogin}@web-1.test.cluster`, "cat"], { env }), said);
+  const ours = dialogueWith(start(program("tsh"), ["ssh", `${login}@web-1`, "cat"], { env }), said);
+  const stock = dialogueWith(start("ssh", ["-F", config, "-o", "BatchMode=yes", `${login}@web-1.test.cluster`, "cat"], { env }), said);
   using _idle = {
     [Symbol.dispose]: () => {
       for (const one of [ours, stock]) one.kill();
     },
   };
   await Promise.all([ours.ask(), stock.ask()]);
-  using load = startSessionsLoad([user.home, sshLogin, "web-1"]);
+  using load = startSessionsLoad([user.home, login, "web-1"]);
   await load.ask({ do: "hold", count: 20 });
   const rows: string[] = [];
   let [failures, sessions] = [0, 0];
