@@ -9,11 +9,12 @@ const groups = [
   { name: "prod", labels: { "*": "*" }, wait: "1h" },
 ];
 const rollout = (spec: object = {}) => rolloutDocument({ groups, ...spec });
-const window = {
+/** Opens in an hour or two, whatever the hour is in which the test runs. */
+const windowLater = (t: TestAuth) => ({
   kind: "cluster_maintenance_config",
   metadata: { name: "cluster-maintenance-config" },
-  spec: { agent_upgrades: { utc_start_hour: 2 } },
-};
+  spec: { agent_upgrades: { utc_start_hour: (t.now().getUTCHours() + 2) % 24 } },
+});
 const put = (t: TestAuth, document: object) => t.admin.putResource({ json: JSON.stringify(document), overwrite: true });
 
 interface Host {
@@ -61,7 +62,7 @@ test("without an upgrade_rollout every host gets its channel's version, in its w
   expect(await web.ask()).toBe("v1.1.0");
   expect(await web.ask("none")).toBe("none");
   expect(await plan(t)).toMatchObject({ staged: false, hosts: [{ verdict: "stays", why: expect.stringContaining("cluster_maintenance_config") }] });
-  await put(t, window);
+  await put(t, windowLater(t));
   const { hosts, window: next } = await plan(t);
   expect(hosts).toMatchObject([{ hostname: "web1", verdict: "goes", current: "1.0.0", target: "1.1.0", sessions: 2, when: next?.start }]);
 });
@@ -175,7 +176,7 @@ test("a roll-back stops it; resume goes on without that host; pause and promote 
 test("a plan for a version that no channel answers yet changes nothing", async () => {
   await using t = await openTestAuth();
   const [s1] = [await host(t, "s1", "staging"), await host(t, "p1", "prod")];
-  await put(t, window);
+  await put(t, windowLater(t));
   await put(t, rollout());
   await channel(t, "v1.0.0");
   const { hosts = [], channels } = await plan(t, { version: "v1.2.0" });
