@@ -1,0 +1,95 @@
+import type { Connection } from "ssh2";
+import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
+import { type Client, type RawConnection, rawConnection, sendPayload } from "./ssh2.ts";
+
+/** Sees each message before it is passed on, from its type byte on; true drops it. The buffer is the caller's again afterwards. */
+export type SeeMessage = (payload: Buffer) => boolean;
+
+export interface RelayedPackets {
+  readonly fromClient: SeeMessage;
+  readonly fromHost: SeeMessage;
+}
+
+/** Messages of the connection protocol (RFC 4250 section 4.1.2). What is below is each connection's own. */
+const firstMessage = 80;
+/** Nobody handles it: ssh2 drops a message of this type. */
+const dropped: Buffer = Buffer.of(255);
+/** What may wait for the end of a key exchange on the other side before no more is read, bytes. */
+const mostHeld = 4 * 1024 * 1024;
+
+interface Side {
+  readonly raw: RawConnection;
+  readonly see: SeeMessage;
+  /** Held back by a key exchange of this side, bytes. */
+  held: number;
+  isPaused: boolean;
+}
+
+/**
+ * Makes two connections that have logged in one: every message of a channel, and every global request, goes to the other side as it is.
+ * So numbers of channels and windows are those of the two ends, and what is added to the protocol passes too. Keys are each connection's
+ * own. Call it before either side's next message is read; neither may have channels or keep-alives of its own. Resolves when both are closed.
+ */
+export async function relayPackets(client: Connection, host: Client, { fromClient, fromHost }: RelayedPackets): Promise<void> {
+  const sides = { client: sideOf(client, fromClient), host: sideOf(host, fromHost) };
+  const closed = [pass(sides.client, sides.host), pass(sides.host, sides.client)];
+  client.on("handshake", () => exchanged(sides.client, sides.host));
+  host.on("handshake", () => exchanged(sides.host, sides.client));
+  await Promise.all(closed);
+}
+
+function sideOf(connection: Connection | Client, see: SeeMessage): Side {
+  return { raw: rawConnection(connection), see, held: 0, isPaused: false };
+}
+
+function pass(from: Side, to: Side): Promise<void> {
+  const { _sock: stream, _protocol: protocol } = from.raw;
+  const read = (payload: Buffer): Buffer => {
+    if ((payload[0] ?? 0) < firstMessage) return payload;
+    if (!from.see(payload)) send(from, to, payload);
+    return dropped;
+  };
+  const reader = { read, cleanup: () => {} };
+  // ssh2 sets another one at each key exchange, for the sake of compression, of which there is none.
+  Object.defineProperty(protocol._packetRW, "read", { get: () => reader, set: () => {} });
+  const { rekey } = protocol;
+  // A key exchange of ours needs the peer's answers: nothing else may keep them from being read.
+  protocol.rekey = () => {
+    rekey.call(protocol);
+    decide(from, to);
+  };
+  to.raw._sock.on("drain", () => decide(from, to));
+  return new Promise((resolve) => {
+    stream.once("close", () => {
+      to.raw._sock.end();
+      resolve();
+    });
+  });
+}
+
+function send(from: Side, to: Side, payload: Buffer): void {
+  const { _sock: stream, _protocol: protocol } = to.raw;
+  if (stream.destroyed || stream.writableEnded) return;
+  if (isExchanging(protocol)) to.held += payload.length;
+  sendPayload(protocol, payload);
+  decide(from, to);
+}
+
+function exchanged(side: Side, other: Side): void {
+  side.held = 0;
+  decide(other, side);
+}
+
+/** Reads no more from a side than the other takes. */
+function decide(from: Side, to: Side): void {
+  const isBehind = to.raw._sock.writableNeedDrain || to.held > mostHeld;
+  const shall = isBehind && !isExchanging(from.raw._protocol);
+  if (shall === from.isPaused) return;
+  from.isPaused = shall;
+  if (shall) from.raw._sock.pause();
+  else from.raw._sock.resume();
+}
+
+function isExchanging(protocol: Protocol): boolean {
+  return protocol._kexinit !== undefined;
+}
