@@ -68,7 +68,9 @@ test("global requests and channels that the host opens pass", async () => {
     const channel = accept();
     channel.pipe(channel);
   });
-  const port = await new Promise<number>((resolve, reject) => client.forwardIn("localhost", 0, (error, bound) => (error ? reject(error) : resolve(bound))));
+  const port = await new Promise<number>((resolve, reject) =>
+    client.forwardIn("localhost", 0, (error, bound) => (error ? reject(error) : resolve(bound))),
+  );
   expect(port).toBe(4321);
   const channel = await new Promise<ServerChannel>((resolve, reject) =>
     host.forwardOut("localhost", 4321, "peer", 1, (error, opened) => (error === undefined ? resolve(opened) : reject(error))),
@@ -79,23 +81,26 @@ test("global requests and channels that the host opens pass", async () => {
   await done;
 });
 
-test.for(["nobody", "client", "near", "far", "host"] as const)("megabytes go both ways on several channels while the %s renews its keys", async (who) => {
-  const { client, host, done } = await relayed(openly, { [who]: { rekey: { bytes: 3_000_000, ms: 3_600_000 } } });
-  onExec(host, (channel) => channel.pipe(channel));
-  const block = randomBytes(5_000_000);
-  const digests = await Promise.all(
-    Array.from({ length: 4 }, async () => {
-      const channel = await exec(client, "cat");
-      channel.end(block);
-      return createHash("sha256")
-        .update(await buffer(channel))
-        .digest("hex");
-    }),
-  );
-  expect(new Set(digests)).toEqual(new Set([createHash("sha256").update(block).digest("hex")]));
-  client.end();
-  await done;
-});
+test.for(["nobody", "client", "near", "far", "host"] as const)(
+  "megabytes go both ways on several channels while the %s renews its keys",
+  async (who) => {
+    const { client, host, done } = await relayed(openly, { [who]: { rekey: { bytes: 3_000_000, ms: 3_600_000 } } });
+    onExec(host, (channel) => channel.pipe(channel));
+    const block = randomBytes(5_000_000);
+    const digests = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const channel = await exec(client, "cat");
+        channel.end(block);
+        return createHash("sha256")
+          .update(await buffer(channel))
+          .digest("hex");
+      }),
+    );
+    expect(new Set(digests)).toEqual(new Set([createHash("sha256").update(block).digest("hex")]));
+    client.end();
+    await done;
+  },
+);
 
 test("who does not read holds the other back, and others go on", async () => {
   const { client, host, done } = await relayed();

@@ -42,7 +42,10 @@ declare module "ssh2/lib/protocol/Protocol.js" {
     readonly _decipher: { _tag?: Buffer } | undefined;
     /** A server's keys by algorithm; the server's one table unless it is replaced. */
     _hostKeys: Readonly<Record<string, ParsedKey>> | undefined;
-    readonly _packetRW: { readonly read: { read(payload: Buffer): Buffer }; readonly write: { readonly allocStart: number; alloc(size: number): Buffer; finalize(packet: Buffer): Buffer } };
+    readonly _packetRW: {
+      readonly read: { read(payload: Buffer): Buffer };
+      readonly write: { readonly allocStart: number; alloc(size: number): Buffer; finalize(packet: Buffer): Buffer };
+    };
     readonly _authsQueue: string[];
     readonly _handlers: Record<string, ((protocol: Protocol, ...values: never[]) => void) | undefined>;
     parse(chunk: Buffer, start: number, end: number): void;

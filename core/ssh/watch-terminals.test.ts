@@ -1,0 +1,160 @@
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import fc from "fast-check";
+import type { ClientChannel, PseudoTtyOptions, ServerChannel } from "ssh2";
+import { expect, test } from "vitest";
+import { string, u8, u32 } from "../bytes/writer.ts";
+import { generateSshKey } from "./keys.ts";
+import { relayPackets } from "./relay-packets.ts";
+import { meet } from "./session-fixture.ts";
+import { type WatchedTerminal, watchTerminals } from "./watch-terminals.ts";
+
+interface Seen extends WatchedTerminal {
+  shown: string;
+  readonly sizes: string[];
+  ended: number;
+}
+
+/** What was seen of terminals, in order of their beginning. */
+function watching() {
+  const seen: Seen[] = [];
+  const packets = watchTerminals((terminal) => {
+    const one: Seen = { ...terminal, shown: "", sizes: [], ended: 0 };
+    seen.push(one);
+    return {
+      show: (data) => {
+        one.shown += data.toString();
+      },
+      resize: (columns, rows) => one.sizes.push(`${columns}x${rows}`),
+      end: () => {
+        one.ended += 1;
+      },
+    };
+  });
+  return { seen, packets };
+}
+
+async function relayed(run: (channel: ServerChannel) => void) {
+  const authority = generateSshKey();
+  const { seen, packets } = watching();
+  const silent = { keepalive: { intervalMs: 0, missed: 0 } };
+  const [front, back] = [meet({ authority, server: silent }), meet({ authority, client: silent })];
+  const [far, { connection: host }] = await Promise.all([back.client, back.server]);
+  const [client, { connection: near }] = await Promise.all([front.client, front.server]);
+  host.on("session", (accept) => {
+    const session = accept();
+    session.on("pty", (acceptPty) => acceptPty?.());
+    session.on("window-change", (acceptChange) => acceptChange?.());
+    session.on("shell", (acceptShell) => run(acceptShell()));
+    session.on("exec", (acceptExec) => run(acceptExec()));
+  });
+  const done = relayPackets(near, far, packets).then(() => packets.end());
+  const exec = (command: string, pty?: PseudoTtyOptions) =>
+    new Promise<ClientChannel>((resolve, reject) =>
+      client.exec(command, pty === undefined ? {} : { pty }, (error, channel) => (error === undefined ? resolve(channel) : reject(error))),
+    );
+  return { client, exec, seen, done };
+}
+const terminal: PseudoTtyOptions = { rows: 24, cols: 80, term: "xterm" };
+
+test("what a terminal shows is seen, its sizes too, and what is typed is not", async () => {
+  const { client, exec, seen, done } = await relayed((channel) => {
+    channel.write("password: ");
+    channel.once("data", () => {
+      channel.stderr.write("and an error");
+      channel.end("\r\nwelcome");
+    });
+  });
+  const channel = await exec("login", terminal);
+  const shown = text(channel);
+  channel.setWindow(50, 132, 0, 0);
+  channel.write("hunter2\n");
+  await shown;
+  const plain = await exec("plain");
+  plain.end("x");
+  await text(plain);
+  client.end();
+  await done;
+  const [first] = seen;
+  expect(seen).toHaveLength(1);
+  expect(first).toMatchObject({ kind: "xterm", columns: 80, rows: 24, sizes: ["132x50"], ended: 1 });
+  expect([first?.shown.includes("welcome"), first?.shown.includes("and an error"), first?.shown.includes("hunter2")]).toEqual([true, true, false]);
+});
+
+test("sessions side by side are told apart; those that run at the end of the connection end with it", async () => {
+  const { client, exec, seen, done } = await relayed((channel) => {
+    channel.once("data", (data: Buffer) => channel.write(data));
+  });
+  const channels = await Promise.all(["a", "b", "c"].map((name) => exec(name, terminal)));
+  for (const [index, channel] of channels.entries()) channel.write(`word-${index}`);
+  await Promise.all(channels.map((channel) => once(channel, "data")));
+  client.end();
+  await done;
+  expect(seen.map(({ shown, ended }) => [shown, ended])).toEqual([
+    ["word-0", 1],
+    ["word-1", 1],
+    ["word-2", 1],
+  ]);
+});
+
+const open = (client: number, host: number): Buffer => Buffer.concat([u8(91), u32(client), u32(host), u32(1_000_000), u32(32_768)]);
+const request = (host: number, name: string, ...rest: Buffer[]): Buffer => Buffer.concat([u8(98), u32(host), string(name), u8(1), ...rest]);
+const pty = (host: number): Buffer => request(host, "pty-req", string("vt100"), u32(80), u32(24), u32(0), u32(0), string(""));
+const data = (client: number, shown: string): Buffer => Buffer.concat([u8(94), u32(client), string(shown)]);
+
+test("a client that gives two sessions one number hides neither", () => {
+  const { seen, packets } = watching();
+  for (const host of [1, 2]) {
+    packets.fromHost(open(7, host));
+    packets.fromClient(pty(host));
+    packets.fromClient(request(host, "shell"));
+  }
+  packets.fromHost(data(7, "secret"));
+  packets.end();
+  expect(seen.map(({ channel, shown, ended }) => [channel, shown, ended])).toEqual([
+    [1, "secret", 1],
+    [2, "secret", 1],
+  ]);
+});
+
+test("the host's keys are not announced: a client would ask for proof that the host cannot give", () => {
+  const { packets } = watching();
+  const global = (name: string): Buffer => Buffer.concat([u8(80), string(name), u8(0)]);
+  expect(packets.fromHost(global("hostkeys-00@openssh.com"))).toBe(true);
+  expect(packets.fromHost(global("keepalive@openssh.com"))).toBe(false);
+});
+
+test("more sessions than anybody has are refused", () => {
+  const { packets } = watching();
+  for (let host = 0; host < 4096; host++) packets.fromHost(open(host, host));
+  expect(() => packets.fromHost(open(9999, 9999))).toThrow("too many sessions");
+});
+
+test("whatever the messages are: none is lost but announcements of keys, none breaks it, and each terminal ends once", () => {
+  const number = fc.integer({ min: 0, max: 3 });
+  const word = fc.constantFrom("shell", "exec", "window-change", "pty-req", "env");
+  const whole = fc.oneof(
+    fc.tuple(number, number).map(([client, host]) => ["host", open(client, host)] as const),
+    number.map((host) => ["client", pty(host)] as const),
+    fc.tuple(number, word, fc.uint8Array({ maxLength: 20 })).map(([host, name, rest]) => ["client", request(host, name, Buffer.from(rest))] as const),
+    fc.tuple(number, fc.string()).map(([client, shown]) => ["host", data(client, shown)] as const),
+    number.map((host) => ["client", Buffer.concat([u8(97), u32(host)])] as const),
+    fc
+      .tuple(fc.constantFrom("client", "host"), fc.uint8Array({ minLength: 1, maxLength: 60 }))
+      .map(([side, bytes]) => [side, Buffer.from(bytes)] as const),
+  );
+  const cut = fc.tuple(whole, fc.nat(100)).map(([[side, payload], length]) => [side, payload.subarray(0, Math.max(1, length))] as const);
+  fc.assert(
+    fc.property(fc.array(fc.oneof(whole, cut), { maxLength: 60 }), (messages) => {
+      const { seen, packets } = watching();
+      for (const [side, payload] of messages) {
+        const before = Buffer.from(payload);
+        const isDropped = side === "client" ? packets.fromClient(payload) : packets.fromHost(payload);
+        expect(payload.equals(before)).toBe(true);
+        expect(isDropped && payload[0] !== 80).toBe(false);
+      }
+      packets.end();
+      expect(seen.every(({ ended }) => ended === 1)).toBe(true);
+    }),
+  );
+});

@@ -1,0 +1,127 @@
+import { Reader } from "../bytes/reader.ts";
+import { PlatformError } from "../errors/platform-error.ts";
+import type { RelayedPackets } from "./relay-packets.ts";
+
+/** What a client asked for before it started a program at a terminal. */
+export interface WatchedTerminal {
+  /** The host's number of its channel. */
+  readonly channel: number;
+  /** TERM, e.g. `xterm`. */
+  readonly kind: string;
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** Is told what one terminal shows. */
+export interface TerminalWatcher {
+  show(data: Buffer): void;
+  resize(columns: number, rows: number): void;
+  /** Nothing more comes. Called once. */
+  end(): void;
+}
+
+/** What to tell of a terminal at which a program is about to start. Undefined: nobody. */
+export type BeginWatch = (terminal: WatchedTerminal) => TerminalWatcher | undefined;
+
+const message = { globalRequest: 80, open: 90, confirmation: 91, data: 94, extendedData: 95, close: 97, request: 98 } as const;
+/** Of one connection at a time: agents and sshd have fewer. */
+const mostWatched = 4096;
+
+interface Session {
+  /** The client's number, which data from the host is addressed to. */
+  readonly client: number;
+  wanted?: Omit<WatchedTerminal, "channel">;
+  watcher?: TerminalWatcher | undefined;
+}
+
+export interface WatchedPackets extends RelayedPackets {
+  /** The connection has ended. */
+  readonly end: () => void;
+}
+
+/**
+ * Follows the sessions of a connection that is relayed by relayPackets, from the messages of RFC 4254. What is malformed is passed on: whoever it is
+ * meant for refuses it. Throws `limit` for more sessions than anybody has.
+ */
+export function watchTerminals(begin: BeginWatch): WatchedPackets {
+  /** By the host's number: a client could give two of them one number of its own. */
+  const sessions = new Map<number, Session>();
+  const byClient = new Map<number, Set<Session>>();
+
+  const fromClient = (payload: Buffer): boolean => {
+    const reader = new Reader(payload);
+    const type = reader.u8();
+    if (type === message.request) onRequest(reader);
+    else if (type === message.close) endChannel(reader.u32());
+    return false;
+  };
+  const fromHost = (payload: Buffer): boolean => {
+    const reader = new Reader(payload);
+    const type = reader.u8();
+    // The client would ask for proof with the keys of its own connection, which the host does not know.
+    if (type === message.globalRequest) return reader.string().toString("latin1").startsWith("hostkeys-");
+    if (type === message.confirmation) onConfirmation(reader);
+    else if (type === message.data) show(reader.u32(), () => reader.string());
+    else if (type === message.extendedData) show(reader.u32(), () => (reader.u32(), reader.string()));
+    return false;
+  };
+  const onConfirmation = (reader: Reader): void => {
+    const [client, host] = [reader.u32(), reader.u32()];
+    if (sessions.size >= mostWatched) throw new PlatformError("limit", "one connection has too many sessions");
+    endChannel(host);
+    const session = { client };
+    sessions.set(host, session);
+    const same = byClient.get(client);
+    if (same === undefined) byClient.set(client, new Set([session]));
+    else same.add(session);
+  };
+  const onRequest = (reader: Reader): void => {
+    const channel = reader.u32();
+    const session = sessions.get(channel);
+    if (session === undefined) return;
+    const name = reader.string().toString("latin1");
+    reader.u8();
+    if (name === "pty-req") {
+      const kind = reader.string().toString("utf8").slice(0, 256);
+      session.wanted = { kind, columns: reader.u32(), rows: reader.u32() };
+    } else if (name === "window-change") {
+      session.watcher?.resize(reader.u32(), reader.u32());
+    } else if ((name === "shell" || name === "exec") && session.wanted !== undefined) {
+      session.watcher ??= begin({ channel, ...session.wanted });
+    }
+  };
+  const show = (client: number, read: () => Buffer): void => {
+    const same = byClient.get(client);
+    if (same === undefined) return;
+    const data = read();
+    for (const { watcher } of same) watcher?.show(data);
+  };
+  const endChannel = (channel: number): void => {
+    const session = sessions.get(channel);
+    if (session === undefined) return;
+    session.watcher?.end();
+    sessions.delete(channel);
+    const same = byClient.get(session.client);
+    same?.delete(session);
+    if (same?.size === 0) byClient.delete(session.client);
+  };
+  return {
+    fromClient: lenient(fromClient),
+    fromHost: lenient(fromHost),
+    end: () => {
+      for (const channel of [...sessions.keys()]) endChannel(channel);
+    },
+  };
+}
+
+/** Bytes that end too early are no message that anybody acts on. */
+function lenient(see: (payload: Buffer) => boolean): (payload: Buffer) => boolean {
+  return (payload) => {
+    try {
+      return see(payload);
+    } catch (thrown) {
+      if (thrown instanceof PlatformError && thrown.code === "invalid") return false;
+      throw thrown;
+    }
+  };
+}
