@@ -2,9 +2,9 @@ import { join } from "node:path";
 import type { AuthClient } from "../core/api/auth-client.ts";
 import { errorText } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
+import { openRecordings, type Recordings } from "../core/recording-spool/recordings.ts";
 import { openSpool, type Spool } from "./audit/spool.ts";
 import { uploadEvents, uploadNext } from "./audit/upload.ts";
-import { openRecordings, type Recordings } from "./recording/recordings.ts";
 
 /** What this host has for the auth service and keeps until it is taken: audit events and recordings. */
 export interface Outbox {

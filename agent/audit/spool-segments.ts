@@ -1,5 +1,6 @@
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { startOf } from "../../core/processes/start-of.ts";
 
 /**
  * A segment's name tells who writes it, `<number>.<pid>-<start>.jsonl`: while one process replaces another, both share the
@@ -39,12 +40,4 @@ export async function freeSegments(folder: string, own?: Writer): Promise<Segmen
     if (facts !== undefined) found.push({ name, bytes: facts.size });
   }
   return found;
-}
-
-/** When a process began, in ticks since the boot; `undefined` when there is none. */
-export async function startOf(pid: number): Promise<string | undefined> {
-  const text = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  // Ended, but not waited for yet: it writes nothing any more.
-  return fields[0] === "Z" ? undefined : fields[19];
 }

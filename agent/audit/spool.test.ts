@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { silentLog } from "../../core/log/log.ts";
+import { startOf } from "../../core/processes/start-of.ts";
 import { openSpool, type Spool } from "./spool.ts";
-import { segmentName, startOf } from "./spool-segments.ts";
+import { segmentName } from "./spool-segments.ts";
 import { inCalls, uploadEvents, uploadNext } from "./upload.ts";
 
 let folder: string;

@@ -4,8 +4,9 @@ import { type FileHandle, mkdir, open, readFile, rm, stat } from "node:fs/promis
 import { basename, join } from "node:path";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
+import { startOf } from "../../core/processes/start-of.ts";
 import type { AuditFacts } from "../../core/resources/audit-event-schema.ts";
-import { freeSegments, type Segment, segmentName, sequenceOf, startOf } from "./spool-segments.ts";
+import { freeSegments, type Segment, segmentName, sequenceOf } from "./spool-segments.ts";
 
 /** Audit events on this host until the auth service has them. */
 export interface Spool {

@@ -1,10 +1,10 @@
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import type { Log } from "../../core/log/log.ts";
+import type { Recordings } from "../../core/recording-spool/recordings.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import type { AccessSource } from "../access/access-source.ts";
 import type { Spool } from "../audit/spool.ts";
 import type { HostUsers } from "../host-users/host-users.ts";
-import type { Recordings } from "../recording/recordings.ts";
 import type { LiveSessions } from "./join/live-sessions.ts";
 import type { HoldConnection } from "./login/hold-connection.ts";
 import type { Pam } from "./pam/open-pam.ts";

@@ -3,6 +3,7 @@ import type { AcceptConnection, Connection, RejectConnection, Session } from "ss
 import type { SshGrant } from "../../core/access/authorize.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
+import { sessionIdOf } from "../../core/resources/session-id.ts";
 import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
 import { limitWindows } from "../../core/ssh/limit-windows.ts";
 import { peersNumber } from "../../core/ssh/watch-traffic.ts";
@@ -80,7 +81,8 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
   const { deps, grant, request } = facts;
   const open = new Map<SessionChannel, AbortController>();
   const running = new Set<Promise<void>>();
-  let isFirst = true;
+  let accepted = 0;
+  const connectionId = request.sessionId || randomUUID();
   const track = (work: Promise<void>): void => {
     running.add(work);
     void work.finally(() => running.delete(work));
@@ -99,8 +101,8 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     if (abort.aborted) return reject();
     if (open.size >= limit) return refuseSession({ connection, reject, facts, limit, track });
     const closed = new AbortController();
-    const sid = isFirst && request.sessionId !== "" ? request.sessionId : randomUUID();
-    isFirst = false;
+    const sid = sessionIdOf(connectionId, accepted);
+    accepted += 1;
     const session = accept();
     const { agent, x11: displays } = forwarding;
     const common = { facts, sid, variables: new Map(), number: peersNumber(session), gone: closed.signal };

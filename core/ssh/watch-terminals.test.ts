@@ -97,6 +97,7 @@ test("sessions side by side are told apart; those that run at the end of the con
   ]);
 });
 
+const ask = (client: number, type = "session"): Buffer => Buffer.concat([u8(90), string(type), u32(client), u32(1_000_000), u32(32_768)]);
 const open = (client: number, host: number): Buffer => Buffer.concat([u8(91), u32(client), u32(host), u32(1_000_000), u32(32_768)]);
 const request = (host: number, name: string, ...rest: Buffer[]): Buffer => Buffer.concat([u8(98), u32(host), string(name), u8(1), ...rest]);
 const pty = (host: number): Buffer => request(host, "pty-req", string("vt100"), u32(80), u32(24), u32(0), u32(0), string(""));
@@ -105,16 +106,34 @@ const data = (client: number, shown: string): Buffer => Buffer.concat([u8(94), u
 test("a client that gives two sessions one number hides neither", () => {
   const { seen, packets } = watching();
   for (const host of [1, 2]) {
+    packets.fromClient(ask(7));
     packets.fromHost(open(7, host));
     packets.fromClient(pty(host));
     packets.fromClient(request(host, "shell"));
   }
   packets.fromHost(data(7, "secret"));
   packets.end();
-  expect(seen.map(({ channel, shown, ended }) => [channel, shown, ended])).toEqual([
+  expect(seen.map(({ place, shown, ended }) => [place, shown, ended])).toEqual([
+    [0, "secret", 1],
     [1, "secret", 1],
-    [2, "secret", 1],
   ]);
+});
+
+test("only sessions count, in the order in which the host accepts them", () => {
+  const { seen, packets } = watching();
+  packets.fromClient(ask(1));
+  packets.fromClient(ask(2, "direct-tcpip"));
+  packets.fromClient(ask(3));
+  packets.fromClient(ask(4));
+  packets.fromHost(open(3, 30));
+  packets.fromHost(open(2, 20));
+  packets.fromHost(Buffer.concat([u8(92), u32(1), u32(1), string("no"), string("")]));
+  packets.fromHost(open(4, 40));
+  for (const host of [20, 40, 30]) {
+    packets.fromClient(pty(host));
+    packets.fromClient(request(host, "shell"));
+  }
+  expect(seen.map(({ place }) => place)).toEqual([1, 0]);
 });
 
 test("the host's keys are not announced: a client would ask for proof that the host cannot give", () => {
@@ -126,8 +145,15 @@ test("the host's keys are not announced: a client would ask for proof that the h
 
 test("more sessions than anybody has are refused", () => {
   const { packets } = watching();
-  for (let host = 0; host < 4096; host++) packets.fromHost(open(host, host));
+  for (let number = 0; number < 4096; number++) {
+    packets.fromClient(ask(number));
+    packets.fromHost(open(number, number));
+  }
+  packets.fromClient(ask(9999));
   expect(() => packets.fromHost(open(9999, 9999))).toThrow("too many sessions");
+  const { packets: others } = watching();
+  for (let number = 0; number < 4096; number++) others.fromClient(ask(number, "direct-tcpip"));
+  expect(() => others.fromClient(ask(9999))).toThrow("too many channels at a time");
 });
 
 test("whatever the messages are: none is lost but announcements of keys, none breaks it, and each terminal ends once", () => {
@@ -135,6 +161,7 @@ test("whatever the messages are: none is lost but announcements of keys, none br
   const word = fc.constantFrom("shell", "exec", "window-change", "pty-req", "env");
   const whole = fc.oneof(
     fc.tuple(number, number).map(([client, host]) => ["host", open(client, host)] as const),
+    number.map((client) => ["client", ask(client)] as const),
     number.map((host) => ["client", pty(host)] as const),
     fc.tuple(number, word, fc.uint8Array({ maxLength: 20 })).map(([host, name, rest]) => ["client", request(host, name, Buffer.from(rest))] as const),
     fc.tuple(number, fc.string()).map(([client, shown]) => ["host", data(client, shown)] as const),

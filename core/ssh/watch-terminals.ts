@@ -4,8 +4,8 @@ import type { RelayedPackets } from "./relay-packets.ts";
 
 /** What a client asked for before it started a program at a terminal. */
 export interface WatchedTerminal {
-  /** The host's number of its channel. */
-  readonly channel: number;
+  /** How many sessions of the connection the host accepted before this one. */
+  readonly place: number;
   /** TERM, e.g. `xterm`. */
   readonly kind: string;
   readonly columns: number;
@@ -23,14 +23,15 @@ export interface TerminalWatcher {
 /** What to tell of a terminal at which a program is about to start. Undefined: nobody. */
 export type BeginWatch = (terminal: WatchedTerminal) => TerminalWatcher | undefined;
 
-const message = { globalRequest: 80, open: 90, confirmation: 91, data: 94, extendedData: 95, close: 97, request: 98 } as const;
+const message = { globalRequest: 80, open: 90, confirmation: 91, failure: 92, data: 94, extendedData: 95, close: 97, request: 98 } as const;
 /** Of one connection at a time: agents and sshd have fewer. */
 const mostWatched = 4096;
 
 interface Session {
   /** The client's number, which data from the host is addressed to. */
   readonly client: number;
-  wanted?: Omit<WatchedTerminal, "channel">;
+  readonly place: number;
+  wanted?: Omit<WatchedTerminal, "place">;
   watcher?: TerminalWatcher | undefined;
 }
 
@@ -47,11 +48,15 @@ export function watchTerminals(begin: BeginWatch): WatchedPackets {
   /** By the host's number: a client could give two of them one number of its own. */
   const sessions = new Map<number, Session>();
   const byClient = new Map<number, Set<Session>>();
+  /** What the client has opened and the host not answered, by the client's number: whether each is a session. */
+  const asked = new Map<number, boolean[]>();
+  let [waiting, accepted] = [0, 0];
 
   const fromClient = (payload: Buffer): boolean => {
     const reader = new Reader(payload);
     const type = reader.u8();
-    if (type === message.request) onRequest(reader);
+    if (type === message.open) onOpen(reader);
+    else if (type === message.request) onRequest(reader);
     else if (type === message.close) endChannel(reader.u32());
     return false;
   };
@@ -61,15 +66,35 @@ export function watchTerminals(begin: BeginWatch): WatchedPackets {
     // The client would ask for proof with the keys of its own connection, which the host does not know.
     if (type === message.globalRequest) return reader.string().toString("latin1").startsWith("hostkeys-");
     if (type === message.confirmation) onConfirmation(reader);
+    else if (type === message.failure) answered(reader.u32());
     else if (type === message.data) show(reader.u32(), () => reader.string());
     else if (type === message.extendedData) show(reader.u32(), () => (reader.u32(), reader.string()));
     return false;
   };
+  const onOpen = (reader: Reader): void => {
+    const isSession = reader.string().toString("latin1") === "session";
+    const client = reader.u32();
+    if (waiting >= mostWatched) throw new PlatformError("limit", "one connection opens too many channels at a time");
+    waiting += 1;
+    const same = asked.get(client);
+    if (same === undefined) asked.set(client, [isSession]);
+    else same.push(isSession);
+  };
+  const answered = (client: number): boolean => {
+    const [isSession, ...more] = asked.get(client) ?? [];
+    if (isSession === undefined) return false;
+    waiting -= 1;
+    if (more.length === 0) asked.delete(client);
+    else asked.set(client, more);
+    return isSession;
+  };
   const onConfirmation = (reader: Reader): void => {
     const [client, host] = [reader.u32(), reader.u32()];
+    if (!answered(client)) return;
     if (sessions.size >= mostWatched) throw new PlatformError("limit", "one connection has too many sessions");
     endChannel(host);
-    const session = { client };
+    const session = { client, place: accepted };
+    accepted += 1;
     sessions.set(host, session);
     const same = byClient.get(client);
     if (same === undefined) byClient.set(client, new Set([session]));
@@ -87,7 +112,7 @@ export function watchTerminals(begin: BeginWatch): WatchedPackets {
     } else if (name === "window-change") {
       session.watcher?.resize(reader.u32(), reader.u32());
     } else if ((name === "shell" || name === "exec") && session.wanted !== undefined) {
-      session.watcher ??= begin({ channel, ...session.wanted });
+      session.watcher ??= begin({ place: session.place, ...session.wanted });
     }
   };
   const show = (client: number, read: () => Buffer): void => {

@@ -13,6 +13,8 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/memory": ["core/errors", "core/log"],
   "core/sftp": ["core/errors", "core/bytes"],
   "core/recording": ["core/errors"],
+  "core/processes": [],
+  "core/recording-spool": [...nouns, "core/recording", "core/processes", "core/transport"],
   "core/identity": [...lowest, "core/resources"],
   "core/resources": lowest,
   "core/access": nouns,

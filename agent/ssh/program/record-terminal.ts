@@ -1,5 +1,5 @@
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import type { OpenRecording } from "../../recording/recording-spool.ts";
+import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 import type { TerminalSize } from "./terminal.ts";

@@ -5,10 +5,10 @@ import { appendFile, mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/p
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { PlatformError } from "../../core/errors/platform-error.ts";
-import { silentLog } from "../../core/log/log.ts";
-import { RecordingReader } from "../../core/recording/recording-reader.ts";
-import { startOf } from "../audit/spool-segments.ts";
+import { PlatformError } from "../errors/platform-error.ts";
+import { silentLog } from "../log/log.ts";
+import { startOf } from "../processes/start-of.ts";
+import { RecordingReader } from "../recording/recording-reader.ts";
 import type { NewRecording } from "./recording-spool.ts";
 import { openRecordings, type Recordings, type RecordingsOptions } from "./recordings.ts";
 import type { RecordingCall } from "./upload-recordings.ts";

@@ -1,8 +1,8 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
-import type { Log } from "../../core/log/log.ts";
-import { backOffDelay } from "../../core/transport/back-off.ts";
+import { errorText, PlatformError, toPlatformError } from "../errors/platform-error.ts";
+import type { Log } from "../log/log.ts";
+import { backOffDelay } from "../transport/back-off.ts";
 import type { RecordingSpool, SpooledRecording } from "./recording-spool.ts";
 
 /** One call: the next bytes of a recording. */

@@ -1,11 +1,11 @@
 import { renameSync } from "node:fs";
 import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
-import type { Log } from "../../core/log/log.ts";
-import { RecordingReader } from "../../core/recording/recording-reader.ts";
-import type { RecordingEnd, RecordingFacts } from "../../core/resources/recording.ts";
-import { startOf } from "../audit/spool-segments.ts";
+import { errorText, PlatformError } from "../errors/platform-error.ts";
+import type { Log } from "../log/log.ts";
+import { startOf } from "../processes/start-of.ts";
+import { RecordingReader } from "../recording/recording-reader.ts";
+import type { RecordingEnd, RecordingFacts } from "../resources/recording.ts";
 import { RecordingWriter } from "./recording-writer.ts";
 
 /** A recording on this host, on its way to the auth service. */
@@ -177,6 +177,6 @@ async function readFacts(file: string): Promise<RecordingFacts | undefined> {
   const items = [...reader.push(buffer.subarray(0, bytesRead)), ...reader.end()];
   const header = items.flatMap((item) => ("header" in item ? [item.header] : []))[0];
   // Loaded when there is something: its schemas are memory that an idle agent does without.
-  const { recordingFactsSchema } = await import("../../core/resources/recording.ts");
+  const { recordingFactsSchema } = await import("../resources/recording.ts");
   return recordingFactsSchema.safeParse(header?.platform).data;
 }

@@ -1,8 +1,8 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
-import { type CastHeader, encodeCastEvent, encodeCastHeader } from "../../core/recording/cast.ts";
-import { encodeMember } from "../../core/recording/member.ts";
-import { TerminalText } from "../../core/recording/terminal-text.ts";
+import { PlatformError, toPlatformError } from "../errors/platform-error.ts";
+import { type CastHeader, encodeCastEvent, encodeCastHeader } from "../recording/cast.ts";
+import { encodeMember } from "../recording/member.ts";
+import { TerminalText } from "../recording/terminal-text.ts";
 
 export interface WriterOptions {
   readonly file: string;

@@ -1,4 +1,4 @@
-import { PlatformError } from "../../core/errors/platform-error.ts";
+import { PlatformError } from "../errors/platform-error.ts";
 import { type NewRecording, type OpenRecording, RecordingSpool, type RecordingSpoolOptions, type SpooledRecording } from "./recording-spool.ts";
 import { type RecordingCall, sendRecordings, uploadPart, uploadRecordings } from "./upload-recordings.ts";
 
