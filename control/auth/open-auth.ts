@@ -4,6 +4,7 @@ import type { AuthClient } from "../../core/api/auth-client.ts";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { Node } from "../../core/resources/node.ts";
+import { recordedAt } from "../../core/resources/recording.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
 import { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
@@ -120,7 +121,7 @@ async function openContext(
   const watched = { ...live, storage: stores.storage, audit, log, now };
   const rollouts = new Rollouts({ ...watched, nodes: () => listNodes(watched) });
   const presence = new PresenceWatch(watched);
-  const recordings = await openRecordings(join(config.dataDir, "auth", "recordings"), audit);
+  const recordings = await openRecordings(join(config.dataDir, "auth", "recordings"), audit, recordedAt(config.sessionRecording)?.place === "proxy");
   const turns = { turns: createTurns(), connectionTurns: createTurns(maxChanges) };
   return { context: { ...own, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings }, cluster };
 }

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import type { Log } from "../../core/log/log.ts";
@@ -13,6 +14,7 @@ import type { ProxyConfig } from "../config.ts";
 import { CurrentIdentity, type HostCredentialsSource } from "./identity/current-identity.ts";
 import { WebCertificates } from "./identity/web-certificates.ts";
 import { openListeners, type ProxyListeners } from "./open-listeners.ts";
+import { openBetween } from "./recording/open-between.ts";
 import { AccessCache } from "./routing/access-cache.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
 import { findDirectTargets } from "./routing/find-direct-targets.ts";
@@ -93,7 +95,7 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
     throw error;
   }
   services.access.onConnected(versionServer.reportSoon);
-  const follow = Promise.all([followAuth(services, requireOpen(listeners), deps), versionServer.run(services.signal)]);
+  const follow = Promise.all([followAuth(services, requireOpen(listeners), deps), versionServer.run(services.signal), services.sendRecordings()]);
   const parts: RunningParts = { services, listeners, web, stop, follow };
   return {
     clusterName: services.cluster,
@@ -127,6 +129,9 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
   const relaying = new Set<Promise<void>>();
   const isBusy = (): boolean => relaying.size > 0;
   const life = { retired: false };
+  const access = new AccessCache({ auth, log, clock });
+  const audit = new AuditQueue({ auth, log, clusterName: cluster, now, signal });
+  const { between, run: sendRecordings } = openBetween({ folder: join(config.dataDir, "proxy"), auth, access, audit, log, now, signal });
   return {
     config,
     log,
@@ -139,8 +144,10 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
     cluster,
     clusterName: cluster,
     version,
-    access: new AccessCache({ auth, log, clock }),
-    audit: new AuditQueue({ auth, log, clusterName: cluster, now, signal }),
+    access,
+    audit,
+    between,
+    sendRecordings,
     registry: new TunnelRegistry(),
     findSession: (sid: string) => findSession(auth, sid),
     statuses: new StatusReports({ auth, log, signal }),

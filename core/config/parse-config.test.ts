@@ -137,14 +137,9 @@ describe("a file is refused for", () => {
       "4: without auth_service here the proxy needs platform.auth_server; set it to the auth service's host:port",
     ],
     [
-      "a recording at the proxy",
-      `${head}auth_service:\n  session_recording: proxy-sync\n`,
-      "5: auth_service.session_recording cannot be at the proxy: SSH is encrypted between user and host, and the proxy sees none of it; use node-sync, which records on the host",
-    ],
-    [
       "an unknown recording mode",
       `${head}auth_service:\n  session_recording: yes\n`,
-      "5: auth_service.session_recording must be node, node-sync or off",
+      "5: auth_service.session_recording must be node, node-sync, proxy, proxy-sync or off",
     ],
     ...pamProblems.map(([what, lines, said]): [string, string, string] => [what, `${agentHead}  pam:\n    ${lines}\n`, `7: ssh_service.pam.${said}`]),
     ["nothing to run", head, "-: nothing to run: enable auth_service, proxy_service or ssh_service"],

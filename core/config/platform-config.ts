@@ -59,14 +59,12 @@ const positiveDuration = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+const recordingModeText = `must be ${recordingModes.slice(0, -1).join(", ")} or ${recordingModes.at(-1)}`;
 /** `yes`, `no`, `off` may be booleans to YAML; only `off` and `false` are meant by one. */
-const recordingMode = z.union([z.string(), z.literal(false)], "must be node, node-sync or off").transform((given, context) => {
+const recordingMode = z.union([z.string(), z.literal(false)], recordingModeText).transform((given, context) => {
   const mode = recordingModes.find((one) => one === (given === false ? "off" : given));
   if (mode !== undefined) return mode;
-  const isProxy = given === "proxy" || given === "proxy-sync";
-  const why = "cannot be at the proxy: SSH is encrypted between user and host, and the proxy sees none of it";
-  const message = isProxy ? `${why}; use ${given.replace("proxy", "node")}, which records on the host` : "must be node, node-sync or off";
-  context.addIssue({ code: "custom", message });
+  context.addIssue({ code: "custom", message: recordingModeText });
   return z.NEVER;
 });
 

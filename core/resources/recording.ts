@@ -2,10 +2,16 @@ import { z } from "zod";
 
 /**
  * What becomes of what terminals show. `node`: recorded on the host and sent as it can be; `node-sync`: a session ends that cannot
- * be recorded at the auth service; `off`: nothing is recorded.
+ * be recorded at the auth service; `proxy` and `proxy-sync`: the same at the proxy; `off`: nothing is recorded.
  */
-export const recordingModes = ["node", "node-sync", "off"] as const;
+export const recordingModes = ["node", "node-sync", "proxy", "proxy-sync", "off"] as const;
 export type RecordingMode = (typeof recordingModes)[number];
+
+/** Where a terminal is recorded; undefined: nowhere. `isSync`: a session ends that cannot be recorded at the auth service. */
+export function recordedAt(mode: RecordingMode): { readonly place: "node" | "proxy"; readonly isSync: boolean } | undefined {
+  if (mode === "off") return undefined;
+  return { place: mode.startsWith("proxy") ? "proxy" : "node", isSync: mode.endsWith("-sync") };
+}
 
 const short = z.string().max(256);
 

@@ -10,7 +10,12 @@ export interface AcceptedLogin {
   readonly username: string;
   readonly certificate: SshCertificate;
 }
-export type Authenticate = (attempt: AcceptedLogin) => void | Promise<void>;
+/** What the client signed to show that it holds the certificate's key (RFC 4252 section 7), and its signature: both are right. */
+export interface LoginProof {
+  readonly data: Buffer;
+  readonly signature: Buffer;
+}
+export type Authenticate = (attempt: AcceptedLogin, proof: LoginProof) => void | Promise<void>;
 
 export interface LoginAnswers {
   readonly authenticate: Authenticate;
@@ -50,9 +55,10 @@ export function answerLogins(connection: Connection, answers: LoginAnswers): voi
     } catch (thrown) {
       return refuse(context, toPlatformError(thrown));
     }
-    if (context.signature === undefined) return context.accept();
+    const { signature, blob } = context;
+    if (signature === undefined || blob === undefined) return context.accept();
     const login = { username: context.username, certificate };
-    const error = await judge(answers.authenticate, login);
+    const error = await judge(answers.authenticate, login, { data: blob, signature });
     if (raw._sock.destroyed) return;
     if (error !== undefined) {
       sendPayload(raw._protocol, Buffer.concat([Buffer.of(bannerMessage), string(refusalBanner(error)), string("")]));
@@ -74,9 +80,9 @@ export function answerLogins(connection: Connection, answers: LoginAnswers): voi
   connection.on("authentication", onAttempt);
 }
 
-async function judge(authenticate: Authenticate, login: AcceptedLogin): Promise<PlatformError | undefined> {
+async function judge(authenticate: Authenticate, login: AcceptedLogin, proof: LoginProof): Promise<PlatformError | undefined> {
   try {
-    await authenticate(login);
+    await authenticate(login, proof);
     return undefined;
   } catch (thrown) {
     return toPlatformError(thrown);

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { buffer, text } from "node:stream/consumers";
 import type { ClientChannel, Connection, ServerChannel } from "ssh2";
 import { expect, test } from "vitest";
+import { until } from "../../test/world/until.ts";
 import { generateSshKey } from "./keys.ts";
 import { type RelayedPackets, relayPackets } from "./relay-packets.ts";
 import { type Fixture, meet } from "./session-fixture.ts";
@@ -167,4 +168,36 @@ test("each message is seen, and what is dropped does not arrive", async () => {
   expect(seen.host).toEqual(expect.arrayContaining([91, 99, 98, 97]));
   client.end();
   await done;
+});
+
+test("a message waits for who looks at it, those after it too, and a look that fails ends both", async () => {
+  const looked: string[] = [];
+  let release = Promise.withResolvers<boolean>();
+  const { client, host, done } = await relayed({
+    fromClient: (payload) => {
+      if (payload[0] !== 98) return false;
+      looked.push(payload.includes("first") ? "first" : "other");
+      return payload.includes("first") || payload.includes("last") ? release.promise : false;
+    },
+    fromHost: () => false,
+  });
+  const commands: string[] = [];
+  onExec(host, (channel, command) => {
+    commands.push(command);
+    channel.exit(0);
+    channel.end();
+  });
+  const [first, second] = [exec(client, "first"), exec(client, "second")];
+  await until("the first is looked at", () => looked.includes("first"));
+  expect(commands).toEqual([]);
+  release.resolve(false);
+  for (const channel of await Promise.all([first, second])) channel.resume();
+  expect(commands).toEqual(["first", "second"]);
+  release = Promise.withResolvers();
+  const last = exec(client, "last");
+  last.catch(() => {});
+  await until("the last is looked at", () => looked.length === 3);
+  release.reject(new Error("no"));
+  await done;
+  await expect(last).rejects.toThrow();
 });

@@ -2,8 +2,11 @@ import type { Connection } from "ssh2";
 import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
 import { type Client, type RawConnection, rawConnection, sendPayload } from "./ssh2.ts";
 
-/** Sees each message before it is passed on, from its type byte on; true drops it. The buffer is the caller's again afterwards. */
-export type SeeMessage = (payload: Buffer) => boolean;
+/**
+ * Sees each message before it is passed on, from its type byte on; true drops it. The buffer is the caller's again afterwards. Until a promise
+ * is kept, that message and all after it wait; one that is broken ends both connections.
+ */
+export type SeeMessage = (payload: Buffer) => boolean | Promise<boolean>;
 
 export interface RelayedPackets {
   readonly fromClient: SeeMessage;
@@ -16,6 +19,8 @@ const firstMessage = 80;
 const dropped: Buffer = Buffer.of(255);
 /** What may wait for the end of a key exchange on the other side before no more is read, bytes. */
 const mostHeld = 4 * 1024 * 1024;
+/** Messages that wait for a promise: no more is read meanwhile, but what one read brought is there. */
+const mostWaiting = 65_536;
 
 interface Side {
   readonly raw: RawConnection;
@@ -23,6 +28,9 @@ interface Side {
   /** Held back by a key exchange of this side, bytes. */
   held: number;
   isPaused: boolean;
+  /** A message of this side is looked at; those after it. */
+  isLooking: boolean;
+  readonly waiting: Buffer[];
 }
 
 /**
@@ -39,14 +47,15 @@ export async function relayPackets(client: Connection, host: Client, { fromClien
 }
 
 function sideOf(connection: Connection | Client, see: SeeMessage): Side {
-  return { raw: rawConnection(connection), see, held: 0, isPaused: false };
+  return { raw: rawConnection(connection), see, held: 0, isPaused: false, isLooking: false, waiting: [] };
 }
 
 function pass(from: Side, to: Side): Promise<void> {
   const { _sock: stream, _protocol: protocol } = from.raw;
   const read = (payload: Buffer): Buffer => {
     if ((payload[0] ?? 0) < firstMessage) return payload;
-    if (!from.see(payload)) send(from, to, payload);
+    if (from.isLooking) keep(from, Buffer.from(payload));
+    else look(from, to, payload);
     return dropped;
   };
   const reader = { read, cleanup: () => {} };
@@ -67,6 +76,36 @@ function pass(from: Side, to: Side): Promise<void> {
   });
 }
 
+function keep(from: Side, payload: Buffer): void {
+  from.waiting.push(payload);
+  if (from.waiting.length > mostWaiting) from.raw._sock.destroy();
+}
+
+function look(from: Side, to: Side, payload: Buffer): void {
+  const verdict = from.see(payload);
+  if (verdict === true) return;
+  if (verdict === false) return send(from, to, payload);
+  const copy = Buffer.from(payload);
+  from.isLooking = true;
+  decide(from, to);
+  verdict.then(
+    (isDropped) => {
+      from.isLooking = false;
+      if (!isDropped) send(from, to, copy);
+      while (!from.isLooking) {
+        const next = from.waiting.shift();
+        if (next === undefined) break;
+        look(from, to, next);
+      }
+      decide(from, to);
+    },
+    () => {
+      from.raw._sock.destroy();
+      to.raw._sock.destroy();
+    },
+  );
+}
+
 function send(from: Side, to: Side, payload: Buffer): void {
   const { _sock: stream, _protocol: protocol } = to.raw;
   if (stream.destroyed || stream.writableEnded) return;
@@ -82,7 +121,7 @@ function exchanged(side: Side, other: Side): void {
 
 /** Reads no more from a side than the other takes. */
 function decide(from: Side, to: Side): void {
-  const isBehind = to.raw._sock.writableNeedDrain || to.held > mostHeld;
+  const isBehind = from.isLooking || to.raw._sock.writableNeedDrain || to.held > mostHeld;
   const shall = isBehind && !isExchanging(from.raw._protocol);
   if (shall === from.isPaused) return;
   from.isPaused = shall;

@@ -7,7 +7,7 @@ import { string, u8, u32 } from "../bytes/writer.ts";
 import { generateSshKey } from "./keys.ts";
 import { relayPackets } from "./relay-packets.ts";
 import { meet } from "./session-fixture.ts";
-import { type WatchedTerminal, watchTerminals } from "./watch-terminals.ts";
+import { type WatchedPackets, type WatchedTerminal, watchTerminals } from "./watch-terminals.ts";
 
 interface Seen extends WatchedTerminal {
   shown: string;
@@ -18,12 +18,13 @@ interface Seen extends WatchedTerminal {
 /** What was seen of terminals, in order of their beginning. */
 function watching() {
   const seen: Seen[] = [];
-  const packets = watchTerminals((terminal) => {
+  const packets = watchTerminals(async (terminal) => {
     const one: Seen = { ...terminal, shown: "", sizes: [], ended: 0 };
     seen.push(one);
     return {
       show: (data) => {
         one.shown += data.toString();
+        return undefined;
       },
       resize: (columns, rows) => one.sizes.push(`${columns}x${rows}`),
       end: () => {
@@ -32,6 +33,13 @@ function watching() {
     };
   });
   return { seen, packets };
+}
+
+/** Each message after the one before, as the relay does it. */
+async function pass(packets: WatchedPackets, messages: readonly (readonly [side: string, payload: Buffer])[]): Promise<boolean[]> {
+  const verdicts: boolean[] = [];
+  for (const [side, payload] of messages) verdicts.push(await (side === "client" ? packets.fromClient(payload) : packets.fromHost(payload)));
+  return verdicts;
 }
 
 async function relayed(run: (channel: ServerChannel) => void) {
@@ -103,15 +111,17 @@ const request = (host: number, name: string, ...rest: Buffer[]): Buffer => Buffe
 const pty = (host: number): Buffer => request(host, "pty-req", string("vt100"), u32(80), u32(24), u32(0), u32(0), string(""));
 const data = (client: number, shown: string): Buffer => Buffer.concat([u8(94), u32(client), string(shown)]);
 
-test("a client that gives two sessions one number hides neither", () => {
+const begin = (client: number, host: number) =>
+  [
+    ["client", ask(client)],
+    ["host", open(client, host)],
+    ["client", pty(host)],
+    ["client", request(host, "shell")],
+  ] as const;
+
+test("a client that gives two sessions one number hides neither", async () => {
   const { seen, packets } = watching();
-  for (const host of [1, 2]) {
-    packets.fromClient(ask(7));
-    packets.fromHost(open(7, host));
-    packets.fromClient(pty(host));
-    packets.fromClient(request(host, "shell"));
-  }
-  packets.fromHost(data(7, "secret"));
+  await pass(packets, [...begin(7, 1), ...begin(7, 2), ["host", data(7, "secret")]]);
   packets.end();
   expect(seen.map(({ place, shown, ended }) => [place, shown, ended])).toEqual([
     [0, "secret", 1],
@@ -119,20 +129,15 @@ test("a client that gives two sessions one number hides neither", () => {
   ]);
 });
 
-test("only sessions count, in the order in which the host accepts them", () => {
+test("only sessions count, in the order in which the host accepts them", async () => {
   const { seen, packets } = watching();
-  packets.fromClient(ask(1));
-  packets.fromClient(ask(2, "direct-tcpip"));
-  packets.fromClient(ask(3));
-  packets.fromClient(ask(4));
-  packets.fromHost(open(3, 30));
-  packets.fromHost(open(2, 20));
-  packets.fromHost(Buffer.concat([u8(92), u32(1), u32(1), string("no"), string("")]));
-  packets.fromHost(open(4, 40));
-  for (const host of [20, 40, 30]) {
-    packets.fromClient(pty(host));
-    packets.fromClient(request(host, "shell"));
-  }
+  await pass(packets, [
+    ...[ask(1), ask(2, "direct-tcpip"), ask(3), ask(4)].map((payload) => ["client", payload] as const),
+    ...[open(3, 30), open(2, 20), Buffer.concat([u8(92), u32(1), u32(1), string("no"), string("")]), open(4, 40)].map(
+      (payload) => ["host", payload] as const,
+    ),
+    ...[20, 40, 30].flatMap((host) => [pty(host), request(host, "shell")].map((payload) => ["client", payload] as const)),
+  ]);
   expect(seen.map(({ place }) => place)).toEqual([1, 0]);
 });
 
@@ -171,15 +176,13 @@ test("whatever the messages are: none is lost but announcements of keys, none br
       .map(([side, bytes]) => [side, Buffer.from(bytes)] as const),
   );
   const cut = fc.tuple(whole, fc.nat(100)).map(([[side, payload], length]) => [side, payload.subarray(0, Math.max(1, length))] as const);
-  fc.assert(
-    fc.property(fc.array(fc.oneof(whole, cut), { maxLength: 60 }), (messages) => {
+  return fc.assert(
+    fc.asyncProperty(fc.array(fc.oneof(whole, cut), { maxLength: 60 }), async (messages) => {
       const { seen, packets } = watching();
-      for (const [side, payload] of messages) {
-        const before = Buffer.from(payload);
-        const isDropped = side === "client" ? packets.fromClient(payload) : packets.fromHost(payload);
-        expect(payload.equals(before)).toBe(true);
-        expect(isDropped && payload[0] !== 80).toBe(false);
-      }
+      const before = messages.map(([, payload]) => Buffer.from(payload));
+      const dropped = await pass(packets, messages);
+      expect(messages.every(([, payload], index) => payload.equals(before[index] ?? Buffer.alloc(0)))).toBe(true);
+      expect(dropped.some((isDropped, index) => isDropped && messages[index]?.[1][0] !== 80)).toBe(false);
       packets.end();
       expect(seen.every(({ ended }) => ended === 1)).toBe(true);
     }),

@@ -1,6 +1,6 @@
 import { Reader } from "../bytes/reader.ts";
 import { PlatformError } from "../errors/platform-error.ts";
-import type { RelayedPackets } from "./relay-packets.ts";
+import type { RelayedPackets, SeeMessage } from "./relay-packets.ts";
 
 /** What a client asked for before it started a program at a terminal. */
 export interface WatchedTerminal {
@@ -14,14 +14,15 @@ export interface WatchedTerminal {
 
 /** Is told what one terminal shows. */
 export interface TerminalWatcher {
-  show(data: Buffer): void;
+  /** The buffer is somebody else's afterwards. A promise: nothing more is passed on until it is kept. */
+  show(data: Buffer): Promise<void> | undefined;
   resize(columns: number, rows: number): void;
   /** Nothing more comes. Called once. */
   end(): void;
 }
 
-/** What to tell of a terminal at which a program is about to start. Undefined: nobody. */
-export type BeginWatch = (terminal: WatchedTerminal) => TerminalWatcher | undefined;
+/** Whom to tell of a terminal at which a program is about to start; it starts afterwards. Undefined: nobody. Throws to end the connection. */
+export type BeginWatch = (terminal: WatchedTerminal) => Promise<TerminalWatcher | undefined>;
 
 const message = { globalRequest: 80, open: 90, confirmation: 91, failure: 92, data: 94, extendedData: 95, close: 97, request: 98 } as const;
 /** Of one connection at a time: agents and sshd have fewer. */
@@ -51,24 +52,25 @@ export function watchTerminals(begin: BeginWatch): WatchedPackets {
   /** What the client has opened and the host not answered, by the client's number: whether each is a session. */
   const asked = new Map<number, boolean[]>();
   let [waiting, accepted] = [0, 0];
+  let isOver = false;
 
-  const fromClient = (payload: Buffer): boolean => {
+  const fromClient = (payload: Buffer): boolean | Promise<boolean> => {
     const reader = new Reader(payload);
     const type = reader.u8();
     if (type === message.open) onOpen(reader);
-    else if (type === message.request) onRequest(reader);
+    else if (type === message.request) return onRequest(reader);
     else if (type === message.close) endChannel(reader.u32());
     return false;
   };
-  const fromHost = (payload: Buffer): boolean => {
+  const fromHost = (payload: Buffer): boolean | Promise<boolean> => {
     const reader = new Reader(payload);
     const type = reader.u8();
     // The client would ask for proof with the keys of its own connection, which the host does not know.
     if (type === message.globalRequest) return reader.string().toString("latin1").startsWith("hostkeys-");
     if (type === message.confirmation) onConfirmation(reader);
     else if (type === message.failure) answered(reader.u32());
-    else if (type === message.data) show(reader.u32(), () => reader.string());
-    else if (type === message.extendedData) show(reader.u32(), () => (reader.u32(), reader.string()));
+    else if (type === message.data) return show(reader.u32(), () => reader.string());
+    else if (type === message.extendedData) return show(reader.u32(), () => withoutCode(reader));
     return false;
   };
   const onOpen = (reader: Reader): void => {
@@ -100,10 +102,9 @@ export function watchTerminals(begin: BeginWatch): WatchedPackets {
     if (same === undefined) byClient.set(client, new Set([session]));
     else same.add(session);
   };
-  const onRequest = (reader: Reader): void => {
-    const channel = reader.u32();
-    const session = sessions.get(channel);
-    if (session === undefined) return;
+  const onRequest = (reader: Reader): boolean | Promise<boolean> => {
+    const session = sessions.get(reader.u32());
+    if (session === undefined) return false;
     const name = reader.string().toString("latin1");
     reader.u8();
     if (name === "pty-req") {
@@ -111,15 +112,24 @@ export function watchTerminals(begin: BeginWatch): WatchedPackets {
       session.wanted = { kind, columns: reader.u32(), rows: reader.u32() };
     } else if (name === "window-change") {
       session.watcher?.resize(reader.u32(), reader.u32());
-    } else if ((name === "shell" || name === "exec") && session.wanted !== undefined) {
-      session.watcher ??= begin({ place: session.place, ...session.wanted });
+    } else if ((name === "shell" || name === "exec") && session.wanted !== undefined && session.watcher === undefined) {
+      return beginAt(session, { place: session.place, ...session.wanted });
     }
+    return false;
   };
-  const show = (client: number, read: () => Buffer): void => {
+  const beginAt = async (session: Session, terminal: WatchedTerminal): Promise<boolean> => {
+    const watcher = await begin(terminal);
+    // The connection may have ended meanwhile.
+    if (isOver) watcher?.end();
+    else session.watcher = watcher;
+    return false;
+  };
+  const show = (client: number, read: () => Buffer): boolean | Promise<boolean> => {
     const same = byClient.get(client);
-    if (same === undefined) return;
+    if (same === undefined) return false;
     const data = read();
-    for (const { watcher } of same) watcher?.show(data);
+    const waits = [...same].flatMap(({ watcher }) => watcher?.show(data) ?? []);
+    return waits.length === 0 ? false : Promise.all(waits).then(() => false);
   };
   const endChannel = (channel: number): void => {
     const session = sessions.get(channel);
@@ -134,13 +144,19 @@ export function watchTerminals(begin: BeginWatch): WatchedPackets {
     fromClient: lenient(fromClient),
     fromHost: lenient(fromHost),
     end: () => {
+      isOver = true;
       for (const channel of [...sessions.keys()]) endChannel(channel);
     },
   };
 }
 
+function withoutCode(reader: Reader): Buffer {
+  reader.u32();
+  return reader.string();
+}
+
 /** Bytes that end too early are no message that anybody acts on. */
-function lenient(see: (payload: Buffer) => boolean): (payload: Buffer) => boolean {
+function lenient(see: SeeMessage): SeeMessage {
   return (payload) => {
     try {
       return see(payload);

@@ -1,5 +1,6 @@
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
+import { recordedAt } from "../../../core/resources/recording.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 import type { TerminalSize } from "./terminal.ts";
@@ -25,10 +26,11 @@ const syncMs = 10_000;
 export async function recordTerminal(channel: SessionChannel, size: TerminalSize, kind: string): Promise<TerminalRecorder | undefined> {
   const { facts, sid } = channel;
   const { deps, sessionRecording: mode } = facts;
-  if (mode === "off") return undefined;
+  const how = recordedAt(mode);
+  if (how?.place !== "node") return undefined;
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => {});
-  const isSync = mode === "node-sync";
+  const { isSync } = how;
   const isStrict = isSync || facts.grant.rules.strictRecording;
   let isTold = false;
   const onFailed = (why: PlatformError): void => {

@@ -12,6 +12,7 @@ import { hostMethods } from "./host-methods.ts";
 import { inventoryMethods } from "./inventory-methods.ts";
 import { maintenanceMethods } from "./maintenance-methods.ts";
 import { recordingMethods } from "./recording-methods.ts";
+import { relayMethods } from "./relay-methods.ts";
 import { resourceMethods } from "./resource-methods.ts";
 import { rolloutMethods } from "./rollout-methods.ts";
 import { sessionMethods } from "./session-methods.ts";
@@ -33,6 +34,7 @@ export function authRoutes(deps: {
     ...resourceMethods(deps),
     ...auditMethods(deps),
     ...authorityMethods(deps),
+    ...relayMethods(deps),
     ...channelMethods(deps),
     ...connectionMethods(deps),
     ...maintenanceMethods(deps),

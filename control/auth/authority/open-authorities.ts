@@ -34,8 +34,8 @@ export interface Authorities {
   issueUser(identity: UserIdentity, request: CertificateRequest): Promise<IssuedCertificates>;
   /** By the key that signs now, or by the trusted one of this pin. */
   issueHost(identity: HostIdentity, request: CertificateRequest, pin?: string): Promise<IssuedCertificates>;
-  /** A host certificate that speaks for no identity of ours. */
-  issueOpensshHost(fields: SshCertificateFields, request: Pick<CertificateRequest, "sshPublicKey" | "now">): string;
+  /** An SSH certificate alone, with these very fields. */
+  issueSsh(kind: AuthorityKind, fields: SshCertificateFields, request: Pick<CertificateRequest, "sshPublicKey" | "now">): string;
   rotation(kind: AuthorityKind): Rotation;
   /** Reads what is stored: another process may have taken a step. */
   refresh(): Promise<void>;
@@ -78,7 +78,7 @@ export async function openAuthorities(storage: Storage, facts: { cluster: string
     },
     issueUser: (identity, request) => issueUser(held.user.ring.signing, identity, request),
     issueHost: (identity, request, pin) => issueHost(keysOfPin(held.host, pin), identity, request),
-    issueOpensshHost: (fields, request) => issueSsh(held.host.ring.signing, fields, request),
+    issueSsh: (kind, fields, request) => issueSsh(held[kind].ring.signing, fields, request),
     rotation: (kind) => shown(held[kind]),
     refresh,
     onChange: (listener) => listeners.push(listener),

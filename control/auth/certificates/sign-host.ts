@@ -29,7 +29,7 @@ export async function signHost(context: AuthContext, ask: SignHostAsk): Promise<
   const ttl = Math.min(mostTtlSeconds, ask.ttlSeconds === 0 ? usualTtlSeconds : Math.max(60, ask.ttlSeconds));
   const now = context.now();
   const validBefore = new Date(Math.floor(now.getTime() / 1000 + ttl) * 1000);
-  const line = context.authorities.issueOpensshHost(opensshHostCertificate({ names, cluster, validBefore }), { sshPublicKey: ask.sshPublicKey, now });
+  const line = context.authorities.issueSsh("host", opensshHostCertificate({ names, cluster, validBefore }), { sshPublicKey: ask.sshPublicKey, now });
   const { name: user, address } = ask.actor;
   context.audit.emit({ event: "cert.create", user, name: hostname, kind: "host", expires: validBefore.toISOString(), "addr.remote": address });
   return line;

@@ -78,6 +78,12 @@ export async function findDirectHosts(storage: Storage, target: string, cluster:
   return [];
 }
 
+/** Names of its certificate; none when it is not dialled. */
+export async function namesOfDirectHost(storage: Storage, id: string): Promise<readonly string[]> {
+  const entry = await storage.get(`${prefix}${id}`);
+  return entry === undefined ? [] : read(entry.value).names;
+}
+
 function read(value: string): DirectHost {
   return directHostSchema.parse(JSON.parse(value));
 }

@@ -32,7 +32,8 @@ export interface Recordings extends Pick<RecordingStore, "find" | "list"> {
 }
 
 /** The recordings of a cluster: a database of what they are, and a file of mode 0600 for each. */
-export async function openRecordings(dir: string, audit: Pick<AuditLog, "emit">): Promise<Recordings> {
+/** `isAtProxy`: proxies may send recordings of hosts. */
+export async function openRecordings(dir: string, audit: Pick<AuditLog, "emit">, isAtProxy = false): Promise<Recordings> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const store = openRecordingStore(join(dir, "recordings.sqlite"));
   const turns = createTurns();
@@ -40,7 +41,10 @@ export async function openRecordings(dir: string, audit: Pick<AuditLog, "emit">)
   const append = async ({ facts, offset, data, end }: RecordingPart, host: HostIdentity): Promise<number> => {
     const { sid } = facts;
     const known = store.find(sid);
-    if (facts.server_id !== host.id || (known !== undefined && known.server_id !== host.id)) {
+    const isOwn = facts.server_id === host.id && (known === undefined || known.server_id === host.id);
+    // A proxy records hosts, where the mode says so; what one host has begun is no other's.
+    const isProxys = host.role === "proxy" && isAtProxy && (known === undefined || known.server_id === facts.server_id);
+    if (!isOwn && !isProxys) {
       throw new PlatformError("denied", `access denied: host ${host.id} may send its own recordings only`);
     }
     const { bytes, state } = known ?? store.add(facts);

@@ -4,6 +4,7 @@ import { errorText, PlatformError } from "../../../core/errors/platform-error.ts
 import type { Log } from "../../../core/log/log.ts";
 import { type Lock, lockSchema } from "../../../core/resources/lock.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
+import { type RecordingMode, recordingModes } from "../../../core/resources/recording.ts";
 import { type Role, roleSchema } from "../../../core/resources/role.ts";
 import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
 import { version } from "../../../core/versions/version.ts";
@@ -18,6 +19,7 @@ export interface Access extends TrustedKeys {
   readonly openssh: readonly Node[];
   /** Of these keys. */
   readonly authorities: string;
+  readonly sessionRecording: RecordingMode;
 }
 
 export interface AccessCacheOptions {
@@ -155,6 +157,7 @@ export class AccessCache {
       openssh: answer.opensshNodesJson.flatMap((json) => this.#parseNode(json)),
       ...pickTrustedKeys(answer),
       authorities: trustedDigest(answer),
+      sessionRecording: parseMode(answer.sessionRecording),
     };
     const changed = access.revision !== this.#access?.revision;
     this.#access = access;
@@ -165,6 +168,13 @@ export class AccessCache {
     }
     return access;
   }
+}
+
+/** Where a mode that is not known here would record is not known either: nobody is let in. */
+function parseMode(text: string): RecordingMode {
+  const mode = recordingModes.find((one) => one === (text === "" ? "off" : text));
+  if (mode === undefined) throw unreadable("how to record sessions", new Error(text));
+  return mode;
 }
 
 /** One lock that cannot be read may be the one that shuts out. */

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { RecordingMode } from "../../../core/resources/recording.ts";
 import { dial } from "../../../core/transport/dial/dial.ts";
 import { parseHostPort } from "../../../core/transport/host-port.ts";
 import { encodeStreamReply } from "../../../core/transport/stream-request.ts";
@@ -16,7 +17,7 @@ const dialMs = 10_000;
  */
 export async function openOpenssh(
   target: OpensshTarget,
-  { identity, request, clientAddress }: StreamAsk,
+  { identity, request, clientAddress, mode }: StreamAsk & { readonly mode: RecordingMode },
   services: RoutingServices,
 ): Promise<Duplex> {
   const { id } = target.identity;
@@ -38,5 +39,5 @@ export async function openOpenssh(
   });
   services.running.add({ identity, host: id, login, channel: socket });
   services.log.info("connected to a host without an agent", { user: identity.name, host: id, session: session.sid, peer: clientAddress });
-  return socket;
+  return await services.between(socket, { identity, login, clientAddress, host: target, sessionId: session.sid, mode });
 }

@@ -8,6 +8,7 @@ import type { ActiveSession } from "../../../core/resources/session.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import { encodeStreamRequest, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { CurrentIdentity } from "../identity/current-identity.ts";
+import type { StandBetween } from "../recording/open-between.ts";
 import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
 import type { TunnelRegistry } from "../tunnels/registry.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
@@ -32,6 +33,8 @@ export interface RoutingServices {
   readonly findDirect: (target: string) => Promise<readonly DirectTarget[]>;
   readonly identity: CurrentIdentity;
   readonly running: RunningStreams;
+  /** What the client is given for a channel to a host, where proxies record. */
+  readonly between: StandBetween;
   readonly audit: AuditQueue;
   readonly cluster: string;
   readonly now: () => Date;
@@ -64,15 +67,15 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
       const hosts = allowedTargets({ target, candidates, login, ...facts });
       const dialled = await dialDirect({ ...services, hostAuthorities: access.hostCaPem, addresses: [group], hosts, name: target });
       chosen = dialled.host;
-      return begin(dialled.socket, { ...ask, host: chosen.identity.id, accessRevision: access.revision }, services);
+      return await begin(dialled.socket, { ...ask, host: chosen, access }, services);
     }
     chosen = findTarget({ target, candidates, login, ...facts });
     if ("addr" in chosen) {
       requireEveryLogin(chosen, facts);
-      return await openOpenssh(chosen, ask, services);
+      return await openOpenssh(chosen, { ...ask, mode: access.sessionRecording }, services);
     }
     const channel = await openChannel(chosen, access, services);
-    return begin(channel, { ...ask, host: chosen.identity.id, accessRevision: access.revision }, services);
+    return await begin(channel, { ...ask, host: chosen, access }, services);
   } catch (thrown) {
     const error = toPlatformError(thrown);
     auditRefusal({ error, clientAddress, user: identity.name, request, host: chosen }, services);
@@ -106,15 +109,20 @@ async function openChannel(chosen: Tunnel | DirectTarget, { hostCaPem }: Access,
   return socket;
 }
 
+interface Chosen extends StreamAsk {
+  readonly host: Tunnel | DirectTarget;
+  readonly access: Access;
+}
+
 /** Sends the request on: what comes next on the channel is the agent's reply. */
-function begin(channel: Duplex, facts: StreamAsk & { readonly host: string; readonly accessRevision: string }, services: RoutingServices): Duplex {
-  const { identity, request, clientAddress, host, accessRevision } = facts;
+async function begin(channel: Duplex, { identity, request, clientAddress, host, access }: Chosen, services: RoutingServices): Promise<Duplex> {
   const { target, login } = request;
+  const { id } = host.identity;
   const sessionId = randomUUID();
-  channel.write(encodeStreamRequest({ kind: "ssh", target, login, clientAddress, sessionId, accessRevision }));
-  services.running.add({ identity, host, login, channel });
-  services.log.info("stream opened", { user: identity.name, host, session: sessionId, peer: clientAddress });
-  return channel;
+  channel.write(encodeStreamRequest({ kind: "ssh", target, login, clientAddress, sessionId, accessRevision: access.revision }));
+  services.running.add({ identity, host: id, login, channel });
+  services.log.info("stream opened", { user: identity.name, host: id, session: sessionId, peer: clientAddress });
+  return await services.between(channel, { identity, login, clientAddress, host, sessionId, mode: access.sessionRecording });
 }
 
 export interface Refusal {

@@ -1,0 +1,81 @@
+import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
+import type { Recordings } from "../../../core/recording-spool/recordings.ts";
+import type { RecordingFacts } from "../../../core/resources/recording.ts";
+import { sessionIdOf } from "../../../core/resources/session-id.ts";
+import type { BeginWatch, TerminalWatcher } from "../../../core/ssh/watch-terminals.ts";
+import type { AuditQueue } from "../routing/audit-queue.ts";
+
+export interface RecordedConnection extends Omit<RecordingFacts, "sid" | "started"> {
+  /** Id of its first session. */
+  readonly connection: string;
+  readonly clientAddress: string;
+  /** The connection ends when a terminal cannot be recorded: the mode, or a role, says so. */
+  readonly isStrict: boolean;
+  /** A session begins only when the auth service has the beginning of its recording. */
+  readonly isSync: boolean;
+}
+
+export interface RecordingServices {
+  readonly recordings: Pick<Recordings, "begin" | "sendNow">;
+  readonly audit: Pick<AuditQueue, "emit">;
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+/** How long the auth service may lack what a session of mode proxy-sync has shown, ms. */
+const syncMs = 10_000;
+
+/** Records the terminals of one connection. `cut` ends the connection, which may not go on without a recording. */
+export function recordTerminals(facts: RecordedConnection, services: RecordingServices, cut: (why: PlatformError) => void): BeginWatch {
+  const { connection, clientAddress, isStrict, isSync, ...who } = facts;
+  const { recordings, audit, log, now } = services;
+  return async ({ place, kind, columns, rows }) => {
+    const sid = sessionIdOf(connection, place);
+    let isTold = false;
+    const onFailed = (why: PlatformError): void => {
+      if (isTold) return;
+      isTold = true;
+      log.error("a session is not recorded", { sid, error: why });
+      const reason = why.message.slice(0, 2000);
+      audit.emit({ event: "session.recording.failed", ...who, sid, "addr.remote": clientAddress, reason });
+      if (isStrict)
+        cut(new PlatformError("unavailable", `sessions here must be recorded, and this one cannot be: ${errorText(why)}`, { cause: why }));
+    };
+    let recording: OpenRecording | undefined;
+    try {
+      const recorded = { ...who, sid, started: now().toISOString() };
+      recording = await recordings.begin({ facts: recorded, term: kind, size: { columns, rows }, onFailed });
+      if (isSync) await recordings.sendNow(recording.spooled);
+      return watcherOf(recording, isSync ? watchSync(recording, onFailed) : () => {});
+    } catch (thrown) {
+      onFailed(toPlatformError(thrown));
+      await recording?.end();
+      if (isStrict) throw thrown;
+      return undefined;
+    }
+  };
+}
+
+function watcherOf({ writer, end }: OpenRecording, stop: () => void): TerminalWatcher {
+  return {
+    show: (data) => writer.show(data),
+    resize: (columns, rows) => writer.resize(columns, rows),
+    end: () => {
+      stop();
+      void end();
+    },
+  };
+}
+
+/** Looks whether the auth service keeps up. */
+function watchSync({ spooled }: OpenRecording, onFailed: (why: PlatformError) => void): () => void {
+  let upToDate = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    if (spooled.sent >= spooled.written) upToDate = now;
+    if (now - upToDate > syncMs) onFailed(new PlatformError("unavailable", `the auth service has taken nothing of it for ${syncMs / 1000} s`));
+  }, 500);
+  return () => clearInterval(timer);
+}
