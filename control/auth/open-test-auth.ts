@@ -6,6 +6,7 @@ import { duplexPair } from "node:stream";
 import { Secret, TOTP } from "otpauth";
 import { type AuthClient, type AuthConnection, openAuthClient } from "../../core/api/auth-client.ts";
 import { createLog } from "../../core/log/log.ts";
+import type { RecordingMode } from "../../core/resources/recording.ts";
 import { generateSshKey } from "../../core/ssh/keys.ts";
 import { type Auth, type AuthDeps, openAuth } from "./open-auth.ts";
 
@@ -25,13 +26,17 @@ export interface TestAuth extends AsyncDisposable {
   events(...names: string[]): Promise<Record<string, unknown>[]>;
 }
 
+export interface TestAuthOptions extends Partial<AuthDeps> {
+  readonly sessionRecording?: RecordingMode;
+}
+
 export interface TestKeys {
   readonly sshPublicKey: string;
   readonly tlsPublicKey: string;
   readonly privateKey: string;
 }
 
-export async function openTestAuth(deps: Partial<AuthDeps> = {}): Promise<TestAuth> {
+export async function openTestAuth({ sessionRecording = "node", ...deps }: TestAuthOptions = {}): Promise<TestAuth> {
   const dataDir = mkdtempSync(join(tmpdir(), "platform-auth-"));
   // TLS clients go by the real clock, so that the test begins there; whole seconds, as certificates have them.
   let time = Math.floor(Date.now() / 1000) * 1000;
@@ -41,7 +46,7 @@ export async function openTestAuth(deps: Partial<AuthDeps> = {}): Promise<TestAu
   const config = { dataDir, nodename: "auth1", clusterName: "test", listen: { host: "127.0.0.1", port: 0 }, names: [] };
   const open = (): Promise<Auth> =>
     openAuth(
-      { ...config, listenerMode: "multiplex", defaultSessionTtlSeconds: 43_200, sessionRecording: "node" },
+      { ...config, listenerMode: "multiplex", defaultSessionTtlSeconds: 43_200, sessionRecording },
       { log, now, hashCost: { memory: 64, passes: 1, parallelism: 1 }, anonymousLimit: { perMinute: 1000, burst: 1000 }, ...deps },
     );
   const connections: AuthConnection[] = [];
