@@ -15,6 +15,7 @@ export interface RelayedPackets {
 
 /** Messages of the connection protocol (RFC 4250 section 4.1.2). What is below is each connection's own. */
 const firstMessage = 80;
+const disconnect = 1;
 /** Nobody handles it: ssh2 drops a message of this type. */
 const dropped: Buffer = Buffer.of(255);
 /** What may wait for the end of a key exchange on the other side before no more is read, bytes. */
@@ -23,6 +24,7 @@ const mostHeld = 4 * 1024 * 1024;
 const mostWaiting = 65_536;
 
 interface Side {
+  readonly connection: Connection | Client;
   readonly raw: RawConnection;
   readonly see: SeeMessage;
   /** Held back by a key exchange of this side, bytes. */
@@ -31,6 +33,8 @@ interface Side {
   /** A message of this side is looked at; those after it. */
   isLooking: boolean;
   readonly waiting: Buffer[];
+  /** It has said that it goes. */
+  hasLeft: boolean;
 }
 
 /**
@@ -46,13 +50,21 @@ export async function relayPackets(client: Connection, host: Client, { fromClien
   await Promise.all(closed);
 }
 
+/** Sends messages of the connection protocol that nobody relays, and ends the connection behind them. */
+export function endWith(connection: Connection, messages: readonly Buffer[]): void {
+  const { _protocol: protocol } = rawConnection(connection);
+  for (const payload of messages) sendPayload(protocol, payload);
+  connection.end();
+}
+
 function sideOf(connection: Connection | Client, see: SeeMessage): Side {
-  return { raw: rawConnection(connection), see, held: 0, isPaused: false, isLooking: false, waiting: [] };
+  return { connection, raw: rawConnection(connection), hasLeft: false, see, held: 0, isPaused: false, isLooking: false, waiting: [] };
 }
 
 function pass(from: Side, to: Side): Promise<void> {
   const { _sock: stream, _protocol: protocol } = from.raw;
   const read = (payload: Buffer): Buffer => {
+    if (payload[0] === disconnect) from.hasLeft = true;
     if ((payload[0] ?? 0) < firstMessage) return payload;
     if (from.isLooking) keep(from, Buffer.from(payload));
     else look(from, to, payload);
@@ -70,7 +82,9 @@ function pass(from: Side, to: Side): Promise<void> {
   to.raw._sock.on("drain", () => decide(from, to));
   return new Promise((resolve) => {
     stream.once("close", () => {
-      to.raw._sock.end();
+      // A connection that was lost on one side is lost on the other.
+      if (from.hasLeft) to.connection.end();
+      else to.raw._sock.end();
       resolve();
     });
   });
@@ -83,8 +97,10 @@ function keep(from: Side, payload: Buffer): void {
 
 function look(from: Side, to: Side, payload: Buffer): void {
   const verdict = from.see(payload);
-  if (verdict === true) return;
-  if (verdict === false) return send(from, to, payload);
+  if (typeof verdict === "boolean") {
+    if (!verdict) send(from, to, payload);
+    return;
+  }
   const copy = Buffer.from(payload);
   from.isLooking = true;
   decide(from, to);
@@ -100,8 +116,8 @@ function look(from: Side, to: Side, payload: Buffer): void {
       decide(from, to);
     },
     () => {
-      from.raw._sock.destroy();
-      to.raw._sock.destroy();
+      from.raw._sock.end();
+      to.raw._sock.end();
     },
   );
 }

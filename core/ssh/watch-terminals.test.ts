@@ -141,6 +141,18 @@ test("only sessions count, in the order in which the host accepts them", async (
   expect(seen.map(({ place }) => place)).toEqual([1, 0]);
 });
 
+test("each terminal ends with a word, under the client's number", async () => {
+  const { packets } = watching();
+  await pass(packets, [...begin(7, 1), ["client", ask(8)], ["host", open(8, 2)], ...begin(9, 3).slice(0, 3)]);
+  const ending = (client: number): Buffer[] => [
+    Buffer.concat([u8(95), u32(client), u32(1), string("bye")]),
+    Buffer.concat([u8(98), u32(client), string("exit-status"), u8(0), u32(255)]),
+    Buffer.concat([u8(97), u32(client)]),
+  ];
+  // The second waits for its program.
+  expect(packets.endings("bye")).toEqual([...ending(7), Buffer.concat([u8(99), u32(9)]), ...ending(9)]);
+});
+
 test("the host's keys are not announced: a client would ask for proof that the host cannot give", () => {
   const { packets } = watching();
   const global = (name: string): Buffer => Buffer.concat([u8(80), string(name), u8(0)]);
@@ -151,13 +163,13 @@ test("the host's keys are not announced: a client would ask for proof that the h
 test("more sessions than anybody has are refused", () => {
   const { packets } = watching();
   for (let number = 0; number < 4096; number++) {
-    packets.fromClient(ask(number));
-    packets.fromHost(open(number, number));
+    void packets.fromClient(ask(number));
+    void packets.fromHost(open(number, number));
   }
-  packets.fromClient(ask(9999));
+  void packets.fromClient(ask(9999));
   expect(() => packets.fromHost(open(9999, 9999))).toThrow("too many sessions");
   const { packets: others } = watching();
-  for (let number = 0; number < 4096; number++) others.fromClient(ask(number, "direct-tcpip"));
+  for (let number = 0; number < 4096; number++) void others.fromClient(ask(number, "direct-tcpip"));
   expect(() => others.fromClient(ask(9999))).toThrow("too many channels at a time");
 });
 

@@ -1,6 +1,8 @@
 import { Reader } from "../bytes/reader.ts";
+import { string, u8, u32 } from "../bytes/writer.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { RelayedPackets, SeeMessage } from "./relay-packets.ts";
+import { type NumberedSession, SessionNumbers } from "./session-numbers.ts";
 
 /** What a client asked for before it started a program at a terminal. */
 export interface WatchedTerminal {
@@ -24,19 +26,27 @@ export interface TerminalWatcher {
 /** Whom to tell of a terminal at which a program is about to start; it starts afterwards. Undefined: nobody. Throws to end the connection. */
 export type BeginWatch = (terminal: WatchedTerminal) => Promise<TerminalWatcher | undefined>;
 
-const message = { globalRequest: 80, open: 90, confirmation: 91, failure: 92, data: 94, extendedData: 95, close: 97, request: 98 } as const;
-/** Of one connection at a time: agents and sshd have fewer. */
-const mostWatched = 4096;
+const message = {
+  globalRequest: 80,
+  open: 90,
+  confirmation: 91,
+  failure: 92,
+  data: 94,
+  extendedData: 95,
+  close: 97,
+  request: 98,
+  success: 99,
+} as const;
+const stderrType = 1;
 
-interface Session {
-  /** The client's number, which data from the host is addressed to. */
-  readonly client: number;
-  readonly place: number;
+interface Session extends NumberedSession {
   wanted?: Omit<WatchedTerminal, "place">;
   watcher?: TerminalWatcher | undefined;
 }
 
 export interface WatchedPackets extends RelayedPackets {
+  /** Messages that end each of the client's terminals with a text, as if its program had written it to standard error and ended with 255. */
+  readonly endings: (text: string) => readonly Buffer[];
   /** The connection has ended. */
   readonly end: () => void;
 }
@@ -46,64 +56,65 @@ export interface WatchedPackets extends RelayedPackets {
  * meant for refuses it. Throws `limit` for more sessions than anybody has.
  */
 export function watchTerminals(begin: BeginWatch): WatchedPackets {
-  /** By the host's number: a client could give two of them one number of its own. */
-  const sessions = new Map<number, Session>();
-  const byClient = new Map<number, Set<Session>>();
-  /** What the client has opened and the host not answered, by the client's number: whether each is a session. */
-  const asked = new Map<number, boolean[]>();
-  let [waiting, accepted] = [0, 0];
-  let isOver = false;
-
-  const fromClient = (payload: Buffer): boolean | Promise<boolean> => {
-    const reader = new Reader(payload);
-    const type = reader.u8();
-    if (type === message.open) onOpen(reader);
-    else if (type === message.request) return onRequest(reader);
-    else if (type === message.close) endChannel(reader.u32());
-    return false;
+  const watch = new TerminalWatch(begin);
+  return {
+    fromClient: lenient((payload) => watch.fromClient(new Reader(payload))),
+    fromHost: lenient((payload) => watch.fromHost(new Reader(payload))),
+    endings: (text) => watch.endings(text),
+    end: () => watch.end(),
   };
-  const fromHost = (payload: Buffer): boolean | Promise<boolean> => {
-    const reader = new Reader(payload);
+}
+
+class TerminalWatch {
+  readonly #begin: BeginWatch;
+  readonly #sessions = new SessionNumbers<Session>((numbered) => numbered);
+  #isOver = false;
+
+  constructor(begin: BeginWatch) {
+    this.#begin = begin;
+  }
+
+  fromClient(reader: Reader): boolean | Promise<boolean> {
+    const type = reader.u8();
+    if (type === message.request) return this.#onRequest(reader);
+    if (type === message.close) this.#sessions.closed(reader.u32())?.watcher?.end();
+    if (type === message.open) {
+      const isSession = reader.string().toString("latin1") === "session";
+      this.#sessions.asked(reader.u32(), isSession);
+    }
+    return false;
+  }
+
+  fromHost(reader: Reader): boolean | Promise<boolean> {
     const type = reader.u8();
     // The client would ask for proof with the keys of its own connection, which the host does not know.
     if (type === message.globalRequest) return reader.string().toString("latin1").startsWith("hostkeys-");
-    if (type === message.confirmation) onConfirmation(reader);
-    else if (type === message.failure) answered(reader.u32());
-    else if (type === message.data) return show(reader.u32(), () => reader.string());
-    else if (type === message.extendedData) return show(reader.u32(), () => withoutCode(reader));
+    if (type === message.confirmation) this.#sessions.confirmed(reader.u32(), reader.u32())?.watcher?.end();
+    else if (type === message.failure) this.#sessions.answered(reader.u32());
+    else if (type === message.data) return this.#show(reader.u32(), () => reader.string());
+    else if (type === message.extendedData) return this.#show(reader.u32(), () => withoutCode(reader));
     return false;
-  };
-  const onOpen = (reader: Reader): void => {
-    const isSession = reader.string().toString("latin1") === "session";
-    const client = reader.u32();
-    if (waiting >= mostWatched) throw new PlatformError("limit", "one connection opens too many channels at a time");
-    waiting += 1;
-    const same = asked.get(client);
-    if (same === undefined) asked.set(client, [isSession]);
-    else same.push(isSession);
-  };
-  const answered = (client: number): boolean => {
-    const [isSession, ...more] = asked.get(client) ?? [];
-    if (isSession === undefined) return false;
-    waiting -= 1;
-    if (more.length === 0) asked.delete(client);
-    else asked.set(client, more);
-    return isSession;
-  };
-  const onConfirmation = (reader: Reader): void => {
-    const [client, host] = [reader.u32(), reader.u32()];
-    if (!answered(client)) return;
-    if (sessions.size >= mostWatched) throw new PlatformError("limit", "one connection has too many sessions");
-    endChannel(host);
-    const session = { client, place: accepted };
-    accepted += 1;
-    sessions.set(host, session);
-    const same = byClient.get(client);
-    if (same === undefined) byClient.set(client, new Set([session]));
-    else same.add(session);
-  };
-  const onRequest = (reader: Reader): boolean | Promise<boolean> => {
-    const session = sessions.get(reader.u32());
+  }
+
+  endings(text: string): readonly Buffer[] {
+    return this.#sessions.all().flatMap(({ client, wanted, watcher }) => {
+      if (wanted === undefined) return [];
+      // A client shows nothing of a program whose start it waits for.
+      const started = watcher === undefined ? [Buffer.concat([u8(message.success), u32(client)])] : [];
+      const words = Buffer.concat([u8(message.extendedData), u32(client), u32(stderrType), string(text)]);
+      const status = Buffer.concat([u8(message.request), u32(client), string("exit-status"), u8(0), u32(255)]);
+      return [...started, words, status, Buffer.concat([u8(message.close), u32(client)])];
+    });
+  }
+
+  end(): void {
+    this.#isOver = true;
+    for (const { watcher } of this.#sessions.all()) watcher?.end();
+    this.#sessions.clear();
+  }
+
+  #onRequest(reader: Reader): boolean | Promise<boolean> {
+    const session = this.#sessions.ofHost(reader.u32());
     if (session === undefined) return false;
     const name = reader.string().toString("latin1");
     reader.u8();
@@ -113,41 +124,26 @@ export function watchTerminals(begin: BeginWatch): WatchedPackets {
     } else if (name === "window-change") {
       session.watcher?.resize(reader.u32(), reader.u32());
     } else if ((name === "shell" || name === "exec") && session.wanted !== undefined && session.watcher === undefined) {
-      return beginAt(session, { place: session.place, ...session.wanted });
+      return this.#beginAt(session, { place: session.place, ...session.wanted });
     }
     return false;
-  };
-  const beginAt = async (session: Session, terminal: WatchedTerminal): Promise<boolean> => {
-    const watcher = await begin(terminal);
+  }
+
+  async #beginAt(session: Session, terminal: WatchedTerminal): Promise<boolean> {
+    const watcher = await this.#begin(terminal);
     // The connection may have ended meanwhile.
-    if (isOver) watcher?.end();
+    if (this.#isOver) watcher?.end();
     else session.watcher = watcher;
     return false;
-  };
-  const show = (client: number, read: () => Buffer): boolean | Promise<boolean> => {
-    const same = byClient.get(client);
+  }
+
+  #show(client: number, read: () => Buffer): boolean | Promise<boolean> {
+    const same = this.#sessions.ofClient(client);
     if (same === undefined) return false;
     const data = read();
     const waits = [...same].flatMap(({ watcher }) => watcher?.show(data) ?? []);
     return waits.length === 0 ? false : Promise.all(waits).then(() => false);
-  };
-  const endChannel = (channel: number): void => {
-    const session = sessions.get(channel);
-    if (session === undefined) return;
-    session.watcher?.end();
-    sessions.delete(channel);
-    const same = byClient.get(session.client);
-    same?.delete(session);
-    if (same?.size === 0) byClient.delete(session.client);
-  };
-  return {
-    fromClient: lenient(fromClient),
-    fromHost: lenient(fromHost),
-    end: () => {
-      isOver = true;
-      for (const channel of [...sessions.keys()]) endChannel(channel);
-    },
-  };
+  }
 }
 
 function withoutCode(reader: Reader): Buffer {

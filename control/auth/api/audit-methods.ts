@@ -30,7 +30,7 @@ const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[
     "host_user.created",
     "host_user.removed",
   ],
-  proxy: ["auth", "cert.refused", "session.connect", "session.data"],
+  proxy: ["auth", "cert.refused", "session.connect", "session.data", "session.recording.failed"],
   auth: ["auth"],
 };
 

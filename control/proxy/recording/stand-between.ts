@@ -7,7 +7,7 @@ import type { Labels } from "../../../core/resources/metadata.ts";
 import type { Authenticate } from "../../../core/ssh/answer-logins.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { generateSshKey } from "../../../core/ssh/keys.ts";
-import { relayPackets } from "../../../core/ssh/relay-packets.ts";
+import { endWith, relayPackets } from "../../../core/ssh/relay-packets.ts";
 import { connectSsh, type SshConnection } from "../../../core/ssh/ssh-client.ts";
 import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
 import { watchTerminals } from "../../../core/ssh/watch-terminals.ts";
@@ -39,6 +39,8 @@ export interface StandServices extends RecordingServices {
 
 /** For the host's reply, and for its login, ms: together less than a client waits. */
 const [replyMs, loginMs] = [10_000, 15_000] as const;
+/** From our last byte to the end of a stream. */
+const lingerMs = 3_000;
 /** The two ends ask each other whether they are there. */
 const silent = { intervalMs: 0, missed: 0 } as const;
 
@@ -59,14 +61,21 @@ export async function standBetween(channel: Duplex, facts: StandFacts, services:
     channel.destroy();
     return client;
   }
-  channel.once("close", () => near.destroy());
-  near.once("close", () => channel.destroy());
+  channel.once("close", () => endInTime(near));
+  near.once("close", () => endInTime(channel));
   client.once("close", () => near.destroy());
   serve({ near, channel, keys, hostCaSsh }, facts, services).catch((thrown: unknown) => {
     services.log.info("a recorded connection was refused", { user: facts.identity.name, host: facts.host.id, error: errorText(thrown) });
     near.destroy();
   });
   return client;
+}
+
+/** What is on its way still arrives. */
+function endInTime(stream: Duplex): void {
+  stream.end();
+  const timer = setTimeout(() => stream.destroy(), lingerMs);
+  stream.once("close", () => clearTimeout(timer));
 }
 
 interface Between {
@@ -122,7 +131,7 @@ async function serve({ near, channel, keys, hostCaSsh }: Between, facts: StandFa
   const end = (why: PlatformError): void => {
     services.log.info("a recorded connection ends", { user: who.user, host: serverId, error: errorText(why) });
     far.end();
-    connection.end();
+    endWith(connection, watched.endings(`\r\nplatform: ${why.message}\r\n`));
   };
   const recorded = { ...who, connection: facts.sessionId, isStrict: facts.isSync || host.isStrict, isSync: facts.isSync };
   const watched = watchTerminals(recordTerminals(recorded, services, end));
