@@ -46,7 +46,6 @@ describe.each<MachineManager>(["apt", "dnf", "zypper"])("%s:", (manager) => {
     await packages.install("1.0.0");
     const pid = await host.startAgent();
     const before = await host.processes();
-    expect(before).toHaveLength(2);
     await packages.install("1.1.0");
     expect(await host.versions()).toContain("platform 1.1.0");
     expect([await host.mainPid(), await host.timer()]).toEqual([pid, "active enabled"]);

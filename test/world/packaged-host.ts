@@ -1,6 +1,7 @@
 import { type Machine, startMachine } from "./machine.ts";
 import type { MachineManager } from "./machine-options.ts";
 import { PackageManager } from "./package-commands.ts";
+import { until } from "./until.ts";
 
 /** A machine that knows our repository, and what our packages do to it. */
 export class PackagedHost implements AsyncDisposable {
@@ -40,8 +41,13 @@ export class PackagedHost implements AsyncDisposable {
 
   /** Processes of the agent, with those that drain. */
   async processes(): Promise<string[]> {
-    const found = await this.machine.run(["pgrep", "-f", "^/bin/sh /usr/bin/platform start|platform-drains$"]);
-    return found.stdout.split("\n").filter((line) => line !== "");
+    const lines = (await this.machine.output(["ps", "-eo", "pid=,ppid=,args="])).split("\n");
+    const all = lines.flatMap((line) => {
+      const [, pid = "", parent = "", command = ""] = /^ *(\d+) +(\d+) (.*)$/.exec(line) ?? [];
+      return /^\/bin\/sh \/usr\/bin\/platform start|platform-drains$/.test(command) ? [{ pid, parent, command }] : [];
+    });
+    // A shell that is about to start something is there twice for a moment.
+    return all.filter((one) => !all.some(({ pid, command }) => pid === one.parent && command === one.command)).map(({ pid }) => pid);
   }
 
   async versions(): Promise<string> {
@@ -53,10 +59,11 @@ export class PackagedHost implements AsyncDisposable {
     return (await this.machine.run(["sh", "-c", '[ -e "$0" ] || [ -L "$0" ]', path])).status === 0;
   }
 
-  /** Its main process. */
+  /** Its main process, once what drains is there too. */
   async startAgent(): Promise<string> {
     await this.machine.write("/etc/platform.yaml", "version: v3\n");
     await this.machine.systemctl("enable", "--now", "platform");
+    await until("the agent and what drains are there", async () => (await this.processes()).length === 2);
     return await this.mainPid();
   }
 
