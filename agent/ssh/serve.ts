@@ -1,14 +1,9 @@
 import type { Duplex } from "node:stream";
-import { parseCertificateLine } from "../../core/ssh/certificate.ts";
-import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
-import { acceptSsh } from "../../core/ssh/ssh-server.ts";
 import { encodeStreamReply, type StreamRequest } from "../../core/transport/stream-request.ts";
 import type { SshDeps } from "./deps.ts";
+import { acceptLogin } from "./login/accept-login.ts";
 import { Login } from "./login/login.ts";
 import { serveConnection } from "./serve-connection.ts";
-
-/** From the reply to the authenticated user, ms. */
-export const handshakeMs = 30_000;
 
 /** Serves one `ssh` stream: the user's SSH connection ends here. Resolves when it has ended; throws only before the reply. */
 export async function serveSsh(stream: Duplex, request: StreamRequest, deps: SshDeps, signal: AbortSignal): Promise<void> {
@@ -17,14 +12,7 @@ export async function serveSsh(stream: Duplex, request: StreamRequest, deps: Ssh
   const login = new Login({ request, deps, access });
   stream.write(encodeStreamReply({ ok: true }));
   try {
-    const { connection } = await acceptSsh({
-      stream,
-      hostKey: fromOpensshPrivate(credentials.sshPrivateKey),
-      hostCertificate: parseCertificateLine(credentials.sshCertificate).blob,
-      authenticate: login.authenticate,
-      handshakeTimeoutMs: handshakeMs,
-      signal,
-    });
+    const { connection } = await acceptLogin({ stream, credentials, authenticate: login.authenticate, signal });
     const { admitted } = login;
     if (admitted === undefined) throw new Error("a connection was accepted without a grant");
     await serveConnection(connection, { ...admitted, request, sessionRecording: access.sessionRecording, deps }, signal);

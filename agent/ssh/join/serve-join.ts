@@ -1,12 +1,9 @@
 import type { Duplex } from "node:stream";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { joinModes } from "../../../core/resources/session.ts";
-import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
-import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
-import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
 import { encodeStreamReply, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { SshDeps } from "../deps.ts";
-import { handshakeMs } from "../serve.ts";
+import { acceptLogin } from "../login/accept-login.ts";
 import { JoinLogin } from "./join-login.ts";
 import { serveJoined } from "./serve-joined.ts";
 
@@ -19,14 +16,7 @@ export async function serveJoin(stream: Duplex, request: StreamRequest, deps: Ss
   const login = new JoinLogin({ request, mode, deps, access });
   stream.write(encodeStreamReply({ ok: true }));
   try {
-    const { connection } = await acceptSsh({
-      stream,
-      hostKey: fromOpensshPrivate(credentials.sshPrivateKey),
-      hostCertificate: parseCertificateLine(credentials.sshCertificate).blob,
-      authenticate: login.authenticate,
-      handshakeTimeoutMs: handshakeMs,
-      signal,
-    });
+    const { connection } = await acceptLogin({ stream, credentials, authenticate: login.authenticate, signal });
     const { admitted } = login;
     if (admitted === undefined) throw new Error("a connection was accepted without a grant");
     await serveJoined(connection, { ...admitted, mode, request, deps }, signal);

@@ -1,4 +1,5 @@
-import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { errorText, type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/must-be-recorded.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
 import { recordedAt } from "../../../core/resources/recording.ts";
 import type { SessionChannel } from "../session-channel.ts";
@@ -15,9 +16,6 @@ export interface TerminalRecorder {
   /** Rejects when the session may not go on, for it cannot be recorded. */
   readonly failed: Promise<never>;
 }
-
-/** How long the auth service may lack what a session of mode node-sync has shown, ms. */
-const syncMs = 10_000;
 
 /**
  * Records a terminal as the cluster's mode says; undefined: not at all. A fault is audited. In mode node the session goes on then,
@@ -51,29 +49,12 @@ export async function recordTerminal(channel: SessionChannel, size: TerminalSize
     return undefined;
   }
   const { writer, end: endRecording } = recording;
-  const stopWatch = isSync ? watch(recording, onFailed) : () => {};
+  const stopWatch = isSync ? watchUpload(recording, onFailed) : () => {};
   const end = async (): Promise<void> => {
     stopWatch();
     await endRecording();
   };
   return { show: (chunk) => writer.show(chunk), resize: ({ columns, rows }) => writer.resize(columns, rows), end, failed: failure.promise };
-}
-
-/** Looks whether the auth service keeps up. */
-function watch({ spooled }: OpenRecording, onFailed: (why: PlatformError) => void): () => void {
-  let upToDate = performance.now();
-  const timer = setInterval(() => {
-    const now = performance.now();
-    if (spooled.sent >= spooled.written) upToDate = now;
-    if (now - upToDate <= syncMs) return;
-    clearInterval(timer);
-    onFailed(new PlatformError("unavailable", `the auth service has taken nothing of it for ${syncMs / 1000} s`));
-  }, 500);
-  return () => clearInterval(timer);
-}
-
-function mustBeRecorded(cause: unknown): PlatformError {
-  return new PlatformError("unavailable", `sessions here must be recorded, and this one cannot be: ${errorText(cause)}`, { cause });
 }
 
 async function recordFailure({ facts, sid }: SessionChannel, why: PlatformError): Promise<void> {

@@ -1,5 +1,6 @@
-import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/must-be-recorded.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
 import type { Recordings } from "../../../core/recording-spool/recordings.ts";
 import type { RecordingFacts } from "../../../core/resources/recording.ts";
@@ -24,9 +25,6 @@ export interface RecordingServices {
   readonly now: () => Date;
 }
 
-/** How long the auth service may lack what a session of mode proxy-sync has shown, ms. */
-const syncMs = 10_000;
-
 /** Records the terminals of one connection. `cut` ends the connection, which may not go on without a recording. */
 export function recordTerminals(facts: RecordedConnection, services: RecordingServices, cut: (why: PlatformError) => void): BeginWatch {
   const { connection, clientAddress, isStrict, isSync, ...who } = facts;
@@ -40,15 +38,14 @@ export function recordTerminals(facts: RecordedConnection, services: RecordingSe
       log.error("a session is not recorded", { sid, error: why });
       const reason = why.message.slice(0, 2000);
       audit.emit({ event: "session.recording.failed", ...who, sid, "addr.remote": clientAddress, reason });
-      if (isStrict)
-        cut(new PlatformError("unavailable", `sessions here must be recorded, and this one cannot be: ${errorText(why)}`, { cause: why }));
+      if (isStrict) cut(mustBeRecorded(why));
     };
     let recording: OpenRecording | undefined;
     try {
       const recorded = { ...who, sid, started: now().toISOString() };
       recording = await recordings.begin({ facts: recorded, term: kind, size: { columns, rows }, onFailed });
       if (isSync) await recordings.sendNow(recording.spooled);
-      return watcherOf(recording, isSync ? watchSync(recording, onFailed) : () => {});
+      return watcherOf(recording, isSync ? watchUpload(recording, onFailed) : () => {});
     } catch (thrown) {
       onFailed(toPlatformError(thrown));
       await recording?.end();
@@ -67,15 +64,4 @@ function watcherOf({ writer, end }: OpenRecording, stop: () => void): TerminalWa
       void end();
     },
   };
-}
-
-/** Looks whether the auth service keeps up. */
-function watchSync({ spooled }: OpenRecording, onFailed: (why: PlatformError) => void): () => void {
-  let upToDate = performance.now();
-  const timer = setInterval(() => {
-    const now = performance.now();
-    if (spooled.sent >= spooled.written) upToDate = now;
-    if (now - upToDate > syncMs) onFailed(new PlatformError("unavailable", `the auth service has taken nothing of it for ${syncMs / 1000} s`));
-  }, 500);
-  return () => clearInterval(timer);
 }
