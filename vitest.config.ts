@@ -27,6 +27,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "stories",
+          setupFiles: ["test/world/left-locks.ts"],
           include: ["test/stories/**/*.test.ts"],
           exclude,
           testTimeout: 180_000,
