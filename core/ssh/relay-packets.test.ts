@@ -8,6 +8,7 @@ import { generateSshKey } from "./keys.ts";
 import { type RelayedPackets, relayPackets } from "./relay-packets.ts";
 import { type Fixture, meet } from "./session-fixture.ts";
 import type { SshConnection } from "./ssh-client.ts";
+import { rawConnection } from "./ssh2.ts";
 
 const authority = generateSshKey();
 const silent = { intervalMs: 0, missed: 0 };
@@ -15,6 +16,9 @@ const openly: RelayedPackets = { fromClient: () => false, fromHost: () => false 
 
 interface Parties {
   readonly client: SshConnection;
+  /** The two in the middle. */
+  readonly near: Connection;
+  readonly far: SshConnection;
   readonly host: Connection;
   readonly done: Promise<void>;
 }
@@ -25,7 +29,7 @@ async function relayed(watch = openly, rekey: Partial<Record<"client" | "near" |
   const back = meet({ authority, client: { keepalive: silent, ...rekey.far }, ...(rekey.host && { server: rekey.host }) });
   const [far, { connection: host }] = await Promise.all([back.client, back.server]);
   const [client, { connection: near }] = await Promise.all([front.client, front.server]);
-  return { client, host, done: relayPackets(near, far, watch) };
+  return { client, near, far, host, done: relayPackets(near, far, watch) };
 }
 
 function onExec(host: Connection, run: (channel: ServerChannel, command: string) => void): void {
@@ -122,6 +126,30 @@ test("who does not read holds the other back, and others go on", async () => {
     expect(await text(channel)).toBe("still here");
   }
   expect(sent).toBeLessThan(16 * 1024 * 1024);
+  client.end();
+  await done;
+});
+
+test("a client whose network takes nothing holds the host back: little is held in the middle, and all arrives later", async () => {
+  const { client, near, far, host, done } = await relayed();
+  const block = Buffer.alloc(4_000_000, 7);
+  onExec(host, (channel) => {
+    channel.once("data", () => {
+      channel.write(block);
+      channel.exit(0);
+      channel.end();
+    });
+  });
+  const stream = rawConnection(client)._sock;
+  const channels = await Promise.all(Array.from({ length: 4 }, () => exec(client, "flood")));
+  stream.pause();
+  for (const channel of channels) channel.write("go");
+  const middle = rawConnection(near)._sock;
+  await until("no more is read of the host", () => rawConnection(far)._sock.isPaused() && middle.writableNeedDrain);
+  for (let turn = 0; turn < 1_000; turn++) await new Promise(setImmediate);
+  expect(middle.writableLength).toBeLessThan(1_000_000);
+  stream.resume();
+  for (const { length } of await Promise.all(channels.map((channel) => buffer(channel)))) expect(length).toBe(block.length);
   client.end();
   await done;
 });
