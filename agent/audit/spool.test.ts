@@ -164,7 +164,7 @@ test("what is recorded soon after an event goes in one call with it, and nothing
     calls.push(errors(events));
     sent.resolve();
   };
-  const uploading = uploadEvents({ spool, send, log: silentLog, gatherMs: 1000 }, stop.signal);
+  const uploading = uploadEvents({ spool, send, log: silentLog, gatherMs: 400 }, stop.signal);
   for (const error of ["start", "exec", "end"]) await spool.record(refusal(error));
   await sent.promise;
   sent = Promise.withResolvers<void>();
