@@ -201,7 +201,7 @@ test("each message is seen, and what is dropped does not arrive", async () => {
 test("a message waits for who looks at it, those after it too, and a look that fails ends both", async () => {
   const looked: string[] = [];
   let release = Promise.withResolvers<boolean>();
-  const { client, host, done } = await relayed({
+  const { client, near, far, host, done } = await relayed({
     fromClient: (payload) => {
       if (payload[0] !== 98) return false;
       looked.push(payload.includes("first") ? "first" : "other");
@@ -226,6 +226,8 @@ test("a message waits for who looks at it, those after it too, and a look that f
   last.catch(() => {});
   await until("the last is looked at", () => looked.length === 3);
   release.reject(new Error("no"));
-  await done;
   await expect(last).rejects.toThrow();
+  // Two ends in memory do not learn of each other's close.
+  for (const one of [near, far]) rawConnection(one)._sock.destroy();
+  await done;
 });
