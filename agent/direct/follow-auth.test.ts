@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { once } from "node:events";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { createLog } from "../../core/log/log.ts";
@@ -6,24 +6,27 @@ import { until } from "../../test/world/until.ts";
 import { FollowAuth, type FollowAuthOptions } from "./follow-auth.ts";
 
 type Client = Awaited<ReturnType<FollowAuthOptions["client"]>>;
+type Watch = (signal: AbortSignal | undefined) => ReturnType<Client["watchAccess"]>;
 
 /** An auth service as its client sees it: what is reported, and what a watch does. */
-function stage(watch: (signal: AbortSignal | undefined) => AsyncGenerator<{ revision: string; maintenanceRevision: string }>) {
+function stage(watch: Watch) {
   const seen = {
     reports: [] as { connected: boolean; ending: string; addresses: readonly string[] }[],
     dropped: 0,
     revisions: [] as string[],
     connected: 0,
+    /** How often it looked whether it serves. */
+    asked: 0,
   };
   const facts = { addresses: ["10.0.0.5:3022"], refuse: undefined as PlatformError | undefined, serves: true };
-  const client = {
-    watchAccess: (_request: unknown, options?: { signal?: AbortSignal }) => watch(options?.signal),
-    reportNode: async (report: { connected: boolean; ending: string; directAddresses: string[] }) => {
+  const client: Client = {
+    watchAccess: (_request, options) => watch(options?.signal),
+    reportNode: async ({ connected = false, ending = "", directAddresses = [] }) => {
       if (facts.refuse !== undefined) throw facts.refuse;
-      seen.reports.push({ connected: report.connected, ending: report.ending, addresses: report.directAddresses });
-      return {};
+      seen.reports.push({ connected, ending, addresses: directAddresses });
+      return { $typeName: "platform.auth.v1.ReportNodeResponse" };
     },
-  } as unknown as Client;
+  };
   const follow = new FollowAuth({
     log: createLog({ level: "error", format: "text", write: () => {} }),
     client: async () => client,
@@ -44,16 +47,26 @@ function stage(watch: (signal: AbortSignal | undefined) => AsyncGenerator<{ revi
     },
     onAccess: (revision) => seen.revisions.push(revision),
     onMaintenance: () => {},
-    serves: () => facts.serves,
+    serves: () => {
+      seen.asked += 1;
+      return facts.serves;
+    },
     steady: () => performance.now(),
     times: { firstMs: 50, heartbeatMs: 100, apartMs: 20 },
   });
   return { seen, facts, follow };
 }
 
+/** As a call that waits does: broken off by the signal, which is an error. */
+async function silence(signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) throw new Error("a watch without a signal would never end");
+  if (!signal.aborted) await once(signal, "abort");
+  signal.throwIfAborted();
+}
+
 async function* answering(signal: AbortSignal | undefined) {
-  yield { revision: "1", maintenanceRevision: "" };
-  await sleep(60_000, undefined, { ...(signal && { signal }), ref: false });
+  yield { $typeName: "platform.auth.v1.AccessEvent" as const, revision: "1", removedHosts: [], maintenanceRevision: "" };
+  await silence(signal);
 }
 
 test("it reports at once, now and then, and soon after a change; what the watch says is passed on", async () => {
@@ -77,7 +90,7 @@ test("a watch that says nothing is given up with its connection, and tried anew"
   const { seen, follow } = stage(async function* (signal) {
     tries += 1;
     if (tries > 1) yield* answering(signal);
-    await sleep(60_000, undefined, { ...(signal && { signal }), ref: false });
+    await silence(signal);
   });
   const stop = new AbortController();
   const running = follow.run(stop.signal);
@@ -107,7 +120,8 @@ test("while it waits to replace another process it reports nothing, and then at 
   const running = follow.run(stop.signal);
   await until("it is up", () => follow.isUp);
   follow.tell();
-  await sleep(60);
+  const { asked } = seen;
+  await until("it has looked whether it may report, twice", () => seen.asked >= asked + 2);
   expect(seen.reports).toEqual([]);
   facts.serves = true;
   follow.tell();
