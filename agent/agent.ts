@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
-import { releaseMemory } from "../core/memory/release-memory.ts";
+import { giveBack } from "../core/memory/give-back.ts";
 import { whenQuiet } from "../core/memory/when-quiet.ts";
 import { sshCryptoKind } from "../core/ssh/native-crypto.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
@@ -134,7 +134,8 @@ async function openAgent(
   const changed = (): void => road.reach?.tell();
   const labels = await HostLabels.open({ fixed: config.ssh.labels, commands: config.ssh.commands, log, changed }, end.signal);
   const streams = await serveStreams({ config, identity, auth, outbox, access, labels, pam, starter, log }, end.signal);
-  const worked = whenQuiet({ isBusy: () => streams.open > 0, act: () => releaseMemory(log) }, end.signal);
+  const isBusy = (): boolean => streams.open > 0;
+  const worked = whenQuiet({ isBusy, act: () => giveBack(log, { isBusy }) }, end.signal);
   log.info("identity", { host: hostId, cluster });
   const sessions = (): number => streams.open + elsewhere();
   const proxies = proxyFinder(config, auth);

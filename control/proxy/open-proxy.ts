@@ -19,6 +19,7 @@ import { AccessCache } from "./routing/access-cache.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
 import { findDirectTargets } from "./routing/find-direct-targets.ts";
 import { findSession } from "./routing/find-session.ts";
+import { RelayedStreams } from "./routing/relayed-streams.ts";
 import { RunningStreams } from "./routing/running-streams.ts";
 import { wait } from "./routing/wait.ts";
 import { ExpectedHosts } from "./tunnels/expected-hosts.ts";
@@ -126,8 +127,10 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
   const clock = deps.clock ?? (() => performance.now());
   const identity = new CurrentIdentity(deps.credentials);
   const { cluster } = identity.current();
-  const relaying = new Set<Promise<void>>();
+  const relaying: RelayedStreams = new RelayedStreams(() => worked());
   const isBusy = (): boolean => relaying.size > 0;
+  /** A burst of tunnels leaves much freed memory behind, half of what a thousand take; large copies too. */
+  const worked = whenQuiet({ isBusy, act: () => giveBack(log, { isBusy }) }, signal);
   const life = { retired: false };
   const access = new AccessCache({ auth, log, clock });
   const audit = new AuditQueue({ auth, log, clusterName: cluster, now, signal });
@@ -161,8 +164,7 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
     failed: new FailedArrivals({ log, clock }),
     certificates: new WebCertificates(config.keypairs, log),
     relaying,
-    /** A burst of tunnels leaves much freed memory behind: half of what a thousand take. */
-    tunnelsChanged: whenQuiet({ isBusy, act: () => giveBack(log, { isBusy }) }, signal),
+    tunnelsChanged: worked,
   };
 }
 
@@ -214,10 +216,7 @@ async function drain({ services, listeners }: RunningParts, graceMs: number): Pr
   audit.sumUp(true);
   for (const tunnel of registry.all()) tunnel.send({ type: "drain" });
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(Math.max(graceMs, farewellMs))]);
-  await Promise.race([
-    Promise.all([Promise.all([...relaying]), audit.flushed(), wait(farewellMs / 5, signal)]),
-    wait(graceMs + farewellMs, deadline),
-  ]);
+  await Promise.race([Promise.all([relaying.closed(), audit.flushed(), wait(farewellMs / 5, signal)]), wait(graceMs + farewellMs, deadline)]);
 }
 
 /** How often a process that another one has replaced looks whether it may end, ms. */

@@ -5,6 +5,7 @@ import { constants, zstdCompressSync } from "node:zlib";
 import { inject } from "postject";
 import type { BuildTarget } from "./build-target.ts";
 import { run } from "./run.ts";
+import { v8Options } from "./v8-options.ts";
 
 export interface ExecutableParts {
   readonly target: BuildTarget;
@@ -23,10 +24,10 @@ export interface ExecutableParts {
 const fuse = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 
 /**
- * Options of the runtime. SIGUSR1 must not open the inspector; a small young generation keeps an idle agent small.
- * V8 options that change the flag hash would reject the code cache. --use-system-ca would read 150 files at every start.
+ * Options of the runtime. SIGUSR1 must not open the inspector. V8 takes a code cache only with the options that it was made with.
+ * --use-system-ca would read 150 files at every start.
  */
-const execArgv = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1", "--max-semi-space-size=1"];
+const execArgv = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1", ...v8Options];
 
 /** Puts the bundle, its code cache and the assets into a stripped copy of the runtime. The path of the result. */
 export async function makeExecutable({ target, name, work, cache, main, parts, assets }: ExecutableParts): Promise<string> {

@@ -93,7 +93,7 @@ function serve(connection: Connection, client: JumpClient, services: ClientStrea
         channel.on("error", () => {});
         const relayed = relay(channel, stream, { signal: services.signal }).catch(() => {});
         services.relaying.add(relayed);
-        return relayed.finally(() => services.relaying.delete(relayed));
+        return relayed;
       })
       .catch((thrown: unknown) => refuse(toPlatformError(thrown)))
       .finally(() => {

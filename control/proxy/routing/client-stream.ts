@@ -9,11 +9,11 @@ import { decodeStreamRequest, encodeStreamReply, maxStreamMessage, type StreamRe
 import type { Arrival } from "../front-door/handlers.ts";
 import { claimedName, clientIdentity } from "./client-identity.ts";
 import { auditRefusal, openStream, type RoutingServices } from "./open-stream.ts";
+import type { RelayedStreams } from "./relayed-streams.ts";
 
 export interface ClientStreamServices extends RoutingServices {
   readonly signal: AbortSignal;
-  /** Streams that are being relayed; what stops the proxy waits for them. */
-  readonly relaying: Set<Promise<void>>;
+  readonly relaying: RelayedStreams;
 }
 
 /** For a client to send its request, ms. */
@@ -42,9 +42,7 @@ export async function clientStream(arrival: Arrival, services: ClientStreamServi
   arrival.established();
   try {
     const channel = await openStream({ identity, request, clientAddress: arrival.peer }, services);
-    const relayed = relay(tls, channel, { signal: services.signal }).catch(() => {});
-    services.relaying.add(relayed);
-    void relayed.finally(() => services.relaying.delete(relayed));
+    services.relaying.add(relay(tls, channel, { signal: services.signal }));
   } catch (thrown) {
     refuse(tls, toPlatformError(thrown));
   }

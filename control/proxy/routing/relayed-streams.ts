@@ -1,0 +1,29 @@
+/** Streams of people while their bytes are relayed: what stops the proxy waits for them, and what takes time waits until there are none. */
+export class RelayedStreams {
+  readonly #open = new Set<Promise<void>>();
+  readonly #ended: () => void;
+
+  /** `ended` is called as each of them ends. */
+  constructor(ended: () => void) {
+    this.#ended = ended;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Counts a stream until its promise settles, however it does. */
+  add(stream: Promise<void>): void {
+    const settled = stream.catch(() => {});
+    this.#open.add(settled);
+    void settled.then(() => {
+      this.#open.delete(settled);
+      this.#ended();
+    });
+  }
+
+  /** Resolves once all that are open now have ended. */
+  async closed(): Promise<void> {
+    await Promise.all(this.#open);
+  }
+}
