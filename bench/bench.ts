@@ -6,6 +6,7 @@ import { fileCopy } from "./file-copy.ts";
 import { manyAgents } from "./many-agents.ts";
 import { manySessions } from "./many-sessions.ts";
 import { newChannel } from "./new-channel.ts";
+import { parallelStreams } from "./parallel-streams.ts";
 import { relayThroughput } from "./relay.ts";
 import { sshLoginTime } from "./ssh-login.ts";
 import { startup } from "./startup.ts";
@@ -18,6 +19,7 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
   login: () => sshLoginTime(21),
   channels: () => newChannel(200),
   copies: () => fileCopy(5),
+  streams: () => parallelStreams(5),
   startup: () => startup(21),
   memory: () => agentMemory(5),
   versions: () => versionServer(7),

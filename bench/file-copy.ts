@@ -1,11 +1,9 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { startCluster } from "../test/world/cluster.ts";
-import { freePorts } from "../test/world/free-port.ts";
 import { output, program } from "../test/world/program.ts";
 import { figure, interleave, ratio, spread } from "./measure.ts";
-import { behindJump, sshLogin, startSshd } from "./openssh.ts";
+import { sshLogin } from "./openssh.ts";
+import { ourHost, startSideBySide } from "./side-by-side.ts";
 
 const bigBytes = 1_000_000_000;
 const smallFiles = 10_000;
@@ -13,19 +11,9 @@ const limitMs = 300_000;
 
 /** One large file and many small ones, up and down: through our proxy, and with stock programs through a jump host. */
 export async function fileCopy(rounds: number): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), "platform-copies-"));
-  const [jumpPort, hostPort] = (await freePorts(2)) as [number, number];
-  await using jump = await startSshd(join(dir, "jump"), jumpPort, "Subsystem sftp /usr/lib/openssh/sftp-server");
-  await using host = await startSshd(join(dir, "host"), hostPort, "Subsystem sftp /usr/lib/openssh/sftp-server");
+  await using world = await startSideBySide({ login: sshLogin, sshd: "Subsystem sftp /usr/lib/openssh/sftp-server" });
+  const { dir, env, ours, theirs } = world;
   await writeFiles(dir);
-  const config = join(dir, "config");
-  const hosts = behindJump({ dir, login: sshLogin, jump: jump.port, host: host.port });
-  await using cluster = await startCluster();
-  await cluster.agent({ name: "web-1" });
-  const user = await cluster.user("alice", { logins: sshLogin });
-  const stanza = (await user.tsh(["config"])).stdout;
-  await writeFile(config, hosts + stanza);
-  const env = { TSH_HOME: user.home, PATH: `${join(program("tsh"), "..")}:${process.env.PATH ?? ""}` };
   const timed = async (command: string, args: readonly string[]): Promise<number> => {
     const target = join(dir, "target");
     await rm(target, { recursive: true, force: true });
@@ -37,16 +25,15 @@ export async function fileCopy(rounds: number): Promise<string> {
     return seconds;
   };
   const of = (what: "big" | "small") => ({
-    tshUp: () => timed(program("tsh"), ["scp", "-r", join(dir, what), `${sshLogin}@web-1:${dir}/target/`]),
-    scpUp: () => timed("scp", ["-F", config, "-r", join(dir, what), `host:${dir}/target/`]),
-    throughUp: () => timed("scp", ["-F", config, "-r", join(dir, what), `${sshLogin}@web-1.test.cluster:${dir}/target/`]),
-    tshDown: () => timed(program("tsh"), ["scp", "-r", `${sshLogin}@web-1:${dir}/${what}`, `${dir}/target/`]),
-    scpDown: () => timed("scp", ["-F", config, "-r", `host:${dir}/${what}`, `${dir}/target/`]),
-    throughDown: () => timed("scp", ["-F", config, "-r", `${sshLogin}@web-1.test.cluster:${dir}/${what}`, `${dir}/target/`]),
+    tshUp: () => timed(program("tsh"), ["scp", "-r", join(dir, what), `${sshLogin}@${ourHost}:${dir}/target/`]),
+    scpUp: () => timed("scp", [...theirs.options, "-r", join(dir, what), `${theirs.target}:${dir}/target/`]),
+    throughUp: () => timed("scp", [...ours.options, "-r", join(dir, what), `${ours.target}:${dir}/target/`]),
+    tshDown: () => timed(program("tsh"), ["scp", "-r", `${sshLogin}@${ourHost}:${dir}/${what}`, `${dir}/target/`]),
+    scpDown: () => timed("scp", [...theirs.options, "-r", `${theirs.target}:${dir}/${what}`, `${dir}/target/`]),
+    throughDown: () => timed("scp", [...ours.options, "-r", `${ours.target}:${dir}/${what}`, `${dir}/target/`]),
   });
   const big = await interleave(rounds, of("big"));
   const small = await interleave(rounds, of("small"));
-  await rm(dir, { recursive: true, force: true });
   return report(rounds, { big, small });
 }
 

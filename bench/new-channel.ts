@@ -1,15 +1,6 @@
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { startCluster } from "../test/world/cluster.ts";
-import { freePorts } from "../test/world/free-port.ts";
-import { output, program } from "../test/world/program.ts";
-import { startService } from "../test/world/service.ts";
-import { makeAccount } from "../test/world/unix-account.ts";
-import { until } from "../test/world/until.ts";
-import { startDelayRelay } from "./delay-relay.ts";
+import { output } from "../test/world/program.ts";
 import { figure, interleave, percentile, ratio, spread } from "./measure.ts";
-import { behindJump, startSshd } from "./openssh.ts";
+import { type Master, startMaster, startSideBySide } from "./side-by-side.ts";
 
 /** The round trip between the client and what it dials, ms; 0: loopback alone. */
 const roundTrips = [0, 50] as const;
@@ -39,42 +30,16 @@ ${rows.join("\n")}
 }
 
 async function measure(rounds: number, roundTripMs: number) {
-  const dir = await mkdtemp(join(tmpdir(), "platform-channel-"));
-  await using _dir = { [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
-  // Whose shell loads next to nothing, where this is root's machine.
-  await using account = await makeAccount("bc");
-  const { login } = account;
-  const [jumpPort, hostPort] = (await freePorts(2)) as [number, number];
-  await using jump = await startSshd(join(dir, "jump"), jumpPort);
-  await using host = await startSshd(join(dir, "host"), hostPort);
-  await chmod(dir, 0o711);
-  await using cluster = await startCluster();
-  await cluster.agent({ name: "web-1" });
-  const user = await cluster.user("alice", { logins: login });
-  using toJump = await startDelayRelay(jump.port, roundTripMs);
-  using toProxy = await startDelayRelay(cluster.ports.web, roundTripMs);
-  const proxy = roundTripMs === 0 ? cluster.proxy : `127.0.0.1:${toProxy.port}`;
-  if (proxy !== cluster.proxy) await user.login(`--proxy=${proxy}`);
-  const theirConfig = join(dir, "theirs");
-  const jumpVia = roundTripMs === 0 ? jump.port : toJump.port;
-  await writeFile(theirConfig, behindJump({ dir, login, jump: jumpVia, host: host.port }));
-  const ourConfig = join(dir, "ours");
-  await writeFile(ourConfig, (await user.tsh(["config"])).stdout);
-  const env = { TSH_HOME: user.home, PATH: `${join(program("tsh"), "..")}:${process.env.PATH ?? ""}` };
-  const path = async (name: string, config: string, target: string) => {
-    const args = ["-F", config, "-o", "BatchMode=yes", "-o", `ControlPath=${join(dir, name)}.ctl`];
-    const master = startService("ssh", [...args, "-M", "-N", target], { env });
-    await until(`${name} is connected`, async () => (await output("ssh", [...args, "-O", "check", target], { env })) !== undefined);
-    const once = async (): Promise<number> => {
-      const began = performance.now();
-      await output("ssh", [...args, target, "true"], { env });
-      return performance.now() - began;
-    };
-    return { once, [Symbol.asyncDispose]: () => master.stop() };
+  await using world = await startSideBySide({ roundTripMs });
+  const { env } = world;
+  await using ours = await startMaster(world.ours, world);
+  await using theirs = await startMaster(world.theirs, world);
+  const once = async ({ options, target }: Master): Promise<number> => {
+    const began = performance.now();
+    await output("ssh", [...options, target, "true"], { env });
+    return performance.now() - began;
   };
-  await using ours = await path("agent", ourConfig, `${login}@web-1.test.cluster`);
-  await using theirs = await path("sshd", theirConfig, "host");
-  const candidates = { ours: ours.once, theirs: theirs.once };
+  const candidates = { ours: () => once(ours), theirs: () => once(theirs) };
   await interleave(5, candidates);
   return await interleave(rounds, candidates);
 }

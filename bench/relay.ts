@@ -5,6 +5,7 @@ import { signCertificate } from "../core/ssh/certificate.ts";
 import { generateSshKey } from "../core/ssh/keys.ts";
 import { ownTarget } from "../scripts/build/build-target.ts";
 import { compileAddon } from "../scripts/build/compile-addon.ts";
+import { v8Options } from "../scripts/build/v8-options.ts";
 import { freePorts } from "../test/world/free-port.ts";
 import { output } from "../test/world/program.ts";
 import { type Service, startService } from "../test/world/service.ts";
@@ -107,7 +108,7 @@ async function startOurs(dir: string, resourcePort: number): Promise<Path> {
   const begin = async (role: string, more: Partial<RelayFacts>): Promise<Service> => {
     const file = join(dir, `${role}.json`);
     await writeFile(file, JSON.stringify({ ...facts, ...more }), { mode: 0o600 });
-    return startService(bareNode, ["--max-semi-space-size=1", script, role, file]);
+    return startService(bareNode, [...v8Options, script, role, file]);
   };
   const proxy = await begin("proxy", {});
   const ports = await until("the proxy listens", () => /\{.*\}/.exec(proxy.printed())?.[0]);

@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { v8Options } from "../scripts/build/v8-options.ts";
 import { freePorts } from "../test/world/free-port.ts";
 import { output, run } from "../test/world/program.ts";
 import { type Service, startService } from "../test/world/service.ts";
@@ -136,7 +137,7 @@ async function startUpstream(): Promise<UpstreamServer> {
 async function startOurs(dir: string, { cert, key, upstream }: Files & { upstream: UpstreamServer }): Promise<Measured & AsyncDisposable> {
   const script = resolve(import.meta.dirname, "version-server-end.ts");
   const begin = async (): Promise<{ service: Service; port: number }> => {
-    const args = ["--max-semi-space-size=1", "--disable-warning=ExperimentalWarning", script, join(dir, "data"), upstream.url, cert, key];
+    const args = [...v8Options, "--disable-warning=ExperimentalWarning", script, join(dir, "data"), upstream.url, cert, key];
     const service = startService(bareNode, args);
     const port = Number(await until("our proxy listens", () => /ready (\d+)/.exec(service.printed())?.[1]));
     return { service, port };
