@@ -10,6 +10,7 @@ import type { User } from "../world/cluster-user.ts";
 import { type EchoServer, echoed, startEcho } from "../world/echo.ts";
 import { freePorts } from "../world/free-port.ts";
 import { cleanEnv, output, program, run } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 import { makeAccount, type UnixAccount } from "../world/unix-account.ts";
 import { until } from "../world/until.ts";
 
@@ -141,9 +142,7 @@ describe("forwarding with stock OpenSSH", () => {
       expect((await run("ssh", [...options(), ...list], { env: withAgent })).stderr).toMatch(
         /Could not open a connection to your authentication agent/,
       );
-      const role = JSON.stringify({ kind: "role", version: "v7", metadata: { name: "lend" }, spec: { options: { forward_agent: true } } });
-      await output("tee", [join(dir, "lend.json")], { input: role });
-      await cluster.admin("create", "-f", join(dir, "lend.json"));
+      await putRole(cluster, "lend", { options: { forward_agent: true } });
       const lender = await cluster.user("bob", { logins: login, roles: "access,lend" });
       const config = join(dir, "lender");
       await writeFile(config, (await lender.tsh(["config"])).stdout);

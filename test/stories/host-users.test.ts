@@ -7,6 +7,7 @@ import { type HostInRoot, hostInRoot } from "../world/host-in-root.ts";
 import { machinesSkip } from "../world/machine-skip.ts";
 import { type OwnRoot, openOwnRoot } from "../world/own-root.ts";
 import { program, run, start } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 import { until } from "../world/until.ts";
 
 const passwordless = "ALL=(root) NOPASSWD: /usr/bin/id";
@@ -31,10 +32,7 @@ describe.skipIf(machinesSkip !== undefined)("users that a host makes", { timeout
     await cluster?.[Symbol.asyncDispose]();
   });
 
-  async function role(name: string, spec: object): Promise<void> {
-    const document = { kind: "role", version: "v7", metadata: { name }, spec };
-    expect((await cluster.tctl(["create", "-f", "-"], { input: JSON.stringify(document) })).stdout).toContain(name);
-  }
+  const role = (name: string, spec: object) => putRole(cluster, name, spec);
   const exists = async (login: string): Promise<boolean> => (await root.run(["getent", "passwd", login])).status === 0;
   const goneFor = (login: string) => until(`${login} is gone`, async () => !(await exists(login)));
   const sudoersOf = (login: string): string => `/etc/sudoers.d/platform-${login}`;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
+import { putRole } from "../world/put-role.ts";
 import { until } from "../world/until.ts";
 
 /** Labels whose values commands print, and who may reach a host by them. */
@@ -18,9 +19,7 @@ describe("labels from commands", { timeout: 120_000 }, () => {
     const broken = "    - name: broken\n      command: [/bin/false]\n";
     const hanging = '    - name: hanging\n      command: [/bin/sleep, "300"]\n      period: 1s\n';
     agent = await cluster.agent({ name: "web-1", labels: { env: "dev" }, sshService: `  commands:\n${tier}${broken}${hanging}` });
-    const spec = { allow: { logins: ["root"], node_labels: { tier: "web" } } };
-    const document = { kind: "role", version: "v7", metadata: { name: "web-only" }, spec };
-    expect((await cluster.tctl(["create", "-"], { input: JSON.stringify(document) })).status).toBe(0);
+    await putRole(cluster, "web-only", { allow: { logins: ["root"], node_labels: { tier: "web" } } });
   }, 120_000);
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();

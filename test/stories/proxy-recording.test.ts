@@ -9,24 +9,14 @@ import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
 import { freePorts } from "../world/free-port.ts";
 import { holdSession } from "../world/held-session.ts";
+import { type ListedRecording, listRecordings } from "../world/list-recordings.ts";
 import { skip, sshd } from "../world/openssh-keys.ts";
 import { output, program, run, start } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 import { startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
 
 const login = userInfo().username;
-
-interface Listed {
-  readonly sid: string;
-  readonly user: string;
-  readonly login: string;
-  readonly server_name: string;
-  readonly state: string;
-}
-
-async function recordings(cluster: Cluster): Promise<Listed[]> {
-  return JSON.parse(await cluster.admin("recordings", "ls", "--format=json")) as Listed[];
-}
 
 /** Stock ssh's configuration of a user, and what it needs to run. */
 async function stock(user: User) {
@@ -50,10 +40,10 @@ describe("recording at the proxy", () => {
     await cluster?.[Symbol.asyncDispose]();
   });
   /** Those that were not there before, once there are so many and all are complete. */
-  const fresh = async (before: readonly Listed[], count: number): Promise<Listed[]> => {
+  const fresh = async (before: readonly ListedRecording[], count: number): Promise<ListedRecording[]> => {
     const known = new Set(before.map(({ sid }) => sid));
     return await until(`${count} recordings are complete`, async () => {
-      const found = (await recordings(cluster)).filter(({ sid }) => !known.has(sid));
+      const found = (await listRecordings(cluster)).filter(({ sid }) => !known.has(sid));
       return found.length === count && found.every(({ state }) => state === "complete") && found;
     });
   };
@@ -74,7 +64,7 @@ describe("recording at the proxy", () => {
   });
 
   test.skipIf(skip)("several sessions of one stock ssh, each under its own id; what has no terminal is not recorded", async () => {
-    const before = await recordings(cluster);
+    const before = await listRecordings(cluster);
     const { base, env, host } = await stock(alice);
     const control = ["-o", `ControlPath=${join(cluster.dir, "ctl")}`];
     await using master = startService("ssh", [...base, ...control, "-M", "-N", host], { env });
@@ -93,7 +83,7 @@ describe("recording at the proxy", () => {
   });
 
   test.skipIf(skip)("through the jump host, where two SSH servers of the proxy follow each other", async () => {
-    const before = await recordings(cluster);
+    const before = await listRecordings(cluster);
     const certificate = (await output("find", [alice.home, "-name", "*-cert.pub"])).trim();
     const [jump, known] = [join(cluster.dir, "jump"), join(cluster.dir, "known")];
     await writeFile(known, await cluster.admin("auth", "export", "--type=host"));
@@ -106,7 +96,7 @@ describe("recording at the proxy", () => {
   });
 
   test.skipIf(skip)("a host without an agent is recorded too", async () => {
-    const before = await recordings(cluster);
+    const before = await listRecordings(cluster);
     const path = (name: string): string => join(cluster.dir, name);
     const [port] = (await freePorts(1)) as [number];
     await cluster.admin("auth", "sign", "--host=legacy-1", `--out=${path("sshd_key")}`);
@@ -150,17 +140,20 @@ describe("recording at the proxy", () => {
   });
 
   test("what a proxy that was killed leaves behind is sent by the next one, with what was shown", async () => {
-    const before = await recordings(cluster);
+    const before = await listRecordings(cluster);
     await using session = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, "echo kill-begins; cat"]);
     await session.until("kill-begins");
     const known = new Set(before.map(({ sid }) => sid));
     const sid = await until("what was shown is there", async () => {
-      const one = (await recordings(cluster)).find((found) => !known.has(found.sid));
+      const one = (await listRecordings(cluster)).find((found) => !known.has(found.sid));
       return one !== undefined && (await alice.tsh(["play", one.sid])).stdout.includes("kill-begins") && one.sid;
     });
     await cluster.control.kill();
     await cluster.restart();
-    await until("it is interrupted", async () => (await recordings(cluster)).find((one) => one.sid === sid)?.state === "interrupted" || undefined);
+    await until(
+      "it is interrupted",
+      async () => (await listRecordings(cluster)).find((one) => one.sid === sid)?.state === "interrupted" || undefined,
+    );
   });
 });
 
@@ -182,8 +175,7 @@ describe("recording at the proxy, without fail", () => {
   test.skipIf(userInfo().uid !== 0)("record_session: strict, and the proxy's disk is full: nothing runs, and the user is told", async () => {
     await using cluster = await startCluster({ authService: "  session_recording: proxy\n" });
     await cluster.agent({ name: "web-1" });
-    const strict = { kind: "role", version: "v7", metadata: { name: "strict" }, spec: { options: { record_session: { default: "strict" } } } };
-    expect((await cluster.tctl(["create", "-f", "-"], { input: JSON.stringify(strict) })).stderr).toBe("");
+    await putRole(cluster, "strict", { options: { record_session: { default: "strict" } } });
     const [alice, bob] = [await cluster.user("alice", { logins: login, roles: "access,strict" }), await cluster.user("bob", { logins: login })];
     const spool = join(cluster.dir, "control", "proxy", "recordings");
     await output("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", spool]);

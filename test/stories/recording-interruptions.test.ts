@@ -5,17 +5,12 @@ import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
 import { holdSession } from "../world/held-session.ts";
+import { type ListedRecording, listRecordings } from "../world/list-recordings.ts";
 import { until } from "../world/until.ts";
 
 /** What is shown is on the disk after this, ms: nothing tells. */
 const flushMs = 1_500;
 const login = userInfo().username;
-
-interface Listed {
-  readonly sid: string;
-  readonly state: string;
-  readonly bytes: number;
-}
 
 /** A shell that says something, then waits for what is typed. */
 const script = (word: string): string => `echo ${word}-begins; cat`;
@@ -38,12 +33,12 @@ class World implements AsyncDisposable {
     this.alice = alice;
   }
 
-  async listed(): Promise<Listed[]> {
-    return JSON.parse(await this.cluster.admin("recordings", "ls", "--format=json")) as Listed[];
+  async listed(): Promise<ListedRecording[]> {
+    return await listRecordings(this.cluster);
   }
 
   /** The recording that was not there before, in this state. */
-  async newest(before: readonly Listed[], state: string): Promise<Listed> {
+  async newest(before: readonly ListedRecording[], state: string): Promise<ListedRecording> {
     const known = new Set(before.map(({ sid }) => sid));
     return await until(
       `a recording is ${state}`,
@@ -144,7 +139,7 @@ describe("a recording of mode node-sync", () => {
     expect(late.shown()).toBe("");
     await cluster.restart().catch(() => {});
     const listed = await until("the recording is there", async () => {
-      const found = JSON.parse(await cluster.admin("recordings", "ls", "--format=json")) as Listed[];
+      const found = await listRecordings(cluster);
       // The newest comes first; the one that was refused has nothing in it.
       const first = found.at(-1);
       return first?.state !== "running" && first;

@@ -6,17 +6,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
+import { listRecordings } from "../world/list-recordings.ts";
 import { output, program, run, start } from "../world/program.ts";
 import { until } from "../world/until.ts";
 
 const login = userInfo().username;
-
-interface Listed {
-  readonly sid: string;
-  readonly user: string;
-  readonly state: string;
-  readonly bytes: number;
-}
 
 /** What terminals show is recorded at the host, kept at the auth service, and played back to who may see it. */
 describe("a recorded session", () => {
@@ -31,7 +25,7 @@ describe("a recorded session", () => {
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
   });
-  const listed = async (): Promise<Listed[]> => JSON.parse(await cluster.admin("recordings", "ls", "--format=json")) as Listed[];
+  const listed = () => listRecordings(cluster);
   /** Runs a command at a terminal, and waits until the auth service has its recording. */
   const recorded = async (command: string, typed?: { prompt: string; answer: string }): Promise<{ shown: Buffer; sid: string }> => {
     const before = new Set((await listed()).map(({ sid }) => sid));

@@ -6,6 +6,7 @@ import { type Cluster, startCluster } from "../world/cluster.ts";
 import { proxyConfig } from "../world/cluster-config.ts";
 import { oneTimeCode } from "../world/one-time-code.ts";
 import { program, run } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 import { until } from "../world/until.ts";
 
 /** What must be refused, by the real programs: each with a clear message for who asked, and in the audit log. */
@@ -87,9 +88,7 @@ describe("refusals", () => {
   });
 
   test("a denied label is refused although another role allows everything", async () => {
-    const role = { kind: "role", version: "v7", metadata: { name: "no-prod" }, spec: { deny: { node_labels: { env: "prod" } } } };
-    const made = await cluster.tctl(["create", "-"], { input: JSON.stringify(role) });
-    expect(made.stderr + made.stdout).toMatch(/no-prod/);
+    await putRole(cluster, "no-prod", { deny: { node_labels: { env: "prod" } } });
     const user = await cluster.user("carol", { roles: "access,no-prod" });
     expect((await user.tsh(["ls", "--format=json"])).stdout).not.toContain("web-1");
     const done = await user.tsh(["ssh", "root@web-1", "id"]);

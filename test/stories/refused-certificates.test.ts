@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { type Finished, program, run } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 import { until } from "../world/until.ts";
 
 /** Certificates that prove nothing: expired ones, and those of another cluster. Refused at every door, in words, and audited. */
@@ -45,9 +46,7 @@ describe("refused certificates", () => {
   };
 
   test("an expired one is refused by tsh itself, and by the platform when the client's clock is wrong", async () => {
-    const role = { kind: "role", version: "v7", metadata: { name: "brief" }, spec: { options: { max_session_ttl: "1s" } } };
-    const made = await cluster.tctl(["create", "-"], { input: JSON.stringify(role) });
-    expect(made.status, made.stderr).toBe(0);
+    await putRole(cluster, "brief", { options: { max_session_ttl: "1s" } });
     const user = await cluster.user("gina", { roles: "access,brief" });
     const file = join(await profileOf(user.home), "profile.json");
     const facts = JSON.parse(await readFile(file, "utf8")) as { validUntil: string };

@@ -6,6 +6,7 @@ import { type Cluster, startCluster } from "../world/cluster.ts";
 import { makeUser, type User } from "../world/cluster-user.ts";
 import { type Network, openNetwork } from "../world/network.ts";
 import { output, program, run } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 
 /** `pin_source_ip`, with the proxy on its own: what a client's address is, the auth service knows from it. Needs root for namespaces. */
 describe.runIf(userInfo().uid === 0).for(["one process", "two processes"] as const)(
@@ -20,8 +21,7 @@ describe.runIf(userInfo().uid === 0).for(["one process", "two processes"] as con
       const split = kind === "two processes";
       cluster = await startCluster({ split, address: network.controlAddress, name: "control.test", netns: network.control });
       await cluster.agent({ name: "web-1", netns: network.control });
-      const role = { kind: "role", version: "v7", metadata: { name: "pinned" }, spec: { options: { pin_source_ip: true } } };
-      await cluster.tctl(["create", "-f", "-"], { input: JSON.stringify(role) });
+      await putRole(cluster, "pinned", { options: { pin_source_ip: true } });
       user = await makeUser(cluster, { name: "petra", roles: "access,pinned", netns: network.proxy });
       here = network.controlAddress.replace(/2$/, "1");
     }, 120_000);

@@ -6,6 +6,7 @@ import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { type HeldSession, startSession } from "../world/held-session.ts";
 import { program, run } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 import { startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
 
@@ -25,8 +26,7 @@ describe("the options of roles", () => {
   async function holder(options: object, ...login: string[]): Promise<User> {
     users += 1;
     const name = `u${users}`;
-    const document = { kind: "role", version: "v7", metadata: { name: `r${users}` }, spec: { options } };
-    expect((await cluster.tctl(["create", "-f", "-"], { input: JSON.stringify(document) })).stderr).toBe("");
+    await putRole(cluster, `r${users}`, { options });
     const user = await cluster.user(name, { roles: `access,r${users}`, noLogin: true });
     const done = await user.login(...login);
     expect(done.status, done.stderr).toBe(0);

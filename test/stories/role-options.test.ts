@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import { program, start } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 import { until } from "../world/until.ts";
 
 /** The roles' options and locks, by the real programs: each where it allows and where it refuses. */
@@ -14,11 +15,7 @@ describe("what roles and locks say of a session", () => {
     await cluster?.[Symbol.asyncDispose]();
   });
 
-  const role = async (name: string, options: object): Promise<void> => {
-    const document = { kind: "role", version: "v7", metadata: { name }, spec: { options } };
-    const made = await cluster.tctl(["create", "-f", "-"], { input: JSON.stringify(document) });
-    expect(made.stdout).toContain(name);
-  };
+  const role = (name: string, options: object) => putRole(cluster, name, { options });
   const audited = (event: string, wanted: (event: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> =>
     until(`audit event ${event}`, async () => {
       const lines = (await cluster.admin("audit", "ls", "--format=json", `--event=${event}`)).trim().split("\n");

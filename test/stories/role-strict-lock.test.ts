@@ -1,15 +1,13 @@
 import { expect, test } from "vitest";
 import { startCluster } from "../world/cluster.ts";
 import { startSession } from "../world/held-session.ts";
+import { putRole } from "../world/put-role.ts";
 import { until } from "../world/until.ts";
 
 test("while the auth service is away, lock: strict ends sessions after a minute and best_effort lets them go on", { timeout: 240_000 }, async () => {
   await using cluster = await startCluster({ split: true });
   await cluster.agent({ name: "web-1" });
-  for (const lock of ["strict", "best_effort"]) {
-    const document = { kind: "role", version: "v7", metadata: { name: lock }, spec: { options: { lock } } };
-    await cluster.tctl(["create", "-f", "-"], { input: JSON.stringify(document) });
-  }
+  for (const lock of ["strict", "best_effort"]) await putRole(cluster, lock, { options: { lock } });
   const strict = await cluster.user("sam", { roles: "access,strict" });
   const lenient = await cluster.user("ben", { roles: "access,best_effort" });
   await using cut = await startSession(strict, "root@web-1", "echo up; sleep 300");

@@ -1,6 +1,5 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, rm, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,40 +8,14 @@ import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
 import { type HeldSession, holdSession } from "../world/held-session.ts";
-import { output, program, start } from "../world/program.ts";
+import { listRecordings } from "../world/list-recordings.ts";
+import { type ListedSession, listSessions, ownSession } from "../world/owned-session.ts";
+import { program, start } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 import { processes } from "../world/reload.ts";
 import { until } from "../world/until.ts";
 
 const login = userInfo().username;
-
-interface Listed {
-  readonly sid: string;
-  readonly user: string;
-  readonly server_name: string;
-  readonly participants: readonly { readonly user: string; readonly mode: string }[];
-  readonly modes: readonly string[];
-}
-
-async function listed(user: User): Promise<Listed[]> {
-  const done = await user.tsh(["sessions", "ls", "--format=json"]);
-  if (done.status !== 0) throw new Error(done.stderr);
-  return JSON.parse(done.stdout) as Listed[];
-}
-
-async function putRole(cluster: Cluster, name: string, spec: object): Promise<void> {
-  const role = JSON.stringify({ kind: "role", version: "v7", metadata: { name }, spec });
-  const done = await cluster.tctl(["create", "-f", "-"], { input: role });
-  if (done.status !== 0) throw new Error(done.stderr);
-}
-
-/** A shell of alice that shows a word and then what is typed, and its id. */
-async function owned(alice: User, word: string, command = "cat"): Promise<{ session: HeldSession; sid: string }> {
-  const before = new Set((await listed(alice)).map(({ sid }) => sid));
-  const session = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, `echo ${word}-begins; ${command}`]);
-  await session.until(`${word}-begins`);
-  const sid = await until("the session is listed", async () => (await listed(alice)).find((one) => !before.has(one.sid))?.sid);
-  return { session, sid };
-}
 
 const told = (session: HeldSession, words: string): Promise<boolean> => until(`it is told: ${words}`, () => session.told().includes(words));
 
@@ -69,7 +42,7 @@ describe("joining a session", () => {
   });
 
   test("an observer sees what was shown and what comes, and what it types is not heard", async () => {
-    const { session, sid } = await owned(alice, "watched");
+    const { session, sid } = await ownSession(alice, "watched");
     await using owner = session;
     await using watching = holdSession(bob, ["join", sid]);
     await watching.until("watched-begins");
@@ -86,18 +59,18 @@ describe("joining a session", () => {
     await audited(cluster, "session.join", { sid, user: "bob", owner: "alice", mode: "observer", code: "T2001I" });
     await audited(cluster, "session.leave", { sid, user: "bob", reason: "the session has ended", code: "T2003I" });
     await audited(cluster, "session.end", { sid, participants: ["alice", "bob"] });
-    await until("it is listed no more", async () => !(await listed(alice)).some((one) => one.sid === sid));
+    await until("it is listed no more", async () => !(await listSessions(alice)).some((one) => one.sid === sid));
   });
 
   test("a peer types too, all are told who comes and goes, and the recording has it as what was shown", async () => {
-    const { session, sid } = await owned(alice, "shared");
+    const { session, sid } = await ownSession(alice, "shared");
     await using owner = session;
     await using watching = holdSession(bob, ["join", sid]);
     await watching.until("shared-begins");
     {
       await using helping = holdSession(carol, ["join", "--mode=peer", sid]);
       await told(watching, "user carol joined as peer");
-      await until("both are listed", async () => (await listed(alice)).find((one) => one.sid === sid)?.participants.length === 2);
+      await until("both are listed", async () => (await listSessions(alice)).find((one) => one.sid === sid)?.participants.length === 2);
       helping.type("from carol\n");
       await owner.until(/from carol\r\n[\s\S]*from carol\r\n/);
       await watching.until(/from carol\r\n[\s\S]*from carol\r\n/);
@@ -109,7 +82,7 @@ describe("joining a session", () => {
     owner.type("\u0004");
     expect(await watching.ended).toBe(0);
     await until("the recording is complete", async () => {
-      const all = JSON.parse(await cluster.admin("recordings", "ls", "--format=json")) as { sid: string; state: string }[];
+      const all = await listRecordings(cluster);
       return all.some((one) => one.sid === sid && one.state === "complete");
     });
     const { stdout } = await alice.tsh(["play", "--format=text", sid]);
@@ -117,9 +90,9 @@ describe("joining a session", () => {
   });
 
   test("one's own session is joined as a peer without any role", async () => {
-    const { session, sid } = await owned(alice, "own");
+    const { session, sid } = await ownSession(alice, "own");
     await using owner = session;
-    expect((await listed(alice)).find((one) => one.sid === sid)?.modes).toEqual(["observer", "peer"]);
+    expect((await listSessions(alice)).find((one) => one.sid === sid)?.modes).toEqual(["observer", "peer"]);
     await using second = holdSession(alice, ["join", "--mode=peer", sid]);
     await second.until("own-begins");
     second.type("from there\n");
@@ -127,9 +100,9 @@ describe("joining a session", () => {
   });
 
   test("a mode that no role allows is refused with the reason, and audited", async () => {
-    const { session, sid } = await owned(alice, "refused");
+    const { session, sid } = await ownSession(alice, "refused");
     await using _owner = session;
-    expect((await listed(bob)).find((one) => one.sid === sid)?.modes).toEqual(["observer"]);
+    expect((await listSessions(bob)).find((one) => one.sid === sid)?.modes).toEqual(["observer"]);
     const done = await bob.tsh(["join", "--mode=peer", sid]);
     expect(done.status).not.toBe(0);
     const reason = "access denied: bob may not join sessions of alice on web-1 as peer: no role's join_sessions allows it";
@@ -139,18 +112,18 @@ describe("joining a session", () => {
   });
 
   test("a session that one may not see is refused in the words for one that is not there", async () => {
-    const { session, sid } = await owned(alice, "unseen");
+    const { session, sid } = await ownSession(alice, "unseen");
     await using _owner = session;
-    expect(await listed(mallory)).toEqual([]);
+    expect(await listSessions(mallory)).toEqual([]);
     const words = async (id: string): Promise<string> => (await mallory.tsh(["join", id])).stderr.replaceAll(id, "…");
     expect(await words(sid)).toBe(await words("11111111-1111-4111-8111-111111111111"));
     expect(await words(sid)).toContain("there is no running session");
-    const all = JSON.parse(await cluster.admin("sessions", "ls", "--format=json")) as Listed[];
+    const all = JSON.parse(await cluster.admin("sessions", "ls", "--format=json")) as ListedSession[];
     expect(all.map((one) => one.sid)).toContain(sid);
   });
 
   test("nobody logs in under the name of those who join", async () => {
-    const { session } = await owned(alice, "name");
+    const { session } = await ownSession(alice, "name");
     await using _owner = session;
     const done = await carol.tsh(["ssh", "-l", "-join-", "web-1", "id"]);
     expect(done.status).not.toBe(0);
@@ -158,7 +131,7 @@ describe("joining a session", () => {
   });
 
   test("at a terminal an observer leaves with Ctrl-C, which nobody else hears; a peer with ~. and not with Ctrl-C", async () => {
-    const { session, sid } = await owned(alice, "keys", "trap 'echo was-interrupted' INT; while :; do read -r line && echo got-$line; done");
+    const { session, sid } = await ownSession(alice, "keys", "trap 'echo was-interrupted' INT; while :; do read -r line && echo got-$line; done");
     await using owner = session;
     const atTerminal = (user: User, ...args: string[]): ChildProcess =>
       start("script", ["-qec", [program("tsh"), "join", ...args, sid].join(" "), "/dev/null"], { env: { TSH_HOME: user.home, TERM: "dumb" } });
@@ -181,7 +154,7 @@ describe("joining a session", () => {
 
   test("a lock on one who joined ends that one alone", async () => {
     const dave = await cluster.user("dave", { roles: "helper", logins: "nobody-here" });
-    const { session, sid } = await owned(alice, "locked");
+    const { session, sid } = await ownSession(alice, "locked");
     await using owner = session;
     await using watching = holdSession(bob, ["join", sid]);
     await using locked = holdSession(dave, ["join", sid]);
@@ -197,7 +170,7 @@ describe("joining a session", () => {
   });
 
   test("one who does not read is cut off with a clear word, and the owner never waits", async () => {
-    const { session, sid } = await owned(alice, "slow", "read go; head -c 12000000 /dev/zero | tr '\\0' x; echo; echo all-shown; cat");
+    const { session, sid } = await ownSession(alice, "slow", "read go; head -c 12000000 /dev/zero | tr '\\0' x; echo; echo all-shown; cat");
     await using owner = session;
     const slow: ChildProcess = start(program("tsh"), ["join", sid], { env: { TSH_HOME: bob.home } });
     await told(owner, "user bob joined as observer");
@@ -217,7 +190,7 @@ describe("joining a session", () => {
   });
 
   test("when the owner's connection ends, so does the session, and all are told", async () => {
-    const { session, sid } = await owned(alice, "gone");
+    const { session, sid } = await ownSession(alice, "gone");
     const watching = await Promise.all(
       [bob, bob, carol].map(async (user) => {
         const one = holdSession(user, ["join", sid]);
@@ -233,14 +206,14 @@ describe("joining a session", () => {
   });
 
   test("a session whose agent is killed is listed no more, and who had joined is told", async () => {
-    const { session, sid } = await owned(alice, "killed");
+    const { session, sid } = await ownSession(alice, "killed");
     await using _owner = session;
     await using watching = holdSession(bob, ["join", sid]);
     await watching.until("killed-begins");
     await agent.service.kill();
     expect(await watching.ended).not.toBe(0);
     expect(watching.told()).toContain("was lost");
-    await until("it is listed no more", async () => !(await listed(alice)).some((one) => one.sid === sid));
+    await until("it is listed no more", async () => !(await listSessions(alice)).some((one) => one.sid === sid));
     agent.start();
     await agent.connected();
   });
@@ -252,56 +225,14 @@ test("a session of the process that a reload has replaced is joined there", asyn
   await using old = await processes(join(dir, "agent.pid"), join(dir, "run"));
   await cluster.agent({ name: "web-1", env: old.env });
   const alice = await cluster.user("alice", { logins: login });
-  const { session, sid } = await owned(alice, "kept");
+  const { session, sid } = await ownSession(alice, "kept");
   await using owner = session;
   await old.reload();
   await using second = holdSession(alice, ["join", "--mode=peer", sid]);
   await second.until("kept-begins");
   second.type("after the reload\n");
   await owner.until(/after the reload\r\n[\s\S]*after the reload\r\n/);
-  const late = await owned(alice, "late");
+  const late = await ownSession(alice, "late");
   await late.session[Symbol.asyncDispose]();
-  expect((await listed(alice)).map((one) => one.sid)).toContain(sid);
-});
-
-/** Shows for each word more than a page of the file system holds, however well it is compressed. */
-const noise = "while read word; do head -c 60000 /dev/urandom | base64; echo after-$word; done";
-
-describe.skipIf(process.getuid?.() !== 0)("a disk that is full", () => {
-  test.for(["strict", "best_effort"])("with record_session: %s", async (mode) => {
-    await using cluster = await startCluster({ authService: "  session_recording: node\n" });
-    const spool = join(cluster.dir, "agent-web-1", "data", "agent", "recordings");
-    await mkdir(spool, { recursive: true, mode: 0o700 });
-    await output("mount", ["-t", "tmpfs", "-o", "size=512k", "tmpfs", spool]);
-    try {
-      await putRole(cluster, "recorded", { options: { record_session: { default: "best_effort", ssh: mode } } });
-      await cluster.agent({ name: "web-1" });
-      const alice = await cluster.user("alice", { logins: login, roles: "access,recorded" });
-      const { session, sid } = await owned(alice, "full", noise);
-      await using owner = session;
-      await writeFile(join(spool, "filler"), Buffer.alloc(1024 * 1024)).catch(() => {});
-      owner.type("first\n");
-      await audited(cluster, "session.recording.failed", { sid });
-      if (mode === "strict") {
-        expect(await owner.ended).toBe(255);
-        expect(owner.told()).toContain(
-          "sessions here must be recorded, and this one cannot be: this host cannot write the recording: the disk is full",
-        );
-        await until("what was recorded is sent, which makes room", async () => {
-          const all = JSON.parse(await cluster.admin("recordings", "ls", "--format=json")) as { sid: string; state: string }[];
-          return all.some((one) => one.sid === sid && one.state !== "running");
-        });
-        await writeFile(join(spool, "filler"), Buffer.alloc(1024 * 1024)).catch(() => {});
-        const refused = await alice.tsh(["ssh", "-tt", `${login}@web-1`, "echo never"]);
-        expect(refused.status).toBe(255);
-        expect(refused.stdout).toBe("");
-      } else {
-        owner.type("second\n");
-        await owner.until("after-second");
-      }
-    } finally {
-      await output("umount", ["-l", spool]);
-      await rm(spool, { recursive: true, force: true });
-    }
-  });
+  expect((await listSessions(alice)).map((one) => one.sid)).toContain(sid);
 });

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import type { User } from "../world/cluster-user.ts";
 import { type EchoServer, echoed, startEcho } from "../world/echo.ts";
 import { freePorts } from "../world/free-port.ts";
 import { cleanEnv, output, program, run } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 import { until } from "../world/until.ts";
 
 /** The same forwards as a stock ssh has, without one. */
@@ -112,9 +113,7 @@ describe("forwarding with tsh ssh", () => {
       const refused = await user.tsh(list, { env });
       expect(refused.stdout).toBe("[]\n");
       expect(refused.stderr).toMatch(/^warning: web-1 does not take the SSH agent: no role allows it/);
-      const role = { kind: "role", version: "v7", metadata: { name: "lend" }, spec: { options: { forward_agent: true } } };
-      await writeFile(join(dir, "lend.json"), JSON.stringify(role));
-      await cluster.admin("create", "-f", join(dir, "lend.json"));
+      await putRole(cluster, "lend", { options: { forward_agent: true } });
       const lender = await cluster.user("bob", { logins: login, roles: "access,lend" });
       const done = await lender.tsh(list, { env });
       expect(done.stdout, done.stderr).toMatch(/256 SHA256:\S+ lent \(ED25519\)/);

@@ -10,6 +10,7 @@ import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { type Finished, output, program, run } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
 import { makeAccount, type UnixAccount } from "../world/unix-account.ts";
 
 /** A real X server without a screen, real clients of it on the host, tsh and the stock ssh between them. */
@@ -36,9 +37,7 @@ describe.skipIf(!["Xvfb", "xauth", "xdpyinfo"].every(hasProgram))("X11 forwardin
     here = { DISPLAY: `:${display}`, XAUTHORITY: authority };
     cluster = await startCluster();
     await cluster.agent({ name: "web-1" });
-    const role = { kind: "role", version: "v7", metadata: { name: "windows" }, spec: { options: { permit_x11_forwarding: true } } };
-    await writeFile(join(dir, "role.json"), JSON.stringify(role));
-    await cluster.admin("create", "-f", join(dir, "role.json"));
+    await putRole(cluster, "windows", { options: { permit_x11_forwarding: true } });
     viewer = await cluster.user("alice", { logins: account.login, roles: "access,windows" });
   });
   afterAll(async () => {

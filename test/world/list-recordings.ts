@@ -1,0 +1,15 @@
+import type { Cluster } from "./cluster.ts";
+
+export interface ListedRecording {
+  readonly sid: string;
+  readonly user: string;
+  readonly login: string;
+  readonly server_name: string;
+  readonly state: string;
+  readonly bytes: number;
+}
+
+/** What `tctl recordings ls` has, the newest first. */
+export async function listRecordings(cluster: Cluster): Promise<ListedRecording[]> {
+  return JSON.parse(await cluster.admin("recordings", "ls", "--format=json")) as ListedRecording[];
+}
