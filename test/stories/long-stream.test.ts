@@ -4,12 +4,13 @@ import { expect, test } from "vitest";
 import { startCluster } from "../world/cluster.ts";
 import { residentMib } from "../world/hostile-client.ts";
 import { program, start } from "../world/program.ts";
+import { until } from "../world/until.ts";
 
 const [bytes, warm] = [10_000_000_000, 1_000_000_000] as const;
 /** What a process may have more at any later time than after the first gigabyte, MiB. */
 const mostMib = 32;
 
-test("ten gigabytes through one session, and no process grows", { timeout: 900_000 }, async () => {
+test("ten gigabytes through one session, no process grows, and the memory is given back after it", { timeout: 900_000 }, async () => {
   await using cluster = await startCluster();
   const agent = await cluster.agent({ name: "web-1" });
   const login = userInfo().username;
@@ -32,5 +33,9 @@ test("ten gigabytes through one session, and no process grows", { timeout: 900_0
   }
   expect([count, ...(await ended)]).toEqual([bytes, 0, null]);
   expect(seen).toBeGreaterThan(9_000_000_000);
-  for (const [index, name] of Object.keys(pids).entries()) expect(growth[index], name).toBeLessThan(mostMib);
+  for (const [index, [name, pid]] of Object.entries(pids).entries()) {
+    expect(growth[index], name).toBeLessThan(mostMib);
+    if (name === "tsh") continue;
+    await until(`${name} gives back what it took`, async () => (await residentMib(pid)) < (before?.[index] ?? 0) / 2);
+  }
 });
