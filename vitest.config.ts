@@ -18,9 +18,9 @@ export default defineConfig({
           setupFiles: ["test/fuzz/fuzz-runs.ts"],
           include: ["**/*.test.ts"],
           exclude: [...exclude, "test/stories/**"],
-          // Tests leave nothing behind in their process, so that files can share one; a worker for each core of a small machine.
+          // Tests leave nothing behind in their process, so that files can share one; one worker more than a small machine has cores, as many wait.
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers: 3,
         },
       },
       {

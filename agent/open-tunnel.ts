@@ -12,7 +12,7 @@ import { type DialOptions, dial } from "../core/transport/dial/dial.ts";
 import { dialTls } from "../core/transport/dial/dial-tls.ts";
 import type { TunnelAddress } from "../core/transport/discover-tunnel.ts";
 import { encodeTunnelMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
-import { readWelcome, type Welcome } from "./read-proxy-messages.ts";
+import { readWelcome, type Welcome } from "./read-welcome.ts";
 
 /** What the agent says about itself. */
 export interface AgentFacts {

@@ -3,10 +3,10 @@ import { errorText } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { HostStatus } from "../core/resources/host-status.ts";
 import type { Labels } from "../core/resources/metadata.ts";
-import { encodeTunnelMessage, type ProxyMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
+import { readMessages } from "../core/transport/read-messages.ts";
+import { decodeProxyMessage, encodeTunnelMessage, type ProxyMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
 import { firstHeartbeat, heartbeat, lookMs } from "./heartbeat.ts";
 import { type OpenedTunnel, openChannel } from "./open-tunnel.ts";
-import { readProxyMessages } from "./read-proxy-messages.ts";
 
 /** Both clocks, ms. */
 export interface Clock {
@@ -53,11 +53,12 @@ export class Tunnel {
     this.#timer = this.#watch(clock);
     opened.connection.once("close", () => this.end("the connection closed"));
     opened.transport.once("close", () => this.end("the connection closed"));
-    readProxyMessages(
-      opened.control,
-      (message) => this.#receive(message),
-      (error) => this.end(error === undefined ? "the proxy closed the tunnel" : errorText(error)),
-    );
+    for (const end of ["end", "close"]) opened.control.once(end, () => this.end("the proxy closed the tunnel"));
+    readMessages(opened.control, {
+      decode: decodeProxyMessage,
+      onMessage: (message) => this.#receive(message),
+      onError: (error) => this.end(errorText(error)),
+    });
     this.#hearAuthorities(opened.welcome.authorities);
     events.onAccess(opened.welcome.accessRevision);
     if (opened.transport.destroyed) this.end("the connection closed");

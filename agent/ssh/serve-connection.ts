@@ -9,9 +9,8 @@ import { limitWindows } from "../../core/ssh/limit-windows.ts";
 import { peersNumber } from "../../core/ssh/watch-traffic.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
 import type { SshDeps } from "./deps.ts";
-import { cutIfLocked } from "./ending/cut-if-locked.ts";
 import { type CutConnection, cutOff, recordEnd } from "./ending/cut-off.ts";
-import { endByRules } from "./ending/end-by-rules.ts";
+import { holdToRules } from "./ending/hold-to-rules.ts";
 import { serveForwarding } from "./forwarding/serve-forwarding.ts";
 import type { HeldConnection } from "./login/hold-connection.ts";
 import { limitsOfConnection } from "./login/user-limits.ts";
@@ -87,8 +86,6 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     running.add(work);
     void work.finally(() => running.delete(work));
   };
-  const end = (): void => void connection.end();
-  const now = deps.now ?? (() => new Date());
   let isCut = false;
   const cut = (why: PlatformError): void => {
     if (!isCut) cutOff({ connection, facts, open, track }, why);
@@ -114,25 +111,19 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
       closed.abort();
     });
   });
-  const stopRules = endByRules({
+  holdToRules({
     connection,
     grant,
     access: deps.access,
-    now,
+    now: deps.now ?? (() => new Date()),
     isTerminal: (number) => [...open.keys()].some((channel) => channel.number === number && channel.wanted !== undefined),
     end: cut,
+    abort,
+    closed: () => {
+      for (const closed of open.values()) closed.abort();
+      void Promise.allSettled([...running, forwarding.end()]).then(() => resolve());
+      shared.end();
+    },
   });
-  const over = new AbortController();
-  deps.access.follow(({ locks }) => cutIfLocked({ grant, locks, now: now(), cut }), over.signal);
-  abort.addEventListener("abort", end, { once: true });
-  connection.once("close", () => {
-    abort.removeEventListener("abort", end);
-    stopRules();
-    over.abort();
-    for (const closed of open.values()) closed.abort();
-    void Promise.allSettled([...running, forwarding.end()]).then(() => resolve());
-    shared.end();
-  });
-  if (abort.aborted) end();
   return promise;
 }

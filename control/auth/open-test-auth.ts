@@ -138,3 +138,29 @@ export async function loggedIn(test: TestAuth, user: TestUser): Promise<AuthClie
 export function request({ sshPublicKey, tlsPublicKey }: TestKeys): { sshPublicKey: string; tlsPublicKey: string } {
   return { sshPublicKey, tlsPublicKey };
 }
+
+export interface JoinedHost {
+  readonly id: string;
+  /** Calls with the host's certificate. */
+  readonly client: AuthClient;
+}
+
+/** A host that joined with a token of its own. `names`: more names for its certificate. */
+export async function joinHost(
+  test: TestAuth,
+  hostname: string,
+  { role = "node", names = [] }: { role?: "node" | "proxy"; names?: readonly string[] } = {},
+): Promise<JoinedHost> {
+  const { secret } = await test.admin.createToken({ roles: [role] });
+  const keys = testKeys();
+  const { hostId, tlsCertificate } = await test
+    .connect()
+    .join({ token: secret, role, hostname, names: [...names], version: "1.0.0", ...request(keys) });
+  return { id: hostId, client: test.connect({ certificate: tlsCertificate, privateKey: keys.privateKey }) };
+}
+
+/** All that a host says to join, by itself. */
+export function joinFacts(role: string, token: string, more: object = {}) {
+  const facts = { hostname: "web1", version: "1.0.0", services: ["ssh"], labels: { env: "test" } };
+  return { token, role, ...facts, ...request(testKeys()), ...more };
+}

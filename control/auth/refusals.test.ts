@@ -1,48 +1,42 @@
 import { describe, expect, test } from "vitest";
 import { onBehalfOf } from "../../core/api/client-address.ts";
-import { addUser, codeOf, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "./open-test-auth.ts";
+import { addUser, codeOf, joinFacts, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "./open-test-auth.ts";
 
 const minute = 60_000;
-const host = (role: string, token: string, more: object = {}) => ({
-  token,
-  role,
-  hostname: "web1",
-  version: "1.0.0",
-  services: ["ssh"],
-  labels: { env: "test" },
-  ...request(testKeys()),
-  ...more,
-});
 
 describe("join tokens", () => {
   test("a host joins once with a token for one use", async () => {
     await using t = await openTestAuth();
     const { secret } = await t.admin.createToken({ roles: ["node"], uses: 1 });
-    const joined = await t.connect().join(host("node", secret));
+    const joined = await t.connect().join(joinFacts("node", secret));
     expect(joined.hostId).toMatch(/^[0-9a-f-]{36}$/);
-    await expect(t.connect().join(host("node", secret))).rejects.toMatchObject({ code: "denied", message: "the join token is used up" });
+    await expect(t.connect().join(joinFacts("node", secret))).rejects.toMatchObject({ code: "denied", message: "the join token is used up" });
     const { resources } = await t.admin.listResources({ kind: "node" });
     expect(resources.map(({ name }) => name)).toEqual([joined.hostId]);
   });
 
   const refused: readonly [name: string, ask: (t: TestAuth) => Promise<object>, reason: RegExp][] = [
-    ["an unknown token", async () => host("node", "0".repeat(64)), /not known/],
+    ["an unknown token", async () => joinFacts("node", "0".repeat(64)), /not known/],
     ["an expired token", async (t) => expired(t), /expired at/],
-    ["a token of another role", async (t) => host("proxy", (await t.admin.createToken({ roles: ["node"] })).secret), /is for node, not for proxy/],
-    ["joining as auth", async (t) => host("auth", (await t.admin.createToken({ roles: ["node"] })).secret), /nobody joins as "auth"/],
+    [
+      "a token of another role",
+      async (t) => joinFacts("proxy", (await t.admin.createToken({ roles: ["node"] })).secret),
+      /is for node, not for proxy/,
+    ],
+    ["joining as auth", async (t) => joinFacts("auth", (await t.admin.createToken({ roles: ["node"] })).secret), /nobody joins as "auth"/],
     [
       "the auth service's name",
-      async (t) => host("node", (await t.admin.createToken({ roles: ["node"] })).secret, { names: ["auth.platform.internal"] }),
+      async (t) => joinFacts("node", (await t.admin.createToken({ roles: ["node"] })).secret, { names: ["auth.platform.internal"] }),
       /gives itself/,
     ],
     [
       "another host's id as a name",
-      async (t) => host("node", (await t.admin.createToken({ roles: ["node"] })).secret, { names: [crypto.randomUUID()] }),
+      async (t) => joinFacts("node", (await t.admin.createToken({ roles: ["node"] })).secret, { names: [crypto.randomUUID()] }),
       /gives itself/,
     ],
     [
       "a key that is none",
-      async (t) => host("node", (await t.admin.createToken({ roles: ["node"] })).secret, { tlsPublicKey: "nonsense" }),
+      async (t) => joinFacts("node", (await t.admin.createToken({ roles: ["node"] })).secret, { tlsPublicKey: "nonsense" }),
       /TLS public key/,
     ],
   ];
@@ -59,29 +53,29 @@ describe("join tokens", () => {
     await using t = await openTestAuth();
     const { secret } = await t.admin.createToken({ roles: ["node", "proxy"] });
     const keys = testKeys();
-    const proxy = await t.connect().join(host("proxy", secret, { hostname: "vm1", names: ["proxy.test", "localhost"], ...request(keys) }));
-    await expect(t.connect().join(host("node", secret, { hostname: "proxy.test" }))).rejects.toMatchObject({ code: "denied" });
+    const proxy = await t.connect().join(joinFacts("proxy", secret, { hostname: "vm1", names: ["proxy.test", "localhost"], ...request(keys) }));
+    await expect(t.connect().join(joinFacts("node", secret, { hostname: "proxy.test" }))).rejects.toMatchObject({ code: "denied" });
     const client = t.connect({ certificate: proxy.tlsCertificate, privateKey: keys.privateKey });
     await client.renewHost({ hostname: "vm1", names: ["www.test"], ...request(testKeys()) });
-    await expect(t.connect().join(host("node", secret, { hostname: "www.test" }))).rejects.toThrow(/is the name of a proxy/);
-    await t.connect().join(host("node", secret, { hostname: "vm1" }));
+    await expect(t.connect().join(joinFacts("node", secret, { hostname: "www.test" }))).rejects.toThrow(/is the name of a proxy/);
+    await t.connect().join(joinFacts("node", secret, { hostname: "vm1" }));
     await t.admin.deleteResource({ kind: "node", name: proxy.hostId });
-    await t.connect().join(host("node", secret, { hostname: "www.test" }));
+    await t.connect().join(joinFacts("node", secret, { hostname: "www.test" }));
   });
 
   test("a second node of one name joins, and the log says so", async () => {
     await using t = await openTestAuth();
     const { secret } = await t.admin.createToken({ roles: ["node"] });
-    await t.connect().join(host("node", secret));
+    await t.connect().join(joinFacts("node", secret));
     expect(t.logLines.join("")).not.toContain("another node has the same name");
-    await t.connect().join(host("node", secret));
+    await t.connect().join(joinFacts("node", secret));
     expect(t.logLines.join("")).toContain("another node has the same name");
   });
 
   test("of many hosts that race for three uses, three join", async () => {
     await using t = await openTestAuth();
     const { secret } = await t.admin.createToken({ roles: ["node"], uses: 3 });
-    const results = await Promise.allSettled(Array.from({ length: 10 }, () => t.auth.localClient("proxy").join(host("node", secret))));
+    const results = await Promise.allSettled(Array.from({ length: 10 }, () => t.auth.localClient("proxy").join(joinFacts("node", secret))));
     expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
     expect((await t.admin.listResources({ kind: "node" })).resources).toHaveLength(3);
   });
@@ -89,7 +83,7 @@ describe("join tokens", () => {
   async function expired(t: TestAuth): Promise<object> {
     const { secret } = await t.admin.createToken({ roles: ["node"], ttlSeconds: 60 });
     t.forward(minute);
-    return host("node", secret);
+    return joinFacts("node", secret);
   }
 });
 

@@ -1,17 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { addUser, codeOf, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "./open-test-auth.ts";
+import { addUser, codeOf, joinFacts, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "./open-test-auth.ts";
 
 const minute = 60_000;
-const host = (role: string, token: string, more: object = {}) => ({
-  token,
-  role,
-  hostname: "web1",
-  version: "1.0.0",
-  services: ["ssh"],
-  labels: { env: "test" },
-  ...request(testKeys()),
-  ...more,
-});
 
 describe("certificates", () => {
   test("an expired one is refused in words and audited", async () => {
@@ -57,7 +47,7 @@ describe("certificates", () => {
     await using t = await openTestAuth();
     const { secret } = await t.admin.createToken({ roles: ["node"] });
     const keys = testKeys();
-    const joined = await t.connect().join(host("node", secret, request(keys)));
+    const joined = await t.connect().join(joinFacts("node", secret, request(keys)));
     const client = t.connect({ certificate: joined.tlsCertificate, privateKey: keys.privateKey });
     const { revision } = await client.getAccess({});
     const proxy = t.auth.localClient("proxy");
@@ -103,8 +93,8 @@ describe("rules", () => {
     const role = { kind: "role", version: "v7", metadata: { name: "dev" }, spec: { allow: { logins: ["root"], node_labels: { env: "dev" } } } };
     await t.admin.putResource({ json: JSON.stringify(role) });
     const { secret } = await t.admin.createToken({ roles: ["node"] });
-    const dev = await t.connect().join(host("node", secret, { labels: { env: "dev" } }));
-    await t.connect().join(host("node", secret, { labels: { env: "production" } }));
+    const dev = await t.connect().join(joinFacts("node", secret, { labels: { env: "dev" } }));
+    await t.connect().join(joinFacts("node", secret, { labels: { env: "production" } }));
     const client = await loggedIn(t, await addUser(t, "alice", { roles: ["dev"] }));
     expect((await client.listResources({ kind: "node" })).resources.map(({ name }) => name)).toEqual([dev.hostId]);
   });

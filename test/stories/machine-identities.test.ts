@@ -2,6 +2,7 @@ import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { auditEvents } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import { output, program, run } from "../world/program.ts";
 
@@ -21,10 +22,7 @@ describe("identities of machines", () => {
     return { kind: "user", version: "v2", metadata: { name }, spec: { roles, traits: { logins: [login] } } };
   };
   const bare = (name: "tsh" | "tctl", args: readonly string[]) => run(program(name), args, { env: { TSH_HOME: path("nobody") }, limitMs: 30_000 });
-  const events = async (name: string): Promise<Record<string, unknown>[]> => {
-    const lines = (await cluster.admin("audit", "ls", `--event=${name}`, "--format=json")).trim().split("\n");
-    return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Record<string, unknown>);
-  };
+  const events = (name: string) => auditEvents(cluster, name);
   beforeAll(async () => {
     cluster = await startCluster({ mode: "separate" });
     await cluster.agent({ name: "web-1" });

@@ -5,6 +5,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { auditEvents } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { freePorts } from "../world/free-port.ts";
@@ -30,10 +31,7 @@ describe.skipIf(skip)("an OpenSSH host without an agent", () => {
     return { kind: "node", sub_kind: "openssh", version: "v2", metadata: { name, labels }, spec: { hostname, addr: `127.0.0.1:${port}` } };
   };
   const role = (name: string, allow: object): object => ({ kind: "role", version: "v7", metadata: { name }, spec: { allow } });
-  const events = async (name: string): Promise<Record<string, unknown>[]> => {
-    const lines = (await cluster.admin("audit", "ls", `--event=${name}`, "--format=json")).trim().split("\n");
-    return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Record<string, unknown>);
-  };
+  const events = (name: string) => auditEvents(cluster, name);
   beforeAll(async () => {
     cluster = await startCluster({ mode: "separate" });
     [port] = (await freePorts(1)) as [number];

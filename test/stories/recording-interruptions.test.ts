@@ -1,6 +1,7 @@
 import { userInfo } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type AuditEvent, auditEvents } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
@@ -51,9 +52,8 @@ class World implements AsyncDisposable {
     return (await this.alice.tsh(["play", sid])).stdout;
   }
 
-  async events(name: string): Promise<Record<string, unknown>[]> {
-    const lines = (await this.cluster.admin("audit", "ls", `--event=${name}`, "--format=json")).trim();
-    return lines === "" ? [] : lines.split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
+  async events(name: string): Promise<AuditEvent[]> {
+    return await auditEvents(this.cluster, name);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

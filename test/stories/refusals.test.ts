@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { audited } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import { proxyConfig } from "../world/cluster-config.ts";
 import { oneTimeCode } from "../world/one-time-code.ts";
@@ -19,16 +20,6 @@ describe("refusals", () => {
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
   });
-
-  /** The audit events that a search finds, once there is one. */
-  const audited = (event: string, wanted: (event: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> =>
-    until(`audit event ${event}`, async () => {
-      const lines = (await cluster.admin("audit", "ls", "--format=json", `--event=${event}`)).trim().split("\n");
-      return lines
-        .filter((line) => line !== "")
-        .map((line) => JSON.parse(line) as Record<string, unknown>)
-        .find(wanted);
-    });
 
   const refusedAgent = async (name: string, options: { token?: string; pin?: string }): Promise<string> => {
     const agent = await cluster.agent({ name, noWait: true, ...options });
@@ -50,7 +41,7 @@ describe("refusals", () => {
     const printed = await refusedAgent("foreign-token", { token });
     expect(printed).toMatch(/token/);
     expect(printed).not.toContain(token);
-    await audited("instance.join", (event) => event.success === false);
+    await audited(cluster, "instance.join", (event) => event.success === false);
   });
 
   test("a token for one host is used up by the first", async () => {
@@ -65,7 +56,7 @@ describe("refusals", () => {
     const expired = Date.now() + 1000;
     await until("the token has expired", () => Date.now() > expired);
     expect(await refusedAgent("too-late", { token })).toMatch(/the join token expired at 20/);
-    await audited("instance.join", (event) => event.server_name === "too-late" && event.success === false);
+    await audited(cluster, "instance.join", (event) => event.server_name === "too-late" && event.success === false);
   });
 
   test("a token for nodes makes no proxy", async () => {
@@ -76,7 +67,7 @@ describe("refusals", () => {
     expect(done.status).toBe(4);
     expect(done.stderr).toMatch(/the join token is for node, not for proxy/);
     expect(done.stderr).toMatch(/tctl tokens add --type=proxy/);
-    await audited("instance.join", (event) => event.role === "proxy" && event.success === false);
+    await audited(cluster, "instance.join", (event) => event.role === "proxy" && event.success === false);
   });
 
   test("a login that no role lists is refused at the door, with the reason, and audited", async () => {
@@ -84,7 +75,7 @@ describe("refusals", () => {
     const done = await user.tsh(["ssh", "root@web-1", "id"]);
     expect(done.status).toBe(4);
     expect(done.stderr).toMatch(/bob may not log in as root/);
-    await audited("auth", (event) => JSON.stringify(event).includes("bob"));
+    await audited(cluster, "auth", (event) => JSON.stringify(event).includes("bob"));
   });
 
   test("a denied label is refused although another role allows everything", async () => {
@@ -106,8 +97,8 @@ describe("refusals", () => {
       curl(token, "-H", "content-type: application/json", "-d", JSON.stringify({ password: "a long password", code: oneTimeCode(uri) }));
     expect(JSON.parse(await accept())).toEqual({ user: "dave" });
     expect(JSON.parse(await accept())).toMatchObject({ error: { code: "denied", message: expect.stringMatching(/used already/) } });
-    await audited("invite.accepted", (event) => event.user === "dave" && event["addr.remote"] === "127.0.0.1");
-    await audited("invite.refused", (event) => /used already/.test(String(event.error)));
+    await audited(cluster, "invite.accepted", (event) => event.user === "dave" && event["addr.remote"] === "127.0.0.1");
+    await audited(cluster, "invite.refused", (event) => /used already/.test(String(event.error)));
     const second = linkOf(await cluster.admin("users", "reset", "dave"));
     await cluster.admin("users", "reset", "dave");
     expect(JSON.parse(await curl(second))).toMatchObject({ error: { message: expect.stringMatching(/not known/) } });
@@ -129,8 +120,8 @@ describe("refusals", () => {
     expect(locked.status).toBe(8);
     expect(locked.stderr).toMatch(/locked until 20\d\d-/);
     expect(await cluster.admin("users", "ls")).toMatch(/eve .*locked until/);
-    await audited("user.login", (event) => event.user === "eve" && event.success === false);
-    await audited("user.locked", (event) => event.user === "eve");
+    await audited(cluster, "user.login", (event) => event.user === "eve" && event.success === false);
+    await audited(cluster, "user.locked", (event) => event.user === "eve");
   }, 120_000);
 
   test("no secret of any of this is in the audit log or in control's log", async () => {

@@ -1,6 +1,7 @@
 import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { auditEvents } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { type Finished, program, run } from "../world/program.ts";
@@ -22,8 +23,7 @@ describe("refused certificates", () => {
   });
 
   const refusals = async (event: string): Promise<readonly string[]> => {
-    const lines = (await cluster.admin("audit", "ls", "--format=json", `--event=${event}`)).trim().split("\n");
-    return lines.filter((line) => line !== "").map((line) => String((JSON.parse(line) as { error?: string }).error));
+    return (await auditEvents(cluster, event)).map(({ error }) => String(error));
   };
   const audited = (event: string, reason: RegExp) =>
     until(`${event} ${reason}`, async () => (await refusals(event)).some((error) => reason.test(error)));

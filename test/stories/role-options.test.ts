@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { audited } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import { program, start } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
@@ -16,14 +17,6 @@ describe("what roles and locks say of a session", () => {
   });
 
   const role = (name: string, options: object) => putRole(cluster, name, { options });
-  const audited = (event: string, wanted: (event: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> =>
-    until(`audit event ${event}`, async () => {
-      const lines = (await cluster.admin("audit", "ls", "--format=json", `--event=${event}`)).trim().split("\n");
-      return lines
-        .filter((line) => line !== "")
-        .map((line) => JSON.parse(line) as Record<string, unknown>)
-        .find(wanted);
-    });
 
   /** A session that has begun, with what it prints; its command waits for nothing to come. */
   async function running(home: string) {
@@ -43,7 +36,7 @@ describe("what roles and locks say of a session", () => {
     const cut = await idle.tsh(["ssh", "root@web-1", "sleep 300"]);
     expect(cut.status).not.toBe(0);
     expect(cut.stderr).toMatch(/no activity for 2s/);
-    await audited("client.disconnect", (event) => event.user === "ida" && String(event.reason).includes("no activity"));
+    await audited(cluster, "client.disconnect", (event) => event.user === "ida" && String(event.reason).includes("no activity"));
     await role("restless", { client_idle_timeout: "never" });
     const calm = await idle.tsh(["ssh", "root@web-1", "sleep 4; echo calm"]);
     expect(calm.stdout).toBe("calm\n");
@@ -74,8 +67,8 @@ describe("what roles and locks say of a session", () => {
     }
     expect(theirs.printed()).toBe("up\n");
     expect(await cluster.admin("locks", "ls")).toMatch(new RegExp(`${name} +user lou +laptop stolen`));
-    await audited("lock.created", (event) => event.name === name && event.target === "user lou");
-    await audited("client.disconnect", (event) => event.user === "lou" && String(event.reason).includes(name));
+    await audited(cluster, "lock.created", (event) => event.name === name && event.target === "user lou");
+    await audited(cluster, "client.disconnect", (event) => event.user === "lou" && String(event.reason).includes(name));
     await cluster.admin("rm", `lock/${name}`);
     expect((await user.tsh(["ssh", "root@web-1", "echo back"])).stdout).toBe("back\n");
     await cluster.admin("lock", "--role=access");

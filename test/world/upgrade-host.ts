@@ -1,3 +1,4 @@
+import { type AuditEvent, auditEvents } from "./audited.ts";
 import type { Cluster } from "./cluster.ts";
 import { agentConfig } from "./cluster-config.ts";
 import type { Machine } from "./machine.ts";
@@ -117,10 +118,8 @@ curl -fsS https://${this.#cluster.proxy}/scripts/install.sh | sh -s -- ${package
   }
 
   /** Audit events of a kind about this host, the oldest first. */
-  async events(kind: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
-    const lines = (await this.#cluster.admin("audit", "ls", `--event=${kind}`, "--format=json")).split("\n").filter((line) => line !== "");
-    const all = lines.map((line): Readonly<Record<string, unknown>> => JSON.parse(line));
-    return all.filter(({ server_name }) => server_name === this.machine.hostname);
+  async events(kind: string): Promise<readonly AuditEvent[]> {
+    return (await auditEvents(this.#cluster, kind)).filter(({ server_name }) => server_name === this.machine.hostname);
   }
 
   async version(): Promise<string> {

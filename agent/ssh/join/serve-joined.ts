@@ -5,8 +5,7 @@ import { guardRefusals } from "../../../core/ssh/guard-refusals.ts";
 import { limitWindows } from "../../../core/ssh/limit-windows.ts";
 import type { StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { SshDeps } from "../deps.ts";
-import { cutIfLocked } from "../ending/cut-if-locked.ts";
-import { endByRules } from "../ending/end-by-rules.ts";
+import { holdToRules } from "../ending/hold-to-rules.ts";
 import { limitsOfConnection } from "../login/user-limits.ts";
 import type { JoinAdmitted } from "./join-login.ts";
 import { recordCut } from "./record-join.ts";
@@ -28,7 +27,6 @@ export function serveJoined(connection: Connection, facts: JoinConnection, abort
   const { promise, resolve } = Promise.withResolvers<void>();
   const { deps, grant } = facts;
   const running = new Set<Promise<void>>();
-  const over = new AbortController();
   let current: AbortController | undefined;
   let seat: Seat | undefined;
   let linger: NodeJS.Timeout | undefined;
@@ -58,22 +56,23 @@ export function serveJoined(connection: Connection, facts: JoinConnection, abort
     };
     onRequests(accept(), (stream) => join(stream, gone.signal), closed);
   });
-  const now = deps.now ?? (() => new Date());
-  const stopRules = endByRules({ connection, grant, access: deps.access, now, isTerminal: () => true, end: cut });
-  deps.access.follow(({ locks }) => cutIfLocked({ grant, locks, now: now(), cut }), over.signal);
-  abort.addEventListener("abort", end, { once: true });
-  connection.once("close", () => {
-    abort.removeEventListener("abort", end);
-    stopRules();
-    over.abort();
-    current?.abort();
-    stopLimits();
-    void Promise.allSettled(running).then(() => {
-      clearTimeout(linger);
-      resolve();
-    });
+  holdToRules({
+    connection,
+    grant,
+    access: deps.access,
+    now: deps.now ?? (() => new Date()),
+    isTerminal: () => true,
+    end: cut,
+    abort,
+    closed: () => {
+      current?.abort();
+      stopLimits();
+      void Promise.allSettled(running).then(() => {
+        clearTimeout(linger);
+        resolve();
+      });
+    },
   });
-  if (abort.aborted) end();
   return promise;
 }
 

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../../test/world/until.ts";
 import { accessRole, openUserSession, ownLogin, type UserSession } from "../testing/user-session.ts";
 
-describe("the SFTP subsystem", () => {
+// Side by side: one of them waits for a limit.
+describe.concurrent("the SFTP subsystem", () => {
   let dir: string;
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), "platform-sftp-serve-"));

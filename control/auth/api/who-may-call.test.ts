@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { addUser, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { addUser, joinHost, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
 
 const hostId = "0b8a1e0e-8a35-4b06-9a9c-0a4f6a1f2a77";
 const maintenance = {
@@ -32,13 +32,6 @@ const allowed: Readonly<Record<string, readonly Call[]>> = {
   editor: ["listInventory", "getUpgradePlan", "changeRollout", "remove a roll-out"],
 };
 
-async function joined(t: TestAuth, role: "node" | "proxy"): Promise<AuthClient> {
-  const { secret } = await t.admin.createToken({ roles: [role] });
-  const keys = testKeys();
-  const { tlsCertificate } = await t.connect().join({ token: secret, role, hostname: `${role}1`, ...request(keys) });
-  return t.connect({ certificate: tlsCertificate, privateKey: keys.privateKey });
-}
-
 async function callers(t: TestAuth): Promise<Readonly<Record<string, AuthClient>>> {
   const rules = [{ resources: ["upgrade_rollout", "cluster_maintenance_config"], verbs: ["list", "read"] }];
   const reader = { kind: "role", version: "v7", metadata: { name: "reader" }, spec: { allow: { rules } } };
@@ -46,8 +39,8 @@ async function callers(t: TestAuth): Promise<Readonly<Record<string, AuthClient>
   const user = async (role: string) => await loggedIn(t, await addUser(t, role, { roles: [role] }));
   return {
     stranger: t.connect(),
-    agent: await joined(t, "node"),
-    proxy: await joined(t, "proxy"),
+    agent: (await joinHost(t, "node1")).client,
+    proxy: (await joinHost(t, "proxy1", { role: "proxy" })).client,
     access: await user("access"),
     auditor: await user("auditor"),
     reader: await user("reader"),

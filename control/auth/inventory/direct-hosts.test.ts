@@ -1,31 +1,18 @@
 import { describe, expect, test } from "vitest";
-import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { type JoinedHost, joinHost, openTestAuth, request, testKeys } from "../open-test-auth.ts";
 import { checkAddresses } from "./direct-hosts.ts";
-
-interface Joined {
-  readonly id: string;
-  readonly client: AuthClient;
-}
-
-async function joined(t: TestAuth, role: "node" | "proxy", hostname: string, names: readonly string[] = []): Promise<Joined> {
-  const { secret } = await t.admin.createToken({ roles: [role] });
-  const keys = testKeys();
-  const { hostId, tlsCertificate } = await t.connect().join({ token: secret, role, hostname, names: [...names], ...request(keys) });
-  return { id: hostId, client: t.connect({ certificate: tlsCertificate, privateKey: keys.privateKey }) };
-}
 
 const report = (id: string, hostname: string) => ({ hostId: id, hostname, services: ["ssh"], version: "1.0.0", connected: true });
 
-async function found({ client }: Joined, target: string): Promise<readonly string[]> {
+async function found({ client }: JoinedHost, target: string): Promise<readonly string[]> {
   const { hostsJson } = await client.findDirectHosts({ target });
   return hostsJson.map((json) => (JSON.parse(json) as { hostname: string }).hostname).sort();
 }
 
 test("an agent that listens is found by its id and by every name of its certificate, also after a restart, until it is removed", async () => {
   await using t = await openTestAuth();
-  const proxy = await joined(t, "proxy", "p1");
-  const web1 = await joined(t, "node", "web-1", ["web.example.com"]);
+  const proxy = await joinHost(t, "p1", { role: "proxy" });
+  const web1 = await joinHost(t, "web-1", { names: ["web.example.com"] });
   await web1.client.reportNode({
     ...report(web1.id, "WEB-1"),
     directAddresses: ["10.0.0.5:3022", "web.example.com:3022"],
@@ -44,8 +31,8 @@ test("an agent that listens is found by its id and by every name of its certific
 
 test("other names and addresses replace those before, and a tunnel all of them", async () => {
   await using t = await openTestAuth();
-  const proxy = await joined(t, "proxy", "p1");
-  const web1 = await joined(t, "node", "web-1", ["a.example.com"]);
+  const proxy = await joinHost(t, "p1", { role: "proxy" });
+  const web1 = await joinHost(t, "web-1", { names: ["a.example.com"] });
   await web1.client.reportNode({ ...report(web1.id, "web-1"), directAddresses: ["10.0.0.5:3022"] });
   const keys = testKeys();
   const renewed = await web1.client.renewHost({ hostname: "web-1", names: ["b.example.com"], ...request(keys) });
@@ -61,8 +48,8 @@ test("other names and addresses replace those before, and a tunnel all of them",
 
 test("an agent speaks for itself alone", async () => {
   await using t = await openTestAuth();
-  const proxy = await joined(t, "proxy", "p1");
-  const [web1, web2] = [await joined(t, "node", "web-1"), await joined(t, "node", "web-2")];
+  const proxy = await joinHost(t, "p1", { role: "proxy" });
+  const [web1, web2] = [await joinHost(t, "web-1"), await joinHost(t, "web-2")];
   const told = { directAddresses: ["10.0.0.5:3022"] };
   await expect(web2.client.reportNode({ ...report(web1.id, "web-1"), ...told })).rejects.toMatchObject({ code: "denied" });
   await expect(web2.client.reportNode({ ...report(web2.id, "web-2") })).rejects.toMatchObject({ code: "invalid" });
@@ -77,7 +64,7 @@ test("an agent speaks for itself alone", async () => {
 
 test("an agent is connected while it watches, and its watch names no removed host", async () => {
   await using t = await openTestAuth();
-  const [web1, gone] = [await joined(t, "node", "web-1"), await joined(t, "node", "gone")];
+  const [web1, gone] = [await joinHost(t, "web-1"), await joinHost(t, "gone")];
   const stop = new AbortController();
   const watch = web1.client.watchAccess({ version: "1.0.0" }, { signal: stop.signal, timeoutMs: 0 })[Symbol.asyncIterator]();
   expect((await watch.next()).value).toMatchObject({ removedHosts: [] });

@@ -4,21 +4,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { Recording } from "../../../core/resources/recording.ts";
-import { addUser, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { addUser, type JoinedHost, joinHost, loggedIn, openTestAuth } from "../open-test-auth.ts";
 
-interface Host {
-  readonly id: string;
-  readonly client: AuthClient;
-}
-
-async function joined(t: TestAuth, hostname: string): Promise<Host> {
-  const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const keys = testKeys();
-  const { hostId: id, tlsCertificate } = await t.connect().join({ token: secret, role: "node", hostname, ...request(keys) });
-  return { id, client: t.connect({ certificate: tlsCertificate, privateKey: keys.privateKey }) };
-}
-
-const factsOf = (host: Host, more: object = {}): string =>
+const factsOf = (host: JoinedHost, more: object = {}): string =>
   JSON.stringify({
     sid: randomUUID(),
     server_id: host.id,
@@ -43,7 +31,7 @@ async function readAll(client: AuthClient, sessionId: string): Promise<{ data: B
 
 test("a recording arrives in parts, which may be sent twice or overlap, and is read back whole", async () => {
   await using t = await openTestAuth();
-  const host = await joined(t, "web1");
+  const host = await joinHost(t, "web1");
   const factsJson = factsOf(host);
   const bytes = randomBytes(1_000_000);
   const send = async (offset: number, to: number, endJson = "") =>
@@ -66,7 +54,7 @@ test("a recording arrives in parts, which may be sent twice or overlap, and is r
 
 test("what comes after the end changes nothing", async () => {
   await using t = await openTestAuth();
-  const host = await joined(t, "web1");
+  const host = await joinHost(t, "web1");
   const factsJson = factsOf(host);
   await host.client.uploadRecording({ factsJson, offset: 0, data: Buffer.from("abc"), endJson: end });
   expect((await host.client.uploadRecording({ factsJson, offset: 3, data: Buffer.from("def") })).size).toBe(3);
@@ -75,7 +63,7 @@ test("what comes after the end changes nothing", async () => {
 
 test("a host may write its own recordings only", async () => {
   await using t = await openTestAuth();
-  const [mine, other] = [await joined(t, "web1"), await joined(t, "web2")];
+  const [mine, other] = [await joinHost(t, "web1"), await joinHost(t, "web2")];
   const factsJson = factsOf(mine);
   await mine.client.uploadRecording({ factsJson, offset: 0, data: Buffer.from("abc") });
   const attempts = [factsJson, factsOf(mine), factsOf(other, { sid: sidOf(factsJson) })];
@@ -89,14 +77,14 @@ test("a host may write its own recordings only", async () => {
 
 test.for(["../../etc/passwd", "x", "", "00000000-0000-0000-0000-00000000000g"])("%j is no session", async (sid) => {
   await using t = await openTestAuth();
-  const host = await joined(t, "web1");
+  const host = await joinHost(t, "web1");
   await expect(host.client.uploadRecording({ factsJson: factsOf(host, { sid }) })).rejects.toMatchObject({ code: "invalid" });
   await expect(readAll(t.admin, sid)).rejects.toMatchObject({ code: "not_found" });
 });
 
 test("users see their own recordings, who may read sessions sees all, and each look is audited", async () => {
   await using t = await openTestAuth();
-  const host = await joined(t, "web1");
+  const host = await joinHost(t, "web1");
   const [ofAlice, ofBob] = [factsOf(host), factsOf(host, { user: "bob", started: "2026-01-03T00:00:00.000Z" })];
   for (const factsJson of [ofAlice, ofBob]) await host.client.uploadRecording({ factsJson, offset: 0, data: Buffer.from("abc"), endJson: end });
   const seen = async (client: AuthClient, user = "") =>
@@ -124,7 +112,7 @@ test("users see their own recordings, who may read sessions sees all, and each l
 
 test("the list comes in pages, the newest first", async () => {
   await using t = await openTestAuth();
-  const host = await joined(t, "web1");
+  const host = await joinHost(t, "web1");
   const days = ["2026-01-01", "2026-01-02", "2026-01-02", "2026-01-03"];
   for (const day of days)
     await host.client.uploadRecording({ factsJson: factsOf(host, { started: `${day}T00:00:00.000Z` }), data: Buffer.from("x") });

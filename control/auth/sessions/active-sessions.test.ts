@@ -2,19 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { ListedSession } from "../../../core/resources/session.ts";
-import { addUser, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
-
-interface Host {
-  readonly id: string;
-  readonly client: AuthClient;
-}
-
-async function joined(t: TestAuth, hostname: string): Promise<Host> {
-  const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const keys = testKeys();
-  const { tlsCertificate, hostId } = await t.connect().join({ token: secret, role: "node", hostname, ...request(keys) });
-  return { id: hostId, client: t.connect({ certificate: tlsCertificate, privateKey: keys.privateKey }) };
-}
+import { addUser, joinHost, loggedIn, openTestAuth } from "../open-test-auth.ts";
 
 const here = randomUUID();
 
@@ -31,7 +19,7 @@ const sids = async (client: AuthClient): Promise<string[]> => (await seen(client
 
 test("a host tells of its own sessions, which count for a minute, and over a restart", async () => {
   await using t = await openTestAuth();
-  const [host, other] = [await joined(t, "web1"), await joined(t, "web2")];
+  const [host, other] = [await joinHost(t, "web1"), await joinHost(t, "web2")];
   const [first, second] = [randomUUID(), randomUUID()];
   await host.client.reportSessions({ process: here, sessionsJson: [told(first)] });
   await host.client.reportSessions({ process: randomUUID(), sessionsJson: [told(second, { started: "2026-01-02T04:00:00.000Z" })] });
@@ -49,7 +37,7 @@ test("a host tells of its own sessions, which count for a minute, and over a res
 
 test("a host that is not connected has none, and comes back with them", async () => {
   await using t = await openTestAuth();
-  const host = await joined(t, "web1");
+  const host = await joinHost(t, "web1");
   const proxy = t.auth.localClient("proxy");
   const sid = randomUUID();
   await host.client.reportSessions({ process: here, sessionsJson: [told(sid)] });
@@ -63,7 +51,7 @@ test("a host that is not connected has none, and comes back with them", async ()
 
 test("a user sees the own ones and those to be joined, an admin all; nobody sees the roles of others", async () => {
   await using t = await openTestAuth();
-  const host = await joined(t, "web1");
+  const host = await joinHost(t, "web1");
   const spec = { allow: { join_sessions: [{ name: "w", kinds: ["ssh"], roles: ["dev"], modes: ["observer"] }] } };
   await t.admin.putResource({ json: JSON.stringify({ kind: "role", version: "v7", metadata: { name: "watcher" }, spec }) });
   const [own, dev, ops] = [randomUUID(), randomUUID(), randomUUID()];
@@ -80,13 +68,13 @@ test("a user sees the own ones and those to be joined, an admin all; nobody sees
 test("an id that two hosts claim belongs to none", async () => {
   await using t = await openTestAuth();
   const sid = randomUUID();
-  for (const name of ["web1", "web2"]) await (await joined(t, name)).client.reportSessions({ process: here, sessionsJson: [told(sid)] });
+  for (const name of ["web1", "web2"]) await (await joinHost(t, name)).client.reportSessions({ process: here, sessionsJson: [told(sid)] });
   expect((await t.auth.localClient("proxy").findSession({ sessionId: sid })).sessionJson).toBe("");
 });
 
 test("who may not tell or look one up is refused, and so is what is no session", async () => {
   await using t = await openTestAuth();
-  const host = await joined(t, "web1");
+  const host = await joinHost(t, "web1");
   const alice = await loggedIn(t, await addUser(t, "alice", { roles: ["editor"] }));
   const report = { process: here, sessionsJson: [] };
   for (const client of [alice, t.auth.localClient("proxy")]) await expect(client.reportSessions(report)).rejects.toMatchObject({ code: "denied" });

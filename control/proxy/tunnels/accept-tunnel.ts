@@ -7,13 +7,13 @@ import type { Log } from "../../../core/log/log.ts";
 import { compactListeners } from "../../../core/memory/compact-listeners.ts";
 import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
+import { readMessages } from "../../../core/transport/read-messages.ts";
 import { decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../../../core/transport/tunnel-message.ts";
 import type { CurrentIdentity } from "../identity/current-identity.ts";
 import type { AccessCache } from "../routing/access-cache.ts";
 import { agentChannels } from "./agent-channels.ts";
 import { authenticateAgent } from "./authenticate-agent.ts";
 import type { ExpectedHosts } from "./expected-hosts.ts";
-import { readMessages } from "./read-messages.ts";
 import type { TunnelRegistry } from "./registry.ts";
 import { reportGone, reportNode } from "./report-node.ts";
 import type { StatusReports } from "./status-reports.ts";
@@ -154,9 +154,9 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
     if (last && !services.signal.aborted && !services.retired()) reportGone(tunnel, services, tunnel.draining ? "stopped" : "closed");
   });
   channel.on("close", () => tunnel.end());
-  readMessages(
-    channel,
-    (message) => {
+  readMessages(channel, {
+    decode: decodeAgentMessage,
+    onMessage: (message) => {
       tunnel.heard();
       if (message.type === "ping") tunnel.send({ type: "pong", time: message.time, ...revisions(access) });
       if (message.type === "draining") tunnel.draining = true;
@@ -166,11 +166,11 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
         if (registry.newest(tunnel.identity.id) === tunnel) statuses.changed(tunnel);
       }
     },
-    (error) => {
+    onError: (error) => {
       log.warn("agent broke the tunnel's protocol", { ...about, error: errorText(error) });
       tunnel.end();
     },
-  );
+  });
   for (const emitter of [transport, connection, channel]) compactListeners(emitter);
 }
 

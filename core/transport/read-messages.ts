@@ -1,9 +1,17 @@
 import type { Duplex } from "node:stream";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type AgentMessage, decodeAgentMessage, maxTunnelMessage } from "../../../core/transport/tunnel-message.ts";
+import { PlatformError } from "../errors/platform-error.ts";
+import { maxTunnelMessage } from "./tunnel-message.ts";
 
-/** Calls `onMessage` for each message of a tunnel's control channel until `onError` was called once; nothing is held between messages. */
-export function readMessages(channel: Duplex, onMessage: (message: AgentMessage) => void, onError: (error: Error) => void): void {
+export interface MessageReader<Message> {
+  /** Of one message's body; what it throws ends the reading. */
+  readonly decode: (body: Buffer) => Message;
+  readonly onMessage: (message: Message) => void;
+  /** Called once at most; no message follows. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Reads the messages (u32 length, body) of a tunnel's control channel, as they come. Nothing is held between two messages. */
+export function readMessages<Message>(channel: Duplex, { decode, onMessage, onError }: MessageReader<Message>): void {
   let held: Buffer | undefined;
   const onData = (chunk: Buffer): void => {
     let rest = held === undefined ? chunk : Buffer.concat([held, chunk]);
@@ -14,12 +22,12 @@ export function readMessages(channel: Duplex, onMessage: (message: AgentMessage)
         if (rest.length < 4 + length) break;
         const body = rest.subarray(4, 4 + length);
         rest = rest.subarray(4 + length);
-        onMessage(decodeAgentMessage(body));
+        onMessage(decode(body));
       }
       held = rest.length === 0 ? undefined : Buffer.from(rest);
     } catch (error) {
       channel.off("data", onData);
-      onError(error instanceof Error ? error : new Error(String(error)));
+      onError(error);
     }
   };
   channel.on("data", onData);
