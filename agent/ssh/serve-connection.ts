@@ -4,9 +4,10 @@ import type { SshGrant } from "../../core/access/authorize.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
 import { sessionIdOf } from "../../core/resources/session-id.ts";
+import { countBytes } from "../../core/ssh/count-bytes.ts";
 import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
 import { limitWindows } from "../../core/ssh/limit-windows.ts";
-import { peersNumber } from "../../core/ssh/watch-traffic.ts";
+import { channelNumbers } from "../../core/ssh/watch-traffic.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
 import type { SshDeps } from "./deps.ts";
 import { type CutConnection, cutOff, recordEnd } from "./ending/cut-off.ts";
@@ -94,6 +95,7 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
   const limit = Math.min(maxSessions, grant.rules.maxSessions ?? maxSessions);
   const shared = boundClient({ connection, facts, open, track }, cut);
   const forwarding = serveForwarding(connection, facts, shared.forwards);
+  const countsOf = countBytes(connection);
   connection.on("session", (accept: AcceptConnection<Session>, reject: RejectConnection) => {
     if (abort.aborted) return reject();
     if (open.size >= limit) return refuseSession({ connection, reject, facts, limit, track });
@@ -102,7 +104,7 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     accepted += 1;
     const session = accept();
     const { agent, x11: displays } = forwarding;
-    const common = { facts, sid, variables: new Map(), number: peersNumber(session), gone: closed.signal };
+    const common = { facts, sid, variables: new Map(), number: channelNumbers(session).peers, bytes: countsOf(session), gone: closed.signal };
     const channel: SessionChannel = { ...common, agent, x11: displays, track };
     open.set(channel, closed);
     onRequests(session, channel);

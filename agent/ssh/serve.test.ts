@@ -123,8 +123,47 @@ test("start, command and end of a session are recorded", async () => {
     .toMatchObject([
       { event: "session.start", user: "alice", login: ownLogin, sid: "s-1", interactive: false, "addr.remote": "192.0.2.7:40000" },
       { event: "exec", command: "exit 4" },
+      { event: "session.data", bytes_transmitted: 0, bytes_received: 0 },
       { event: "session.end", exit_code: 4 },
     ]);
+});
+
+test("the bytes of each session are counted apart, standard error with them", async () => {
+  await using session = await openUserSession();
+  await Promise.all([
+    runCommand(session.client, "head -c 300000 /dev/zero; echo told >&2"),
+    runCommand(session.client, "wc -c", { feed: (channel) => channel.end(Buffer.alloc(70_000)) }),
+  ]);
+  const counts = () => session.events.flatMap((one) => (one.event === "session.data" ? [[one.bytes_transmitted, one.bytes_received]] : []));
+  await expect
+    .poll(() => counts().toSorted(([a = 0], [b = 0]) => a - b))
+    .toEqual([
+      [6, 70_000],
+      [300_005, 0],
+    ]);
+});
+
+test("a command that could not be run is recorded as one, with the reason", async () => {
+  await using session = await openUserSession();
+  expect(await runCommand(session.client, "echo a\0b")).toMatchObject({ code: 255 });
+  await expect
+    .poll(() => session.events.filter(({ event }) => event === "exec"))
+    .toMatchObject([{}, { error: expect.stringContaining("could not be started") }]);
+});
+
+test("a terminal's new sizes are recorded: the first one, and not each of those that follow at once", async () => {
+  await using session = await openUserSession();
+  await runCommand(session.client, "stty -echo; echo ready; read line", {
+    pty: true,
+    feed: (channel) => {
+      channel.once("data", () => {
+        for (let columns = 100; columns < 150; columns += 1) channel.setWindow(40, columns, 0, 0);
+        channel.write("x\n");
+      });
+    },
+  });
+  await expect.poll(() => session.events.some(({ event }) => event === "session.end")).toBe(true);
+  expect(session.events.filter(({ event }) => event === "resize")).toMatchObject([{ size: "100:40", user: "alice", sid: "s-1" }]);
 });
 
 test("what cannot be recorded does not run", async () => {

@@ -1,4 +1,5 @@
 import type { ServerChannel } from "ssh2";
+import type { ByteCounts } from "../../core/ssh/count-bytes.ts";
 import type { AgentForwarding } from "./forwarding/agent-forwarding.ts";
 import type { X11Forwarding } from "./forwarding/x11-forwarding.ts";
 import type { SharedTerminal } from "./join/shared-terminal.ts";
@@ -14,12 +15,16 @@ export interface SessionChannel {
   readonly sid: string;
   /** The client's number of the channel. */
   readonly number: number;
+  /** What went through it so far. */
+  readonly bytes: ByteCounts;
   /** Accepted environment variables. */
   readonly variables: Map<string, string>;
   /** The client has closed the channel or the connection; a PlatformError as the reason says that the host has ended it. */
   readonly gone: AbortSignal;
   /** The terminal that was asked for, with its latest size. */
   wanted?: { readonly kind: string; size: TerminalSize };
+  /** To be called at each new size. */
+  resized?: () => void;
   terminal?: Terminal;
   recorder?: TerminalRecorder;
   /** Its terminal, which others may join. */

@@ -1,4 +1,4 @@
-import type { AuditEventName, AuditFacts, SftpAction } from "./audit-event-schema.ts";
+import type { AuditEventName, AuditFacts, ScpAction, SftpAction } from "./audit-event-schema.ts";
 
 const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string]>> = {
   "user.login": ["T1000I", "T1000W"],
@@ -7,6 +7,7 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "user.delete": ["T1004I", "T1004I"],
   "user.locked": ["T1010W", "T1010W"],
   "session.start": ["T2000I", "T2000I"],
+  resize: ["T2002I", "T2002I"],
   "session.join": ["T2001I", "T2001I"],
   "session.leave": ["T2003I", "T2003I"],
   "session.end": ["T2004I", "T2004I"],
@@ -17,6 +18,7 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "session.recording.failed": ["T2013W", "T2013W"],
   subsystem: ["T3001I", "T3001E"],
   exec: ["T3002I", "T3002E"],
+  scp: ["T3004I", "T3004E"],
   "session.rejected": ["T1006W", "T1006W"],
   "client.disconnect": ["T3006I", "T3006I"],
   sftp: ["TS001I", "TS001E"],
@@ -73,18 +75,24 @@ const sftpCodes: Readonly<Record<SftpAction, string>> = {
   symlink: "TS018",
   link: "TS019",
 };
+
+const scpCodes: Readonly<Record<ScpAction, string>> = { download: "T3004", upload: "T3005" };
+
 /** Every event with every code that it can have; docs/audit.md lists them. */
 export function auditCodes(): ReadonlyMap<AuditEventName, readonly string[]> {
   const names = Object.keys(codes) as AuditEventName[];
-  const sftp = Object.values(sftpCodes).flatMap((code) => [`${code}I`, `${code}E`]);
-  return new Map(names.map((name) => [name, name === "sftp" ? sftp : [...new Set(codes[name])]]));
+  const both = (byAction: Readonly<Record<string, string>>): string[] => Object.values(byAction).flatMap((code) => [`${code}I`, `${code}E`]);
+  const own: Partial<Record<AuditEventName, string[]>> = { sftp: both(sftpCodes), scp: both(scpCodes) };
+  return new Map(names.map((name) => [name, own[name] ?? [...new Set(codes[name])]]));
 }
 
 /** Events that are bad when they hold an error. */
-const failing = new Set<AuditEventName>(["exec", "subsystem", "sftp"]);
+const failing = new Set<AuditEventName>(["exec", "subsystem", "sftp", "scp"]);
 
 /** The code of an event: by its name, and by whether it went well. */
 export function codeOf(facts: AuditFacts): string {
   const bad = ("success" in facts && !facts.success) || (failing.has(facts.event) && "error" in facts && facts.error !== undefined);
-  return facts.event === "sftp" ? `${sftpCodes[facts.action]}${bad ? "E" : "I"}` : codes[facts.event][bad ? 1 : 0];
+  if (facts.event === "sftp") return `${sftpCodes[facts.action]}${bad ? "E" : "I"}`;
+  if (facts.event === "scp") return `${scpCodes[facts.action]}${bad ? "E" : "I"}`;
+  return codes[facts.event][bad ? 1 : 0];
 }

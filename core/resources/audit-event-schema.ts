@@ -15,6 +15,9 @@ const count = z.int().min(0);
 
 /** What an SFTP session does that is told one by one. */
 export const sftpActions = ["open", "setstat", "remove", "mkdir", "rmdir", "rename", "symlink", "link"] as const;
+/** Of the far side of scp. */
+export const scpActions = ["download", "upload"] as const;
+export type ScpAction = (typeof scpActions)[number];
 export type SftpAction = (typeof sftpActions)[number];
 
 const common = {
@@ -73,6 +76,7 @@ export const auditEventSchema = z.discriminatedUnion("event", [
   z.strictObject({ event: z.literal("node.deleted"), ...common, ...change }),
   /** A proxy connected somebody to the sshd of a host without an agent (`addr`), and what went over that connection. `login` may be empty: not known. */
   z.strictObject({ event: z.literal("session.connect"), ...common, ...session, addr: text }),
+  /** What went through a session, or over a connection to a host without an agent: transmitted to the client, received from it. */
   z.strictObject({ event: z.literal("session.data"), ...common, ...session, bytes_transmitted: count, bytes_received: count }),
   z.strictObject({ event: z.literal("session.start"), ...common, ...session, interactive: z.boolean() }),
   z.strictObject({
@@ -84,6 +88,18 @@ export const auditEventSchema = z.discriminatedUnion("event", [
     reason: text.optional(),
     /** Where others joined: all who took part, the owner first. */
     participants: z.array(short).max(64).optional(),
+  }),
+  /** A terminal's new size, `columns:rows`. */
+  z.strictObject({ event: z.literal("resize"), ...common, ...session, size: short }),
+  /** The far side of scp (`scp -O`), as seen from the host: `upload` writes there. */
+  z.strictObject({
+    event: z.literal("scp"),
+    ...common,
+    ...session,
+    action: z.enum(scpActions),
+    path: text,
+    exit_code: z.int().optional(),
+    error: text.optional(),
   }),
   /** `user` joined the running session of `owner`, and left it. */
   z.strictObject({ event: z.literal("session.join"), ...common, ...session, owner: short, mode: short }),

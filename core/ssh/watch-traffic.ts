@@ -34,7 +34,12 @@ export function watchTraffic(connection: Connection, { onIn, onOut }: Traffic): 
   };
 }
 
-/** The peer's number of a session's channel: ssh2 keeps it to itself. */
-export function peersNumber(session: Session): number {
-  return (session as unknown as { readonly _chanInfo: { readonly outgoing: { readonly id: number } } })._chanInfo.outgoing.id;
+interface NumberedSession {
+  readonly _chanInfo: { readonly incoming: { readonly id: number }; readonly outgoing: { readonly id: number } };
+}
+
+/** The numbers of a session's channel at both sides: ssh2 keeps them to itself. */
+export function channelNumbers(session: Session): { readonly own: number; readonly peers: number } {
+  const { incoming, outgoing } = (session as unknown as NumberedSession)._chanInfo;
+  return { own: incoming.id, peers: outgoing.id };
 }

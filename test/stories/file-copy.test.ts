@@ -243,6 +243,21 @@ describe("copying files", () => {
 
   test("the audit log has what was done, and its sum", async () => {
     const listed = await cluster.admin("audit", "ls", "--format=json");
-    for (const code of ["T3001I", "T3001E", "TS001I", "TS001E", "TS012I", "TS016I", "TS018I", "TS021I"]) expect(listed).toContain(`"${code}"`);
+    for (const code of [
+      "T3001I",
+      "T3001E",
+      "TS001I",
+      "TS001E",
+      "TS012I",
+      "TS016I",
+      "TS018I",
+      "TS021I",
+      "T3002E",
+      "T3004I",
+      "T3005I",
+      "T3005E",
+      "T2006I",
+    ])
+      expect(listed).toContain(`"${code}"`);
   });
 });

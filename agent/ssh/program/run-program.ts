@@ -11,6 +11,7 @@ import { programOf } from "./program.ts";
 import { pump } from "./pump.ts";
 import { recordTerminal } from "./record-terminal.ts";
 import { runRecorded } from "./run-recorded.ts";
+import { runScp, scpOf } from "./scp.ts";
 import { sessionEnvironment } from "./session-environment.ts";
 import { startProgram } from "./start-program.ts";
 import { tap } from "./tap.ts";
@@ -24,8 +25,12 @@ export function runProgram(channel: SessionChannel, stream: ServerChannel, comma
   return runRecorded(channel, stream, {
     ...(command !== undefined && { asked: { event: "exec", command } }),
     run: () => {
-      if (command !== undefined && !channel.facts.grant.rules.fileCopy && isFileCopy(command)) throw fileCopyRefused();
-      return run(channel, stream, command);
+      const copy = command === undefined ? undefined : scpOf(command);
+      const work = async (): Promise<Exit> => {
+        if (command !== undefined && !channel.facts.grant.rules.fileCopy && isFileCopy(command)) throw fileCopyRefused();
+        return await run(channel, stream, command);
+      };
+      return copy === undefined ? work() : runScp(copy, channel, work);
     },
   });
 }

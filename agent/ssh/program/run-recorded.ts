@@ -2,6 +2,7 @@ import { constants } from "node:os";
 import type { ServerChannel } from "ssh2";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { clipCommand } from "../../../core/resources/audit-event.ts";
+import type { AuditFacts } from "../../../core/resources/audit-event-schema.ts";
 import { holdLittle } from "../../../core/ssh/hold-little.ts";
 import type { Exit } from "../../host/spawn.ts";
 import type { SessionChannel } from "../session-channel.ts";
@@ -41,6 +42,7 @@ export async function runRecorded(channel: SessionChannel, stream: ServerChannel
     const error = toPlatformError(thrown);
     if (error.code === "internal") deps.log.error("a session failed", { sid: channel.sid, error: error.cause ?? error });
     end = { exit_code: faultStatus, reason: error.message.slice(0, 2000) };
+    if (isRecorded && asked?.event === "exec") await recordFault(channel, asked.command, error);
     stream.stderr.write(`platform: ${error.message}\r\n`);
     tellExit(stream, { code: faultStatus, signal: null });
   }
@@ -69,13 +71,39 @@ async function recordStart(channel: SessionChannel, asked: RecordedWork["asked"]
   await Promise.all([start, audit.record({ ...facts, ...what })]);
 }
 
+/** A command that was to run and did not, or whose run failed for a fault of ours. */
+async function recordFault(channel: SessionChannel, command: string, { message }: PlatformError): Promise<void> {
+  await recordLate(channel, {
+    event: "exec",
+    ...sessionFacts(channel.facts, channel.sid),
+    command: clipCommand(command),
+    error: message.slice(0, 2000),
+  });
+}
+
 async function recordEnd(channel: SessionChannel, started: Date, end: { exit_code?: number; reason?: string }): Promise<void> {
-  const { audit, log } = channel.facts.deps;
   const everyone = channel.shared?.everyone;
-  const who = { ...sessionFacts(channel.facts, channel.sid), ...(everyone && { participants: [...everyone] }) };
+  const facts = sessionFacts(channel.facts, channel.sid);
+  const { received, sent } = channel.bytes;
+  // At once: one write to the disk serves both.
+  await Promise.all([
+    recordLate(channel, { event: "session.data", ...facts, bytes_transmitted: sent, bytes_received: received }),
+    recordLate(channel, {
+      event: "session.end",
+      ...facts,
+      ...(everyone && { participants: [...everyone] }),
+      session_start: started.toISOString(),
+      ...end,
+    }),
+  ]);
+}
+
+/** Records what has happened already: when that fails, it is in the log. */
+async function recordLate(channel: SessionChannel, facts: AuditFacts): Promise<void> {
+  const { audit, log } = channel.facts.deps;
   try {
-    await audit.record({ event: "session.end", ...who, session_start: started.toISOString(), ...end });
+    await audit.record(facts);
   } catch (thrown) {
-    log.error("the end of a session could not be recorded", { sid: channel.sid, error: errorText(thrown) });
+    log.error("an event of a session could not be recorded", { sid: channel.sid, event: facts.event, error: errorText(thrown) });
   }
 }

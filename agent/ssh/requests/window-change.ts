@@ -1,6 +1,7 @@
 import type { WindowChangeInfo } from "ssh2";
 import { clampSize } from "../program/terminal.ts";
 import type { RequestReply, SessionChannel } from "../session-channel.ts";
+import { recordResizes } from "./record-resizes.ts";
 
 /** `window-change`: the terminal's new size; the kernel tells the programs (SIGWINCH). */
 export function windowChange(channel: SessionChannel, { accept, reject }: RequestReply, info: WindowChangeInfo): void {
@@ -11,5 +12,10 @@ export function windowChange(channel: SessionChannel, { accept, reject }: Reques
   channel.wanted.size = clampSize({ columns: info.cols, rows: info.rows });
   channel.terminal?.resize(channel.wanted.size);
   channel.recorder?.resize(channel.wanted.size);
+  // Before it runs, the size is one that is asked for, and no change.
+  if (channel.terminal !== undefined) {
+    channel.resized ??= recordResizes(channel);
+    channel.resized();
+  }
   accept?.();
 }

@@ -50,6 +50,7 @@ describe.concurrent("the SFTP subsystem", () => {
       { event: "subsystem", name: "sftp", login: ownLogin },
       { event: "sftp", action: "open", path: join(dir, "one") },
       { event: "sftp_summary", files_written: 1, bytes_written: 5 },
+      { event: "session.data" },
       { event: "session.end" },
     ]);
   });
@@ -61,6 +62,7 @@ describe.concurrent("the SFTP subsystem", () => {
     expect(session.events).toMatchObject([
       { event: "session.start" },
       { event: "subsystem", error: expect.stringContaining("ssh_file_copy") },
+      { event: "session.data" },
       { event: "session.end" },
     ]);
   });
@@ -87,7 +89,7 @@ describe.concurrent("the SFTP subsystem", () => {
     await session[Symbol.asyncDispose]();
     await session.served;
     expect(statSync(join(dir, "cut")).size).toBe(100_000);
-    expect(session.events.at(-2)).toMatchObject({ event: "sftp_summary", files_written: 1, bytes_written: 100_000 });
+    expect(session.events.at(-3)).toMatchObject({ event: "sftp_summary", files_written: 1, bytes_written: 100_000 });
   });
 
   test("a process that hangs in a system call ends soon after its client", async () => {

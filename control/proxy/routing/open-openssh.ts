@@ -35,7 +35,7 @@ export async function openOpenssh(
   const session = { server_id: id, server_name: hostname, user: identity.name, login, sid: randomUUID(), "addr.remote": clientAddress };
   services.audit.emit({ event: "session.connect", ...session, addr: target.addr });
   socket.once("close", () => {
-    services.audit.emit({ event: "session.data", ...session, bytes_transmitted: socket.bytesWritten, bytes_received: socket.bytesRead });
+    services.audit.emit({ event: "session.data", ...session, bytes_transmitted: socket.bytesRead, bytes_received: socket.bytesWritten });
   });
   services.running.add({ identity, host: id, login, channel: socket });
   services.log.info("connected to a host without an agent", { user: identity.name, host: id, session: session.sid, peer: clientAddress });

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { type ScpCopy, scpOf } from "./scp.ts";
+
+test.for<readonly [command: string, expected: ScpCopy | undefined]>([
+  ["scp -t /tmp", { action: "upload", path: "/tmp" }],
+  ["scp -r -p -f file", { action: "download", path: "file" }],
+  ["scp -prt -- dir", { action: "upload", path: "dir" }],
+  ["scp -f 'two words'", { action: "download", path: "'two words'" }],
+  ["scp -d -t -- -odd", { action: "upload", path: "-odd" }],
+  [" /usr/bin/scp -f x", { action: "download", path: "x" }],
+  ["scp -t", undefined],
+  ["scp a b:c", undefined],
+  ["scp -p file", undefined],
+  ["echo scp -t x", undefined],
+  ["scpx -t x", undefined],
+  ["rsync --server . /etc", undefined],
+  ["", undefined],
+])("%j copies %j", ([command, expected]) => {
+  expect(scpOf(command)).toEqual(expected);
+});

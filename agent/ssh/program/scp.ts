@@ -1,0 +1,39 @@
+import { errorText } from "../../../core/errors/platform-error.ts";
+import type { Exit } from "../../host/spawn.ts";
+import type { SessionChannel } from "../session-channel.ts";
+import { sessionFacts } from "../session-facts.ts";
+
+/** What the far side of scp is asked for. */
+export interface ScpCopy {
+  /** As seen from the host. */
+  readonly action: "upload" | "download";
+  /** As the client wrote it for the host's shell. */
+  readonly path: string;
+}
+
+/** Undefined: the command is not the far side of scp (`scp -t PATH`, `scp -f PATH`). */
+export function scpOf(command: string): ScpCopy | undefined {
+  const [program = "", ...words] = command.trim().split(/\s+/);
+  if (program.replace(/^.*\//, "") !== "scp") return undefined;
+  const first = words.findIndex((word) => !/^-[a-zA-Z]/.test(word));
+  const options = first === -1 ? words : words.slice(0, first);
+  const side = options.map((word) => /[tf]/.exec(word)?.[0]).find((letter) => letter !== undefined);
+  if (side === undefined || first === -1) return undefined;
+  const rest = words.slice(words[first] === "--" ? first + 1 : first);
+  return { action: side === "t" ? "upload" : "download", path: rest.join(" ") };
+}
+
+/** Runs the far side of scp and records how the copy ended; the files' bytes are in the session's counts. */
+export async function runScp(copy: ScpCopy, channel: SessionChannel, run: () => Promise<Exit>): Promise<Exit> {
+  const facts = { event: "scp", ...sessionFacts(channel.facts, channel.sid), ...copy } as const;
+  const { audit } = channel.facts.deps;
+  try {
+    const exit = await run();
+    const error = exit.signal === null ? exit.code !== 0 && `exit status ${exit.code}` : `ended by ${exit.signal}`;
+    await audit.record({ ...facts, ...(exit.code !== null && { exit_code: exit.code }), ...(error !== false && { error }) });
+    return exit;
+  } catch (thrown) {
+    await audit.record({ ...facts, error: errorText(thrown) });
+    throw thrown;
+  }
+}

@@ -1,0 +1,28 @@
+import { errorText } from "../../../core/errors/platform-error.ts";
+import type { SessionChannel } from "../session-channel.ts";
+import { sessionFacts } from "../session-facts.ts";
+
+/** The least time between two events of one terminal, ms: a window that is dragged changes all the time. */
+const pauseMs = 10_000;
+
+/** The function to call at each new size of a terminal: it records one at once, and the last of those that follow soon after it once the time is over. */
+export function recordResizes(channel: SessionChannel): () => void {
+  const { audit, log } = channel.facts.deps;
+  let timer: NodeJS.Timeout | undefined;
+  let told = "";
+  const tell = (): void => {
+    timer = undefined;
+    const { columns, rows } = channel.wanted?.size ?? { columns: 0, rows: 0 };
+    const size = `${columns}:${rows}`;
+    if (size === told || channel.gone.aborted) return;
+    told = size;
+    timer = setTimeout(tell, pauseMs).unref();
+    audit.record({ event: "resize", ...sessionFacts(channel.facts, channel.sid), size }).catch((thrown: unknown) => {
+      log.error("a terminal's new size could not be recorded", { sid: channel.sid, error: errorText(thrown) });
+    });
+  };
+  channel.gone.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  return () => {
+    if (timer === undefined) tell();
+  };
+}

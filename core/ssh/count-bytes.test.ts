@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import { type ByteCounts, countBytes } from "./count-bytes.ts";
+import { generateSshKey } from "./keys.ts";
+import { meet } from "./session-fixture.ts";
+
+test("counts what goes through a session, both ways, and nothing of another channel", async () => {
+  const { client, server } = meet({ authority: generateSshKey() });
+  const [near, far] = [await client, (await server).connection];
+  const countsOf = countBytes(far);
+  const counted: ByteCounts[] = [];
+  far.on("session", (accept) => {
+    const session = accept();
+    counted.push(countsOf(session));
+    session.on("exec", (acceptExec) => {
+      const channel = acceptExec();
+      channel.stderr.write("told");
+      channel.on("data", (chunk: Buffer) => channel.write(Buffer.concat([chunk, chunk])));
+      channel.on("end", () => {
+        channel.exit(0);
+        channel.end();
+      });
+    });
+  });
+  const run = (bytes: number) =>
+    new Promise<void>((resolve, reject) => {
+      near.exec("echo", (error, channel) => {
+        if (error) return reject(error);
+        channel.on("close", () => resolve()).resume();
+        channel.stderr.resume();
+        channel.end(Buffer.alloc(bytes));
+      });
+    });
+  await Promise.all([run(100_000), run(7)]);
+  await run(1);
+  expect(counted.map(({ received, sent }) => [received, sent]).toSorted(([a = 0], [b = 0]) => a - b)).toEqual([
+    [1, 6],
+    [7, 18],
+    [100_000, 200_004],
+  ]);
+  near.end();
+});
