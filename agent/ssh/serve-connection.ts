@@ -120,7 +120,6 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     now: deps.now ?? (() => new Date()),
     isTerminal: (number) => [...open.keys()].some((channel) => channel.number === number && channel.wanted !== undefined),
     end: cut,
-    abort,
     closed: () => {
       for (const closed of open.values()) closed.abort();
       void Promise.allSettled([...running, forwarding.end()]).then(() => resolve());

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { generateSshKey } from "../../core/ssh/keys.ts";
-import { accessRole, openUserSession, ownLogin, runCommand } from "./testing/user-session.ts";
+import { accessRole, openUserSession, ownLogin, runCommand, type SessionOptions } from "./testing/user-session.ts";
 
 test.for([0, 1, 7, 255])("the exit status %i arrives", async (status) => {
   await using session = await openUserSession();
@@ -164,6 +164,22 @@ test("a terminal's new sizes are recorded: the first one, and not each of those 
   });
   await expect.poll(() => session.events.some(({ event }) => event === "session.end")).toBe(true);
   expect(session.events.filter(({ event }) => event === "resize")).toMatchObject([{ size: "100:40", user: "alice", sid: "s-1" }]);
+});
+
+test("when the agent stops, its connections end with all that runs in them, those whose login is under way too", async () => {
+  const abort = new AbortController();
+  await using session = await openUserSession({ abort });
+  const ran = runCommand(session.client, "echo up; sleep 60", { feed: (channel) => channel.once("data", () => abort.abort()) });
+  await expect(ran).resolves.toMatchObject({ code: null });
+  await session.served;
+  const late = new AbortController();
+  const hold: SessionOptions["hold"] = async () => {
+    late.abort();
+    return { onLost: () => {}, release: async () => {} };
+  };
+  const roles = [accessRole([ownLogin], { "*": "*" }, { max_connections: 2 })];
+  const begun = await openUserSession({ abort: late, hold, roles }).catch(() => undefined);
+  await begun?.served;
 });
 
 test("what cannot be recorded does not run", async () => {

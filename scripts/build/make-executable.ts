@@ -46,7 +46,7 @@ export async function makeExecutable({ target, name, work, cache, main, parts, a
   // "none": NODE_OPTIONS is not read.
   await writeFile(join(work, "program.json"), JSON.stringify({ ...settings, execArgv, execArgvExtension: "none", assets: all }));
   // A fixed seed makes the code cache the same each time; V8 still accepts it.
-  await run(process.execPath, ["--random-seed=42", "--experimental-sea-config", "program.json"], { cwd: work });
+  await run(process.execPath, [...v8Options, "--random-seed=42", "--experimental-sea-config", "program.json"], { cwd: work });
   const made = join(work, name);
   await copyFile(await strippedNode(target, cache), made);
   await inject(made, "NODE_SEA_BLOB", await readFile(blob), { sentinelFuse: fuse });

@@ -63,7 +63,6 @@ export function serveJoined(connection: Connection, facts: JoinConnection, abort
     now: deps.now ?? (() => new Date()),
     isTerminal: () => true,
     end: cut,
-    abort,
     closed: () => {
       current?.abort();
       stopLimits();

@@ -62,6 +62,8 @@ export interface SessionOptions {
   readonly ageMs?: () => number;
   readonly hold?: SshDeps["hold"];
   readonly live?: LiveSessions;
+  /** The agent stops; default: at the end of the test's session. */
+  readonly abort?: AbortController;
 }
 
 export interface UserSession extends AsyncDisposable {
@@ -87,7 +89,7 @@ export async function openUserSession(options: SessionOptions = {}): Promise<Use
   const { login = ownLogin, logins = [login] } = options;
   const [near, far] = duplexPair();
   const events: AuditFacts[] = [];
-  const abort = new AbortController();
+  const { abort = new AbortController() } = options;
   const request: StreamRequest = {
     kind: "ssh",
     target: "box",
