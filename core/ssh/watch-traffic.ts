@@ -38,8 +38,9 @@ interface NumberedSession {
   readonly _chanInfo: { readonly incoming: { readonly id: number }; readonly outgoing: { readonly id: number } };
 }
 
-/** The numbers of a session's channel at both sides: ssh2 keeps them to itself. */
+/** The numbers of a session's channel at both sides. */
 export function channelNumbers(session: Session): { readonly own: number; readonly peers: number } {
+  // ssh2 types the public half only; a server's session holds this (1.17.0, pinned; count-bytes.test.ts would fail).
   const { incoming, outgoing } = (session as unknown as NumberedSession)._chanInfo;
   return { own: incoming.id, peers: outgoing.id };
 }
