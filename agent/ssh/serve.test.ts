@@ -182,6 +182,15 @@ test("when the agent stops, its connections end with all that runs in them, thos
   await expect(openUserSession({ abort: late, hold, roles })).rejects.toThrow();
 });
 
+test("a copy whose end cannot be recorded has ended all the same, with its own status", async () => {
+  const record = async ({ event }: { readonly event: string }) =>
+    event === "scp" ? Promise.reject(new PlatformError("limit", "no room for events")) : undefined;
+  await using session = await openUserSession({ record });
+  const { code, stderr } = await runCommand(session.client, "scp -f /nonexistent/file", { feed: (channel) => channel.end(Buffer.alloc(1)) });
+  expect(code).toBe(1);
+  expect(stderr).not.toContain("no room");
+});
+
 test("what cannot be recorded does not run", async () => {
   const record = async () => Promise.reject(new PlatformError("limit", "no room for events"));
   await using session = await openUserSession({ record });

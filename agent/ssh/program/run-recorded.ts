@@ -1,10 +1,10 @@
 import { constants } from "node:os";
 import type { ServerChannel } from "ssh2";
-import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { clipCommand } from "../../../core/resources/audit-event.ts";
-import type { AuditFacts } from "../../../core/resources/audit-event-schema.ts";
 import { holdLittle } from "../../../core/ssh/hold-little.ts";
 import type { Exit } from "../../host/spawn.ts";
+import { recordLate } from "../record-late.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 
@@ -96,14 +96,4 @@ async function recordEnd(channel: SessionChannel, started: Date, end: { exit_cod
       ...end,
     }),
   ]);
-}
-
-/** Records what has happened already: when that fails, it is in the log. */
-async function recordLate(channel: SessionChannel, facts: AuditFacts): Promise<void> {
-  const { audit, log } = channel.facts.deps;
-  try {
-    await audit.record(facts);
-  } catch (thrown) {
-    log.error("an event of a session could not be recorded", { sid: channel.sid, event: facts.event, error: errorText(thrown) });
-  }
 }

@@ -1,5 +1,6 @@
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Exit } from "../../host/spawn.ts";
+import { recordLate } from "../record-late.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 
@@ -26,14 +27,14 @@ export function scpOf(command: string): ScpCopy | undefined {
 /** Runs the far side of scp and records how the copy ended; the files' bytes are in the session's counts. */
 export async function runScp(copy: ScpCopy, channel: SessionChannel, run: () => Promise<Exit>): Promise<Exit> {
   const facts = { event: "scp", ...sessionFacts(channel.facts, channel.sid), ...copy } as const;
-  const { audit } = channel.facts.deps;
+  let exit: Exit;
   try {
-    const exit = await run();
-    const error = exit.signal === null ? exit.code !== 0 && `exit status ${exit.code}` : `ended by ${exit.signal}`;
-    await audit.record({ ...facts, ...(exit.code !== null && { exit_code: exit.code }), ...(error !== false && { error }) });
-    return exit;
+    exit = await run();
   } catch (thrown) {
-    await audit.record({ ...facts, error: errorText(thrown) });
+    await recordLate(channel, { ...facts, error: errorText(thrown) });
     throw thrown;
   }
+  const error = exit.signal === null ? exit.code !== 0 && `exit status ${exit.code}` : `ended by ${exit.signal}`;
+  await recordLate(channel, { ...facts, ...(exit.code !== null && { exit_code: exit.code }), ...(error !== false && { error }) });
+  return exit;
 }

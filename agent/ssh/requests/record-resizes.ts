@@ -1,4 +1,4 @@
-import { errorText } from "../../../core/errors/platform-error.ts";
+import { recordLate } from "../record-late.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 
@@ -7,7 +7,6 @@ const pauseMs = 10_000;
 
 /** The function to call at each new size of a terminal: it records one at once, and the last of those that follow soon after it once the time is over. */
 export function recordResizes(channel: SessionChannel): () => void {
-  const { audit, log } = channel.facts.deps;
   let timer: NodeJS.Timeout | undefined;
   let told = "";
   const tell = (): void => {
@@ -17,9 +16,7 @@ export function recordResizes(channel: SessionChannel): () => void {
     if (size === told || channel.gone.aborted) return;
     told = size;
     timer = setTimeout(tell, pauseMs).unref();
-    audit.record({ event: "resize", ...sessionFacts(channel.facts, channel.sid), size }).catch((thrown: unknown) => {
-      log.error("a terminal's new size could not be recorded", { sid: channel.sid, error: errorText(thrown) });
-    });
+    void recordLate(channel, { event: "resize", ...sessionFacts(channel.facts, channel.sid), size });
   };
   channel.gone.addEventListener("abort", () => clearTimeout(timer), { once: true });
   return () => {
