@@ -1,23 +1,22 @@
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readdir, readFile, rm, rmdir } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { run } from "./program.ts";
 
 /** Fixed, so that what a killed test run left is found by the next one, of whatever clone. */
-const runs = "/tmp/platform-machines";
+const runs = "/tmp/platform-test-machines";
 
-/** A machine's own folder, named for it, with who runs it. */
+/** A machine's own folder, named for it, in that of who runs it: never is there one without its owner, which another run would remove. */
 export async function makeMachineFolder(name: string): Promise<string> {
   await removeLeftovers();
-  const dir = join(runs, name);
+  const dir = join(runs, `${process.pid}-${startOf(process.pid)}`, name);
   await mkdir(dir, { recursive: true });
-  await writeFile(join(dir, "owner"), `${process.pid} ${startOf(process.pid)}`);
   return dir;
 }
 
-/** Undoes everything that a machine of this name may have: processes, mounts, network, cgroups, files. */
-export async function removeMachine(name: string): Promise<void> {
-  const dir = join(runs, name);
+/** Undoes everything that the machine of this folder may have: processes, mounts, network, cgroups, files. */
+export async function removeMachine(dir: string): Promise<void> {
+  const name = basename(dir);
   const leader = Number(await readFile(join(dir, "leader"), "utf8").catch(() => "0"));
   if (leader > 1 && existsSync(`/proc/${leader}/root/etc/platform-test-machine-${name}`)) kill(leader);
   for (const mount of [join(dir, "root"), join(dir, "disk")]) {
@@ -25,7 +24,8 @@ export async function removeMachine(name: string): Promise<void> {
   }
   await run("ip", ["netns", "del", name]);
   await run("ip", ["link", "del", name]);
-  await rm(dir, { recursive: true, force: true });
+  // What was killed just now may still write.
+  await rm(dir, { recursive: true, force: true, maxRetries: 5 });
   for (const controller of controllers()) await removeTree(join(controller, name));
 }
 
@@ -36,10 +36,11 @@ export function controllers(): string[] {
 }
 
 async function removeLeftovers(): Promise<void> {
-  const names = await readdir(runs).catch(() => []);
-  for (const name of names) {
-    const [pid, started] = (await readFile(join(runs, name, "owner"), "utf8").catch(() => "0 -")).split(" ");
-    if (startOf(Number(pid)) !== started) await removeMachine(name);
+  for (const owner of await readdir(runs).catch(() => [])) {
+    const [pid, started] = owner.split("-");
+    if (startOf(Number(pid)) === started) continue;
+    for (const name of await readdir(join(runs, owner)).catch(() => [])) await removeMachine(join(runs, owner, name));
+    await rm(join(runs, owner), { recursive: true, force: true });
   }
 }
 

@@ -24,7 +24,7 @@ export async function startMachine(options: MachineOptions = {}): Promise<Machin
     await machine.start();
     return machine;
   } catch (thrown) {
-    await removeMachine(name);
+    await removeMachine(dir);
     throw thrown;
   }
 }
@@ -153,7 +153,7 @@ export class Machine implements AsyncDisposable {
   /** The end of it, and of all that it had. */
   async stop(): Promise<void> {
     await this.powerCut();
-    await removeMachine(this.#facts.name);
+    await removeMachine(this.#facts.dir);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
