@@ -120,9 +120,14 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       await rm(dir, { recursive: true, force: true });
     },
   };
-  if (options.split === true) cluster.proxyService = await beginProxy();
-  await ready();
-  return cluster;
+  try {
+    if (options.split === true) cluster.proxyService = await beginProxy();
+    await ready();
+    return cluster;
+  } catch (thrown) {
+    await cluster[Symbol.asyncDispose]();
+    throw thrown;
+  }
 }
 
 function moreOf({ keypair, proxyService = "" }: ClusterOptions): string {
