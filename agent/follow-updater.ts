@@ -65,7 +65,7 @@ export async function followUpdater(options: FollowOptions): Promise<UpdaterSide
     clock,
     changed: () => watch.poke(),
   });
-  const watch = new HostWatch({ env, places, schedule: () => keeper.status, sessions, changed, steady: clock.steady });
+  const watch = new HostWatch({ env, places, schedule: () => keeper.status, sessions, changed, steady: clock.steady, wall: clock.wall });
   // The hello should say what is known already; a systemd that does not answer must not hold it up.
   await Promise.race([watch.open(signal), sleep(firstLookMs, undefined, { signal, ref: false }).catch(() => {})]);
   void keeper.keep(signal);

@@ -48,6 +48,7 @@ test("each reason is calm, or for an admin to look at", () => {
     "updater_missing",
     "timer_off",
     "never_ran",
+    "updater_silent",
     "internal",
   ]);
   expect(exitStatus("held_by_admin", true)).toBe(1);

@@ -8,7 +8,9 @@ import { parseUpdaterState } from "./read-updater-state.ts";
 const state = { updater_version: "1.0.0", reason: "up_to_date", detail: "fine", target: "1.0.0", at: "2026-11-20T10:00:00Z" } as const;
 const { updater_version: upgrader_version, ...rest } = state;
 const ran = { upgrader_version, ...rest };
-const unit: HostFacts = { found: { upgrader: "unit", installed: true }, state: ran, timer: "on", schedule: {}, sessions: 2 };
+const hour = 3_600_000;
+const later = (ms: number): { now: number } => ({ now: Date.parse(state.at) + ms });
+const unit: HostFacts = { found: { upgrader: "unit", installed: true }, state: ran, timer: "on", schedule: {}, sessions: 2, ...later(600_000) };
 
 test.for<[name: string, facts: Partial<HostFacts>, expected: object]>([
   ["not enrolled", { found: { upgrader: "none", installed: false } }, { upgrader: "none", sessions: 2 }],
@@ -19,6 +21,15 @@ test.for<[name: string, facts: Partial<HostFacts>, expected: object]>([
   ["systemd does not answer", { timer: "unknown" }, { reason: "up_to_date" }],
   ["timer stopped", { timer: "stopped" }, { reason: "timer_off", detail: expect.stringContaining("stopped"), target: "1.0.0" }],
   ["timer disabled", { timer: "disabled" }, { reason: "timer_off", detail: expect.stringContaining("disabled") }],
+  ["no run for two days", later(48 * hour), { reason: "up_to_date" }],
+  [
+    "no run for longer",
+    later(48 * hour + 1),
+    { reason: "updater_silent", detail: "platform-upgrade ran last at 2026-11-20T10:00:00Z, though its timer is on", target: "1.0.0" },
+  ],
+  ["no run for longer, and the timer is why", { timer: "stopped", ...later(49 * hour) }, { reason: "timer_off" }],
+  ["no run for longer, and nobody knows who runs it", { timer: "unknown", ...later(49 * hour) }, { reason: "up_to_date" }],
+  ["a clock that was set back", later(-48 * hour), { reason: "up_to_date" }],
   ["updater removed", { found: { upgrader: "unit", installed: false } }, { reason: "updater_missing" }],
   ["timer's unit removed", { timer: "not_installed" }, { reason: "updater_missing" }],
   ["windows known", { schedule: { until: "2026-12-04T00:00:00.000Z" } }, { schedule_until: "2026-12-04T00:00:00.000Z" }],

@@ -16,11 +16,16 @@ export interface HostFacts {
   readonly state?: UpdaterState | undefined;
   readonly timer: TimerState;
   readonly schedule: ScheduleStatus;
+  /** By this host's clock, ms since 1970. */
+  readonly now: number;
   /** Streams of people that are open on this host. */
   readonly sessions: number;
   /** Version of an updater that leaves no state file (Kubernetes). */
   readonly externalVersion?: string | undefined;
 }
+
+/** The timer's own pause is ten minutes, an admin's may be a day. */
+const silentMs = 48 * 3_600_000;
 
 /** What the agent says of its updater: an updater that cannot run counts before what it said when it ran last. Pure. */
 export function describeHost(facts: HostFacts): HostStatus {
@@ -40,13 +45,16 @@ export function describeHost(facts: HostFacts): HostStatus {
 }
 
 /** Why the updater does not run, or has not yet; nothing when its own word counts. */
-function obstacle({ found, state, timer }: HostFacts): Pick<HostStatus, "reason" | "detail"> {
+function obstacle({ found, state, timer, now }: HostFacts): Pick<HostStatus, "reason" | "detail"> {
   if (!found.installed || timer === "not_installed") {
     return { reason: "updater_missing", detail: "PLATFORM_EXT_UPGRADER is set, but platform-upgrade is not installed on this host" };
   }
   if (timer === "disabled")
     return { reason: "timer_off", detail: "platform-upgrade.timer is disabled: systemctl enable --now platform-upgrade.timer" };
   if (timer === "stopped") return { reason: "timer_off", detail: "platform-upgrade.timer is stopped: systemctl enable --now platform-upgrade.timer" };
+  if (timer === "on" && state?.at !== undefined && now - Date.parse(state.at) > silentMs) {
+    return { reason: "updater_silent", detail: `platform-upgrade ran last at ${state.at}, though its timer is on` };
+  }
   if (state?.reason !== undefined) return {};
   const nobody = timer === "no_systemd" ? "; there is no systemd here: something else has to run it" : "";
   return { reason: "never_ran", detail: `platform-upgrade is installed, and has not run yet${nobody}` };

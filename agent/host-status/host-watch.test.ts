@@ -25,6 +25,7 @@ function host(more: Record<string, string> = {}) {
     sessions: () => world.sessions,
     changed: (status) => told.push(status),
     steady: () => world.time,
+    wall: () => Date.parse("2026-11-20T12:00:00Z"),
     timer: async () => {
       world.asked += 1;
       return world.timer;

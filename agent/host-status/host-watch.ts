@@ -14,6 +14,7 @@ export interface HostWatchOptions {
   /** The status is another one than before. */
   readonly changed: (status: HostStatus) => void;
   readonly steady: () => number;
+  readonly wall: () => number;
   /** For tests: the default asks systemd. */
   readonly timer?: () => Promise<TimerState>;
 }
@@ -78,13 +79,13 @@ export class HostWatch {
   }
 
   async #look(): Promise<void> {
-    const { env, places, schedule, sessions, changed, steady } = this.#options;
+    const { env, places, schedule, sessions, changed, steady, wall } = this.#options;
     const found = await findUpgrader(env, places);
     const enrolled = found.upgrader === "unit";
     const state = enrolled ? await readUpdaterState(places.stateFile) : undefined;
     const timer = enrolled ? await this.#timerState(found) : "unknown";
     const externalVersion = env.PLATFORM_EXT_UPGRADER_VERSION?.slice(0, 64);
-    const next = describeHost({ found, state, timer, schedule: schedule(), sessions: sessions(), externalVersion });
+    const next = describeHost({ found, state, timer, schedule: schedule(), sessions: sessions(), now: wall(), externalVersion });
     if (enrolled) this.#follow(dirname(places.stateFile));
     if (JSON.stringify(next) === JSON.stringify(this.#status)) return;
     this.#status = next;

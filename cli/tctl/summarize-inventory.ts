@@ -50,6 +50,7 @@ const troubles: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "rollback_failed",
   "restart_needed",
   "updater_missing",
+  "updater_silent",
   "internal",
 ]);
 

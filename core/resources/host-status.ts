@@ -14,7 +14,7 @@ export const hostStatusSchema = z.object({
   upgrader: z.enum(upgraders).default("none"),
   /** Version of the updater itself. */
   upgrader_version: versionText.optional(),
-  /** Where its last tick ended, or what the agent sees of it (`timer_off`, `updater_missing`, `never_ran`). One that this version does not know is left out. */
+  /** Where its last tick ended, or what the agent sees of it (`timer_off`, `updater_missing`, `never_ran`, `updater_silent`). One that this version does not know is left out. */
   reason: z.enum(reasons).optional().catch(undefined),
   /** One sentence for people. */
   detail: z.string().max(500).optional(),

@@ -33,6 +33,7 @@ export const upgradeReasons = {
   updater_missing: "the host counts as enrolled, but the updater is not installed",
   timer_off: "the updater's timer is disabled or stopped",
   never_ran: "the updater is installed, but has not run yet",
+  updater_silent: "the updater has not run for two days, though its timer is on",
   internal: "the updater failed by a fault of its own",
 } as const satisfies Record<string, string>;
 

@@ -5,7 +5,7 @@ import { type UpgradeReason, upgradeReasons } from "../../core/versions/upgrade-
 import { exitStatus } from "../../updater/output.ts";
 
 /** What the agent sees of its updater; no run ends so. */
-const seenByAgent = new Set<string>(["updater_missing", "timer_off", "never_ran"]);
+const seenByAgent = new Set<string>(["updater_missing", "timer_off", "never_ran", "updater_silent"]);
 
 test("docs/upgrade-reasons.md lists every reason in order, with its exit status, its meaning and what to do", () => {
   const lines = readFileSync(join(import.meta.dirname, "../../docs/upgrade-reasons.md"), "utf8").split("\n");

@@ -27,6 +27,7 @@ const leftOut: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "timer_off",
   "updater_missing",
   "never_ran",
+  "updater_silent",
   "not_configured",
   "known_bad",
   "rolled_back",
