@@ -20,6 +20,22 @@ export function changeRollout(state: RolloutState, change: Change): RolloutState
   return change.action === "resume" ? resume(state) : promote(state, change);
 }
 
+/** Of several channels those to which the change makes no sense are passed over, unless there is no other. */
+export function changeRollouts(states: readonly RolloutState[], change: Change): readonly RolloutState[] {
+  const refused: PlatformError[] = [];
+  const changed = states.flatMap((state) => {
+    try {
+      return [changeRollout(state, change)];
+    } catch (thrown) {
+      if (!(thrown instanceof PlatformError)) throw thrown;
+      refused.push(thrown);
+      return [];
+    }
+  });
+  if (changed.length === 0 && refused[0] !== undefined) throw refused[0];
+  return changed;
+}
+
 function pause(state: RolloutState, { by, now }: Change): RolloutState {
   if (state.paused !== undefined) throw new PlatformError("conflict", `${name(state)} is paused already, by ${state.paused.by}`);
   return { ...state, paused: { since: now, by } };

@@ -1,16 +1,13 @@
-import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import type { Log } from "../../../core/log/log.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type UpgradeRollout, upgradeRolloutSchema } from "../../../core/resources/upgrade-rollout.ts";
-import type { Entry, Storage } from "../../storage/storage.ts";
+import type { Storage } from "../../storage/storage.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
 import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
-import { type RolloutState, rolloutStateSchema } from "./rollout-state.ts";
 
 const kind = "upgrade_rollout";
 const name = "default";
 const key = documentKey(kind, name);
 const what = "upgrade_rollout default";
-const statePrefix = "/rollout_state/";
 
 /** The cluster's upgrade_rollout, when there is one. */
 export async function findRollout(storage: Storage): Promise<UpgradeRollout | undefined> {
@@ -44,31 +41,4 @@ export async function deleteRollout(context: AuthContext, wanted: string, actor:
   await named(what, context.storage.delete(key));
   context.audit.emit({ event: "rollout.deleted", user: actor.name, name, "addr.remote": actor.address });
   await context.rollouts.look();
-}
-
-/** By channel. What cannot be read begins anew: then everybody is held until the groups have gone again. */
-export async function loadStates(storage: Storage, log: Log): Promise<Map<string, RolloutState>> {
-  const entries = await storage.list(statePrefix);
-  return new Map(entries.flatMap((entry) => readState(entry, log)).map((state) => [state.channel, state]));
-}
-
-export async function saveState(storage: Storage, state: RolloutState): Promise<void> {
-  await storage.put({ key: stateKey(state.channel), value: JSON.stringify(state) });
-}
-
-export async function deleteState(storage: Storage, channel: string): Promise<void> {
-  await storage.delete(stateKey(channel));
-}
-
-function stateKey(channel: string): string {
-  return statePrefix + encodeURIComponent(channel);
-}
-
-function readState(entry: Entry, log: Log): readonly RolloutState[] {
-  try {
-    return [rolloutStateSchema.parse(JSON.parse(entry.value))];
-  } catch (thrown) {
-    log.error("the state of a roll-out cannot be read: it begins anew", { key: entry.key, error: errorText(thrown) });
-    return [];
-  }
 }

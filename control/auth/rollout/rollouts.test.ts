@@ -1,7 +1,10 @@
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { HostStatus } from "../../../core/resources/host-status.ts";
 import { upgradePlanSchema } from "../../../core/resources/upgrade-plan.ts";
+import { openSqlite } from "../../storage/sqlite.ts";
 import { addUser, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { rolloutStateSchema } from "./rollout-state.ts";
 import { minute, rolloutDocument } from "./testing/play-rollout.ts";
 
 const groups = [
@@ -129,6 +132,26 @@ test("a restart of the service alone passes no group, although it knows of no ho
   await s1.report("1.0.0");
   await plan(t);
   expect(await s1.ask()).toBe("v1.1.0");
+});
+
+test("what another process wrote meanwhile stands: the look that comes too late writes nothing, and the next one goes on from there", async () => {
+  await using t = await openTestAuth();
+  const s1 = await host(t, "s1", "staging");
+  await put(t, rollout());
+  await channel(t, "v1.1.0");
+  await plan(t);
+  expect(await s1.ask()).toBe("v1.1.0");
+  const other = openSqlite({ path: join(t.dataDir, "auth", "state.sqlite") });
+  const key = "/rollout_state/default";
+  const state = rolloutStateSchema.parse(JSON.parse((await other.get(key))?.value ?? ""));
+  const paused = JSON.stringify({ ...state, paused: { since: t.now().getTime(), by: "another process" } });
+  await other.put({ key, value: paused });
+  await s1.report("1.1.0");
+  await t.auth.look();
+  expect((await other.get(key))?.value).toBe(paused);
+  await t.auth.look();
+  expect(JSON.parse((await other.get(key))?.value ?? "")).toMatchObject({ paused: { by: "another process" }, took: { [s1.id]: expect.any(Number) } });
+  await other.close();
 });
 
 test("a roll-back stops it; resume goes on without that host; pause and promote do what they say, each audited with its name", async () => {

@@ -11,13 +11,14 @@ import type { Actor } from "../auth-context.ts";
 import type { ChannelAnswer, LiveChannels } from "../inventory/live-channels.ts";
 import { findMaintenance } from "../maintenance/maintenance.ts";
 import { nextWindows } from "../maintenance/next-windows.ts";
-import { changeRollout, type RolloutAction } from "./change-rollout.ts";
+import { changeRollouts, type RolloutAction } from "./change-rollout.ts";
 import { findTarget, type TargetAnswer } from "./find-target.ts";
 import { type ChannelNow, makePlan } from "./make-plan.ts";
 import { nextRollout, type RolloutEvent } from "./next-rollout.ts";
 import type { RolloutHost } from "./rollout-host.ts";
 import type { RolloutState } from "./rollout-state.ts";
-import { deleteState, findRollout, loadStates, saveState } from "./rollout-store.ts";
+import { RolloutStates } from "./rollout-states.ts";
+import { findRollout } from "./rollout-store.ts";
 import { toRolloutHost, withoutV } from "./to-rollout-host.ts";
 
 export interface RolloutsDeps {
@@ -46,8 +47,10 @@ export class Rollouts {
   #started: number | undefined;
   #spec: UpgradeRollout["spec"] | undefined;
   #maintenance: Maintenance | undefined;
-  #states = new Map<string, RolloutState>();
+  readonly #states: RolloutStates;
   #hosts: ReadonlyMap<string, ChannelHost> = new Map();
+  /** Versions as of the last look that could be kept. */
+  #versions: ReadonlyMap<string, string> = new Map();
   /** What hosts of the inventory asked, and were told to take, last. */
   readonly #asked = new Map<string, string>();
   readonly #offered = new Map<string, number>();
@@ -56,6 +59,7 @@ export class Rollouts {
 
   constructor(deps: RolloutsDeps) {
     this.#deps = deps;
+    this.#states = new RolloutStates(deps);
   }
 
   /** Where each channel stands, as of the last look. */
@@ -69,7 +73,8 @@ export class Rollouts {
       try {
         await this.#look(ask.hosts === "always");
       } catch (error) {
-        this.#deps.log.error("the roll-outs could not be looked at", { error: errorText(error) });
+        const isLate = error instanceof PlatformError && (error.code === "conflict" || error.code === "already_exists");
+        this.#deps.log[isLate ? "info" : "error"]("the roll-outs could not be looked at", { error: errorText(error) });
       }
     });
   }
@@ -117,10 +122,10 @@ export class Rollouts {
     await this.#inTurn(async () => {
       const spec = this.#spec;
       if (spec === undefined) throw new PlatformError("not_found", "there is no upgrade_rollout", { hint: "create one with: tctl create <file>" });
-      const states = [...this.#states.values()].filter((state) => channel === "" || state.channel === channel);
+      const states = this.#states.all().filter((state) => channel === "" || state.channel === channel);
       if (states.length === 0) throw new PlatformError("not_found", channel === "" ? "no roll-out has begun" : `channel ${channel} has no roll-out`);
-      for (const next of this.#changed(states, { action, group, by: actor.name, spec, now: this.#deps.now().getTime() })) {
-        await this.#keep(next);
+      for (const next of changeRollouts(states, { action, group, by: actor.name, spec, now: this.#deps.now().getTime() })) {
+        await this.#states.keep(next);
         const [event, more] = auditOf[action];
         this.#deps.audit.emit({
           event,
@@ -135,52 +140,46 @@ export class Rollouts {
     return await this.plan({ channel, version: "", brief: true });
   }
 
-  /** Channels to which the change makes no sense are passed over, unless there is no other. */
-  #changed(states: readonly RolloutState[], change: Parameters<typeof changeRollout>[1]): readonly RolloutState[] {
-    const refused: PlatformError[] = [];
-    const changed = states.flatMap((state) => {
-      try {
-        return [changeRollout(state, change)];
-      } catch (thrown) {
-        if (!(thrown instanceof PlatformError)) throw thrown;
-        refused.push(thrown);
-        return [];
-      }
-    });
-    if (changed.length === 0 && refused[0] !== undefined) throw refused[0];
-    return changed;
-  }
-
   async #look(always: boolean): Promise<void> {
-    const { storage, nodes, log, now } = this.#deps;
-    const states = this.#started === undefined ? await loadStates(storage, log) : this.#states;
+    const { storage, nodes, now } = this.#deps;
+    await this.#states.load();
     this.#spec = (await findRollout(storage))?.spec;
     this.#maintenance = await findMaintenance(storage);
-    this.#states = states;
     const started = this.#started ?? now().getTime();
     this.#started = started;
-    if (this.#spec === undefined) await this.#forgetStates();
+    if (this.#spec === undefined) await this.#states.forget();
     // Ten thousand hosts are not read every few seconds for nobody.
     if (this.#spec === undefined && !always) {
       this.#hosts = new Map();
+      this.#versions = new Map();
       return;
     }
-    const before = new Map([...this.#hosts].map(([id, { version }]) => [id, version]));
     const hosts = (await nodes()).map((node) => {
       const id = node.metadata.name;
       return toRolloutHost(node, { started, asked: this.#asked.get(id), offered: this.#offered.get(id) });
     });
     this.#hosts = new Map(hosts.map((host) => [host.id, host]));
     for (const known of [this.#asked, this.#offered]) for (const id of known.keys()) if (!this.#hosts.has(id)) known.delete(id);
-    if (this.#spec === undefined) return;
+    if (this.#spec !== undefined) await this.#bringOn(this.#spec, hosts);
+    this.#versions = new Map(hosts.map(({ id, version }) => [id, version]));
+  }
+
+  async #bringOn(spec: UpgradeRollout["spec"], hosts: readonly ChannelHost[]): Promise<void> {
     const members = Map.groupBy(hosts, ({ channel }) => channel);
     for (const channel of this.#channelNames()) {
       const answer = this.#answer(channel);
       if (answer === undefined || answer.version === "none") continue;
       const last = this.#states.get(channel);
-      const facts = { channel, target: withoutV(answer.version), critical: answer.critical, spec: this.#spec, before, now: now().getTime() };
+      const facts = {
+        channel,
+        target: withoutV(answer.version),
+        critical: answer.critical,
+        spec,
+        before: this.#versions,
+        now: this.#deps.now().getTime(),
+      };
       const { state, events } = nextRollout(last, { ...facts, hosts: members.get(channel) ?? [] });
-      if (last === undefined || JSON.stringify(last) !== JSON.stringify(state)) await this.#keep(state);
+      if (last === undefined || JSON.stringify(last) !== JSON.stringify(state)) await this.#states.keep(state);
       this.#tell(state, events);
     }
   }
@@ -197,7 +196,7 @@ export class Rollouts {
 
   #channelNames(): readonly string[] {
     const asked = [...this.#hosts.values()].map(({ channel }) => channel);
-    return [...new Set([...asked, ...this.#states.keys()])].sort();
+    return [...new Set([...asked, ...this.#states.all().map((state) => state.channel)])].sort();
   }
 
   #channelNow(channel: string, version: string): readonly ChannelNow[] {
@@ -211,18 +210,6 @@ export class Rollouts {
     if (spec === undefined) return [{ channel, target, critical, hosts }];
     const { state } = nextRollout(last, { channel, target, critical, spec, hosts, before: new Map(), now: this.#deps.now().getTime() });
     return [{ channel, target, critical, hosts, state }];
-  }
-
-  async #forgetStates(): Promise<void> {
-    for (const channel of this.#states.keys()) {
-      await deleteState(this.#deps.storage, channel);
-      this.#states.delete(channel);
-    }
-  }
-
-  async #keep(state: RolloutState): Promise<void> {
-    await saveState(this.#deps.storage, state);
-    this.#states.set(state.channel, state);
   }
 
   #tell({ channel, version, phase, group }: RolloutState, events: readonly RolloutEvent[]): void {

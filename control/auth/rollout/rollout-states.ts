@@ -1,0 +1,79 @@
+import { errorText } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import type { Entry, Storage } from "../../storage/storage.ts";
+import { named } from "../documents/document.ts";
+import { type RolloutState, rolloutStateSchema } from "./rollout-state.ts";
+
+const prefix = "/rollout_state/";
+
+interface Known {
+  readonly revision: string;
+  /** Left out: what is stored cannot be read. */
+  readonly state?: RolloutState;
+}
+
+/**
+ * The stored states of the roll-outs, as far as this process has read or written them. A write only goes on top of those: of two
+ * processes, as there are for a moment while one takes over from the other, one is told that it comes too late.
+ */
+export class RolloutStates {
+  readonly #storage: Storage;
+  readonly #log: Log;
+  /** By channel. */
+  readonly #known = new Map<string, Known>();
+  #isCurrent = false;
+
+  constructor({ storage, log }: { readonly storage: Storage; readonly log: Log }) {
+    this.#storage = storage;
+    this.#log = log;
+  }
+
+  /** Reads them for the first time, and again after another process wrote. What cannot be read begins anew: then everybody is held until the groups have gone again. */
+  async load(): Promise<void> {
+    if (this.#isCurrent) return;
+    const entries = await this.#storage.list(prefix);
+    this.#known.clear();
+    for (const entry of entries) this.#known.set(decodeURIComponent(entry.key.slice(prefix.length)), this.#read(entry));
+    this.#isCurrent = true;
+  }
+
+  get(channel: string): RolloutState | undefined {
+    return this.#known.get(channel)?.state;
+  }
+
+  all(): readonly RolloutState[] {
+    return [...this.#known.values()].flatMap(({ state }) => (state === undefined ? [] : [state]));
+  }
+
+  /** Throws `conflict` when another process wrote meanwhile: load and look again. */
+  async keep(state: RolloutState): Promise<void> {
+    const revision = this.#known.get(state.channel)?.revision;
+    const put = { key: keyOf(state.channel), value: JSON.stringify(state), expect: revision === undefined ? ("absent" as const) : { revision } };
+    this.#isCurrent = false;
+    const entry = await named(`the roll-out of channel ${state.channel}`, this.#storage.put(put));
+    this.#isCurrent = true;
+    this.#known.set(state.channel, { revision: entry.revision, state });
+  }
+
+  /** There is no roll-out any more. */
+  async forget(): Promise<void> {
+    for (const channel of this.#known.keys()) {
+      await this.#storage.delete(keyOf(channel));
+      this.#known.delete(channel);
+    }
+  }
+
+  #read(entry: Entry): Known {
+    const { revision } = entry;
+    try {
+      return { revision, state: rolloutStateSchema.parse(JSON.parse(entry.value)) };
+    } catch (thrown) {
+      this.#log.error("the state of a roll-out cannot be read: it begins anew", { key: entry.key, error: errorText(thrown) });
+      return { revision };
+    }
+  }
+}
+
+function keyOf(channel: string): string {
+  return prefix + encodeURIComponent(channel);
+}
