@@ -47,8 +47,8 @@ export function sendData(channel: RawChannel, data: Buffer, send: (part: Buffer)
 /** Of a channel whose window is not the usual one: see limit-windows.ts. */
 export interface WindowLimit {
   readonly bytes: number;
-  /** What the peer sent is being read. */
-  readonly grow: () => void;
+  /** What the peer sent is being read, and half of the window is free: it may grow, or shrink to half. */
+  readonly adjust: () => void;
 }
 const limits = new WeakMap<ChannelEnd, WindowLimit>();
 /** The least window that a limit may be, and where its reader asks for more, bytes. */
@@ -74,8 +74,9 @@ export function grantWindow(channel: RawChannel): void {
   const before = limit?.bytes ?? channelWindow;
   const free = before - channel.incoming.window - unread;
   if (free < before / 2) return;
-  limit?.grow();
+  limit?.adjust();
   const amount = free + (limit?.bytes ?? channelWindow) - before;
+  if (amount <= 0) return;
   channel.incoming.window += amount;
   channel._client._protocol.channelWindowAdjust(channel.outgoing.id, amount);
 }

@@ -63,6 +63,37 @@ test("a channel that is read grows to the usual window, all arrives, and what it
   client.end();
 });
 
+test("channels that are busy at the same time come to have about the same, whoever was there first, and more when others have gone", async () => {
+  const { client, open, budget } = await limited(16 * mebibyte);
+  const send = async ({ near, far }: Awaited<ReturnType<typeof open>>, bytes: number): Promise<void> => {
+    let left = bytes;
+    const arrived = new Promise<void>((resolve) => {
+      far.on("data", (data: Buffer) => {
+        left -= data.length;
+        if (left === 0) resolve();
+      });
+    });
+    near.write(Buffer.alloc(bytes, 7));
+    await arrived;
+    far.removeAllListeners("data");
+  };
+  const first = await open();
+  await send(first, 4 * channelWindow);
+  expect(windowOf(first.near)).toBeGreaterThan(3 * mebibyte);
+  const all = [first, ...(await Promise.all(Array.from({ length: 15 }, open)))];
+  for (let round = 0; round < 4; round += 1) await Promise.all(all.map((one) => send(one, 4 * mebibyte)));
+  // Up to half of a window may be used up, when a peer is granted no more.
+  const windows = all.map(({ near }) => windowOf(near));
+  expect(Math.min(...windows)).toBeGreaterThan(mebibyte / 4);
+  expect(Math.max(...windows)).toBeLessThanOrEqual(1.5 * mebibyte);
+  expect(budget.left).toBeGreaterThanOrEqual(0);
+  for (const { near } of all.slice(4)) near.close();
+  while (budget.left < 8 * mebibyte) await new Promise(setImmediate);
+  await send(first, 4 * channelWindow);
+  expect(windowOf(first.near)).toBeGreaterThan(1.5 * mebibyte);
+  client.end();
+});
+
 test("without any budget left a channel works all the same", async () => {
   const { client, open } = await limited(0);
   const { near, far } = await open();

@@ -10,13 +10,19 @@ const firstWindow = 2 * 1024 * 1024;
 /** Those that are opened later get less: each as much as one of so many parts of what is left. */
 const shares = 8;
 
-/** A window that doubles whenever its reader keeps up, as long as the budget lasts. */
-class GrowingWindow implements WindowLimit {
+/**
+ * A window that doubles whenever its reader keeps up, as long as the budget lasts. When little of that is left, one that has twice its
+ * share of the connection's goes back to half: so that all who are busy at the same time come to have the same.
+ */
+class FairWindow implements WindowLimit {
   readonly #budget: WindowBudget;
+  /** Of the connection. */
+  readonly #windows: ReadonlySet<FairWindow>;
   #extra: number;
 
-  constructor(budget: WindowBudget) {
+  constructor(budget: WindowBudget, windows: ReadonlySet<FairWindow>) {
     this.#budget = budget;
+    this.#windows = windows;
     this.#extra = budget.take(firstWindow - leastWindow, shares);
   }
 
@@ -24,9 +30,20 @@ class GrowingWindow implements WindowLimit {
     return leastWindow + this.#extra;
   }
 
-  grow(): void {
-    const wanted = Math.min(channelWindow, 2 * this.bytes) - this.bytes;
-    this.#extra += this.#budget.take(wanted, 2);
+  adjust(): void {
+    const { bytes } = this;
+    const budget = this.#budget;
+    const share = Math.max(leastWindow, Math.floor(budget.bytes / this.#windows.size));
+    // The last part is for those that have less than their share.
+    const reserve = bytes < share ? 0 : budget.bytes / shares;
+    if (budget.left > reserve) {
+      const wanted = Math.min(channelWindow, 2 * bytes) - bytes;
+      this.#extra += budget.take(Math.min(wanted, budget.left - reserve), 2);
+    } else if (bytes > share) {
+      const less = Math.min(Math.floor(bytes / 2), bytes - share);
+      this.#extra -= less;
+      budget.give(less);
+    }
   }
 
   /** Its channel is closed and read out. */
@@ -42,18 +59,18 @@ type Handler = (protocol: object, ...values: unknown[]) => void;
 /** Bounds what a peer may have unread in all channels of a connection together. Call it before the first one is opened. */
 export function limitWindows(connection: Connection, budget: WindowBudget): void {
   const { _protocol: protocol, _chanMgr: channels } = rawConnection(connection);
-  const windows = new Set<GrowingWindow>();
-  const opening = new Map<number, GrowingWindow>();
-  const begin = (): GrowingWindow => {
-    const window = new GrowingWindow(budget);
+  const windows = new Set<FairWindow>();
+  const opening = new Map<number, FairWindow>();
+  const begin = (): FairWindow => {
+    const window = new FairWindow(budget, windows);
     windows.add(window);
     return window;
   };
-  const end = (window: GrowingWindow): void => {
+  const end = (window: FairWindow): void => {
     window.end();
     windows.delete(window);
   };
-  const limit = (id: number, window: GrowingWindow): void => {
+  const limit = (id: number, window: FairWindow): void => {
     const found = endOf(channels.get(id));
     if (found === undefined) {
       end(window);
@@ -79,7 +96,7 @@ export function limitWindows(connection: Connection, budget: WindowBudget): void
       open.call(protocol, id, window.bytes, packetSize, ...more);
     };
   }
-  const answered = (name: string, answer: (id: number, window: GrowingWindow) => void): void => {
+  const answered = (name: string, answer: (id: number, window: FairWindow) => void): void => {
     const handlers = protocol._handlers as Record<string, Handler | undefined>;
     const handler = handlers[name];
     handlers[name] = (from, ...values) => {

@@ -1,9 +1,11 @@
 /** Bytes that peers may have unread beyond what every channel gets. One of a connection takes from its user's, and that from the program's. */
 export class WindowBudget {
+  readonly bytes: number;
   readonly #parent: WindowBudget | undefined;
   #left: number;
 
   constructor(bytes: number, parent?: WindowBudget) {
+    this.bytes = bytes;
     this.#left = bytes;
     this.#parent = parent;
   }
