@@ -1,4 +1,5 @@
 import { buffer } from "node:stream/consumers";
+import fc from "fast-check";
 import type { ClientChannel, Connection, ServerChannel } from "ssh2";
 import { expect, test } from "vitest";
 import { channelWindow, leastWindow } from "./channel-flow.ts";
@@ -31,6 +32,21 @@ async function limited(bytes: number, parent?: WindowBudget) {
 }
 
 const windowOf = (near: ClientChannel): number => channelOf(near)?.outgoing.window ?? Number.NaN;
+
+/** Sends so many bytes, and resolves when all were read. */
+async function send({ near, far }: { readonly near: ClientChannel; readonly far: ServerChannel }, bytes: number): Promise<void> {
+  let left = bytes;
+  const arrived = new Promise<void>((resolve) => {
+    far.on("data", (data: Buffer) => {
+      left -= data.length;
+      if (left === 0) resolve();
+    });
+  });
+  far.resume();
+  near.write(Buffer.alloc(bytes, 7));
+  await arrived;
+  far.pause().removeAllListeners("data");
+}
 
 test("channels that nobody reads have little unread in all: early ones share the budget, late ones get the least", async () => {
   const { client, open, budget } = await limited(8 * mebibyte);
@@ -65,18 +81,6 @@ test("a channel that is read grows to the usual window, all arrives, and what it
 
 test("channels that are busy at the same time come to have about the same, whoever was there first, and more when others have gone", async () => {
   const { client, open, budget } = await limited(16 * mebibyte);
-  const send = async ({ near, far }: Awaited<ReturnType<typeof open>>, bytes: number): Promise<void> => {
-    let left = bytes;
-    const arrived = new Promise<void>((resolve) => {
-      far.on("data", (data: Buffer) => {
-        left -= data.length;
-        if (left === 0) resolve();
-      });
-    });
-    near.write(Buffer.alloc(bytes, 7));
-    await arrived;
-    far.removeAllListeners("data");
-  };
   const first = await open();
   await send(first, 4 * channelWindow);
   expect(windowOf(first.near)).toBeGreaterThan(3 * mebibyte);
@@ -91,6 +95,45 @@ test("channels that are busy at the same time come to have about the same, whoev
   while (budget.left < 8 * mebibyte) await new Promise(setImmediate);
   await send(first, 4 * channelWindow);
   expect(windowOf(first.near)).toBeGreaterThan(1.5 * mebibyte);
+  client.end();
+});
+
+test("however channels are read, a peer never has more granted and unread in all of them than the budget and the least of each", async () => {
+  const count = 12;
+  const bytes = 4 * mebibyte;
+  const { client, open, budget } = await limited(bytes);
+  const first = await open();
+  await send(first, 4 * bytes);
+  const channels = [first, ...(await Promise.all(Array.from({ length: count - 1 }, open)))];
+  const unread = new Map(channels.map((one) => [one, windowOf(one.near)]));
+  for (const one of channels) {
+    const { far } = one;
+    const raw = channelOf(far);
+    if (raw === undefined) throw new Error("no channel");
+    const { _protocol: protocol } = raw._client;
+    const adjust = protocol.channelWindowAdjust.bind(protocol);
+    const { id } = raw.outgoing;
+    protocol.channelWindowAdjust = (recipient, amount) => {
+      if (recipient === id) unread.set(one, (unread.get(one) ?? 0) + amount);
+      adjust(recipient, amount);
+    };
+    one.near.write(Buffer.alloc(16 * mebibyte));
+  }
+  const random = fc.sample(fc.nat(), { numRuns: 3000, seed: 7 });
+  let most = 0;
+  for (const [at, number] of random.entries()) {
+    // Two read everything, for a while, the others now and then.
+    const eager = Math.floor(at / 100) + (at % 2);
+    const one = channels[(number % 8 === 0 ? number : eager) % count];
+    const data = one?.far.read() as Buffer | null | undefined;
+    if (one !== undefined && data) unread.set(one, (unread.get(one) ?? 0) - data.length);
+    await new Promise(setImmediate);
+    const all = [...unread.values()].reduce((sum, left) => sum + left, 0);
+    most = Math.max(most, all);
+    expect(all).toBeLessThanOrEqual(bytes + count * leastWindow);
+  }
+  expect(most).toBeGreaterThan(bytes / 2);
+  expect(budget.left).toBeGreaterThanOrEqual(0);
   client.end();
 });
 

@@ -104,15 +104,12 @@ describe("hostile SSH clients", () => {
     await once(sink.listen(0, "127.0.0.1"), "listening");
     const { port } = sink.address() as AddressInfo;
     using hostile = await hostileClient(cluster, mallory, "tunnel");
-    let sentMib = 0;
     const grew = await attack(agent.service.pid, async () => {
       const fill = async (): Promise<void> => {
         const channel = await new Promise<Channel>((resolve, reject) =>
           hostile.client.forwardOut("127.0.0.1", 1, "127.0.0.1", port, (error, opened) => (error === undefined ? resolve(opened) : reject(error))),
         );
         channel.on("error", () => {});
-        const window = channelOf(channel)?.outgoing.window ?? 0;
-        sentMib += window / 1024 / 1024;
         channel.write(Buffer.alloc(8 * 1024 * 1024));
       };
       for (let count = 0; count < 512; count += 16) await Promise.all(Array.from({ length: 16 }, fill));
@@ -122,8 +119,8 @@ describe("hostile SSH clients", () => {
     for (const socket of sockets) socket.destroy();
     sink.close();
     expect(sockets.length).toBe(512);
-    expect(sentMib).toBeLessThan(32 + 32 + 1);
-    expect(grew).toBeLessThan(300);
+    // 64 KiB of each, and 32 MiB besides.
+    expect(grew).toBeLessThan(150);
   });
 
   /** After the version line: a packet whose length lies. */
