@@ -47,7 +47,7 @@ export function sendData(channel: RawChannel, data: Buffer, send: (part: Buffer)
 /** Of a channel whose window is not the usual one: see limit-windows.ts. */
 export interface WindowLimit {
   readonly bytes: number;
-  /** What the peer sent is being read, and half of the window is free: it may grow, or shrink to half. */
+  /** What the peer sent is being read, and half of the window is free: it may grow, or shrink, to half at most. */
   readonly adjust: () => void;
 }
 const limits = new WeakMap<ChannelEnd, WindowLimit>();

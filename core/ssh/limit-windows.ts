@@ -11,8 +11,8 @@ const firstWindow = 2 * 1024 * 1024;
 const shares = 8;
 
 /**
- * A window that doubles whenever its reader keeps up, as long as the budget lasts. When little of that is left, one that has twice its
- * share of the connection's goes back to half: so that all who are busy at the same time come to have the same.
+ * A window that doubles whenever its reader keeps up, as long as the budget lasts. When little of that is left, one that has more than
+ * its share of the connection's goes back to that, by half at most at a time: so that all who are busy together come to have the same.
  */
 class FairWindow implements WindowLimit {
   readonly #budget: WindowBudget;

@@ -19,7 +19,7 @@ interface Known {
 export class RolloutStates {
   readonly #storage: Storage;
   readonly #log: Log;
-  /** By channel. */
+  /** By key. */
   readonly #known = new Map<string, Known>();
   #isCurrent = false;
 
@@ -33,12 +33,12 @@ export class RolloutStates {
     if (this.#isCurrent) return;
     const entries = await this.#storage.list(prefix);
     this.#known.clear();
-    for (const entry of entries) this.#known.set(decodeURIComponent(entry.key.slice(prefix.length)), this.#read(entry));
+    for (const entry of entries) this.#known.set(entry.key, this.#read(entry));
     this.#isCurrent = true;
   }
 
   get(channel: string): RolloutState | undefined {
-    return this.#known.get(channel)?.state;
+    return this.#known.get(keyOf(channel))?.state;
   }
 
   all(): readonly RolloutState[] {
@@ -47,19 +47,20 @@ export class RolloutStates {
 
   /** Throws `conflict` when another process wrote meanwhile: load and look again. */
   async keep(state: RolloutState): Promise<void> {
-    const revision = this.#known.get(state.channel)?.revision;
-    const put = { key: keyOf(state.channel), value: JSON.stringify(state), expect: revision === undefined ? ("absent" as const) : { revision } };
+    const key = keyOf(state.channel);
+    const revision = this.#known.get(key)?.revision;
+    const put = { key, value: JSON.stringify(state), expect: revision === undefined ? ("absent" as const) : { revision } };
     this.#isCurrent = false;
     const entry = await named(`the roll-out of channel ${state.channel}`, this.#storage.put(put));
     this.#isCurrent = true;
-    this.#known.set(state.channel, { revision: entry.revision, state });
+    this.#known.set(key, { revision: entry.revision, state });
   }
 
   /** There is no roll-out any more. */
   async forget(): Promise<void> {
-    for (const channel of this.#known.keys()) {
-      await this.#storage.delete(keyOf(channel));
-      this.#known.delete(channel);
+    for (const key of this.#known.keys()) {
+      await this.#storage.delete(key);
+      this.#known.delete(key);
     }
   }
 

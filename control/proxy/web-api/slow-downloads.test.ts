@@ -43,6 +43,15 @@ async function ask(path: string, method = "GET"): Promise<Socket> {
   return socket;
 }
 
+/** A client that takes nothing has the only place, another waits for it. */
+async function oneWaits(): Promise<{ stuck: Socket; waiting: Socket }> {
+  const stuck = await ask("huge.deb");
+  await once(stuck, "readable");
+  const waiting = await ask("small.deb");
+  await expect.poll(opened).toBe(2);
+  return { stuck, waiting };
+}
+
 async function all(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of socket as AsyncIterable<Buffer>) chunks.push(chunk);
@@ -67,10 +76,7 @@ test("who takes nothing is ended as soon as another one waits, and that is logge
 
 test("when too many wait the next one is told so; what sends no file waits for nothing", async () => {
   await serve({});
-  const stuck = await ask("huge.deb");
-  await once(stuck, "readable");
-  const waiting = await ask("small.deb");
-  await expect.poll(opened).toBe(2);
+  const { stuck, waiting } = await oneWaits();
   const refused = await all(await ask("small.deb"));
   expect(refused).toMatch(/^HTTP\/1.1 503 /);
   expect(refused).toMatch(/\r\nretry-after: 60\r\n/i);
@@ -84,10 +90,7 @@ test("when too many wait the next one is told so; what sends no file waits for n
 
 test("who hangs up while it waits leaves nothing behind", async () => {
   await serve({});
-  const stuck = await ask("huge.deb");
-  await once(stuck, "readable");
-  const waiting = await ask("small.deb");
-  await expect.poll(opened).toBe(2);
+  const { stuck, waiting } = await oneWaits();
   waiting.destroy();
   await expect.poll(opened).toBe(1);
   const next = await ask("small.deb");
