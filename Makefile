@@ -5,11 +5,12 @@ export PATH := $(CURDIR)/node_modules/node-linux-$(machine)/bin:$(CURDIR)/node_m
 reports := .cache/reports
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build packages repository bench soak fuzz clean
+.PHONY: help demo test test-long check build packages repository bench soak fuzz clean
 
 help:
 	@echo "make demo    show the main job with real programs (CHECK=1: end after the last step)"
 	@echo "make test    check, build, then the stories with the built executable"
+	@echo "make test-long   the same with every repetition in full, fuzzing and an hour of sessions; the result goes to bench/LONG.md"
 	@echo "make check   types, formatting, lint, unused code, layers, unit tests; under a minute"
 	@echo "make build   dist/platform, with links tsh and tctl"
 	@echo "make packages    deb and rpm of both packages, into dist/packages"
@@ -27,8 +28,13 @@ test:
 	@mkdir -p $(reports); rm -f $(reports)/*.json
 	@checked=0; node scripts/check.ts || checked=1; \
 	built=0; node scripts/build.ts || built=1; \
-	if [ $$built = 0 ]; then vitest run --project stories --reporter=verbose --reporter=json --outputFile.json=$(reports)/stories.json || true; fi; \
+	if [ $$built = 0 ]; then STORIES_REPORT=$(reports)/stories.json vitest run --project 'stories*' || true; fi; \
 	node scripts/test-summary.ts $(reports)/unit.json $(reports)/stories.json && [ $$checked = 0 ]
+
+# What a release needs: some three hours.
+test-long:
+	@scripts/prepare.sh test
+	@node scripts/test-long.ts
 
 check:
 	@scripts/prepare.sh check

@@ -1,13 +1,25 @@
 import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/running/longest-first.ts";
+import { StoryTimes } from "./test/running/story-times.ts";
 
 const exclude = ["node_modules/**", "dist/**", ".cache/**"];
+/** Set by `make test`: where the report of a whole run of the stories goes. */
+const report = process.env.STORIES_REPORT;
 
-/** `unit`: fast, in one process, without root. `stories`: the built executable and real programs, one file at a time. */
+/**
+ * `unit`: fast, in one process, without root. `stories`: the built executable and real programs; files run side by side, as most of
+ * their time they wait. `stories-alone`: the few that measure memory or speed, one file at a time, after the others.
+ */
+const alone = ["agent-memory", "hostile-ssh", "long-stream"].map((name) => `test/stories/${name}.test.ts`);
+const stories = { setupFiles: ["test/world/left-locks.ts"], testTimeout: 180_000, hookTimeout: 180_000 };
+
 export default defineConfig({
   test: {
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    sequence: { sequencer: LongestFirst },
+    reporters: report === undefined ? ["default"] : ["verbose", ["json", { outputFile: report }], new StoryTimes()],
     projects: [
       {
         extends: true,
@@ -27,14 +39,14 @@ export default defineConfig({
         extends: true,
         test: {
           name: "stories",
-          setupFiles: ["test/world/left-locks.ts"],
+          ...stories,
           include: ["test/stories/**/*.test.ts"],
-          exclude,
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          fileParallelism: false,
+          exclude: [...exclude, ...alone],
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
         },
       },
+      { extends: true, test: { name: "stories-alone", ...stories, include: alone, exclude, fileParallelism: false, sequence: { groupOrder: 2 } } },
     ],
   },
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
+import { rounds } from "../world/rounds.ts";
 import { until } from "../world/until.ts";
 
 /**
@@ -10,7 +11,7 @@ import { until } from "../world/until.ts";
  * everything comes back by itself.
  */
 describe("kill -9", () => {
-  const moments = Number(process.env.CRASH_MOMENTS ?? 50);
+  const moments = rounds(50, 6);
   const login = userInfo().username;
   let cluster: Cluster;
   let agent: Agent;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { machineFixture } from "../world/machine-fixture.ts";
 import { packagedVersions as versions } from "../world/package-world.ts";
+import { rounds } from "../world/rounds.ts";
 import type { UpgradeHost } from "../world/upgrade-host.ts";
 import { openUpgradeSite } from "../world/upgrade-site.ts";
 
@@ -30,9 +31,9 @@ async function measure(host: UpgradeHost): Promise<number> {
 
 // Side by side: a machine mostly waits for its probations.
 test.concurrent.for([
-  ["apt", 10],
-  ["dnf", 5],
-  ["zypper", 5],
+  ["apt", rounds(10, 2)],
+  ["dnf", rounds(5, 1)],
+  ["zypper", rounds(5, 1)],
 ] as const)(
   "%s: the power fails at %i random moments of an upgrade, and the next run ends it well",
   { timeout: 900_000 },
