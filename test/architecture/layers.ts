@@ -32,7 +32,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   scripts: [],
   test: ["agent", "control", "cli", "core", "updater", "main.ts", "scripts"],
   bench: ["agent", "control", "cli", "core", "updater", "scripts", "test"],
-  "vitest.config.ts": [],
+  "vitest.config.ts": ["test/running"],
 };
 
 /** Services of the agent: each stands alone, so that one can be read, changed and left out without the others. */

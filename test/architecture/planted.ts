@@ -5,7 +5,17 @@ import type { Step } from "../../scripts/check/steps.ts";
 import { type Finished, run } from "../world/program.ts";
 
 const root = resolve(import.meta.dirname, "../..");
-const configs = ["biome.json", ".oxlintrc.json", "knip.json", "tsconfig.json", "package.json", "vitest.config.ts", "buf.yaml", "buf.gen.yaml"];
+const configs = [
+  "biome.json",
+  ".oxlintrc.json",
+  "knip.json",
+  "tsconfig.json",
+  "package.json",
+  "vitest.config.ts",
+  "test/running",
+  "buf.yaml",
+  "buf.gen.yaml",
+];
 const sound = "export function start(): number {\n  return 1;\n}\n\nstart();\n";
 
 /** A small tree of its own with the real configuration of every rule keeper, and files planted in it. */
