@@ -12,7 +12,7 @@ const report = process.env.STORIES_REPORT;
  * their time they wait. `stories-alone`: the few that measure memory or speed, one file at a time, after the others.
  */
 const alone = ["agent-memory", "hostile-ssh", "long-stream"].map((name) => `test/stories/${name}.test.ts`);
-const stories = { setupFiles: ["test/world/left-locks.ts"], testTimeout: 180_000, hookTimeout: 180_000 };
+const stories = { testTimeout: 180_000, hookTimeout: 180_000 };
 
 export default defineConfig({
   test: {

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Cluster } from "./cluster.ts";
 import { agentConfig } from "./cluster-config.ts";
+import { withPlainHome } from "./plain-home.ts";
 import { program } from "./program.ts";
 import { type Service, startService } from "./service.ts";
 import { until } from "./until.ts";
@@ -53,8 +54,9 @@ export async function makeAgent(cluster: Cluster, options: AgentOptions): Promis
     more: options.sshService ?? "",
   });
   await writeFile(config, text, { mode: 0o600 });
+  const args = ["start", "--config", config, "--pid-file", join(dir, "agent.pid")];
   const begin = (): Service =>
-    startService(options.platform ?? program("platform"), ["start", "--config", config, "--pid-file", join(dir, "agent.pid")], {
+    startService(...(options.platform === undefined ? withPlainHome(program("platform"), args) : ([options.platform, args] as const)), {
       netns: options.netns,
       ...(options.env && { env: options.env }),
     });

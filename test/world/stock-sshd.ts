@@ -2,6 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { sshd } from "./openssh-keys.ts";
+import { withPlainHome } from "./plain-home.ts";
 import { output } from "./program.ts";
 
 /** Arguments with which the stock ssh reaches a stock sshd: one process for each connection, on ssh's own pipes. `folder` holds its files. */
@@ -25,7 +26,9 @@ export async function stockSshd(folder: string): Promise<readonly string[]> {
   // Its privilege separation folder, needed when root runs it.
   if (userInfo().uid === 0) await mkdir("/run/sshd", { recursive: true });
   const options = [
-    `ProxyCommand=${sshd} -i -f ${path("sshd_config")}`,
+    `ProxyCommand=${withPlainHome(sshd, ["-i", "-f", path("sshd_config")])
+      .flat()
+      .join(" ")}`,
     "StrictHostKeyChecking=no",
     "UserKnownHostsFile=/dev/null",
     "GlobalKnownHostsFile=/dev/null",
