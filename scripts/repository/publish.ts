@@ -26,9 +26,9 @@ export interface Published {
 }
 
 /** What readers see: links to the publication of now. Keys come first, so that nothing is signed by what cannot be known yet. */
-const served = ["keys", "apt", "yum"];
+export const served = ["keys", "apt", "yum"];
 /** No dot in front: proxies serve nothing that is hidden. */
-const publications = "published";
+export const publications = "published";
 
 /**
  * Publishes packages into a repository for apt, yum and zypper, or makes one. Each publication is a tree of its own, hard-linked
@@ -37,7 +37,7 @@ const publications = "published";
 export async function publishRepository(request: PublishRequest): Promise<Published> {
   const { out, now } = request;
   await mkdir(join(out, publications), { recursive: true });
-  await using _lock = await lock(join(out, publications, "lock"));
+  await using _lock = await lockRepository(out);
   await using signer = await openSigner(request.keys);
   const current = await readlink(join(out, "apt")).catch(() => undefined);
   const before = current === undefined ? undefined : join(out, current, "..");
@@ -90,7 +90,9 @@ async function removeOld(out: string, kept: readonly string[]): Promise<void> {
   for (const name of all) if (!kept.includes(name)) await rm(join(out, publications, name), { recursive: true });
 }
 
-async function lock(file: string): Promise<AsyncDisposable> {
+/** Keeps others from changing the repository in `out`. */
+export async function lockRepository(out: string): Promise<AsyncDisposable> {
+  const file = join(out, publications, "lock");
   try {
     await (await open(file, "wx")).close();
   } catch (failure) {
