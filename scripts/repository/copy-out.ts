@@ -36,7 +36,8 @@ async function rsync(to: string, args: readonly string[]): Promise<void> {
     const { code, stderr } = failure as { code?: number | string; stderr?: string };
     if (code === "ENOENT") throw new Error("rsync is missing here: install the package rsync", { cause: failure });
     const said = (stderr ?? "").trim();
-    const hint = notThere.has(Number(code)) && /rsync: (command )?not found|rsync: No such file/.test(said) ? "; install the package rsync there" : "";
+    const hint =
+      notThere.has(Number(code)) && /rsync: (command )?not found|rsync: No such file/.test(said) ? "; install the package rsync there" : "";
     throw new Error(`could not copy to ${to}: ${said || String(failure)}${hint}`, { cause: failure });
   }
 }

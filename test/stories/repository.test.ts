@@ -106,7 +106,8 @@ test("a version that was published cannot become another", async () => {
 test("a key with a passphrase is noticed before any work, and signs with it", async () => {
   const home = join(dir, "locked");
   await mkdir(home, { mode: 0o700 });
-  const gpg = (...args: string[]) => output("gpg", ["--homedir", home, "--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "open", ...args]);
+  const gpg = (...args: string[]) =>
+    output("gpg", ["--homedir", home, "--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "open", ...args]);
   await gpg("--quick-generate-key", "Locked <packages@example.test>", "rsa3072", "sign", "never");
   const key = join(dir, "locked.key");
   await gpg("--output", key, "--export-secret-keys");
