@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -16,14 +17,12 @@ const asTheyAre = ["--recursive", "--links", "--perms", "--times", "--hard-links
  * are gone here are removed there at the end. Cut anywhere, the next run completes it.
  */
 export async function copyRepository(out: string, to: string): Promise<void> {
-  for (const part of served) {
-    await access(join(out, part)).catch((cause: unknown) => {
-      throw new Error(`${out} is not a repository: ${part} is missing; make it with: make repository KEY=…`, { cause });
-    });
-  }
+  await access(join(out, "apt")).catch((cause: unknown) => {
+    throw new Error(`${out} is not a repository; make it with: make repository KEY=…`, { cause });
+  });
   await using _lock = await lockRepository(out);
   const folder = to.endsWith("/") ? to : `${to}/`;
-  const [trees, switched] = [join(out, publications), served.map((part) => join(out, part))];
+  const [trees, switched] = [join(out, publications), served.map((part) => join(out, part)).filter(existsSync)];
   await rsync(to, [...asTheyAre, trees, folder]);
   for (const link of switched) await rsync(to, ["--links", link, folder]);
   await rsync(to, [...asTheyAre, "--delete-after", trees, folder]);
