@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { onlyEnglish, withoutNative } from "../build/bundle.ts";
 
-/** Oldest Node.js that the client runs on: `tls.getCACertificates`, by which the machine's own authorities are trusted, came with it. */
-export const oldestNode = [22, 15] as const;
+/** Oldest Node.js that the client runs on: `tls.setDefaultCACertificates`, by which NODE_EXTRA_CA_CERTS loses its effect, came with it. */
+export const oldestNode = [22, 19] as const;
 
 /**
  * Bundles main.ts into one script with tsh and tctl only, without anything compiled: ssh2 then does its ciphers by Node's own crypto.

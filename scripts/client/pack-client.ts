@@ -53,7 +53,7 @@ function manifest(version: string): object {
 function start(name: string): string {
   return `#!/usr/bin/env node
 "use strict";
-if (typeof require("tls").getCACertificates !== "function") {
+if (typeof require("tls").setDefaultCACertificates !== "function") {
   process.stderr.write("ERROR: ${name} needs Node.js ${oldestNode.join(".")} or newer, and this is " + process.version + "\\n");
   process.exit(2);
 }
