@@ -11,8 +11,8 @@ export interface BackupFiles {
 }
 
 /**
- * What is left out: recordings (many, and each is written once, so that rsync copies them well), what waits to be sent on, and
- * the admin's credentials, which the auth service makes again when it starts.
+ * What is left out: the files of recordings (many, and each is written once, so that rsync copies them well), what waits to be sent
+ * on, and the admin's credentials, which the auth service makes again when it starts.
  */
 const left = ["auth/recordings", "proxy/recordings", "agent/recordings", "agent/audit", "auth/admin.json"];
 
@@ -20,12 +20,20 @@ const left = ["auth/recordings", "proxy/recordings", "agent/recordings", "agent/
 export async function dataFiles(dataDir: string): Promise<BackupFiles> {
   const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
   const pathOf = (entry: Dirent): string => join(entry.parentPath, entry.name);
-  const wanted = entries.filter((entry) => entry.isFile() && !isLeft(relative(dataDir, pathOf(entry)))).map(pathOf);
-  const databases = wanted.filter((path) => path.endsWith(".sqlite"));
+  const isWanted = (path: string): boolean => isDatabase(path) || !isLeft(relative(dataDir, path));
+  const wanted = entries
+    .filter((entry) => entry.isFile())
+    .map(pathOf)
+    .filter(isWanted);
+  const databases = wanted.filter(isDatabase);
   const files = wanted.filter((path) => !/\.sqlite(-wal|-shm|-journal)?$/.test(path));
   const folders = new Set([dataDir]);
   for (const path of wanted) folders.add(dirname(path));
   return { databases: databases.sort(), files: files.sort(), folders: [...folders].sort() };
+}
+
+function isDatabase(path: string): boolean {
+  return path.endsWith(".sqlite");
 }
 
 function isLeft(path: string): boolean {
