@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/node_modules/node-linux-$(machine)/bin:$(CURDIR)/node_m
 reports := .cache/reports
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check build packages repository bench soak fuzz clean
+.PHONY: help demo test test-long check build packages client repository publish bench soak fuzz clean
 
 help:
 	@echo "make demo    show the main job with real programs (CHECK=1: end after the last step)"
@@ -13,8 +13,10 @@ help:
 	@echo "make test-long   the same with every repetition in full, fuzzing and an hour of sessions; the result goes to bench/LONG.md"
 	@echo "make check   types, formatting, lint, unused code, layers, unit tests; under a minute"
 	@echo "make build   dist/platform, with links tsh and tctl"
-	@echo "make packages    deb and rpm of both packages, into dist/packages"
-	@echo "make repository  adds them to signed apt and yum repositories: KEY=secret-key-file [PACKAGES=dist/packages] [OUT=dist/repository]"
+	@echo "make packages    deb and rpm of both packages, and the client, into dist/packages [VERSION=1.0.1]"
+	@echo "make client      tsh and tctl for systems with Node.js, as npm takes it, into dist/packages [VERSION=1.0.1]"
+	@echo "make repository  adds them to signed apt and yum repositories: KEY=secret-key-file [PASSPHRASE_FILE=file] [PACKAGES=dist/packages] [OUT=dist/repository]"
+	@echo "make publish     copies the repositories to where they are served from: TO=host:/folder [OUT=dist/repository]"
 	@echo "make bench   measurements beside their peers, into bench/RESULTS.md"
 	@echo "make fuzz    every decoder, at least 100,000 runs each"
 
@@ -46,12 +48,22 @@ build:
 
 packages:
 	@scripts/prepare.sh packages
-	@node scripts/package.ts
+	@node scripts/package.ts $(if $(VERSION),--version "$(VERSION)")
+	@node scripts/client.ts $(if $(VERSION),--version "$(VERSION)")
+
+client:
+	@scripts/prepare.sh client
+	@node scripts/client.ts $(if $(VERSION),--version "$(VERSION)")
 
 repository:
 	@scripts/prepare.sh repository
 	@node scripts/repository.ts --key "$(or $(KEY),$(error KEY=FILE says which file has the secret key; docs/packages.md))" \
+		$(if $(PASSPHRASE_FILE),--passphrase-file "$(PASSPHRASE_FILE)") \
 		--packages "$(or $(PACKAGES),dist/packages)" --out "$(or $(OUT),dist/repository)"
+
+publish:
+	@scripts/prepare.sh publish
+	@node scripts/publish.ts --out "$(or $(OUT),dist/repository)" "$(or $(TO),$(error TO=HOST:/FOLDER says where the repository is served from; docs/packages.md))"
 
 bench: build
 	@scripts/prepare.sh bench

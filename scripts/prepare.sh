@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that what a target needs is there: prepare.sh build|check|test|bench|demo|packages|repository. Installs Debian packages only when some are
+# Makes sure that what a target needs is there: prepare.sh build|check|test|bench|demo|packages|client|repository|publish. Installs Debian packages only when some are
 # missing (root; else names them), and npm packages when node_modules is older than the lock file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,7 +31,9 @@ case ${1:?what for} in
   bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx wrk) ;;
   packages) tools+=("${packing[@]}" aarch64-linux-gnu-g++ aarch64-linux-gnu-strip) ;;
   repository) tools=("${publishing[@]}") ;;
-  *) echo "prepare.sh: build, check, test, bench, demo, packages or repository" >&2; exit 2 ;;
+  client) tools=() ;;
+  publish) tools=(rsync ssh) ;;
+  *) echo "prepare.sh: build, check, test, bench, demo, packages, client, repository or publish" >&2; exit 2 ;;
 esac
 
 missing=()

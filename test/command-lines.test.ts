@@ -114,7 +114,19 @@ describe("command lines against an auth service", () => {
 
     expect((await tctl("users", "update", "bob", "--set-roles=auditor")).out).toBe("User bob has been updated: roles auditor; logins root, ubuntu\n");
     expect(await json("get", "user/bob")).toMatchObject({ spec: { roles: ["auditor"], traits: { logins: ["root", "ubuntu"] } } });
-    expect((await tctl("users", "reset", "bob")).out).toMatch(/were reset\. This link works once, for 1h.*\nhttps:\/\/<proxy>\/web\/invite\//);
+    const reset = await tctl("users", "reset", "bob");
+    expect(reset.out).toMatch(/were reset\. This link works once, for 1h.*\nhttps:\/\/<proxy>\/web\/invite\//);
+    expect(reset.err).toMatch(/stay valid until they expire, at the latest at \d{4}-.*Z\. To shut bob out at once: tctl lock --user=bob\n/);
+    const secrets = await tctl("get", "user/bob", "--with-secrets");
+    expect(secrets).toMatchObject({
+      status: 0,
+      out: (await tctl("get", "user/bob")).out,
+      err: expect.stringContaining("No resource holds a secret"),
+    });
+    expect(await tctl("get", "github/github", "--with-secrets")).toMatchObject({
+      out: "",
+      err: expect.stringContaining("github connectors are not supported"),
+    });
     expect((await tctl("users", "rm", "bob")).out).toBe("User bob has been deleted.\n");
     expect((await tctl("users", "rm", "bob")).status).toBe(5);
   });

@@ -45,7 +45,12 @@ async function configure(options: Options): Promise<Result> {
   if (where === "stdout") return textResult(text);
   const file = where === "file" ? defaultFile : resolve(where.replace(/^file:\/\//, ""));
   await writeNew(file, text, options.flag("force"));
-  return { data: { file }, text: `wrote ${file}\nstart it with: platform start --config ${file}` };
+  return { data: { file }, text: `wrote ${file}\nstart it with: ${startLine(file)}` };
+}
+
+/** The service reads the default file; the packages bring it. */
+function startLine(file: string): string {
+  return file === defaultFile ? "systemctl enable --now platform" : `platform start --config ${file}`;
 }
 
 function wishes(options: Options): ConfigWishes {

@@ -38,11 +38,26 @@ const aliases: Readonly<Record<string, Kind>> = {
 /** Kinds of which there is one document, with its name: it need not be given. */
 const singletons: Readonly<Partial<Record<Kind, string>>> = { cluster_maintenance_config: maintenanceName, upgrade_rollout: "default" };
 
+/** Kinds of the reference that people have manifests of, and what they are. */
+const unsupported: Readonly<Record<string, string>> = {
+  github: "github connectors",
+  oidc: "oidc connectors",
+  saml: "saml connectors",
+  connector: "connectors",
+  connectors: "connectors",
+};
+
 /** Throws `invalid` naming the kinds there are. */
 export function parseKind(text: string): Kind {
   const kind = kinds.find((one) => one === text) ?? aliases[text];
   if (kind !== undefined) return kind;
-  throw new PlatformError("invalid", `there is no resource kind ${JSON.stringify(text)}`, { hint: `kinds: ${kinds.join(", ")}` });
+  throw new PlatformError("invalid", unknownKindText(text), { hint: `kinds: ${kinds.join(", ")}` });
+}
+
+/** What is wrong with a kind that is not one of `kinds`. */
+export function unknownKindText(text: string): string {
+  const known = Object.hasOwn(unsupported, text) ? unsupported[text] : undefined;
+  return known === undefined ? `there is no resource kind ${JSON.stringify(text)}` : `${known} are not supported by this version`;
 }
 
 /** `kind` or `kind/name`; a kind of which there is one is that one. */

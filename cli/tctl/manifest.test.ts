@@ -54,7 +54,7 @@ spec:
   expect(message).toContain("line 2: version: ");
   expect(message).toContain("line 4: metadata.name: a name has");
   expect(message).toContain("line 7: spec.allow.login: ");
-  expect(message).toContain("line 9: no kind that is known here");
+  expect(message).toContain('line 9: there is no resource kind "widget"; kinds: role');
   expect(message).toContain("line 15: spec.roles: ");
 });
 
@@ -86,4 +86,12 @@ test("hostile text only ever throws PlatformError", () => {
       },
     ),
   );
+});
+
+test("kinds of connectors are named as what they are", () => {
+  for (const kind of ["github", "saml", "oidc"]) {
+    const read = (): unknown => readManifest(`kind: ${kind}\nversion: v3\nmetadata: {name: sso}\n`, "f.yaml");
+    expect(read).toThrow(`line 1: ${kind} connectors are not supported by this version; kinds: role`);
+  }
+  expect(() => readManifest("version: v3\n", "f.yaml")).toThrow("line 1: the document has no kind; kinds: role");
 });

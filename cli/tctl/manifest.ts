@@ -1,6 +1,6 @@
 import { isNode, LineCounter, parseAllDocuments, type Document as YamlDocument } from "yaml";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { type Kind, kinds, resourceSchemas } from "./documents.ts";
+import { type Kind, kinds, resourceSchemas, unknownKindText } from "./documents.ts";
 
 export interface Manifest {
   readonly kind: Kind;
@@ -55,7 +55,7 @@ function readDocument(document: YamlDocument, { source, lines }: Place): Manifes
     return [`line ${start}: too many aliases`];
   }
   const kind = kindOf(value);
-  if (kind === undefined) return [`line ${start}: no kind that is known here; kinds: ${kinds.join(", ")}`];
+  if (kind === undefined) return [`line ${start}: ${kindProblem(value)}; kinds: ${kinds.join(", ")}`];
   // A read-only part that `tctl get` showed is let go of, so that what was exported can be applied again.
   const { status: _status, ...wanted } = value as Record<string, unknown>;
   const checked = resourceSchemas[kind].safeParse(wanted);
@@ -67,6 +67,11 @@ function readDocument(document: YamlDocument, { source, lines }: Place): Manifes
 
 function kindOf(value: unknown): Kind | undefined {
   return typeof value === "object" && value !== null && "kind" in value ? kinds.find((kind) => kind === value.kind) : undefined;
+}
+
+function kindProblem(value: unknown): string {
+  const named = typeof value === "object" && value !== null && "kind" in value ? value.kind : undefined;
+  return typeof named === "string" ? unknownKindText(named.slice(0, 64)) : "the document has no kind";
 }
 
 /** An unknown key is told at the object around it: its own place is one step further. */

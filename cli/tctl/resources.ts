@@ -22,6 +22,14 @@ import { usersTable } from "./users.ts";
 
 /** `tctl get <kind>[/name]`: all as a list, one as itself. */
 export async function getResources(call: Call): Promise<Result> {
+  const result = await readResources(call);
+  return call.options.flag("withSecrets") ? { ...result, notes: [...(result.notes ?? []), noSecrets] } : result;
+}
+
+/** Kinds with secrets will be connectors; until then --with-secrets changes nothing, and says so. */
+const noSecrets = "No resource holds a secret that could be printed: join tokens, passwords and one-time codes are not part of any.";
+
+async function readResources(call: Call): Promise<Result> {
   const { kind, name } = parseReference(call.args[0] ?? "");
   const filter = hostFilter({ args: [], options: call.options });
   const isFiltered = filter.search.length > 0 || filter.query !== "";

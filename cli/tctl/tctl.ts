@@ -5,7 +5,7 @@ import type { CliIo } from "../io.ts";
 import { runProgram } from "../run-program.ts";
 import { versionCommand } from "../version-command.ts";
 import { authCommands } from "./commands/auth-commands.ts";
-import { auditCommands, nodesCommands, statusCommand } from "./commands/cluster-commands.ts";
+import { auditCommands, backupCommand, nodesCommands, statusCommand } from "./commands/cluster-commands.ts";
 import { inventoryCommands } from "./commands/inventory-commands.ts";
 import { lockCommands } from "./commands/lock-commands.ts";
 import { recordingsCommands } from "./commands/recordings-commands.ts";
@@ -30,6 +30,7 @@ const commands: readonly CommandSpec[] = [
   sessionsCommands,
   recordingsCommands,
   upgradesCommands,
+  backupCommand,
   versionCommand("tctl"),
   completionCommand(() => tctl),
 ];

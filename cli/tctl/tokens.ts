@@ -21,15 +21,16 @@ export async function addToken(call: Call): Promise<Result> {
     const made = await client.createToken({ roles, ttlSeconds, uses, secret });
     const { caPins, proxyPublicAddrs } = await client.getCluster({});
     const token = JSON.parse(made.token?.json ?? "{}") as Token;
-    const snippet = configSnippet({ secret: made.secret, caPins, proxyAddress: proxyAddress ?? proxyPublicAddrs[0] ?? "<proxy host:port>", roles });
+    const facts = { secret: made.secret, caPins, proxyAddress: proxyAddress ?? proxyPublicAddrs[0] ?? "<proxy host:port>", roles };
+    const snippet = configSnippet(facts);
     const expires = token.metadata.expires;
     const until = expires === undefined ? "" : ` It expires at ${expires}.`;
-    const text = `Join token: ${made.secret}\nThis is the only time that it is shown.${until}\n\nIn /etc/platform.yaml of the host that joins:\n\n${snippet}`;
+    const text = `Join token: ${made.secret}\nThis is the only time that it is shown.${until}\n\n${joinText(facts)}${roles.join() === "node" ? "What that writes into" : "In"} /etc/platform.yaml of the host that joins:\n\n${snippet}`;
     return { data: { secret: made.secret, id: token.metadata.name, roles, expires: expires ?? null, ca_pins: caPins, config: snippet }, text };
   });
 }
 
-interface SnippetFacts {
+export interface SnippetFacts {
   readonly secret: string;
   readonly caPins: readonly string[];
   readonly proxyAddress: string;
@@ -53,6 +54,27 @@ export function configSnippet({ secret, caPins, proxyAddress, roles }: SnippetFa
     "ssh_service:",
     `  enabled: ${enabled("node")}`,
   ].join("\n");
+}
+
+/** The commands that make a host of this token's cluster an agent; what else joins is set up by its configuration file. */
+function joinText(facts: SnippetFacts): string {
+  const lines = joinLines(facts);
+  return lines.length === 0 ? "" : `On the host that joins, as root:\n\n${lines.join("\n")}\n\n`;
+}
+
+/** Empty when the token is not one for hosts alone. */
+export function joinLines({ secret, caPins, proxyAddress, roles }: SnippetFacts): readonly string[] {
+  if (roles.join() !== "node") return [];
+  const web = `https://${proxyAddress.replace(/:443$/, "")}`;
+  return [
+    `curl -fsSL ${web}/scripts/install.sh | sh -s -- auto enterprise`,
+    `platform configure --roles=node --proxy=${proxyAddress} --token=${shellWord(secret)} --ca-pin=${caPins.join(",")} --output=file`,
+    "systemctl enable --now platform",
+  ];
+}
+
+function shellWord(text: string): string {
+  return /^[\w.:@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** The reference's spelling too: Node, Proxy. */

@@ -1,6 +1,6 @@
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
-import { type User, userSchema } from "../../core/resources/user.ts";
+import { longestLoginSeconds, type User, userSchema } from "../../core/resources/user.ts";
 import type { Call } from "../command.ts";
 import { type Result, textResult } from "../output.ts";
 import { renderTable } from "../table.ts";
@@ -36,7 +36,16 @@ export async function addUser(call: Call): Promise<Result> {
 export async function resetUser(call: Call): Promise<Result> {
   const name = call.args[0] ?? "";
   const ttlSeconds = ttlOf(call);
-  return await withAdmin(call, async (admin) => await invite(admin, { name, ttlSeconds, done: `Password and one-time code of ${name} were reset.` }));
+  return await withAdmin(call, async (admin) => {
+    const result = await invite(admin, { name, ttlSeconds, done: `Password and one-time code of ${name} were reset.` });
+    return { ...result, notes: [...(result.notes ?? []), stillValid(name, new Date())] };
+  });
+}
+
+/** What a reset leaves in force: the certificates of logins before it. */
+export function stillValid(name: string, now: Date): string {
+  const last = new Date(now.getTime() + longestLoginSeconds * 1000).toISOString().replace(/\.\d+Z$/, "Z");
+  return `Certificates of logins before now stay valid until they expire, at the latest at ${last}. To shut ${name} out at once: tctl lock --user=${name}`;
 }
 
 export async function updateUser(call: Call): Promise<Result> {

@@ -39,6 +39,8 @@ import { openOwnCertificate } from "./own-certificate.ts";
 import { PresenceWatch } from "./presence/presence-watch.ts";
 import { openRecordings } from "./recordings/recordings.ts";
 import { createPresets } from "./roles/presets.ts";
+import { listRoles } from "./roles/roles.ts";
+import { warnOfUnknownResources } from "./roles/unknown-resources.ts";
 import { Rollouts } from "./rollout/rollouts.ts";
 import { createPasswordHasher, type HashCost } from "./users/password.ts";
 
@@ -111,6 +113,7 @@ async function openContext(
   const cluster = await openCluster(stores.storage, clusterName);
   const authorities = await openAuthorities(stores.storage, { cluster: clusterName, now: now() });
   await createPresets(stores.storage);
+  warnOfUnknownResources(await listRoles(stores.storage), log);
   await keepProxyRecord(stores.storage, cluster.proxyId, config.nodename);
   const audit = createAuditLog(stores.auditStore, { clusterName, now, log });
   const hasher = createPasswordHasher(deps.hashCost);

@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { silentLog } from "../../core/log/log.ts";
@@ -44,6 +45,21 @@ test("a preset that an admin changed or removed stays so", async () => {
   const { resources } = await t.admin.listResources({ kind: "role" });
   expect(resources.map(({ name }) => name)).toEqual(["access", "editor"]);
   expect(resources[1]?.json).toContain('"logins":["root"]');
+});
+
+test("a rule for a resource that does not exist is refused; one that is stored already loads", async () => {
+  await using t = await openTestAuth();
+  const typo = role("dev", { allow: { rules: [{ resources: ["cluster_maintenance_confg"], verbs: ["*"] }] } });
+  await expect(put(t.admin, typo)).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("did you mean cluster_maintenance_config?"),
+  });
+  const database = new DatabaseSync(`${t.dataDir}/auth/state.sqlite`);
+  database.prepare("INSERT INTO entries VALUES ('/role/dev', ?, 9999, NULL)").run(JSON.stringify(typo));
+  database.close();
+  await t.restart();
+  expect((await t.admin.getResource({ kind: "role", name: "dev" })).json).toContain("cluster_maintenance_confg");
+  expect(t.logLines.filter((line) => line.includes("a role has rules without effect"))).toHaveLength(1);
 });
 
 test("every wrong field of a document is named", async () => {

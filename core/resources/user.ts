@@ -5,6 +5,9 @@ import { loginText, metadataSchema, nameText } from "./metadata.ts";
 export const traitsSchema = z.record(z.string().min(1).max(64), z.array(z.string().max(256)).max(256));
 export type Traits = Readonly<Record<string, readonly string[]>>;
 
+/** Longest validity of the certificates of a login, whatever roles say, seconds. */
+export const longestLoginSeconds = 30 * 3_600;
+
 export const userSchema = z.strictObject({
   kind: z.literal("user"),
   version: z.literal("v2"),

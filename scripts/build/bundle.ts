@@ -126,8 +126,17 @@ function installScript(root: string): Plugin {
   };
 }
 
+/** Leaves out all that is compiled; ssh2 then does without. */
+export const withoutNative: Plugin = {
+  name: "without-native",
+  setup: (hooks) => {
+    hooks.onResolve({ filter: /\.node$|^cpu-features$/ }, ({ path }) => ({ path, namespace: "without" }));
+    hooks.onLoad({ filter: /.*/, namespace: "without" }, () => ({ contents: `throw new Error("left out");` }));
+  },
+};
+
 /** zod carries its messages in forty languages, 268 KB; ours are in English. */
-const onlyEnglish: Plugin = {
+export const onlyEnglish: Plugin = {
   name: "only-english",
   setup: (hooks) => hooks.onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({ contents: `export { default as en } from "./en.js";` })),
 };

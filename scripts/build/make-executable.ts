@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { chmod, copyFile, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import { constants, zstdCompressSync } from "node:zlib";
-import { inject } from "postject";
 import type { BuildTarget } from "./build-target.ts";
+import { injectQuietly } from "./inject-quietly.ts";
 import { run } from "./run.ts";
 import { v8Options } from "./v8-options.ts";
 
@@ -49,7 +49,7 @@ export async function makeExecutable({ target, name, work, cache, main, parts, a
   await run(process.execPath, [...v8Options, "--random-seed=42", "--experimental-sea-config", "program.json"], { cwd: work });
   const made = join(work, name);
   await copyFile(await strippedNode(target, cache), made);
-  await inject(made, "NODE_SEA_BLOB", await readFile(blob), { sentinelFuse: fuse });
+  await injectQuietly(made, "NODE_SEA_BLOB", { data: await readFile(blob), fuse });
   await chmod(made, 0o755);
   return made;
 }

@@ -1,5 +1,6 @@
 import { mkdir, open, readdir, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { addClients } from "./add-clients.ts";
 import { type AddInput, addPackages } from "./add-packages.ts";
 import { writeAptTree } from "./apt-tree.ts";
 import type { Channel } from "./channel.ts";
@@ -26,9 +27,9 @@ export interface Published {
 }
 
 /** What readers see: links to the publication of now. Keys come first, so that nothing is signed by what cannot be known yet. */
-const served = ["keys", "apt", "yum"];
+export const served = ["keys", "apt", "yum", "client"];
 /** No dot in front: proxies serve nothing that is hidden. */
-const publications = "published";
+export const publications = "published";
 
 /**
  * Publishes packages into a repository for apt, yum and zypper, or makes one. Each publication is a tree of its own, hard-linked
@@ -37,7 +38,7 @@ const publications = "published";
 export async function publishRepository(request: PublishRequest): Promise<Published> {
   const { out, now } = request;
   await mkdir(join(out, publications), { recursive: true });
-  await using _lock = await lock(join(out, publications, "lock"));
+  await using _lock = await lockRepository(out);
   await using signer = await openSigner(request.keys);
   const current = await readlink(join(out, "apt")).catch(() => undefined);
   const before = current === undefined ? undefined : join(out, current, "..");
@@ -67,6 +68,8 @@ async function fill(publication: Publication, request: PublishRequest): Promise<
   const wish = { channels: request.channels, prereleases: request.prereleases ?? false, packages: request.packages };
   const input: AddInput = { ...publication, members: known, ...wish };
   const { members, left } = await addPackages(input);
+  const { packages, prereleases } = wish;
+  const leftClients = await addClients({ fresh, before, packages, prereleases });
   await writeMembers(fresh, members);
   const channels = [...new Set([...members.values()].flat())].sort();
   const tree = { fresh, before, members, signer, now: request.now };
@@ -75,7 +78,7 @@ async function fill(publication: Publication, request: PublishRequest): Promise<
   await writeAptTree(tree, channels);
   await writeYumTree(tree, channels, join(fresh, "rpms"));
   const count = (channel: Channel): number => [...members.values()].filter((list) => list.includes(channel)).length;
-  return { channels: Object.fromEntries(channels.map((channel) => [channel, count(channel)])), left };
+  return { channels: Object.fromEntries(channels.map((channel) => [channel, count(channel)])), left: [...left, ...leftClients] };
 }
 
 async function switchTo(link: string, target: string): Promise<void> {
@@ -90,7 +93,9 @@ async function removeOld(out: string, kept: readonly string[]): Promise<void> {
   for (const name of all) if (!kept.includes(name)) await rm(join(out, publications, name), { recursive: true });
 }
 
-async function lock(file: string): Promise<AsyncDisposable> {
+/** Keeps others from changing the repository in `out`. */
+export async function lockRepository(out: string): Promise<AsyncDisposable> {
+  const file = join(out, publications, "lock");
   try {
     await (await open(file, "wx")).close();
   } catch (failure) {

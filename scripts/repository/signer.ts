@@ -27,7 +27,7 @@ export interface Signer extends AsyncDisposable {
   hasSigned(rpm: string): Promise<boolean>;
 }
 
-/** Opens the keys of a repository. Ends what it has started when it is disposed of. */
+/** Opens the keys of a repository, and signs with each once: one that is locked is noticed before any work. Ends what it has started when it is disposed of. */
 export async function openSigner(keys: SigningKeys): Promise<Signer> {
   const made = keys.gnupghome === undefined ? await mkdtemp(join(tmpdir(), "platform-gpg-")) : undefined;
   const home = keys.gnupghome ?? made ?? "";
@@ -42,6 +42,7 @@ export async function openSigner(keys: SigningKeys): Promise<Signer> {
       await gpg(home, keys, ["--import", keys.key]);
     }
     const fingerprints = await signingFingerprints(home, keys);
+    for (const fingerprint of fingerprints) await trySigning(home, keys, fingerprint);
     return { ...signing(home, keys, fingerprints), fingerprints, [Symbol.asyncDispose]: close };
   } catch (failure) {
     await close();
@@ -90,9 +91,35 @@ async function signingFingerprints(home: string, keys: SigningKeys): Promise<str
   return found;
 }
 
+/** Throws when the key has a passphrase that was not given, or has another one. */
+async function trySigning(home: string, keys: SigningKeys, fingerprint: string): Promise<void> {
+  // Standard input is empty; what is signed does not matter.
+  const args = ["--status-fd", "2", "--local-user", fingerprint, "--output", "-", "--armor", "--detach-sign"];
+  const { key, gnupghome, passphraseFile } = keys;
+  const where = `the key ${fingerprint} in ${key ?? gnupghome}`;
+  try {
+    await gpg(home, keys, args);
+  } catch (failure) {
+    const status = failure instanceof Error && "stderr" in failure ? String(failure.stderr) : "";
+    if (passphraseFile !== undefined && /^\[GNUPG:\] FAILURE sign (\d+)$/m.exec(status)?.[1] === badPassphrase) {
+      throw new Error(`${where} has another passphrase than the one in ${passphraseFile}`, { cause: failure });
+    }
+    if (passphraseFile === undefined && /^\[GNUPG:\] NEED_PASSPHRASE /m.test(status)) {
+      const hint = "write it into a file that only you can read, and give --passphrase-file FILE (make repository PASSPHRASE_FILE=FILE)";
+      throw new Error(`${where} has a passphrase: ${hint}`, { cause: failure });
+    }
+    throw new Error(`${where} cannot sign: ${status.replace(/^\[GNUPG:\].*\n/gm, "").trim() || String(failure)}`, { cause: failure });
+  }
+}
+
+/** gpg-agent (source 4) and GPG_ERR_BAD_PASSPHRASE (11), as gpg adds them up. */
+const badPassphrase = String((4 << 24) + 11);
+
 async function gpg(home: string, keys: SigningKeys, args: readonly string[]): Promise<string> {
   const passphrase = keys.passphraseFile === undefined ? [] : ["--passphrase-file", keys.passphraseFile];
   const always = ["--homedir", home, "--batch", "--yes", "--quiet", "--no-tty", "--pinentry-mode", "loopback", ...passphrase];
   const env = { PATH: process.env.PATH ?? "/usr/bin:/bin", LANG: "C.UTF-8", HOME: home };
-  return (await promisify(execFile)("gpg", [...always, ...args], { env, maxBuffer: 1024 * 1024 })).stdout;
+  const running = promisify(execFile)("gpg", [...always, ...args], { env, maxBuffer: 1024 * 1024 });
+  running.child.stdin?.end();
+  return (await running).stdout;
 }

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { copyRepository } from "../../scripts/repository/copy-out.ts";
 import { type Published, type PublishRequest, publishRepository } from "../../scripts/repository/publish.ts";
 import { hasProgram } from "../world/has-program.ts";
 import { startMachine } from "../world/machine.ts";
@@ -100,6 +101,42 @@ test("a version that was published cannot become another", async () => {
   const broken = publishRepository({ out, packages: join(dir, "broken"), keys: { gnupghome: gnupghome(), signWith: [oldKey] }, now: new Date() });
   await expect(broken).rejects.toThrow(/published already with another content/);
   expect(await realpath(join(out, "apt"))).toBe(before);
+});
+
+test("a key with a passphrase is noticed before any work, and signs with it", async () => {
+  const home = join(dir, "locked");
+  await mkdir(home, { mode: 0o700 });
+  const gpg = (...args: string[]) =>
+    output("gpg", ["--homedir", home, "--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "open", ...args]);
+  await gpg("--quick-generate-key", "Locked <packages@example.test>", "rsa3072", "sign", "never");
+  const key = join(dir, "locked.key");
+  await gpg("--output", key, "--export-secret-keys");
+  await output("gpgconf", ["--homedir", home, "--kill", "all"]);
+  const out = newFolder();
+  const passphraseFile = join(dir, "passphrase");
+  const to = (keys: PublishRequest["keys"]) => publishRepository({ out, packages: packs["1.0.0"] ?? "", keys, now: new Date() });
+  await expect(to({ key })).rejects.toThrow(/in .*locked\.key has a passphrase: .*--passphrase-file FILE/);
+  await writeFile(passphraseFile, "shut\n");
+  await expect(to({ key, passphraseFile })).rejects.toThrow(/another passphrase than the one in .*passphrase/);
+  expect(await readdir(join(out, "published"))).toEqual([]);
+  await writeFile(passphraseFile, "open\n");
+  expect((await to({ key, passphraseFile })).channels["stable/v1"]).toBe(4);
+});
+
+test("a published copy has each file once, goes on from link to link, and drops what is old", async ({ skip }) => {
+  skip(!hasProgram("rsync"), "needs rsync");
+  const [out, to] = [newFolder(), newFolder()];
+  const size = async (folder: string): Promise<number> => Number((await output("du", ["-s", "--block-size=1", folder])).split("\t")[0]);
+  for (const version of ["1.0.0", "1.1.0", "2.0.0", undefined]) {
+    await publish({ out, ...(version !== undefined && { version }) });
+    await copyRepository(out, to);
+    expect(await readdir(join(to, "published"))).toEqual((await readdir(join(out, "published"))).filter((name) => name !== "lock"));
+    expect(await realpath(join(to, "apt"))).toBe((await realpath(join(out, "apt"))).replace(out, to));
+  }
+  expect(await offered(to, "stable/cloud")).toHaveLength(6);
+  expect(Math.abs((await size(to)) - (await size(out)))).toBeLessThan(100_000);
+  await expect(copyRepository(join(dir, "nothing"), to)).rejects.toThrow("is not a repository");
+  await expect(copyRepository(out, "nobody@127.0.0.1:/nowhere")).rejects.toThrow("could not copy to nobody@127.0.0.1:/nowhere");
 });
 
 test("two runs at once: the second one is told", async () => {

@@ -1,6 +1,6 @@
 import type { CommandSpec } from "../../command.ts";
 import { hostFilterOptions } from "../../host-filter.ts";
-import { remote } from "./remote.ts";
+import { hostOptions, remote } from "./remote.ts";
 
 /** What concerns the cluster as a whole. */
 export const statusCommand: CommandSpec = remote({
@@ -9,6 +9,18 @@ export const statusCommand: CommandSpec = remote({
   examples: ["tctl status", "tctl status --format=json | jq -r '.ca_pins[0]'"],
   run: async (call) => (await import("../status.ts")).status(call),
 });
+
+export const backupCommand: CommandSpec = {
+  name: "backup",
+  summary: "write everything that this auth host needs to live on elsewhere into one file",
+  details:
+    "Write configuration, keys, users, roles, hosts and audit log of this auth host into one archive, also while it serves; recordings are left\nout. The file is there when all of it is on the disk, may be read by its owner only, and replaces none. docs/operations.md says how to restore it.",
+  args: ["<file>"],
+  options: hostOptions,
+  formats: ["text", "json", "yaml"],
+  examples: ["tctl backup /root/platform-$(date +%F).tar.gz"],
+  run: async (call) => (await import("../backup/backup.ts")).backup(call),
+};
 
 export const nodesCommands: CommandSpec = {
   name: "nodes",

@@ -6,13 +6,13 @@ export const proxyOption: OptionSpec = {
   flags: "--proxy <address>",
   text: "web address of the proxy, host[:port]: which tsh login to use, and what printed links start with",
 };
-/** Of every command that talks to the auth service. */
-const connection: readonly OptionSpec[] = [
+/** Of commands that look at the auth host's own files. */
+export const hostOptions: readonly OptionSpec[] = [
   { flags: "-c, --config <file>", text: "configuration of this auth host; default: /etc/platform.yaml" },
   { flags: "--data-dir <folder>", text: "data folder of this auth host; default: PLATFORM_DATA_DIR, the configuration, /var/lib/platform" },
-  proxyOption,
-  identityOption,
 ];
+/** Of every command that talks to the auth service. */
+const connection: readonly OptionSpec[] = [...hostOptions, proxyOption, identityOption];
 const all: readonly Format[] = ["text", "json", "yaml"];
 
 /** The same without a format for results. */

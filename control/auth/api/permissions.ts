@@ -2,6 +2,7 @@ import { authorize, type ResourceAsk } from "../../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { refuseSourceIp } from "../../../core/access/source-ip.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { RuleResource } from "../../../core/resources/role.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import type { AuthContext } from "../auth-context.ts";
@@ -15,7 +16,7 @@ import type { Caller } from "./caller.ts";
 interface Permission {
   readonly anonymous?: true;
   readonly hosts: readonly HostRole[];
-  readonly users?: "by kind" | Omit<ResourceAsk, "kind">;
+  readonly users?: "by kind" | { readonly resource: RuleResource; readonly verb: ResourceAsk["verb"] };
 }
 
 const anyone: Permission = { anonymous: true, hosts: ["node", "proxy", "auth"], users: "by kind" };

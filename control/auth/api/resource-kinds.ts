@@ -3,7 +3,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { lockSchema } from "../../../core/resources/lock.ts";
 import { maintenanceSchema } from "../../../core/resources/maintenance.ts";
 import { nodeSchema } from "../../../core/resources/node.ts";
-import { roleSchema } from "../../../core/resources/role.ts";
+import { type RuleResource, roleSchema } from "../../../core/resources/role.ts";
 import { tokenSchema } from "../../../core/resources/token.ts";
 import { upgradeRolloutSchema } from "../../../core/resources/upgrade-rollout.ts";
 import { userSchema } from "../../../core/resources/user.ts";
@@ -32,7 +32,7 @@ function checked<T extends Document>(
   return async (context, document, how) => await put(context, checkDocument(schema, document), how);
 }
 
-const kinds: ReadonlyMap<string, ResourceKind> = new Map([
+const kinds: ReadonlyMap<string, ResourceKind> = new Map<RuleResource, ResourceKind>([
   [
     "role",
     {

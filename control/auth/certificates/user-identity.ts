@@ -4,7 +4,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { parseDuration } from "../../../core/resources/duration.ts";
 import type { Role } from "../../../core/resources/role.ts";
-import type { User } from "../../../core/resources/user.ts";
+import { longestLoginSeconds, type User } from "../../../core/resources/user.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { rolesNamed } from "../roles/roles.ts";
@@ -18,7 +18,7 @@ export interface MostTtl {
 }
 
 /** Of a person's login. */
-export const loginTtl: MostTtl = { unsaid: 30 * 3_600, ever: 30 * 3_600 };
+export const loginTtl: MostTtl = { unsaid: longestLoginSeconds, ever: longestLoginSeconds };
 /** Of a machine's certificates, which an admin has made: a role may allow a year. */
 export const machineTtl: MostTtl = { unsaid: 30 * 3_600, ever: 366 * 86_400 };
 

@@ -5,6 +5,7 @@ import type { Storage } from "../../storage/storage.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
 import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 import { listUsers } from "../users/user-records.ts";
+import { unknownResources } from "./unknown-resources.ts";
 
 export async function listRoles(storage: Storage): Promise<readonly Role[]> {
   return (await storage.list("/role/")).map((entry) => fromEntry(roleSchema, entry));
@@ -24,7 +25,7 @@ export async function rolesNamed(storage: Storage, names: readonly string[]): Pr
 
 export async function putRole(context: AuthContext, role: Role, how: PutMode & { actor: Actor }): Promise<Role> {
   const name = role.metadata.name;
-  const problems = unreadableParts(role);
+  const problems = [...unreadableParts(role), ...unknownResources(role)];
   if (problems.length > 0) throw new PlatformError("invalid", problems.slice(0, 8).join("; "));
   const existed = (await context.storage.get(documentKey("role", name))) !== undefined;
   const entry = await named(`role ${name}`, context.storage.put(toPut(role, how)));

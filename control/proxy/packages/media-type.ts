@@ -2,6 +2,7 @@ const byExtension: Readonly<Record<string, string>> = {
   deb: "application/vnd.debian.binary-package",
   rpm: "application/x-rpm",
   gz: "application/gzip",
+  tgz: "application/gzip",
   bz2: "application/x-bzip2",
   xz: "application/x-xz",
   zst: "application/zstd",

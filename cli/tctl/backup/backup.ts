@@ -1,0 +1,130 @@
+import { link, lstat, mkdir, open, readdir, rm } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Call } from "../../command.ts";
+import type { Result } from "../../output.ts";
+import { hostConfig } from "../host-config.ts";
+import { configFiles, dataFiles, readIfThere } from "./backup-files.ts";
+import { type ArchiveSource, writeArchive } from "./write-archive.ts";
+
+const defaultFile = "/etc/platform.yaml";
+/** What systemd gives the service; it holds the HTTP proxy's password. */
+const environmentFile = "/etc/default/platform";
+
+/**
+ * `tctl backup FILE`: everything that this auth host needs to live on elsewhere, as one archive that `tar -xpf FILE -C /` unpacks.
+ * The databases are copied as they are at one moment, also while the service writes. FILE appears when all of it is on the disk.
+ */
+export async function backup(call: Call): Promise<Result> {
+  const file = resolve(call.args[0] ?? "");
+  const { dataDir } = await hostConfig(call);
+  await requireAuthHost(dataDir);
+  await requireNothing(file);
+  const work = await workFolder(file);
+  try {
+    const sources = await collect(call, resolve(dataDir), work);
+    const made = join(work, "archive");
+    const size = await writeArchive(made, sources);
+    await link(made, file);
+    await syncFolder(dirname(file));
+    const files = sources.filter(({ from }) => from !== undefined).map(({ path }) => path);
+    return { data: { file, size, files }, text: describe(file, size, files), notes: [secretNote] };
+  } catch (cause) {
+    if (cause instanceof PlatformError) throw cause;
+    if ((cause as NodeJS.ErrnoException).code === "EEXIST") throw existsError(file);
+    throw new PlatformError("unavailable", `could not write ${file}: ${errorText(cause)}`, {
+      cause,
+      hint: "nothing was left behind; check the folder, its owner and free space (twice the size of the databases)",
+    });
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+const secretNote = "It holds the cluster's private keys: whoever has it can make certificates of any user. Keep it as you keep root's password.";
+
+function describe(file: string, size: number, files: readonly string[]): string {
+  const lines = files.map((path) => `  ${path}`).join("\n");
+  return `${file}: ${(size / 1e6).toFixed(1)} MB\n${lines}\nRecordings of sessions are not in it. How to restore it: docs/operations.md`;
+}
+
+async function collect(call: Call, dataDir: string, work: string): Promise<readonly ArchiveSource[]> {
+  const config = resolve(call.options.text("config") ?? defaultFile);
+  const { databases, files, folders } = await dataFiles(dataDir);
+  const own = await configFiles(config, await readIfThere(config));
+  const environment = config === defaultFile && (await readIfThere(environmentFile)) !== undefined ? [environmentFile] : [];
+  const copies = databases.map((path, index) => ({ path, from: copyDatabase(path, join(work, String(index))) }));
+  const plain = [...files, ...own, ...environment].map((path) => ({ path, from: path }));
+  return [...folders.map((path) => ({ path })), ...copies, ...plain];
+}
+
+/** The database as it is at this moment, in a file of its own. Those who write go on. */
+function copyDatabase(path: string, copy: string): string {
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 30_000 });
+  try {
+    database.prepare("VACUUM INTO ?").run(copy);
+    return copy;
+  } finally {
+    database.close();
+  }
+}
+
+async function requireAuthHost(dataDir: string): Promise<void> {
+  const state = join(dataDir, "auth", "state.sqlite");
+  const facts = await lstat(state).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === "EACCES") throw new PlatformError("denied", `${state} may not be read by this user`, { cause, hint: "run it as root" });
+    throw new PlatformError("not_found", `${state} does not exist: this is not the auth host, or its data is elsewhere`, {
+      cause,
+      hint: "run it on the auth host, with --data-dir or --config when its data is elsewhere",
+    });
+  });
+  // SQLite makes files beside a database; the service refuses those of another user.
+  const me = process.getuid?.();
+  if (me !== undefined && facts.uid !== me) {
+    throw new PlatformError("denied", `${state} belongs to user ${facts.uid}, and this is user ${me}`, {
+      hint: `run it as: sudo -u '#${facts.uid}' tctl backup`,
+    });
+  }
+}
+
+async function requireNothing(file: string): Promise<void> {
+  const isThere = await lstat(file).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) throw existsError(file);
+}
+
+function existsError(file: string): PlatformError {
+  return new PlatformError("already_exists", `${file} exists already`, { hint: "choose another name: a backup never replaces one" });
+}
+
+/** A folder beside the file, with this process's number. Those of runs that were killed are removed. */
+async function workFolder(file: string): Promise<string> {
+  const [folder, prefix] = [dirname(file), `.${basename(file)}.`];
+  try {
+    for (const name of await readdir(folder)) {
+      const pid = name.startsWith(prefix) ? /^(\d+)\.part$/.exec(name.slice(prefix.length))?.[1] : undefined;
+      if (pid !== undefined && !isAlive(Number(pid))) await rm(join(folder, name), { recursive: true, force: true });
+    }
+    const work = join(folder, `${prefix}${process.pid}.part`);
+    await mkdir(work, { mode: 0o700 });
+    return work;
+  } catch (cause) {
+    throw new PlatformError("invalid", `cannot write into ${folder}: ${errorText(cause)}`, { cause, hint: "choose a folder that is there" });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  await using handle = await open(folder, "r");
+  await handle.sync();
+}
