@@ -87,6 +87,8 @@ async function run({ services, io, options, predecessor }: Starting): Promise<Re
     await runServices({ services, config, log, env: io.env, sockets, state, retire: life.retire, certificatesInUse }, life.stopping);
   } catch (thrown) {
     log.error("ended by a fault", { reason: errorText(thrown) });
+    // Before the life ends, and with it the way to tell.
+    if (state.role === "standby") predecessor?.failed(errorText(thrown));
     throw thrown;
   }
   log.info(state.role === "draining" ? "stopped: the last session of a process that was replaced has ended" : "stopped");
