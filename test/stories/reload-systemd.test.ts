@@ -61,6 +61,11 @@ describe.skipIf(machinesSkip !== undefined)("systemctl reload platform", () => {
       return main !== before && main !== 0 && main;
     });
 
+  /** What `platform doctor` says of the service. */
+  const doctor = async (): Promise<unknown> => {
+    const { stdout } = await machine.run(["platform", "doctor", "--format=json"]);
+    return (JSON.parse(stdout) as { findings: { check: string }[] }).findings.find(({ check }) => check === "service");
+  };
   /** A configuration that is refused: the reload fails, and the status keeps why; the process goes on. */
   const refusedReload = async (): Promise<void> => {
     const right = await machine.read("/etc/platform.yaml");
@@ -75,6 +80,7 @@ describe.skipIf(machinesSkip !== undefined)("systemctl reload platform", () => {
     expect(said).toContain("nonsense is not a known key");
     await machine.write("/etc/platform.yaml", right, 0o600);
     expect(await mainPid()).toBe(before);
+    expect(await doctor()).toMatchObject({ outcome: "warning", hint: expect.stringContaining("last reload failed") });
   };
 
   test("is followed by systemd twice, cuts no session, and a stop ends every process", { timeout: 180_000 }, async () => {
@@ -112,6 +118,7 @@ describe.skipIf(machinesSkip !== undefined)("systemctl reload platform", () => {
     await machine.systemctl("reload", "platform");
     await reloaded(fourth);
     await machine.systemctl("stop", "platform");
+    expect(await doctor()).toMatchObject({ outcome: "failed", says: expect.stringContaining("platform does not run (inactive") });
     expect((await machine.run(["pgrep", "-x", "platform"])).stdout).toBe("");
     expect((await open).status).not.toBe(0);
     expect((await machine.run(["ls", "/run/platform", "/run/platform.pid"])).status).not.toBe(0);
