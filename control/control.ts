@@ -3,6 +3,7 @@ import type { HostCredentials } from "../core/api/host-credentials.ts";
 import { caPin } from "../core/api/trust.ts";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
+import type { FailedReload, WebCertificate } from "../core/resources/proxy-facts.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { formatHostPort, type HostPort } from "../core/transport/host-port.ts";
 import { ListenSockets } from "../core/transport/listen-sockets.ts";
@@ -12,6 +13,7 @@ import { proxyHostNames } from "./proxy/identity/host-names.ts";
 import { joinAuth } from "./proxy/identity/join-auth.ts";
 import { RenewingCredentials } from "./proxy/identity/renewing-credentials.ts";
 import { openProxy, type ProxyDeps, type ProxyService } from "./proxy/open-proxy.ts";
+import { proxyMetrics } from "./proxy/proxy-metrics.ts";
 import type { HostNames } from "./proxy/tunnels/expected-hosts.ts";
 
 /** What runs once everything that the configuration enables is listening; ports are as bound. */
@@ -29,6 +31,10 @@ export interface ControlFacts {
 /** What this control tells about itself while it runs. */
 export interface ControlReport {
   state(): { readonly cluster: string; readonly tunnels: number; readonly sessions: number; readonly connected: boolean };
+  /** Those of the proxy's web address. */
+  certificates(): readonly WebCertificate[];
+  /** Something that the cluster is told of this process has changed. */
+  tellSoon(): void;
   /** Hosts that have a tunnel here. */
   hosts(): readonly HostNames[];
   /** They come here now: another process hands over to this one. */
@@ -44,6 +50,10 @@ export interface ControlDeps {
   readonly sockets?: ListenSockets | undefined;
   readonly report?: ((report: ControlReport) => void) | undefined;
   /** Another process takes over: ends once the last stream has ended. */
+  /** Of the process that this one is to replace. */
+  readonly certificatesInUse?: readonly WebCertificate[] | undefined;
+  /** The last reload, when it failed. */
+  readonly failedReload?: (() => FailedReload | undefined) | undefined;
   readonly retire?: AbortSignal | undefined;
   readonly ready: (facts: ControlFacts) => void;
   readonly now?: (() => Date) | undefined;
@@ -61,7 +71,7 @@ export async function runControl(config: ControlConfig, deps: ControlDeps, signa
   const opened: Opened = { ends: [] };
   const starting = { opened, deps, sockets: deps.sockets ?? new ListenSockets() };
   try {
-    if (config.auth !== undefined) await startAuth(config.auth, starting);
+    await startAuth(config, starting);
     if (config.proxy !== undefined) await startProxy(config.proxy, { ...starting, config, signal, stop: stop.signal });
     deps.report?.(report(opened, config));
     deps.ready(facts(opened, config));
@@ -104,8 +114,10 @@ function report(opened: Opened, config: ControlConfig): ControlReport {
     state: () => ({ cluster: clusterName, tunnels: proxy?.registry.size ?? 0, sessions: proxy?.streams ?? 0, connected: true }),
     hosts: () =>
       [...(proxy?.registry.all() ?? [])].map(({ identity, facts: { hostname } }) => ({ id: identity.id, names: [...identity.names, hostname] })),
+    certificates: () => proxy?.certificates.facts() ?? [],
+    tellSoon: () => proxy?.reportSoon(),
     expect: (hosts) => proxy?.expected.expect(hosts),
-    metrics: async () => (await opened.auth?.metrics()) ?? "",
+    metrics: async () => ((await opened.auth?.metrics()) ?? "") + (await proxyMetrics(proxy?.certificates.facts() ?? [])),
   };
 }
 
@@ -115,9 +127,12 @@ interface Starting {
   readonly deps: ControlDeps;
 }
 
-async function startAuth(config: NonNullable<ControlConfig["auth"]>, { opened, deps, sockets }: Starting): Promise<void> {
+async function startAuth({ auth: config, proxy }: ControlConfig, { opened, deps, sockets }: Starting): Promise<void> {
+  if (config === undefined) return;
+  // A proxy beside it tells.
+  const failedReload = proxy === undefined ? deps.failedReload : undefined;
   const log = deps.log.with({ service: "auth" });
-  opened.auth = await openAuth(config, { log, sockets, ...(deps.now !== undefined && { now: deps.now }) });
+  opened.auth = await openAuth(config, { log, sockets, failedReload, ...(deps.now !== undefined && { now: deps.now }) });
   opened.authAddress = await opened.auth.listen(config.listen);
   log.info("auth service listens", { address: formatHostPort(opened.authAddress), cluster: opened.auth.clusterName });
 }
@@ -134,6 +149,7 @@ async function startProxy(proxy: ProxyConfig, { opened, deps, sockets, config, s
   const log = deps.log.with({ service: "proxy" });
   const now = deps.now ?? (() => new Date());
   const { auth } = opened;
+  const { env, certificatesInUse, failedReload } = deps;
   let parts: Pick<ProxyDeps, "auth" | "credentials" | "relayAuth" | "listenerMode">;
   if (auth === undefined) {
     const remote = await joinAuth(proxy, { log, env: deps.env, now }, signal);
@@ -147,7 +163,7 @@ async function startProxy(proxy: ProxyConfig, { opened, deps, sockets, config, s
     const relayAuth: ProxyDeps["relayAuth"] = (stream, remoteAddress) => auth.inject(stream, remoteAddress);
     parts = { auth: auth.localClient("proxy"), credentials, relayAuth, listenerMode: config.auth?.listenerMode };
   }
-  opened.proxy = await openProxy(proxy, { ...parts, sockets, env: deps.env, log, now }, stop);
+  opened.proxy = await openProxy(proxy, { ...parts, sockets, env, log, now, certificatesInUse, failedReload }, stop);
 }
 
 function facts({ auth, authAddress, caPins, proxy }: Opened, config: ControlConfig): ControlFacts {

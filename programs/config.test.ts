@@ -46,7 +46,8 @@ describe("the programs' parts", () => {
       authServer: { host: "a.test", port: 3025 },
       listen: { host: "10.0.0.5", port: 3022 },
       publicAddresses: [
-        { host: "web.test", port: 3022 },
+        // That of the listener, once it is bound.
+        { host: "web.test", port: 0 },
         { host: "web.test", port: 22 },
       ],
       advertiseIp: "192.0.2.1",

@@ -14,5 +14,9 @@ const loadAgent = () => import("./agent-service.ts");
 const services: Services = {
   control: async (config, deps, signal) => await (await loadControl()).controlService(config, deps, signal),
   agent: async (config, deps, signal) => await (await loadAgent()).agentService(config, deps, signal),
+  check: async (config, inUse) => [
+    ...(config.auth_service.enabled || config.proxy_service.enabled ? await (await loadControl()).checkService(config, inUse) : []),
+    ...(config.ssh_service.enabled ? await (await loadAgent()).checkService(config) : []),
+  ],
   sshCrypto: async (config) => (await (config.ssh_service.enabled ? loadAgent() : loadControl())).sshCrypto(),
 };

@@ -25,6 +25,13 @@ test.each([
     is: ["10.0.0.5:3022", "web.test:22"],
   },
   { what: "public addresses alone", way: { publicAddresses: [web] }, bound: everywhere, local: undefined, is: ["web.test:22"] },
+  {
+    what: "a public address without a port: by the port that was bound",
+    way: { publicAddresses: [{ host: "web.test", port: 0 }] },
+    bound: { host: "0.0.0.0", port: 22 },
+    local: undefined,
+    is: ["web.test:22"],
+  },
 ])("$what", ({ way, bound, local, is }) => {
   const given = { publicAddresses: [], ...way };
   const { addresses, shared } = ownAddresses(given, bound, local);

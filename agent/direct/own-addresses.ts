@@ -1,5 +1,5 @@
 import { maxDirectAddresses } from "../../core/resources/direct-host.ts";
-import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import { formatHostPort, type HostPort, withPort } from "../../core/transport/host-port.ts";
 import type { DirectWay } from "../config.ts";
 
 export interface OwnAddresses {
@@ -13,7 +13,7 @@ const everywhere: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**
  * Where the proxies reach this host: at `advertise_ip`, else where it listens, else (it listens on every address) at that by which it reaches the
- * auth service; and at each `public_addr`. Pure.
+ * auth service; and at each `public_addr`, by this port where none is written. Pure.
  */
 export function ownAddresses(
   { publicAddresses, advertiseIp }: Pick<DirectWay, "publicAddresses" | "advertiseIp">,
@@ -23,6 +23,7 @@ export function ownAddresses(
   const { host, port } = bound;
   const own = advertiseIp ?? (everywhere.has(host) ? local?.replace(/^::ffff:(?=\d+\.)/, "") : host);
   const first = own === undefined ? [] : [formatHostPort({ host: own, port })];
-  const addresses = [...new Set([...first, ...publicAddresses.map(formatHostPort)])].slice(0, maxDirectAddresses);
-  return { addresses, shared: addresses.filter((one) => publicAddresses.some((address) => formatHostPort(address) === one)) };
+  const open = publicAddresses.map((address) => formatHostPort(withPort(address, bound)));
+  const addresses = [...new Set([...first, ...open])].slice(0, maxDirectAddresses);
+  return { addresses, shared: addresses.filter((one) => open.includes(one)) };
 }

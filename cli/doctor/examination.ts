@@ -32,10 +32,12 @@ export class Examination {
     return value;
   }
 
-  /** False: it failed, and that is noted. */
-  async passes(check: CheckName, work: () => Promise<Said> | Said): Promise<boolean> {
+  /** False: it failed, and that is noted. What has nothing to say (this host has none of it) is not. */
+  async passes(check: CheckName, work: () => Promise<Said | undefined> | Said): Promise<boolean> {
     try {
-      const { says, warning } = await work();
+      const said = await work();
+      if (said === undefined) return true;
+      const { says, warning } = said;
       this.#findings.push({ check, outcome: warning === undefined ? "ok" : "warning", says, ...(warning !== undefined && { hint: warning }) });
       return true;
     } catch (thrown) {

@@ -19,6 +19,9 @@ export const checks = [
   "access",
   "port",
   "host",
+  "web",
+  "updates",
+  "service",
 ] as const;
 export type CheckName = (typeof checks)[number];
 

@@ -72,7 +72,7 @@ async function resolve(host: string, lookup: Lookup): Promise<readonly string[]>
 async function connect(target: HostPort, route: Route): Promise<Said> {
   const hop = route.kind === "direct" ? target : route.url;
   try {
-    const ms = await openOnce((attempt) => dialRoute(hop, { kind: "direct", why: "" }, { attempt }));
+    const ms = await openOnce((attempt) => dialRoute(hop, route.kind === "direct" ? route : { kind: "direct", why: "" }, { attempt }));
     return { says: `${formatHostPort(hop)} takes a connection (${ms} ms)` };
   } catch (thrown) {
     if (route.kind === "direct" || !(thrown instanceof PlatformError)) throw thrown;

@@ -9,7 +9,8 @@ export async function readEnvironmentFile(path: string): Promise<EnvironmentFile
   try {
     await using file = await open(path);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(maxLength), 0, maxLength, 0);
-    return { path, text: buffer.toString("utf8", 0, bytesRead) };
+    const isOpenToAll = ((await file.stat()).mode & 0o004) !== 0;
+    return { path, text: buffer.toString("utf8", 0, bytesRead), isOpenToAll };
   } catch {
     return { path, text: undefined };
   }

@@ -19,6 +19,18 @@ test.for([[undefined], [""], ["# nothing\nHTTPS_PROXY=\n"]])("with the file %j t
   expect(warning).toContain(path);
 });
 
+test("a line that systemd leaves out does not count, and is named", () => {
+  const { says, value, warning } = serviceEnvironment({}, { path, text: `# ours\nexport HTTPS_PROXY="${secret}"\n` });
+  expect([says, value]).toEqual([`no proxy is set, neither in ${path} nor here`, {}]);
+  expect(warning).toBe(`systemd leaves out line 2 of ${path} (export HTTPS_PROXY): remove the word export`);
+});
+
+test("a password that every user of the host may read is minded", () => {
+  const at = (url: string, isOpenToAll: boolean) => serviceEnvironment({}, { path, text: `HTTPS_PROXY=${url}\n`, isOpenToAll }).warning;
+  expect(at(secret, true)).toContain(`chmod 600 ${path}`);
+  expect([at(secret, false), at("http://proxy.corp:3128", true)]).toEqual([undefined, undefined]);
+});
+
 test("no proxy anywhere is no fault", () => {
   expect(serviceEnvironment({}, { path, text: undefined })).toEqual({
     says: `no proxy is set, neither in ${path} nor here`,

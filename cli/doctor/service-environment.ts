@@ -1,26 +1,37 @@
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
-import { parseEnvironmentFile, proxyVariables } from "../../core/transport/dial/proxy-environment.ts";
+import { proxyVariables, readEnvironment } from "../../core/transport/dial/proxy-environment.ts";
 import type { Answer } from "./examination.ts";
 
 /** The unit's environment file; `text` is undefined where there is none. */
 export interface EnvironmentFile {
   readonly path: string;
   readonly text: string | undefined;
+  /** Every user of the host may read it. */
+  readonly isOpenToAll?: boolean;
 }
 
 /**
  * The proxy variables with which the service runs: those of its environment file, else this shell's (a service that was started by
  * hand). Values are never shown: they may hold a password. Pure.
  */
-export function serviceEnvironment(env: Env, { path, text }: EnvironmentFile): Answer<Env> {
-  const file = parseEnvironmentFile(text ?? "");
+export function serviceEnvironment(env: Env, { path, text, isOpenToAll = false }: EnvironmentFile): Answer<Env> {
+  const { values: file, ignored } = readEnvironment(text ?? "");
   const inFile = proxyVariables.filter((name) => (file.get(name) ?? "").trim() !== "");
   const inShell = proxyVariables.filter((name) => (env[name] ?? "").trim() !== "");
+  const left = ignored.map(
+    ({ line, name }) => `systemd leaves out line ${line} of ${path} (${name})${/^export\s/.test(name) ? ": remove the word export" : ""}`,
+  );
+  const open = isOpenToAll && inFile.some((name) => file.get(name)?.includes("@") === true);
+  const warnings = [...left, ...(open ? [`every user of this host may read ${path}, which holds a password: chmod 600 ${path}`] : [])];
   if (inFile.length === 0) {
     const says = inShell.length === 0 ? `no proxy is set, neither in ${path} nor here` : `${inShell.join(", ")} of this shell: ${path} sets no proxy`;
-    const warning = inShell.length > 0 ? `a service of systemd does not have them: write them into ${path}` : undefined;
-    return { says, value: env, warning };
+    if (inShell.length > 0) warnings.push(`a service of systemd does not have them: write them into ${path}`);
+    return { says, value: env, warning: joined(warnings) };
   }
   const others = Object.fromEntries(Object.entries(env).filter(([name]) => !(proxyVariables as readonly string[]).includes(name)));
-  return { says: `${inFile.join(", ")} as ${path} sets them`, value: { ...others, ...Object.fromEntries(file) } };
+  return { says: `${inFile.join(", ")} as ${path} sets them`, value: { ...others, ...Object.fromEntries(file) }, warning: joined(warnings) };
+}
+
+function joined(warnings: readonly string[]): string | undefined {
+  return warnings.length === 0 ? undefined : warnings.join("; ");
 }

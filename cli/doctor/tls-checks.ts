@@ -1,5 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { expiryWarning } from "../../core/resources/proxy-facts.ts";
 import { Attempt, ignoreError } from "../../core/transport/dial/attempt.ts";
 import { errorCode } from "../../core/transport/dial/connection-error.ts";
 import { startTls, type TlsOptions } from "../../core/transport/dial/start-tls.ts";
@@ -44,6 +45,17 @@ export async function examineTls(exam: Examination, path: Path, ask: TlsAsk): Pr
   if (peer === undefined) return { answers: false, trusted: false };
   const agreed = await exam.passes("alpn", () => judgeAlpn(ask.alpn, peer.alpn));
   return { answers: true, trusted: agreed && (await exam.passes("certificate", () => verify(path, ask, peer))) };
+}
+
+/** Whose certificate browsers, logins and updaters are shown, and until when it is valid. Throws PlatformError when it has expired. */
+export async function examineWebCertificate(path: Path, servername: string, now = new Date()): Promise<Said> {
+  const { subject, until } = await shakeHands(path, { alpn: ["http/1.1"], servername, insecure: true });
+  const warning = expiryWarning(new Date(until), now);
+  const says = `web certificate of ${subject}, until ${until}`;
+  if (warning === undefined) return { says };
+  const hint = "on the proxy, renew the certificate of https_keypairs: it is taken without a reload";
+  if (new Date(until) > now) return { says, warning: `it ${warning}; ${hint}` };
+  throw new PlatformError("unauthenticated", `the ${says}, ${warning}: nobody logs in, and no updater gets an answer`, { hint });
 }
 
 const endsTls =

@@ -7,6 +7,7 @@ import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
+import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
@@ -14,23 +15,27 @@ import { examineAnswer } from "../doctor/answer-checks.ts";
 import { type AgentAsk, askAuth, examineDirect, wantedDirect } from "../doctor/direct-checks.ts";
 import { type Answer, Examination } from "../doctor/examination.ts";
 import type { CheckName } from "../doctor/finding.ts";
+import { judgeService } from "../doctor/judge-service.ts";
+import { lookAtService } from "../doctor/look-at-service.ts";
 import { examinePath } from "../doctor/path-checks.ts";
 import { readEnvironmentFile } from "../doctor/read-environment-file.ts";
 import { report } from "../doctor/report.ts";
 import { serviceEnvironment } from "../doctor/service-environment.ts";
-import { examineTls, type TlsAsk } from "../doctor/tls-checks.ts";
+import { examineTls, examineWebCertificate, type TlsAsk } from "../doctor/tls-checks.ts";
 import { examineTunnel } from "../doctor/tunnel-check.ts";
+import { examineUpdater } from "../doctor/updater-check.ts";
 import type { Result } from "../output.ts";
+import { defaultConfigFile } from "./check-start.ts";
 
 const wanted: readonly CheckName[] = [
   ...(["configuration", "identity", "environment", "route", "name", "connection", "tls", "alpn", "certificate"] as const),
-  ...(["answer", "version", "clock", "tunnel", "access"] as const),
+  ...(["answer", "version", "clock", "tunnel", "access", "web"] as const),
 ];
 
 /** `platform doctor`: the agent's way to its cluster, as the service goes it. */
 export async function doctor({ io, options }: Call): Promise<Result> {
   const exam = new Examination();
-  const file = resolve(options.text("config") ?? "/etc/platform.yaml");
+  const file = resolve(options.text("config") ?? defaultConfigFile);
   const config = await exam.check("configuration", () => readConfiguration(file));
   if (config !== undefined) {
     const { platform, target } = config;
@@ -40,8 +45,10 @@ export async function doctor({ io, options }: Call): Promise<Result> {
     const ask = { target, env, platform, credentials: identity?.credentials };
     if (config.listens === undefined) await examine(exam, ask);
     else await examineDirect(exam, { ...ask, listens: config.listens });
+    exam.skip(config.listens === undefined ? wanted : wantedDirect, "not reached");
+    await examineHost(exam, { file, env, environmentFile: environment.path });
   }
-  exam.skip(config?.listens === undefined ? wanted : wantedDirect, "not reached");
+  exam.skip(wanted, "not reached");
   return report(exam.findings, { config: file, ...(config && { target: formatHostPort(config.target) }) });
 }
 
@@ -85,7 +92,24 @@ async function findIdentity({ data_dir: folder, token }: PlatformConfig["platfor
   const who = `host ${credentials.hostId} of the cluster ${JSON.stringify(credentials.cluster)}`;
   if (Date.now() < until.getTime()) return { says: `${who}, until ${until.toISOString()}`, value: { credentials } };
   throw new PlatformError("unauthenticated", `${who}: its certificate expired at ${until.toISOString()}`, {
-    hint: "if the clock is right, set a new token as platform.auth_token and restart the service: the host joins anew",
+    hint: "if the clock is right, set a new token as platform.auth_token and restart the service: the host joins again",
+  });
+}
+
+interface HostAsk {
+  /** The configuration file. */
+  readonly file: string;
+  readonly env: Env;
+  readonly environmentFile: string;
+}
+
+/** The updater and the service of this host, where the configuration is theirs. */
+async function examineHost(exam: Examination, { file, env, environmentFile }: HostAsk): Promise<void> {
+  if (file !== defaultConfigFile) return;
+  await exam.passes("updates", () => examineUpdater(env));
+  await exam.passes("service", async () => {
+    const unit = await lookAtService("platform");
+    return unit && judgeService(unit, env, environmentFile);
   });
 }
 
@@ -96,9 +120,11 @@ async function examine(exam: Examination, ask: AgentAsk): Promise<void> {
   const { answers, trusted } = await examineTls(exam, path, tlsAsk(ask));
   const fits = answers && (await examineAnswer(exam, { target, env }));
   if (!trusted || !fits) return;
-  if (credentials === undefined) return exam.skip(["tunnel", "access"], "this host has not joined yet");
-  if (!(await exam.passes("tunnel", () => examineTunnel({ target, env, credentials })))) return;
-  await exam.passes("access", () => askAuth(target, env, credentials));
+  if (credentials === undefined) exam.skip(["tunnel", "access"], "this host has not joined yet");
+  else if (await exam.passes("tunnel", () => examineTunnel({ target, env, credentials }))) {
+    await exam.passes("access", () => askAuth(target, env, credentials));
+  } else exam.skip(["access"], "not reached");
+  await exam.passes("web", () => examineWebCertificate(path, target.host));
 }
 
 function tlsAsk({ target, env, platform, credentials }: AgentAsk): TlsAsk {

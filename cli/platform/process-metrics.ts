@@ -16,6 +16,7 @@ export async function processMetrics(state: ProcessState): Promise<string> {
   gauge("platform_ready", "1 when everything that the configuration enables serves, else 0", ready ? 1 : 0);
   gauge("platform_tunnels", "Tunnels that are up: of agents to this proxy, and of this agent", tunnels);
   gauge("platform_sessions", "Streams of people that are open in this process", sessions);
+  gauge("platform_reload_failed", "1 while the last reload that was tried has failed, else 0", state.failedReload === undefined ? 0 : 1);
   gauge("process_start_time_seconds", "When the process started, Unix time", Date.parse(started) / 1000);
   gauge("process_resident_memory_bytes", "Resident memory", process.memoryUsage.rss());
   const { user, system } = process.cpuUsage();

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
+import type { WebCertificate } from "../../core/resources/proxy-facts.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import type { ProcessState } from "./reload/process-state.ts";
@@ -13,6 +14,8 @@ export interface RunOptions {
   readonly log: Log;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly sockets: ListenSockets;
+  /** Of the process that this one is to replace. */
+  readonly certificatesInUse: readonly WebCertificate[];
   /** Told of everything that runs. */
   readonly state: ProcessState;
   /** Another process takes over: the services end by themselves. */
@@ -27,7 +30,7 @@ const drainMs = 60_000;
  * An agent beside a control waits for it, and joins it with a token of its own unless the configuration names another proxy.
  */
 export async function runServices(options: RunOptions, signal: AbortSignal): Promise<void> {
-  const { services, config, log, env, sockets, state, retire } = options;
+  const { services, config, log, env, sockets, state, retire, certificatesInUse } = options;
   const failed = new AbortController();
   const both = AbortSignal.any([signal, failed.signal]);
   const control = config.auth_service.enabled || config.proxy_service.enabled;
@@ -48,7 +51,8 @@ export async function runServices(options: RunOptions, signal: AbortSignal): Pro
   };
   if (control) {
     const report = state.reportControl.bind(state);
-    const deps = { log: log.with({ component: "control" }), env, sockets, retire, report, ready: facts.resolve };
+    const told = { certificatesInUse, failedReload: () => state.failedReload, report, ready: facts.resolve };
+    const deps = { log: log.with({ component: "control" }), env, sockets, retire, ...told };
     parts.push(part(() => services.control(config, deps, both)));
   }
   if (agent) {

@@ -1,5 +1,6 @@
 import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import type { Log } from "../../core/log/log.ts";
+import type { FailedReload, WebCertificate } from "../../core/resources/proxy-facts.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 
@@ -21,6 +22,10 @@ export interface HostNames {
 /** What a control that runs tells about itself. */
 export interface ControlReport {
   state(): { readonly cluster: string; readonly tunnels: number; readonly sessions: number };
+  /** Those of the proxy's web address. */
+  certificates(): readonly WebCertificate[];
+  /** Something that the cluster is told of this process has changed. */
+  tellSoon(): void;
   /** Hosts that have a tunnel here. */
   hosts(): readonly HostNames[];
   /** They come here now, from the process that hands over to this one. */
@@ -42,6 +47,10 @@ interface Deps {
 }
 
 interface ControlDeps extends Deps {
+  /** Of the process that this one is to replace. */
+  readonly certificatesInUse: readonly WebCertificate[];
+  /** The last reload, when it failed. */
+  readonly failedReload: () => FailedReload | undefined;
   readonly sockets: ListenSockets;
   readonly report: (control: ControlReport) => void;
   readonly ready: (facts: ControlFacts) => void;
@@ -59,6 +68,11 @@ interface AgentDeps extends Deps {
 export interface Services {
   control(config: PlatformConfig, deps: ControlDeps, signal: AbortSignal): Promise<void>;
   agent(config: PlatformConfig, deps: AgentDeps, signal: AbortSignal): Promise<void>;
+  /**
+   * What the services that this configuration enables would refuse at their start: throws PlatformError. Returns what should be put right.
+   * `inUse`: certificates of the process that runs.
+   */
+  check(config: PlatformConfig, inUse: readonly WebCertificate[]): Promise<readonly string[]>;
   /** What does the ciphers of SSH in the services that this configuration enables. */
   sshCrypto(config: PlatformConfig): Promise<"native" | "javascript">;
 }

@@ -10,6 +10,7 @@ import { version } from "../../core/versions/version.ts";
 import type { CommandSpec, Options } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { type Result, textResult } from "../output.ts";
+import { certificatesOf, checkStart, defaultConfigFile, enabledServices } from "./check-start.ts";
 import { serveDiagnostics } from "./diagnostics.ts";
 import { openLog } from "./open-log.ts";
 import { usablePidFile } from "./pid-file.ts";
@@ -29,8 +30,10 @@ export function startCommand(services: Services): CommandSpec {
       { flags: "--pid-file <file>", text: "write the process id here" },
       { flags: "--diag-addr <address>", text: "serve /healthz, /readyz and /metrics here" },
       { flags: "-d, --debug", text: "log everything" },
+      { flags: "--check", text: "start nothing: say whether the configuration, its certificates and its files would do" },
     ],
-    run: async ({ io, options }) => await start(services, io, options),
+    examples: ["platform start --check && systemctl reload platform"],
+    run: async (call) => (call.options.flag("check") ? await checkStart(services, call) : await start(services, call.io, call.options)),
   };
 }
 
@@ -53,7 +56,7 @@ interface Starting {
 }
 
 async function run({ services, io, options, predecessor }: Starting): Promise<Result> {
-  const file = resolve(options.text("config") ?? "/etc/platform.yaml");
+  const file = resolve(options.text("config") ?? defaultConfigFile);
   const { config, warnings } = await readConfigFile(file, hostname());
   const diagnostics = options.text("diagAddr");
   const diagAddress = diagnostics === undefined ? config.platform.diag_addr : parseHostPort(diagnostics, undefined, "--diag-addr");
@@ -62,7 +65,7 @@ async function run({ services, io, options, predecessor }: Starting): Promise<Re
   const { log } = opened;
   await using stack = new AsyncDisposableStack();
   const names = enabledServices(config);
-  const state = new ProcessState(names, predecessor === undefined ? "main" : "standby");
+  const state = new ProcessState(names, predecessor === undefined ? "main" : "standby", file);
   const sockets = new ListenSockets(predecessor?.sockets, predecessor !== undefined);
   const runtimeDirectory = io.env.RUNTIME_DIRECTORY?.split(":")[0];
   const pidFile = findPidFile(options.text("pidFile") ?? config.platform.pid_file, runtimeDirectory, log);
@@ -80,9 +83,12 @@ async function run({ services, io, options, predecessor }: Starting): Promise<Re
   }
   life.begin();
   try {
-    await runServices({ services, config, log, env: io.env, sockets, state, retire: life.retire }, life.stopping);
+    const certificatesInUse = predecessor === undefined ? [] : await certificatesOf(runtimeDirectory);
+    await runServices({ services, config, log, env: io.env, sockets, state, retire: life.retire, certificatesInUse }, life.stopping);
   } catch (thrown) {
     log.error("ended by a fault", { reason: errorText(thrown) });
+    // Before the life ends, and with it the way to tell.
+    if (state.role === "standby") predecessor?.failed(errorText(thrown));
     throw thrown;
   }
   log.info(state.role === "draining" ? "stopped: the last session of a process that was replaced has ended" : "stopped");
@@ -99,11 +105,6 @@ function findPidFile(wanted: string | undefined, runtimeDirectory: string | unde
     hint: "for `systemctl reload`, add to the unit: ExecReload= and ExecReload=/bin/kill -HUP $MAINPID",
   });
   return file;
-}
-
-function enabledServices(config: PlatformConfig): readonly string[] {
-  const sections = { auth: config.auth_service, proxy: config.proxy_service, ssh: config.ssh_service };
-  return Object.entries(sections).flatMap(([name, section]) => (section.enabled ? [name] : []));
 }
 
 interface StartFacts {

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { formatHostPort, listenersPort, parseHostPort, withPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
 
 export interface HostConfig {
@@ -9,6 +10,7 @@ export interface HostConfig {
 }
 
 const defaultFile = "/etc/platform.yaml";
+const defaultWebPort = 3080;
 const defaultDataDir = "/var/lib/platform";
 
 /**
@@ -42,12 +44,23 @@ async function readKeys(file: string, wanted: boolean): Promise<Keys> {
   const { parse } = await import("yaml");
   try {
     const value: unknown = parse(text, { maxAliasCount: 100 });
-    const address = at(at(value, "proxy_service"), "public_addr");
-    const first = Array.isArray(address) ? address[0] : address;
-    return { dataDir: textOf(at(at(value, "platform"), "data_dir")), proxyAddress: textOf(first) };
+    return { dataDir: textOf(at(at(value, "platform"), "data_dir")), proxyAddress: publicAddress(at(value, "proxy_service")) };
   } catch (cause) {
     if (!wanted) return {};
     throw new PlatformError("invalid", `${file} is not YAML: ${(cause as Error).message.split("\n")[0]}`, { cause });
+  }
+}
+
+/** With the port of `web_listen_addr` where it has none. Undefined for what the proxy would not start with either. */
+function publicAddress(proxy: unknown): string | undefined {
+  const written = at(proxy, "public_addr");
+  const first = textOf(Array.isArray(written) ? written[0] : written);
+  if (first === undefined) return undefined;
+  try {
+    const listen = parseHostPort(textOf(at(proxy, "web_listen_addr")) ?? "0.0.0.0", defaultWebPort, "web_listen_addr");
+    return formatHostPort(withPort(parseHostPort(first, listenersPort, "public_addr"), listen));
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,6 +1,9 @@
 import { X509Certificate } from "node:crypto";
+import { z } from "zod";
 import type { AuthClient } from "../../core/api/auth-client.ts";
+import { parseJsonAs } from "../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { expiryWarning, webCertificateSchema } from "../../core/resources/proxy-facts.ts";
 import type { Rotation } from "../../core/resources/rotation.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
@@ -13,6 +16,7 @@ export async function status(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client, via }) => {
     const cluster = await client.getCluster({});
     const rotations = await rotationsOf(client);
+    const certificates = cluster.webCertificatesJson.map((json) => parseJsonAs(ofProxy, json, "a proxy's certificate"));
     const authority = (pem: readonly string[]): string => pem.map(describeAuthority).join("; ") || "(none)";
     const text = renderFacts([
       ["Cluster", cluster.clusterName],
@@ -22,6 +26,7 @@ export async function status(call: Call): Promise<Result> {
       ...rotations.map((rotation) => ["Rotation", describeRotation(rotation)] as const),
       ...cluster.caPins.map((pin) => ["CA pin", pin] as const),
       ["Proxies", cluster.proxyPublicAddrs.join(", ") || "(none has connected)"],
+      ...certificates.map((certificate) => ["Web certificate", describeCertificate(certificate, new Date())] as const),
       ["Connected", via],
       ...cluster.warnings.map((warning) => ["Warning", warning] as const),
     ]);
@@ -35,6 +40,7 @@ export async function status(call: Call): Promise<Result> {
       host_ca: hostCaSsh,
       user_ca: userCaSsh,
       rotations,
+      web_certificates: certificates,
       warnings: cluster.warnings,
     };
     return { data, text };
@@ -55,6 +61,15 @@ async function rotationsOf(client: AuthClient): Promise<readonly Rotation[]> {
 function describeRotation({ authority, phase, mode, next, last_rotated: last }: Rotation): string {
   if (phase === "standby") return `${authority}: ${last === undefined ? "never rotated" : `rotated ${last}`}`;
   return `${authority}: phase ${phase}, ${mode}${next === undefined ? "" : `, goes on at ${next}`}`;
+}
+
+/** Of which proxy, JSON beside what the certificate is. */
+const ofProxy = webCertificateSchema.extend({ proxy: z.string() });
+
+/** "proxy.example.com:443 until 2026-03-01T…, expires in 5 days (/etc/…)". Pure. */
+export function describeCertificate({ proxy, file, until }: z.infer<typeof ofProxy>, now: Date): string {
+  const warning = expiryWarning(new Date(until), now);
+  return `${proxy} until ${until}${warning === undefined ? "" : `, ${warning}`} (${file})`;
 }
 
 function describeAuthority(pem: string): string {

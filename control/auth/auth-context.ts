@@ -1,4 +1,5 @@
 import type { Log } from "../../core/log/log.ts";
+import type { FailedReload } from "../../core/resources/proxy-facts.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { AuditLog } from "./audit/audit-log.ts";
@@ -8,6 +9,7 @@ import type { Authorities } from "./authority/open-authorities.ts";
 import type { LiveChannels } from "./inventory/live-channels.ts";
 import type { LiveNodes } from "./inventory/live-nodes.ts";
 import type { LiveProxies } from "./inventory/live-proxies.ts";
+import type { ProxyReports } from "./inventory/proxy-reports.ts";
 import type { Turns } from "./login/turns.ts";
 import type { Cluster } from "./open-cluster.ts";
 import type { PresenceWatch } from "./presence/presence-watch.ts";
@@ -35,6 +37,10 @@ export interface AuthContext {
   readonly proxies: LiveProxies;
   /** What the proxies' version channels answer. */
   readonly channels: LiveChannels;
+  /** What proxies say of themselves. */
+  readonly proxyReports: ProxyReports;
+  /** Of this process, where no proxy of it tells. */
+  readonly failedReload: () => FailedReload | undefined;
   readonly rollouts: Rollouts;
   /** Which hosts are gone. */
   readonly presence: PresenceWatch;

@@ -4,6 +4,7 @@ import type { AuthClient } from "../../core/api/auth-client.ts";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { Node } from "../../core/resources/node.ts";
+import type { FailedReload } from "../../core/resources/proxy-facts.ts";
 import { recordedAt } from "../../core/resources/recording.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
 import { ListenSockets } from "../../core/transport/listen-sockets.ts";
@@ -30,6 +31,7 @@ import { LiveProxies } from "./inventory/live-proxies.ts";
 import { issueLocalHost } from "./inventory/local-host.ts";
 import { proxyNamesWrite } from "./inventory/names-in-use.ts";
 import { listNodes } from "./inventory/nodes.ts";
+import { ProxyReports } from "./inventory/proxy-reports.ts";
 import { anonymousLimit, createRateLimit, type RateLimitOptions } from "./login/rate-limit.ts";
 import { createTurns } from "./login/turns.ts";
 import { lookWhileServing } from "./look-while-serving.ts";
@@ -55,6 +57,8 @@ export interface AuthDeps {
   /** For tests: the default is what production needs. */
   readonly hashCost?: HashCost;
   readonly anonymousLimit?: RateLimitOptions;
+  /** The last reload of this process, when it failed and no proxy beside it reports it. */
+  readonly failedReload?: (() => FailedReload | undefined) | undefined;
 }
 
 export interface Auth {
@@ -118,8 +122,22 @@ async function openContext(
   const audit = createAuditLog(stores.auditStore, { clusterName, now, log });
   const hasher = createPasswordHasher(deps.hashCost);
   const { nodename } = config;
-  const own = { clusterName, cluster, nodename, listenerMode, defaultSessionTtlSeconds, sessionRecording, authorities, audit, hasher, log, now };
-  const live = { live: new LiveNodes(), proxies: new LiveProxies(now), channels: new LiveChannels(now, log) };
+  const { failedReload = () => undefined } = deps;
+  const own = {
+    clusterName,
+    cluster,
+    nodename,
+    listenerMode,
+    defaultSessionTtlSeconds,
+    sessionRecording,
+    authorities,
+    audit,
+    hasher,
+    log,
+    now,
+    failedReload,
+  };
+  const live = { live: new LiveNodes(), proxies: new LiveProxies(now), channels: new LiveChannels(now, log), proxyReports: new ProxyReports(now) };
   const shipping = new AuditShipping(stores.auditStore, { destinations: config.audit, log });
   const watched = { ...live, storage: stores.storage, audit, log, now };
   const rollouts = new Rollouts({ ...watched, nodes: () => listNodes(watched) });

@@ -4,6 +4,7 @@ import type { AuthClient } from "../../core/api/auth-client.ts";
 import type { Log } from "../../core/log/log.ts";
 import { giveBack } from "../../core/memory/give-back.ts";
 import { whenQuiet } from "../../core/memory/when-quiet.ts";
+import type { FailedReload, ProxyFacts, WebCertificate } from "../../core/resources/proxy-facts.ts";
 import { FailedArrivals } from "../../core/transport/arrivals/failed-arrivals.ts";
 import { HalfOpen } from "../../core/transport/arrivals/half-open.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
@@ -43,6 +44,10 @@ export interface ProxyDeps {
   /** Left out: asked from the auth service; until it answers, the configured listeners tell. */
   readonly listenerMode?: ListenerMode | undefined;
   readonly sockets: ListenSockets;
+  /** Of the process that this one is to replace. */
+  readonly certificatesInUse?: readonly WebCertificate[] | undefined;
+  /** The last reload, when it failed. */
+  readonly failedReload?: (() => FailedReload | undefined) | undefined;
   /** Left out: nothing is dialled through an HTTP proxy. */
   readonly env?: Env | undefined;
   /** PEM: what upstream version servers are trusted by, in place of what this machine trusts. */
@@ -57,6 +62,9 @@ export interface ProxyService {
   readonly clusterName: string;
   /** As bound. */
   readonly addresses: { readonly web: HostPort; readonly ssh?: HostPort | undefined; readonly tunnel?: HostPort | undefined };
+  readonly certificates: Pick<WebCertificates, "facts">;
+  /** Tells the auth service soon what this proxy says of itself: it has changed. */
+  readonly reportSoon: () => void;
   readonly registry: TunnelRegistry;
   /** Hosts that come here soon, because another process hands over to this one. */
   readonly expected: ExpectedHosts;
@@ -85,9 +93,11 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
   let web: WebApp | undefined;
   let versionServer: VersionServer;
   try {
-    await services.certificates.open(services.signal);
+    const { certificates } = services;
+    await certificates.open(services.signal);
     const { env = {}, upstreamCa, upgradeLimit: limit } = deps;
-    versionServer = await openVersionServer({ ...services, env, upstreamCa, limit });
+    const facts = (): ProxyFacts => ({ web_certificates: [...certificates.facts()], failed_reload: deps.failedReload?.() });
+    versionServer = await openVersionServer({ ...services, env, upstreamCa, limit, facts });
     web = await createWebApp({ ...services, versionServer, packagesDir: config.packagesDir, ping: () => requireOpen(listeners).ping() });
     listeners = await openListeners(config, { ...services, web, mode: deps.listenerMode });
   } catch (error) {
@@ -96,6 +106,7 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
     throw error;
   }
   services.access.onConnected(versionServer.reportSoon);
+  services.certificates.onChange(versionServer.reportSoon);
   const follow = Promise.all([followAuth(services, requireOpen(listeners), deps), versionServer.run(services.signal), services.sendRecordings()]);
   const parts: RunningParts = { services, listeners, web, stop, follow };
   return {
@@ -103,6 +114,8 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
     get addresses() {
       return requireOpen(listeners).addresses();
     },
+    certificates: services.certificates,
+    reportSoon: versionServer.reportSoon,
     registry: services.registry,
     expected: services.expected,
     get streams() {
@@ -162,7 +175,7 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
     retired: () => life.retired,
     halfOpen: new HalfOpen(maxHalfOpen),
     failed: new FailedArrivals({ log, clock }),
-    certificates: new WebCertificates(config.keypairs, log),
+    certificates: new WebCertificates(config.keypairs, { log, now, inUse: deps.certificatesInUse }),
     relaying,
     tunnelsChanged: worked,
   };

@@ -61,6 +61,7 @@ export function valueAt(file: unknown, path: readonly PropertyKey[]): unknown {
   return value;
 }
 
-function isOff(value: unknown): boolean {
+/** As `onOff` of setting.ts reads it. */
+export function isOff(value: unknown): boolean {
   return value === false || (typeof value === "string" && ["no", "off", "false"].includes(value.toLowerCase()));
 }

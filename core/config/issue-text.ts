@@ -1,11 +1,11 @@
 import type { z } from "zod";
 import { nearestName } from "./nearest-name.ts";
-import { referenceKeys } from "./reference-keys.ts";
+import { isReferenceKey } from "./reference-keys.ts";
 
 /** What an unknown key deserves to be told, at the section `path`, whose known keys are given. */
 export function unknownKeyText(path: string, key: string, known: readonly string[]): string {
   const full = path === "" ? key : `${path}.${key}`;
-  if (referenceKeys[path]?.includes(key)) return `${full} is not supported yet; remove it`;
+  if (isReferenceKey(path, key)) return `${full} is not supported yet; remove it${path === "" ? ", or set enabled: no" : ""}`;
   const near = nearestName(key, known);
   const shown = JSON.stringify(key.slice(0, 64)).slice(1, -1);
   const name = path === "" ? shown : `${path}.${shown}`;

@@ -40,6 +40,10 @@ describe("a file is taken", () => {
       `${channels}    default:\n      static_version: 1.2.3\n      critical: yes\n    stable/cloud:\n      forward_url: https://up.test/v1/stable/cloud/\n    x: { forward_url: "http://127.0.0.1:80" }\n`,
     ],
     ["with PAM", `${agentHead}  pam: { enabled: yes, service_name: platform-sshd, environment: { TEAM: "{{external.team}}" } }\n`],
+    [
+      "with sections that are off, whatever they hold",
+      `${head}auth_service: {}\ndb_service: { enabled: "no", databases: [{ name: x }] }\napp_service: { enabled: off }\nkubernetes_service: { enabled: false }\nwindows_desktop_service: { enabled: no, ldap: 7 }\nssh_service: { enabled: no, enhanced_recording: { enabled: yes }, commands: 7, labels: { a: b } }\n`,
+    ],
     ["with byte order mark and Windows line ends", `\ufeff${head}auth_service: {}\n`.replaceAll("\n", "\r\n")],
   ];
   test.for(good)("%s", ([, text]) => {
@@ -58,7 +62,21 @@ describe("a file is refused for", () => {
     ],
     ["an unknown section", `${head}sshservice: {}\nauth_service: {}\n`, "4: sshservice is not a known key; did you mean ssh_service?"],
     ["a key of the reference that does nothing yet", `${head}  cache: {}\nauth_service: {}\n`, "4: platform.cache is not supported yet; remove it"],
-    ["a service that does not exist yet", `${head}db_service: {}\nauth_service: {}\n`, "4: db_service is not supported yet; remove it"],
+    [
+      "a service that does not exist yet, and is on",
+      `${head}db_service: { enabled: yes }\nauth_service: {}\n`,
+      "4: db_service is not supported yet; remove it, or set enabled: no",
+    ],
+    [
+      "a section of no program, also when it is off",
+      `${head}sshservice: { enabled: no }\nauth_service: {}\n`,
+      "4: sshservice is not a known key; did you mean ssh_service?",
+    ],
+    [
+      "a service that does not exist yet",
+      `${head}db_service: {}\nauth_service: {}\n`,
+      "4: db_service is not supported yet; remove it, or set enabled: no",
+    ],
     [
       "a channel with two sources",
       `${channels}    default:\n      static_version: v1.2.3\n      forward_url: https://up.test\n`,

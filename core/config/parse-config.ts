@@ -1,9 +1,10 @@
 import { type Document, isMap, isScalar, LineCounter, parseDocument, type YAMLError } from "yaml";
 import type { z } from "zod";
-import { brokenRules, valueAt } from "./cross-rules.ts";
+import { brokenRules, isOff, valueAt } from "./cross-rules.ts";
 import { keysAt, unknownKeyText, valueText } from "./issue-text.ts";
 import { configSchema } from "./platform-config.ts";
 import type { Problem } from "./problem.ts";
+import { isReferenceKey } from "./reference-keys.ts";
 
 export type FileSections = z.infer<typeof configSchema>;
 
@@ -32,7 +33,16 @@ export function parseConfig(text: string): ParsedConfig {
   }
   if (!isMap(document.contents)) return broken("must hold the sections platform, auth_service, proxy_service or ssh_service");
   const lineOf = (path: readonly PropertyKey[]): number | undefined => keyLine(document, lines, path);
-  return checked(file, lineOf);
+  return checked(withoutOff(file), lineOf);
+}
+
+/** Sections of services that are off say nothing else: files of other hosts, and the reference's, hold all of them. */
+function withoutOff(file: unknown): unknown {
+  if (typeof file !== "object" || file === null) return file;
+  const isOffSection = (name: string): boolean => name.endsWith("_service") && isOff(valueAt(file, [name, "enabled"]));
+  const known = (name: string): boolean => name in configSchema.shape;
+  const kept = Object.entries(file).filter(([name]) => !isOffSection(name) || known(name) || !isReferenceKey("", name));
+  return Object.fromEntries(kept.map(([name, value]) => (isOffSection(name) && known(name) ? [name, { enabled: false }] : [name, value])));
 }
 
 function checked(file: unknown, lineOf: ParsedConfig["lineOf"]): ParsedConfig {

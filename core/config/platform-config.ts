@@ -6,6 +6,7 @@ import { parseDuration } from "../resources/duration.ts";
 import { labelKeyText, labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
 import { recordingModes } from "../resources/recording.ts";
+import { listenersPort } from "../transport/host-port.ts";
 import { storageSchema } from "./audit-destination.ts";
 import { hostPortText, oneAddress, onOff, orList } from "./setting.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
@@ -92,9 +93,9 @@ export const proxySchema = z.strictObject({
   web_listen_addr: hostPortText(ports.web).prefault(`0.0.0.0:${ports.web}`),
   listen_addr: hostPortText(ports.proxySsh).optional(),
   tunnel_listen_addr: hostPortText(ports.tunnel).optional(),
-  public_addr: oneAddress(ports.web).optional(),
-  ssh_public_addr: oneAddress(ports.proxySsh).optional(),
-  tunnel_public_addr: oneAddress(ports.tunnel).optional(),
+  public_addr: oneAddress(listenersPort).optional(),
+  ssh_public_addr: oneAddress(listenersPort).optional(),
+  tunnel_public_addr: oneAddress(listenersPort).optional(),
   https_keypairs: z.array(z.strictObject({ cert_file: absolutePath, key_file: absolutePath })).default([]),
   /** By name, which may hold slashes. `default` and `stable/cloud` exist always. */
   automatic_upgrades_channels: upgradeChannels.default({}),
@@ -148,7 +149,7 @@ export const sshSchema = z.strictObject({
   /** Where it listens when it joins the auth service directly; behind a proxy it opens no port. */
   listen_addr: hostPortText(ports.ssh).prefault(`0.0.0.0:${ports.ssh}`),
   /** Further names that the host's certificate is good for; where it listens, also addresses that the proxies dial. */
-  public_addr: orList(hostPortText(ports.ssh)).default([]),
+  public_addr: orList(hostPortText(listenersPort)).default([]),
   /** What the host's PAM says of accounts and does for sessions; see docs/pam.md. */
   pam: pamSchema.prefault({}),
   /** Whether this host makes no Unix users, whatever roles say. */

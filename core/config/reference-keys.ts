@@ -2,7 +2,7 @@
  * Keys that the reference's configuration has and we do not serve yet. They are refused as such, so that nobody believes in
  * a setting that does nothing. By section; "" is the top of the file.
  */
-export const referenceKeys: Readonly<Record<string, readonly string[]>> = {
+const referenceKeys: Readonly<Record<string, readonly string[]>> = {
   "": [
     "db_service",
     "app_service",
@@ -77,3 +77,8 @@ export const referenceKeys: Readonly<Record<string, readonly string[]>> = {
   ssh_service: ["enhanced_recording", "x11", "allow_tcp_forwarding", "ssh_file_copy"],
   "ssh_service.pam": ["use_pam_auth"],
 };
+
+/** Whether the reference's configuration has the key in the section. Pure. */
+export function isReferenceKey(section: string, key: string): boolean {
+  return Object.hasOwn(referenceKeys, section) && (referenceKeys[section]?.includes(key) ?? false);
+}

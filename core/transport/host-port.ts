@@ -24,6 +24,14 @@ export function parseHostPort(text: string, defaultPort: number | undefined, wha
   return { host, port };
 }
 
+/** Of a public address that is written without a port: the port on which its listener was bound. */
+export const listenersPort = 0;
+
+/** The public address with the port of its listener, where it was written without one. Pure. */
+export function withPort(address: HostPort, listener: HostPort): HostPort {
+  return address.port === listenersPort ? { host: address.host, port: listener.port } : address;
+}
+
 export function formatHostPort({ host, port }: HostPort): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

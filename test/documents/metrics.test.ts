@@ -6,6 +6,7 @@ import { z } from "zod";
 import { processMetrics } from "../../cli/platform/process-metrics.ts";
 import { ProcessState } from "../../cli/platform/reload/process-state.ts";
 import { openTestAuth } from "../../control/auth/open-test-auth.ts";
+import { proxyMetrics } from "../../control/proxy/proxy-metrics.ts";
 import { upgradeReasons } from "../../core/versions/upgrade-reason.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -14,7 +15,8 @@ const root = resolve(import.meta.dirname, "../..");
 async function served(): Promise<ReadonlyMap<string, string>> {
   await using t = await openTestAuth();
   const state = new ProcessState(["auth"], "main");
-  const text = (await processMetrics(state)) + (await t.auth.metrics());
+  const certificate = { file: "/web.pem", names: [], until: "2026-01-01T00:00:00Z" };
+  const text = (await processMetrics(state)) + (await t.auth.metrics()) + (await proxyMetrics([certificate]));
   return new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = "", type = ""]) => [name, type]));
 }
 
@@ -49,7 +51,7 @@ test("the alert rules are well formed, and name metrics and reasons that exist",
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   for (const { alert, expr } of rules) {
     const bare = expr.replace(/"[^"]*"/g, "").replace(/\{[^}]*\}/g, "");
-    const used = (bare.match(/[a-z_][a-z0-9_]*/g) ?? []).filter((word) => !["or", "and", "up"].includes(word));
+    const used = (bare.match(/[a-z_][a-z0-9_]*/g) ?? []).filter((word) => !["or", "and", "up", "time"].includes(word));
     expect(used.length, alert).toBeGreaterThan(0);
     for (const name of used) expect(names.has(name), `${alert}: ${name}`).toBe(true);
     for (const [, wanted = ""] of expr.matchAll(/reason=~?"([^"]*)"/g)) {

@@ -3,10 +3,12 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { startCluster } from "../world/cluster.ts";
+import { createTestAuthority, past } from "../../core/transport/dial/test-certificate.ts";
+import { type Cluster, startCluster } from "../world/cluster.ts";
 import { freePorts } from "../world/free-port.ts";
-import { run } from "../world/program.ts";
-import { processes } from "../world/reload.ts";
+import { type MadeCertificate, makeCertificate } from "../world/http-proxy/make-certificate.ts";
+import { program, run } from "../world/program.ts";
+import { type Processes, processes } from "../world/reload.ts";
 import { until } from "../world/until.ts";
 
 const login = userInfo().username;
@@ -17,7 +19,8 @@ test("a reload reads the configuration anew; all services in one process and its
   await using _dir = { [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
   await mkdir(join(dir, "run"));
   const [diag] = (await freePorts(1)) as [number];
-  await using cluster = await startCluster({ mode: "separate", env: { RUNTIME_DIRECTORY: join(dir, "run") } });
+  const keypair = await makeCertificate(dir, ["127.0.0.1"]);
+  await using cluster = await startCluster({ mode: "separate", keypair, env: { RUNTIME_DIRECTORY: join(dir, "run") } });
   await using service = await processes(join(cluster.dir, "control.pid"), join(dir, "run"));
   const file = join(cluster.dir, "control.yaml");
   const text = (await readFile(file, "utf8")).replace(/ssh_service:\n {2}enabled: no/, "ssh_service:\n  enabled: yes");
@@ -27,6 +30,7 @@ test("a reload reads the configuration anew; all services in one process and its
   expect(await service.reload()).toMatchObject({ services: ["auth", "proxy", "ssh"] });
   const readyz = async (): Promise<boolean> => (await run("curl", ["-sf", "--max-time", "5", `http://127.0.0.1:${diag}/readyz`])).status === 0;
   await until("it is ready, its own agent too", readyz);
+  await certificates({ cluster, service, keypair, diag, dir });
   const user = await cluster.user("alice", { logins: login });
   const session = user.tsh(["ssh", `${login}@control`, "sleep 16; echo to the end"], { limitMs: 60_000 });
   const before = await service.main();
@@ -65,3 +69,46 @@ test("a reload reads the configuration anew; all services in one process and its
     return lines.includes("session.end");
   });
 });
+
+interface Scene {
+  readonly cluster: Cluster;
+  readonly service: Processes;
+  readonly keypair: MadeCertificate;
+  readonly diag: number;
+  readonly dir: string;
+}
+
+/** A renewed certificate is taken by itself; a worse one and a wrong configuration are not, and everybody is told. */
+async function certificates({ cluster, service, keypair, diag, dir }: Scene): Promise<void> {
+  const file = join(cluster.dir, "control.yaml");
+  const metric = async (name: string): Promise<number> => {
+    const { stdout } = await run("curl", ["-sf", "--max-time", "5", `http://127.0.0.1:${diag}/metrics`]);
+    return Number(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, "m").exec(stdout)?.[1]);
+  };
+  const check = () => run(program("platform"), ["start", "--check"], { env: service.env });
+  expect(await check()).toMatchObject({ status: 0, stdout: `${file} would start: auth, proxy, ssh\n` });
+  const until1 = await metric("platform_web_certificate_expiry_seconds");
+  expect(until1 * 1000).toBeGreaterThan(Date.now());
+  await until("tctl tells when it expires", async () => /^Web certificate: .* expires in \d+ hours /m.test(await cluster.admin("status")));
+
+  const renewed = await makeCertificate(await mkdtemp(join(dir, "renewed-")), ["127.0.0.1"]);
+  await writeFile(keypair.keyFile, renewed.key);
+  await writeFile(keypair.certFile, renewed.cert);
+  await until("the renewed one is shown", async () => {
+    return (await run("curl", ["-sf", "--max-time", "5", "--cacert", renewed.caFile, `https://${cluster.proxy}/webapi/find`])).status === 0;
+  });
+
+  const expired = await (await createTestAuthority()).issue({ type: "ip", value: "127.0.0.1" }, past());
+  await writeFile(keypair.keyFile, expired.key);
+  await writeFile(keypair.certFile, expired.cert);
+  const refused = await check();
+  expect([refused.status, refused.stderr]).toEqual([2, expect.stringMatching(/it expired at .* the one in use is valid until/)]);
+  const before = await service.hangUp();
+  await until("the reload is refused", async () => (await service.status(before)).reload.state === "failed");
+  expect(await metric("platform_reload_failed")).toBe(1);
+  const warning = /^Warning: +the last reload of the proxy .* it expired at /m;
+  await until("tctl tells of it", async () => warning.test(await cluster.admin("status")));
+  await writeFile(keypair.keyFile, renewed.key);
+  await writeFile(keypair.certFile, renewed.cert);
+  expect((await check()).status).toBe(0);
+}

@@ -61,14 +61,38 @@ describe.skipIf(machinesSkip !== undefined)("systemctl reload platform", () => {
       return main !== before && main !== 0 && main;
     });
 
+  /** What `platform doctor` says of the service. */
+  const doctor = async (): Promise<unknown> => {
+    const { stdout } = await machine.run(["platform", "doctor", "--format=json"]);
+    return (JSON.parse(stdout) as { findings: { check: string }[] }).findings.find(({ check }) => check === "service");
+  };
+  /** A configuration that is refused: the reload fails, and the status keeps why; the process goes on. */
+  const refusedReload = async (): Promise<void> => {
+    const right = await machine.read("/etc/platform.yaml");
+    const before = await mainPid();
+    await machine.write("/etc/platform.yaml", `${right}nonsense: yes\n`, 0o600);
+    expect((await machine.run(["systemctl", "reload", "platform"])).status).not.toBe(0);
+    expect(await machine.journal("platform")).toContain("nonsense is not a known key");
+    const said = await until("the status keeps why", async () => {
+      const text = await machine.systemctl("show", "-P", "StatusText", "platform");
+      return text.includes("last reload failed") && text;
+    });
+    expect(said).toContain("nonsense is not a known key");
+    await machine.write("/etc/platform.yaml", right, 0o600);
+    expect(await mainPid()).toBe(before);
+    expect(await doctor()).toMatchObject({ outcome: "warning", hint: expect.stringContaining("last reload failed") });
+  };
+
   test("is followed by systemd twice, cuts no session, and a stop ends every process", { timeout: 180_000 }, async () => {
     await machine.systemctl("start", "platform");
     await connected();
+    await refusedReload();
     const long = user.tsh(["ssh", `root@${machine.hostname}`, "sleep 35; echo to the end"], { limitMs: 120_000 });
     const first = await mainPid();
     await until("the session is open", async () => (await status(first)).sessions >= 1);
     await machine.systemctl("reload", "platform");
     const second = await reloaded(first);
+    expect(await machine.systemctl("show", "-P", "StatusText", "platform")).not.toContain("failed");
     expect((await status(second)).draining.map(({ pid }) => pid)).toEqual([first]);
     await login();
     await machine.systemctl("reload", "platform");
@@ -94,6 +118,7 @@ describe.skipIf(machinesSkip !== undefined)("systemctl reload platform", () => {
     await machine.systemctl("reload", "platform");
     await reloaded(fourth);
     await machine.systemctl("stop", "platform");
+    expect(await doctor()).toMatchObject({ outcome: "failed", says: expect.stringContaining("platform does not run (inactive") });
     expect((await machine.run(["pgrep", "-x", "platform"])).stdout).toBe("");
     expect((await open).status).not.toBe(0);
     expect((await machine.run(["ls", "/run/platform", "/run/platform.pid"])).status).not.toBe(0);

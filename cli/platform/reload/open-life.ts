@@ -102,7 +102,9 @@ async function tell({ state, runtimeDirectory, log }: LifeOptions, say: (text: s
       log.warn("the earlier processes cannot be asked", { error: errorText(thrown) });
     }
   }
-  if (state.reload.state !== "starting") say(`${state.sessions + state.elsewhere} sessions`);
+  const failed = state.failedReload;
+  const sessions = `${state.sessions + state.elsewhere} sessions`;
+  if (state.reload.state !== "starting") say(failed === undefined ? sessions : `${sessions}; last reload failed: ${failed.error}`);
 }
 
 /** Without it this process serves all the same: the updater then finds nobody to ask. */

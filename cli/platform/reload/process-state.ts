@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type FailedReload, failedReloadSchema, webCertificateSchema } from "../../../core/resources/proxy-facts.ts";
 import { version } from "../../../core/versions/version.ts";
 import type { AgentReport, ControlReport, HostNames } from "../services.ts";
 
@@ -30,25 +31,52 @@ export const processSchema = z.object({
   /** Since when it has this role. */
   since: z.string(),
   reload: reloadSchema,
+  /** The last reload that was tried, when it failed; until one works. */
+  failed_reload: failedReloadSchema.optional(),
+  /** Certificates of the proxy's web address that are in use. */
+  web_certificates: z.array(webCertificateSchema).optional(),
+  /** The configuration file. */
+  config: z.string().optional(),
 });
 export type ProcessFacts = z.infer<typeof processSchema>;
 
 /** What this process knows about itself, from the services that it runs. */
 export class ProcessState {
   readonly #services: readonly string[];
+  readonly #config: string | undefined;
   readonly #started = new Date();
   #control: ControlReport | undefined;
   #agent: AgentReport | undefined;
   #serves = false;
   #role: ProcessFacts["role"];
   #since = this.#started;
-  reload: ReloadState = { state: "none" };
+  #reload: ReloadState = { state: "none" };
+  #failedReload: FailedReload | undefined;
   /** Streams of people in the processes that this one and those before it have replaced. */
   elsewhere = 0;
 
-  constructor(services: readonly string[], role: ProcessFacts["role"]) {
+  constructor(services: readonly string[], role: ProcessFacts["role"], config?: string) {
     this.#services = services;
     this.#role = role;
+    this.#config = config;
+  }
+
+  get reload(): ReloadState {
+    return this.#reload;
+  }
+
+  set reload(reload: ReloadState) {
+    this.#reload = reload;
+    const { state, error = "it did not take over", at } = reload;
+    // One that is under way does not undo what the last one came to.
+    if (state === "failed") this.#failedReload = { at: at ?? new Date().toISOString(), error: error.replace(/\s*\n\s*/g, "; ").slice(0, 1000) };
+    if (state === "done") this.#failedReload = undefined;
+    this.#control?.tellSoon();
+  }
+
+  /** The last reload that was tried, when it failed. */
+  get failedReload(): FailedReload | undefined {
+    return this.#failedReload;
   }
 
   reportControl(control: ControlReport): void {
@@ -112,7 +140,10 @@ export class ProcessState {
       sessions: this.sessions,
       role: this.#role,
       since: this.#since.toISOString(),
-      reload: this.reload,
+      reload: this.#reload,
+      ...(this.#failedReload !== undefined && { failed_reload: this.#failedReload }),
+      ...(this.#control !== undefined && { web_certificates: [...this.#control.certificates()] }),
+      ...(this.#config !== undefined && { config: this.#config }),
     };
   }
 }

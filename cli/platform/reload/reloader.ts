@@ -208,7 +208,7 @@ export class Reloader {
       at: new Date().toISOString(),
       ...(successor !== undefined && { pid: successor.pid, version: successor.version }),
     };
-    say(`reload failed: ${why}`);
+    say(`last reload failed: ${state.failedReload?.error ?? why}`);
   }
 
   /** Until something happens, at most this long. */

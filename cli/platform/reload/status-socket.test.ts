@@ -51,7 +51,14 @@ test("an agent is ready with its tunnel only, and the socket is its owner's", as
 
 test("other processes that drain are told; what does not answer or answers nonsense is left out", async () => {
   const state = new ProcessState(["auth", "proxy"], "main");
-  state.reportControl({ state: () => ({ cluster: "c", tunnels: 5, sessions: 3 }), hosts: () => [], expect: () => {}, metrics: async () => "" });
+  state.reportControl({
+    state: () => ({ cluster: "c", tunnels: 5, sessions: 3 }),
+    hosts: () => [],
+    certificates: () => [{ file: "/a.pem", names: [], until: "2026-01-01T00:00:00.000Z" }],
+    tellSoon: () => {},
+    expect: () => {},
+    metrics: async () => "",
+  });
   state.serves();
   const other = { ...state.facts(), pid: 7, role: "draining", sessions: 4, since: "2026-01-01T00:00:00.000Z" };
   const answers: readonly (readonly [number, unknown])[] = [

@@ -1,6 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { parseProxyFacts } from "../../../core/resources/proxy-facts.ts";
 import { type Api, unary } from "./guard.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "reportChannels">;
@@ -8,9 +9,11 @@ type Methods = Pick<ServiceImpl<typeof AuthService>, "reportChannels">;
 export function channelMethods(api: Api): Methods {
   const { context } = api;
   return {
-    reportChannels: unary(api, "reportChannels", async ({ channelsJson, digest }, caller) => {
+    reportChannels: unary(api, "reportChannels", async ({ channelsJson, digest, proxyJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: reportChannels is for proxies");
       context.channels.report(caller.identity.id, { channelsJson, digest });
+      // A proxy of the version before says nothing of itself.
+      if (proxyJson !== "") context.proxyReports.report(caller.identity.id, parseProxyFacts(proxyJson));
       return {};
     }),
   };

@@ -10,7 +10,7 @@ import { removedError } from "../inventory/host-records.ts";
 import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
 import { reportNode } from "../inventory/nodes.ts";
 import type { Caller } from "./caller.ts";
-import { clusterFacts, clusterWarnings } from "./cluster-facts.ts";
+import { clusterFacts, clusterWarnings, webCertificates } from "./cluster-facts.ts";
 import { type Api, serverStream, unary } from "./guard.ts";
 import { nodeReport } from "./node-report.ts";
 import { requireRule } from "./permissions.ts";
@@ -23,7 +23,10 @@ export function clusterMethods(api: Api): Methods {
     getCluster: unary(api, "getCluster", async (_request, caller) => ({
       ...clusterFacts(context),
       // They name hosts.
-      warnings: (await mayListNodes(context, caller)) ? [...clusterWarnings(context)] : [],
+      ...((await mayListNodes(context, caller)) && {
+        warnings: [...clusterWarnings(context)],
+        webCertificatesJson: webCertificates(context),
+      }),
     })),
     getAccess: unary(api, "getAccess", async (_request, caller) => {
       const { revision, roles, locks, opensshNodes } = await accessState(context);

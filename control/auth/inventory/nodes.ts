@@ -52,6 +52,7 @@ export async function deleteNode(context: AuthContext, id: string, actor: Actor)
   context.presence.forget(id);
   context.proxies.forget(id);
   context.channels.forget(id);
+  context.proxyReports.forget(id);
   context.audit.emit({ event: "node.deleted", user: actor.name, name: id, "addr.remote": actor.address });
 }
 

@@ -3,62 +3,156 @@ import { readFile } from "node:fs/promises";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { expiryWarning, type WebCertificate } from "../../../core/resources/proxy-facts.ts";
+import { judgeCertificate } from "./judge-certificate.ts";
 
 export interface KeyPairFiles {
   readonly certFile: string;
   readonly keyFile: string;
 }
 
+export interface WebCertificatesDeps {
+  readonly log: Log;
+  readonly now: () => Date;
+  /** Those of the process that this one is to replace. */
+  readonly inUse?: readonly WebCertificate[] | undefined;
+  /** How often the files are read again, ms. */
+  readonly checkMs?: number | undefined;
+}
+
 interface Loaded {
   readonly leaf: X509Certificate;
   readonly context: SecureContext;
-  /** Of both files: tells whether they changed. */
+  /** Of both files: shows whether they changed. */
   readonly digest: string;
 }
 
-/** How often the files are looked at again, ms: a renewed certificate is served without a restart. */
-const checkMs = 60_000;
+interface Pair {
+  readonly files: KeyPairFiles;
+  loaded: Loaded;
+  /** Why the files are not taken, when they are not. */
+  fault: string;
+  /** The fault was there at the reading before too. */
+  isLasting: boolean;
+  /** When its expiry was last logged, ms. */
+  warnedAt: number;
+}
+
+/** A renewed certificate is served within seconds, without a reload. Programs that renew replace links, which no watch of files follows. */
+const checkMs = 5_000;
+const warnEveryMs = 24 * 3_600_000;
 
 /** The configured https_keypairs. The first is for clients that name no host, or one that no certificate lists. */
 export class WebCertificates {
   readonly #files: readonly KeyPairFiles[];
-  readonly #log: Log;
-  #loaded: readonly Loaded[] = [];
+  readonly #deps: WebCertificatesDeps;
+  readonly #onChange: (() => void)[] = [];
+  #pairs: readonly Pair[] = [];
 
-  constructor(files: readonly KeyPairFiles[], log: Log) {
+  constructor(files: readonly KeyPairFiles[], deps: WebCertificatesDeps) {
     this.#files = files;
-    this.#log = log;
+    this.#deps = deps;
   }
 
-  /** Reads all pairs, then again every minute until the signal. Throws PlatformError for a pair that cannot be used. */
+  /** Reads all pairs, then again every few seconds until the signal. Throws PlatformError for a pair that cannot be used. */
   async open(signal: AbortSignal): Promise<void> {
-    this.#loaded = await Promise.all(this.#files.map(load));
-    if (this.#files.length === 0) return;
-    const timer = setInterval(() => void this.#reload(), checkMs).unref();
+    const { inUse = [], now } = this.#deps;
+    this.#pairs = await Promise.all(
+      this.#files.map(async (files) => {
+        const loaded = await openPair(files, inUse, now());
+        return { files, loaded, fault: "", isLasting: false, warnedAt: Number.NEGATIVE_INFINITY };
+      }),
+    );
+    if (this.#pairs.length === 0) return;
+    this.#warn();
+    const timer = setInterval(() => void this.#look(), this.#deps.checkMs ?? checkMs).unref();
     signal.addEventListener("abort", () => clearInterval(timer), { once: true });
   }
 
   /** Undefined without any configured pair. */
   choose(servername: string | undefined): SecureContext | undefined {
-    const named = servername === undefined ? undefined : this.#loaded.find(({ leaf }) => leaf.checkHost(servername) !== undefined);
-    return (named ?? this.#loaded[0])?.context;
+    const named = servername === undefined ? undefined : this.#pairs.find(({ loaded }) => loaded.leaf.checkHost(servername) !== undefined);
+    return (named ?? this.#pairs[0])?.loaded.context;
   }
 
-  /** A pair that is unreadable just now (a renewal in progress) leaves the one before in use. */
-  async #reload(): Promise<void> {
-    const before = this.#loaded;
+  /** Called when another one is in use. */
+  onChange(listener: () => void): void {
+    this.#onChange.push(listener);
+  }
+
+  /** Those in use. */
+  facts(): readonly WebCertificate[] {
+    return this.#pairs.map(({ files, loaded }) => ({
+      file: files.certFile,
+      names: namesOf(loaded.leaf),
+      until: loaded.leaf.validToDate.toISOString(),
+    }));
+  }
+
+  async #look(): Promise<void> {
+    const looked = await Promise.all(this.#pairs.map((pair) => this.#reload(pair)));
+    if (looked.includes(true)) for (const listener of this.#onChange) listener();
+    this.#warn();
+  }
+
+  /** True: another one is in use. A pair that cannot be used leaves the one before in use. */
+  async #reload(pair: Pair): Promise<boolean> {
+    const { log, now } = this.#deps;
     try {
-      const after = await Promise.all(this.#files.map(load));
-      if (after.every(({ digest }, index) => digest === before[index]?.digest)) return;
-      this.#loaded = after;
-      this.#log.info("https_keypairs loaded anew");
+      const after = await loadPair(pair.files);
+      const isNew = after.digest !== pair.loaded.digest;
+      const refusal = isNew ? judgeCertificate(validity(after), validity(pair.loaded), now()) : undefined;
+      this.#note(pair, refusal ?? "");
+      if (!isNew || refusal !== undefined) return false;
+      pair.loaded = after;
+      pair.warnedAt = Number.NEGATIVE_INFINITY;
+      log.info("a renewed web certificate is in use", { file: pair.files.certFile, until: after.leaf.validToDate.toISOString() });
+      return true;
     } catch (error) {
-      this.#log.warn("https_keypairs cannot be loaded; the ones before stay in use", { error: errorText(error) });
+      this.#note(pair, errorText(error));
+      return false;
+    }
+  }
+
+  /** Logged once, when it lasts: a renewal writes one file after the other. */
+  #note(pair: Pair, fault: string): void {
+    const isLasting = fault !== "" && fault === pair.fault;
+    if (isLasting && !pair.isLasting) {
+      this.#deps.log.warn("the web certificate on the disk is not taken; the one before stays in use", {
+        file: pair.files.certFile,
+        reason: fault,
+        until: pair.loaded.leaf.validToDate.toISOString(),
+      });
+    }
+    pair.fault = fault;
+    pair.isLasting = isLasting;
+  }
+
+  /** Once a day from three weeks before. */
+  #warn(): void {
+    const { log, now } = this.#deps;
+    for (const pair of this.#pairs) {
+      const until = pair.loaded.leaf.validToDate;
+      const warning = expiryWarning(until, now());
+      if (warning === undefined || now().getTime() - pair.warnedAt < warnEveryMs) continue;
+      pair.warnedAt = now().getTime();
+      log.warn(`the web certificate ${warning}`, { file: pair.files.certFile, until: until.toISOString(), hint: renewHint });
     }
   }
 }
 
-async function load({ certFile, keyFile }: KeyPairFiles): Promise<Loaded> {
+const renewHint = "renew it; a new certificate at the same place is taken within seconds, without a reload";
+
+/** Reads a pair at a start; `inUse` are the certificates of the process that runs. Throws PlatformError `invalid` for one that cannot be used, or is worse. */
+export async function openPair(files: KeyPairFiles, inUse: readonly WebCertificate[], now: Date): Promise<Loaded> {
+  const loaded = await loadPair(files);
+  const used = inUse.find(({ file }) => file === files.certFile);
+  const refusal = judgeCertificate(validity(loaded), used && { from: new Date(0), until: new Date(used.until) }, now);
+  if (refusal === undefined) return loaded;
+  throw new PlatformError("invalid", `https_keypairs: ${files.certFile}: ${refusal}`, { hint: renewHint });
+}
+
+async function loadPair({ certFile, keyFile }: KeyPairFiles): Promise<Loaded> {
   const read = async (file: string): Promise<Buffer> => {
     try {
       return await readFile(file);
@@ -71,9 +165,18 @@ async function load({ certFile, keyFile }: KeyPairFiles): Promise<Loaded> {
     const context = createSecureContext({ cert, key, minVersion: "TLSv1.2" });
     return { leaf: new X509Certificate(cert), context, digest: createHash("sha256").update(cert).update(key).digest("hex") };
   } catch (cause) {
-    throw new PlatformError("invalid", `https_keypairs: ${certFile} and ${keyFile} are no certificate and its key`, {
+    throw new PlatformError("invalid", `https_keypairs: ${certFile} and ${keyFile} are not a certificate and its key`, {
       cause,
       hint: "both are PEM files; the certificate's file holds the chain, leaf first",
     });
   }
+}
+
+function validity({ leaf }: Pick<Loaded, "leaf">): { readonly from: Date; readonly until: Date } {
+  return { from: leaf.validFromDate, until: leaf.validToDate };
+}
+
+function namesOf({ subjectAltName = "" }: X509Certificate): string[] {
+  const names = subjectAltName.split(", ").flatMap((one) => /^(?:DNS|IP Address):([\w*.:-]+)$/.exec(one)?.[1] ?? []);
+  return names.slice(0, 100);
 }

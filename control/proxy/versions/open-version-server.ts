@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { Log } from "../../../core/log/log.ts";
+import type { ProxyFacts } from "../../../core/resources/proxy-facts.ts";
 import type { Env } from "../../../core/transport/dial/choose-proxy.ts";
 import type { ProxyConfig } from "../../config.ts";
 import { RequestLimit } from "../../limits/request-limit.ts";
@@ -40,6 +41,8 @@ export interface VersionServerDeps {
   readonly limit?: UpgradeLimit | undefined;
   /** True once another process has taken over, which reports in place of this one. */
   readonly retired: () => boolean;
+  /** What the proxy says of itself when it reports. */
+  readonly facts: () => ProxyFacts;
   readonly log: Log;
   readonly now: () => Date;
   readonly clock: () => number;
@@ -50,7 +53,7 @@ export async function openVersionServer(deps: VersionServerDeps): Promise<Versio
   const ask = askUpstreamBy({ env, ca: deps.upstreamCa });
   const file = join(config.dataDir, "proxy", "upgrade-channels.json");
   const channels = await Channels.open({ configured: config.upgradeChannels ?? {}, version, ask, file, log, now });
-  const reporter = reportChannels({ channels, auth, log, retired });
+  const reporter = reportChannels({ channels, auth, facts: deps.facts, log, retired });
   return {
     channels,
     targets: new HostTargets({ auth, log, own: `v${version}`, clock }),

@@ -1,6 +1,7 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import type { ProxyFacts } from "../../../core/resources/proxy-facts.ts";
 import { wait } from "../routing/wait.ts";
 import type { Channels } from "./channels.ts";
 
@@ -19,6 +20,8 @@ export interface ChannelReporter {
 export interface ReportOptions {
   readonly channels: Channels;
   readonly auth: AuthClient;
+  /** What the proxy says of itself beside it. */
+  readonly facts: () => ProxyFacts;
   /** True once another process reports in place of this one. */
   readonly retired: () => boolean;
   readonly log: Log;
@@ -48,9 +51,12 @@ export function reportChannels(options: ReportOptions): ChannelReporter {
 }
 
 /** What went wrong. An auth service from before channels were reported wants to know nothing. */
-async function report({ channels, auth }: ReportOptions, signal: AbortSignal): Promise<unknown> {
+async function report({ channels, auth, facts }: ReportOptions, signal: AbortSignal): Promise<unknown> {
   try {
-    await auth.reportChannels({ channelsJson: currentAnswers(channels), digest: channels.digest }, { signal, timeoutMs: 10_000 });
+    await auth.reportChannels(
+      { channelsJson: currentAnswers(channels), digest: channels.digest, proxyJson: JSON.stringify(facts()) },
+      { signal, timeoutMs: 10_000 },
+    );
     return undefined;
   } catch (thrown) {
     return thrown instanceof PlatformError && thrown.code === "unsupported" ? undefined : thrown;

@@ -87,6 +87,34 @@ const cases: readonly { name: string; facts: PingFacts; ssh: object; open: strin
   },
 ];
 
+const bare = { host: "p.example.com", port: 0 };
+const own: PingFacts = { ...common, multiplex: false, webListen: { host: "127.0.0.1", port: 18443 } };
+
+test.for<readonly [what: string, facts: PingFacts, open: string, ssh: string, tunnel: string]>([
+  ["behind one port", { ...own, multiplex: true, publicAddr: bare }, "p.example.com:18443", "p.example.com:18443", "p.example.com:18443"],
+  ["an IPv6 address", { ...own, multiplex: true, publicAddr: { host: "2001:db8::7", port: 0 } }, ...same("[2001:db8::7]:18443")],
+  [
+    "on listeners of their own",
+    {
+      ...own,
+      publicAddr: bare,
+      sshPublicAddr: { host: "s", port: 0 },
+      tunnelPublicAddr: { host: "t", port: 0 },
+      sshListen: { host: "::", port: 40023 },
+      tunnelListen: { host: "::", port: 40024 },
+    },
+    "p.example.com:18443",
+    "s:40023",
+    "t:40024",
+  ],
+])("public addresses without a port get that of their listener: %s", ([, facts, open, ssh, tunnel]) => {
+  expect(findAnswer(facts).proxy.ssh).toMatchObject({ public_addr: open, ssh_public_addr: ssh, ssh_tunnel_public_addr: tunnel });
+});
+
+function same(address: string): readonly [string, string, string] {
+  return [address, address, address];
+}
+
 describe("ping", () => {
   test.for(cases)("$name", ({ facts, ssh, open, tls }) => {
     expect(pingAnswer(facts)).toEqual({

@@ -1,4 +1,4 @@
-import { formatHostPort, type HostPort } from "../../../core/transport/host-port.ts";
+import { formatHostPort, type HostPort, withPort } from "../../../core/transport/host-port.ts";
 
 /** What the ping answer is made of: the running configuration, with the ports that were bound. */
 export interface PingFacts {
@@ -42,9 +42,10 @@ export interface PingAnswer extends FindAnswer {
   readonly auth: { readonly type: "local"; readonly second_factor: "otp" };
 }
 
-/** The web address that people and agents use: as configured, else the host's own name with the port that was bound. */
+/** The web address that people and agents use: as configured (without a port there: with the port that was bound), else the host's own name with the port that was bound. */
 export function publicAddress(facts: Pick<PingFacts, "publicAddr" | "nodename" | "webListen">): HostPort {
-  return facts.publicAddr ?? { host: facts.nodename, port: facts.webListen.port };
+  const { publicAddr, nodename, webListen } = facts;
+  return publicAddr === undefined ? { host: nodename, port: webListen.port } : withPort(publicAddr, webListen);
 }
 
 /**
@@ -57,7 +58,7 @@ export function findAnswer(facts: PingFacts): FindAnswer {
   const own = (listen: HostPort | undefined): HostPort | undefined => (facts.multiplex ? undefined : listen);
   const [ssh, tunnel] = [own(facts.sshListen), own(facts.tunnelListen)];
   const outside = (configured: HostPort | undefined, listen: HostPort | undefined): string =>
-    formatHostPort(listen === undefined ? open : (configured ?? { host: open.host, port: listen.port }));
+    formatHostPort(listen === undefined ? open : withPort(configured ?? { host: open.host, port: listen.port }, listen));
   return {
     proxy: {
       kube: { enabled: false, public_addr: formatHostPort(open), listen_addr: web },

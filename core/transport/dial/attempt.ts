@@ -11,6 +11,8 @@ export interface AttemptOptions {
 export class Attempt implements Disposable {
   /** What the current step waits for, for the message when time runs out. */
   waitingFor = "the connection";
+  /** Another way that may be the right one, for the hint when time runs out. */
+  instead: string | undefined;
   readonly #controller = new AbortController();
   readonly #timer: NodeJS.Timeout;
   readonly #outer: AbortSignal | undefined;
@@ -21,7 +23,8 @@ export class Attempt implements Disposable {
   constructor(options: AttemptOptions) {
     const limit = options.timeoutMs ?? 10_000;
     this.#timer = setTimeout(() => {
-      const hint = "check the address, and that no firewall on the way drops the packets";
+      const firewall = "check the address, and that no firewall on the way drops the packets";
+      const hint = this.instead === undefined ? firewall : `${firewall}; ${this.instead}`;
       this.#controller.abort(new PlatformError("timeout", `${this.waitingFor} did not come within ${limit / 1000} s`, { hint }));
     }, limit);
     this.#outer = options.signal;

@@ -147,6 +147,17 @@ describe("chooseProxy", () => {
     expect(chooseProxy(target, env).why).toBe(why);
   });
 
+  test.for<readonly [env: Env, instead: RegExp | undefined]>([
+    [{}, /^behind an HTTP proxy, set HTTPS_PROXY .*\/etc\/default\/platform/],
+    [{ HTTPS_PROXY: "p.test:1", no_proxy: "x, .example.com" }, /take the entry "\.example\.com" out of no_proxy$/],
+    [{ HTTPS_PROXY: "p.test:1" }, undefined],
+  ])("%j: what to do where it does not work", ([env, instead]) => {
+    const route = chooseProxy(target, env);
+    const given = route.kind === "direct" ? route.instead : undefined;
+    if (instead === undefined) expect(given).toBeUndefined();
+    else expect(given).toMatch(instead);
+  });
+
   test("any bytes as values give a route or a PlatformError", () => {
     const text = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.webUrl(), fc.domain(), fc.ipV6());
     fc.assert(

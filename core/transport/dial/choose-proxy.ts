@@ -7,10 +7,14 @@ import { type ProxyUrl, parseProxyUrl } from "./proxy-url.ts";
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /** How to reach a target. `why` is for people who look for the reason; it never holds a credential. */
-export type Route = { readonly kind: "direct"; readonly why: string } | { readonly kind: "proxy"; readonly url: ProxyUrl; readonly why: string };
+export type Route =
+  /** `instead`: what to do when that does not work because a proxy should be gone through. */
+  | { readonly kind: "direct"; readonly why: string; readonly instead?: string | undefined }
+  | { readonly kind: "proxy"; readonly url: ProxyUrl; readonly why: string };
 
 /** Our targets speak TLS or SSH, so HTTPS_PROXY comes first; upper case wins, an empty value counts as none. */
 const proxyVariables = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"] as const;
+const setProxy = "behind an HTTP proxy, set HTTPS_PROXY (the service reads it from /etc/default/platform)";
 const noProxyVariables = ["NO_PROXY", "no_proxy"] as const;
 
 /**
@@ -20,12 +24,14 @@ const noProxyVariables = ["NO_PROXY", "no_proxy"] as const;
 export function chooseProxy(target: HostPort, env: Env): Route {
   if (isThisMachine(canonicalHost(target.host))) return { kind: "direct", why: "the target is this machine" };
   const proxy = firstSet(env, proxyVariables);
-  if (proxy === undefined) return { kind: "direct", why: "neither HTTPS_PROXY nor HTTP_PROXY is set" };
+  if (proxy === undefined) return { kind: "direct", why: "neither HTTPS_PROXY nor HTTP_PROXY is set", instead: setProxy };
   const exceptions = firstSet(env, noProxyVariables);
   const answer = matchNoProxy(target, exceptions?.value ?? "");
   const skipped = answer.notUnderstood.length === 0 ? "" : `; entries not understood: ${JSON.stringify(answer.notUnderstood)}`;
   if (answer.entry !== undefined) {
-    return { kind: "direct", why: `${exceptions?.name} has the entry ${JSON.stringify(answer.entry)}${skipped}` };
+    const entry = `the entry ${JSON.stringify(answer.entry)}`;
+    const instead = `if it is to be reached through the HTTP proxy, take ${entry} out of ${exceptions?.name}`;
+    return { kind: "direct", why: `${exceptions?.name} has ${entry}${skipped}`, instead };
   }
   const unmatched = exceptions === undefined ? "" : `, and no entry of ${exceptions.name} matches${skipped}`;
   return { kind: "proxy", url: parseProxyUrl(proxy.value, proxy.name), why: `${proxy.name} is set${unmatched}` };

@@ -17,7 +17,9 @@ export async function dialRoute(target: HostPort, route: Route, options: RouteOp
   const { attempt, proxyCa } = options;
   const wanted = formatHostPort(target);
   if (route.kind === "direct") {
-    const hint = "check the address and that the service runs; behind an HTTP proxy set HTTPS_PROXY";
+    const { instead } = route;
+    attempt.instead = instead;
+    const hint = `check the address and that the service runs${instead === undefined ? "" : `; ${instead}`}`;
     return await connectTcp(target, attempt, { message: `no connection to ${wanted}`, hint });
   }
   const { url } = route;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseEnvironmentFile, withProxyVariables } from "./proxy-environment.ts";
+import { parseEnvironmentFile, readEnvironment, withProxyVariables } from "./proxy-environment.ts";
 
 describe("parseEnvironmentFile", () => {
   test.for([
@@ -9,7 +9,17 @@ describe("parseEnvironmentFile", () => {
     ["HTTPS_PROXY='http://a:b\\c@p.test'", "http://a:b\\c@p.test"],
     ['HTTPS_PROXY="a\\"b"', 'a"b'],
     ["  HTTPS_PROXY=x  \r\n", "x"],
-    ["export HTTPS_PROXY=x", "x"],
+    ["export HTTPS_PROXY=x", undefined],
+    ["HTTPS_PROXY =x", "x"],
+    ["HTTPS_PROXY= x", "x"],
+    ["HTTPS_PROXY='a'\"b\"c", "abc"],
+    ["HTTPS_PROXY='a\nb'", "a\nb"],
+    ["HTTPS_PROXY='a' # b", "a# b"],
+    ['HTTPS_PROXY="a\\nb\\$c"', "a\\nb$c"],
+    ["HTTPS_PROXY=a\\b\\ ", "ab "],
+    ["HTTPS_PROXY=x\nHTTPS_PROXY=y", "y"],
+    ["# a \\\nHTTPS_PROXY=x", "x"],
+    ["HTTPS_PROXY\n=x", undefined],
     ["HTTPS_PROXY=a \\\nb", "a b"],
     ["HTTPS_PROXY=", ""],
     ["HTTPS_PROXY=x # not a comment", "x # not a comment"],
@@ -19,6 +29,14 @@ describe("parseEnvironmentFile", () => {
     ["1HTTPS_PROXY=x", undefined],
   ] as const)("%j", ([text, value]) => {
     expect(parseEnvironmentFile(text).get("HTTPS_PROXY")).toBe(value);
+  });
+
+  test("lines that systemd leaves out are told, with their number", () => {
+    expect(readEnvironment('# a\nexport HTTPS_PROXY="http://p"\nA=1\n\nset -a\n2B=x\n').ignored).toEqual([
+      { line: 2, name: "export HTTPS_PROXY" },
+      { line: 5, name: "set -a" },
+      { line: 6, name: "2B" },
+    ]);
   });
 
   test("no text throws", () => {

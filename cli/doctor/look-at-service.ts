@@ -1,0 +1,73 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import type { UnitFacts } from "./judge-service.ts";
+
+const run = promisify(execFile);
+/** Longest wait for systemd or the journal, ms. */
+const limitMs = 10_000;
+const properties = ["LoadState", "ActiveState", "SubState", "UnitFileState", "NRestarts", "MainPID", "StatusText"] as const;
+
+/** The service of this host as systemd has it. Undefined: systemd does not run here, or has no such unit. Never throws. */
+export async function lookAtService(name: string): Promise<UnitFacts | undefined> {
+  try {
+    const { stdout } = await command("systemctl", ["show", name, "--no-pager", ...properties.map((one) => `--property=${one}`)]);
+    const shown = new Map(stdout.split("\n").map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
+    const text = (property: (typeof properties)[number]): string => shown.get(property) ?? "";
+    if (text("LoadState") !== "loaded") return undefined;
+    return {
+      name,
+      active: text("ActiveState"),
+      sub: text("SubState"),
+      file: text("UnitFileState"),
+      restarts: Number(text("NRestarts")) || 0,
+      statusText: text("StatusText"),
+      lastError: lastError(await journal(name)),
+      environment: await environmentOf(text("MainPID")),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+async function journal(name: string): Promise<string> {
+  try {
+    return (await command("journalctl", [`--unit=${name}`, "--lines=200", "--output=cat", "--no-pager", "--quiet"])).stdout;
+  } catch {
+    return "";
+  }
+}
+
+/** The last error of a log of ours, text or JSON, and of what a command line prints: a sentence. Pure. */
+export function lastError(log: string): string | undefined {
+  const lines = log.split("\n");
+  for (let at = lines.length - 1; at >= 0; at -= 1) {
+    const line = lines[at] ?? "";
+    const told = /^ERROR: (.*)$/.exec(line)?.[1] ?? /^\S+ ERROR (.*)$/.exec(line)?.[1] ?? jsonError(line);
+    if (told !== undefined) return told.slice(0, 500);
+  }
+  return undefined;
+}
+
+function jsonError(line: string): string | undefined {
+  if (!/^\{.*"level":"error"/.test(line)) return undefined;
+  return /"(?:event|msg|message)":"((?:[^"\\]|\\.)*)"/.exec(line)?.[1] ?? line;
+}
+
+/** Undefined for a process that is not there, or that this user may not look at. */
+async function environmentOf(pid: string): Promise<Record<string, string> | undefined> {
+  if (!/^[1-9]\d{0,9}$/.test(pid)) return undefined;
+  try {
+    const text = await readFile(`/proc/${pid}/environ`, "utf8");
+    return Object.fromEntries(
+      text.split("\0").flatMap((one) => (one.includes("=") ? [[one.slice(0, one.indexOf("=")), one.slice(one.indexOf("=") + 1)]] : [])),
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+function command(file: string, args: readonly string[]): Promise<{ stdout: string }> {
+  const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", SYSTEMD_PAGER: "", SYSTEMD_COLORS: "0" };
+  return run(file, [...args], { env, timeout: limitMs, maxBuffer: 4 * 1024 * 1024, encoding: "utf8" });
+}

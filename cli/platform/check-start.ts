@@ -1,0 +1,48 @@
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import type { PlatformConfig } from "../../core/config/platform-config.ts";
+import { readConfigFile } from "../../core/config/read-config-file.ts";
+import type { WebCertificate } from "../../core/resources/proxy-facts.ts";
+import type { Call } from "../command.ts";
+import type { Result } from "../output.ts";
+import type { ProcessFacts } from "./reload/process-state.ts";
+import { otherProcesses } from "./reload/status-socket.ts";
+import type { Services } from "./services.ts";
+
+export const defaultConfigFile = "/etc/platform.yaml";
+/** Of the unit, for a check by hand beside the service. */
+const usualRuntimeDirectory = "/run/platform";
+
+/**
+ * `platform start --check`: everything that can be refused before anything starts. Without --config, of the configuration with which the
+ * service runs. Throws PlatformError as the start would.
+ */
+export async function checkStart(services: Services, { io, options }: Call): Promise<Result> {
+  const running = await mainProcess(io.env.RUNTIME_DIRECTORY?.split(":")[0] ?? usualRuntimeDirectory);
+  const file = resolve(options.text("config") ?? running?.config ?? defaultConfigFile);
+  const { config, warnings } = await readConfigFile(file, hostname());
+  const found = await services.check(config, running?.web_certificates ?? []);
+  const names = enabledServices(config);
+  const notes = [...warnings, ...found].map((text) => `warning: ${text}`);
+  return { data: { config: file, services: names, warnings: [...warnings, ...found] }, text: `${file} would start: ${names.join(", ")}`, notes };
+}
+
+export function enabledServices(config: PlatformConfig): readonly string[] {
+  const sections = { auth: config.auth_service, proxy: config.proxy_service, ssh: config.ssh_service };
+  return Object.entries(sections).flatMap(([name, section]) => (section.enabled ? [name] : []));
+}
+
+/** Certificates of the web address that the main process of this service uses; none where it cannot be asked. */
+export async function certificatesOf(runtimeDirectory: string | undefined): Promise<readonly WebCertificate[]> {
+  return (await mainProcess(runtimeDirectory))?.web_certificates ?? [];
+}
+
+async function mainProcess(runtimeDirectory: string | undefined): Promise<ProcessFacts | undefined> {
+  if (runtimeDirectory === undefined) return undefined;
+  try {
+    return (await otherProcesses(runtimeDirectory)).find(({ role }) => role === "main");
+  } catch {
+    // No service runs, or not with a runtime directory that this user may read.
+    return undefined;
+  }
+}

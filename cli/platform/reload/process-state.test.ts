@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { ProcessState } from "./process-state.ts";
+
+test("a reload that failed is remembered in one line until one works, and the cluster is told of each change", () => {
+  const state = new ProcessState(["proxy"], "main", "/etc/platform.yaml");
+  let told = 0;
+  state.reportControl({
+    state: () => ({ cluster: "c", tunnels: 0, sessions: 0 }),
+    certificates: () => [{ file: "/a.pem", names: [], until: "2026-01-01T00:00:00.000Z" }],
+    tellSoon: () => {
+      told += 1;
+    },
+    hosts: () => [],
+    expect: () => {},
+    metrics: async () => "",
+  });
+  expect(state.facts()).toMatchObject({ config: "/etc/platform.yaml", web_certificates: [{ file: "/a.pem" }] });
+  expect(state.facts()).not.toHaveProperty("failed_reload");
+  const at = "2026-01-02T00:00:00.000Z";
+  state.reload = { state: "failed", error: `/etc/platform.yaml:3: a\n/etc/platform.yaml:4: b${"x".repeat(2000)}`, at };
+  const failed = { at, error: expect.stringMatching(/^\/etc\/platform\.yaml:3: a; \/etc\/platform\.yaml:4: bx/) };
+  expect(state.facts().failed_reload).toEqual(failed);
+  expect(state.failedReload?.error).toHaveLength(1000);
+  state.reload = { state: "starting" };
+  expect(state.failedReload).toEqual(failed);
+  state.reload = { state: "done" };
+  expect(state.failedReload).toBeUndefined();
+  expect(told).toBe(3);
+});

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { ProxyReports } from "./proxy-reports.ts";
+
+const day = 86_400_000;
+
+test("an admin is told of certificates that expire soon and of reloads that failed, until the proxy is forgotten or silent", () => {
+  let now = new Date("2026-06-01T00:00:00Z");
+  const reports = new ProxyReports(() => now);
+  const until = (days: number): string => new Date(now.getTime() + days * day).toISOString();
+  reports.report("p1", { web_certificates: [{ file: "/a.pem", names: [], until: until(5) }] });
+  reports.report("p2", {
+    web_certificates: [{ file: "/b.pem", names: [], until: until(60) }],
+    failed_reload: { at: "2026-05-31T00:00:00Z", error: "no" },
+  });
+  const warnings = (): readonly string[] => reports.warnings((id) => `${id}.test:443`);
+  expect(reports.certificates().map(({ proxy, file }) => [proxy, file])).toEqual([
+    ["p1", "/a.pem"],
+    ["p2", "/b.pem"],
+  ]);
+  expect(warnings()).toEqual([
+    "the web certificate of p1.test:443 expires in 5 days: renew /a.pem",
+    "the last reload of the proxy p2.test:443 failed at 2026-05-31T00:00:00Z, so that what ran before still runs: no",
+  ]);
+  reports.forget("p1");
+  expect(warnings()).toHaveLength(1);
+  now = new Date(now.getTime() + 181_000);
+  expect([warnings(), reports.certificates()]).toEqual([[], []]);
+});

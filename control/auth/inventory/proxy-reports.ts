@@ -1,0 +1,55 @@
+import { expiryWarning, type ProxyFacts, type WebCertificate } from "../../../core/resources/proxy-facts.ts";
+
+/** A proxy that has not reported for this long counts no more, ms; it reports every minute. */
+const rememberedMs = 180_000;
+const maxProxies = 1000;
+
+/** What proxies say of themselves: in memory, told with their version channels. */
+export class ProxyReports {
+  readonly #proxies = new Map<string, { readonly facts: ProxyFacts; readonly at: number }>();
+  readonly #now: () => Date;
+
+  constructor(now: () => Date) {
+    this.#now = now;
+  }
+
+  report(proxy: string, facts: ProxyFacts): void {
+    this.#proxies.delete(proxy);
+    this.#proxies.set(proxy, { facts, at: this.#now().getTime() });
+    for (const oldest of this.#proxies.keys()) {
+      if (this.#proxies.size <= maxProxies) break;
+      this.#proxies.delete(oldest);
+    }
+  }
+
+  forget(proxy: string): void {
+    this.#proxies.delete(proxy);
+  }
+
+  /** Certificates of the proxies' web addresses, with the id of the proxy. */
+  certificates(): readonly (WebCertificate & { readonly proxy: string })[] {
+    return this.#current().flatMap(([proxy, { web_certificates: all }]) => all.map((one) => ({ ...one, proxy })));
+  }
+
+  /** What an admin should look at, a sentence each. `named` gives a proxy a name that people know. */
+  warnings(named: (proxy: string) => string): readonly string[] {
+    return this.#current().flatMap(([proxy, { web_certificates: certificates, failed_reload: failed }]) => [
+      ...certificates.flatMap(({ file, until }) => {
+        const warning = expiryWarning(new Date(until), this.#now());
+        return warning === undefined ? [] : [`the web certificate of ${named(proxy)} ${warning}: renew ${file}`];
+      }),
+      ...(failed === undefined ? [] : [failedReloadWarning(`the proxy ${named(proxy)}`, failed)]),
+    ]);
+  }
+
+  #current(): readonly (readonly [string, ProxyFacts])[] {
+    const oldest = this.#now().getTime() - rememberedMs;
+    for (const [proxy, { at }] of this.#proxies) if (at < oldest) this.#proxies.delete(proxy);
+    return [...this.#proxies].map(([proxy, { facts }]) => [proxy, facts]);
+  }
+}
+
+/** Pure. */
+export function failedReloadWarning(whose: string, { at, error }: NonNullable<ProxyFacts["failed_reload"]>): string {
+  return `the last reload of ${whose} failed at ${at}, so that what ran before still runs: ${error}`;
+}

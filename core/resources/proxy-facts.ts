@@ -1,0 +1,53 @@
+import { z } from "zod";
+import { parseJsonAs } from "../bytes/parse-json.ts";
+
+const time = z.iso.datetime({ offset: true });
+
+/** A configured certificate of a proxy's web address, as it is in use. */
+export const webCertificateSchema = z.object({
+  /** `cert_file` of the configuration. */
+  file: z.string().min(1).max(4096),
+  /** Names that it is good for. */
+  names: z.array(z.string().max(255)).max(100).default([]),
+  /** When it expires, RFC 3339. */
+  until: time,
+});
+export type WebCertificate = z.infer<typeof webCertificateSchema>;
+
+/** The last reload of a process that did not work. */
+export const failedReloadSchema = z.object({ at: time, error: z.string().max(1000) });
+export type FailedReload = z.infer<typeof failedReloadSchema>;
+
+/** What a proxy says of itself for an admin to see; live only. */
+export const proxyFactsSchema = z.object({
+  web_certificates: z.array(webCertificateSchema).max(64).default([]),
+  failed_reload: failedReloadSchema.optional(),
+});
+export type ProxyFacts = z.infer<typeof proxyFactsSchema>;
+
+/** Throws PlatformError `invalid`. */
+export function parseProxyFacts(json: string): ProxyFacts {
+  return parseJsonAs(proxyFactsSchema, json, "a proxy's report of itself");
+}
+
+const dayMs = 86_400_000;
+/** A renewal is due long before: certificates that are renewed by programs have 30 days left then. */
+const warnDays = 21;
+
+/** "expires in 5 days", "expired 2 days ago", from 21 days before; undefined: there is time. Pure. */
+export function expiryWarning(until: Date, now: Date): string | undefined {
+  const left = until.getTime() - now.getTime();
+  if (left > warnDays * dayMs) return undefined;
+  if (left <= 0) return `expired ${span(-left)} ago`;
+  return `expires in ${span(left)}`;
+}
+
+function span(ms: number): string {
+  const [count, unit] =
+    ms >= 2 * dayMs
+      ? [Math.floor(ms / dayMs), "days"]
+      : ms >= 7_200_000
+        ? [Math.floor(ms / 3_600_000), "hours"]
+        : [Math.floor(ms / 60_000), "minutes"];
+  return `${count} ${unit}`;
+}
