@@ -2,36 +2,51 @@ import { Command, CommanderError, Option } from "commander";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Call, CommandSpec, OptionSpec, Options, ProgramSpec } from "./command.ts";
 import type { CliIo } from "./io.ts";
-import { type Format, writeError, writeResult } from "./output.ts";
+import { type Format, textResult, writeError, writeResult } from "./output.ts";
 
 /** Parses, runs the command, prints what it returned. The exit status; never throws. */
 export async function runProgram(spec: ProgramSpec, argv: readonly string[], io: CliIo): Promise<number> {
-  // A reader that closes early must not end the process with a stack: writes answer for themselves in output.ts.
+  // A reader that closes early, also after the end, must not end the process with a stack: writes answer for themselves in output.ts.
   io.stdout.on("error", ignored);
   io.stderr.on("error", ignored);
-  const state = { status: 0 };
+  const state: State = { status: 0, help: "" };
   try {
-    const program = build(spec, io, state);
+    return await parseAndRun(build(spec, io, state), argv, { io, state });
+  } catch (thrown) {
+    return thrown instanceof CommanderError ? usage(thrown, spec, io) : writeError(io, thrown);
+  }
+}
+
+interface State {
+  status: number;
+  /** What commander wants to print. */
+  help: string;
+}
+
+async function parseAndRun(program: Command, argv: readonly string[], { io, state }: Omit<Running, "first">): Promise<number> {
+  try {
     await program.parseAsync([...argv], { from: "user" });
     return state.status;
   } catch (thrown) {
-    return thrown instanceof CommanderError ? usage(thrown, spec, io) : writeError(io, thrown);
-  } finally {
-    io.stdout.off("error", ignored);
-    io.stderr.off("error", ignored);
+    // Help that was asked for is no refusal.
+    if (!(thrown instanceof CommanderError) || thrown.exitCode !== 0) throw thrown;
+    await writeResult(io, textResult(state.help));
+    return 0;
   }
 }
 
 function ignored(): void {}
 
-function build(spec: ProgramSpec, io: CliIo, state: { status: number }): Command {
+function build(spec: ProgramSpec, io: CliIo, state: State): Command {
   const program = new Command(spec.name)
     .description(spec.summary)
     .exitOverride()
     .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: false })
     .configureOutput({
-      writeOut: (text) => io.stdout.write(text),
+      writeOut: (text) => {
+        state.help += text;
+      },
       writeErr: () => {},
       getOutHelpWidth: () => io.stdout.columns ?? 100,
       getErrHelpWidth: () => io.stderr.columns ?? 100,
@@ -44,7 +59,7 @@ function build(spec: ProgramSpec, io: CliIo, state: { status: number }): Command
 
 interface Running {
   readonly io: CliIo;
-  readonly state: { status: number };
+  readonly state: State;
   /** Values of the options that stood before the command. */
   readonly first: () => Readonly<Record<string, unknown>>;
 }
@@ -108,9 +123,8 @@ function readOptions(values: Readonly<Record<string, unknown>>): Options {
   };
 }
 
-/** Commander's refusals in our form; help that was asked for is no refusal. */
+/** Commander's refusals in our form. */
 function usage(error: CommanderError, spec: ProgramSpec, io: CliIo): number {
-  if (error.exitCode === 0) return 0;
   if (error.code === "commander.help") {
     return writeError(io, new PlatformError("invalid", "no command was given", { hint: `see: ${spec.name} --help` }));
   }

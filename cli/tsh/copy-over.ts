@@ -1,6 +1,5 @@
 import { statSync } from "node:fs";
 import type { TLSSocket } from "node:tls";
-import type { ClientChannel } from "ssh2";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { kindOf } from "../../core/sftp/attributes.ts";
 import type { SshConnection } from "../../core/ssh/ssh-client.ts";
@@ -14,6 +13,7 @@ import { joinPath, lastPart } from "../sftp/join-path.ts";
 import { statPath } from "../sftp/sftp-calls.ts";
 import { SftpClient } from "../sftp/sftp-client.ts";
 import { connectHost } from "./connect-host.ts";
+import { openSubsystem } from "./open-subsystem.ts";
 import type { ScpPlan } from "./scp-place.ts";
 
 export interface CopyAsk {
@@ -46,12 +46,7 @@ export async function copyOver(stream: TLSSocket, ask: CopyAsk): Promise<Platfor
 
 /** What the host says on standard error before SFTP begins is why it refuses. */
 async function openSftp(connection: SshConnection, host: string): Promise<SftpClient> {
-  const channel = await new Promise<ClientChannel>((resolve, reject) => {
-    connection.subsys("sftp", (cause, opened) => {
-      if (cause === undefined) resolve(opened);
-      else reject(new PlatformError("denied", `${host} refused SFTP: ${cause.message}`, { cause }));
-    });
-  });
+  const channel = await openSubsystem(connection, "sftp", host);
   let said = "";
   channel.stderr.on("data", (chunk: Buffer) => {
     said = (said + chunk.toString("utf8")).slice(0, 2000);

@@ -71,8 +71,13 @@ function openOnce(client: Client, { command, pty, host, lend, join }: SessionAsk
       else reject(new PlatformError("denied", `${host} refused the session: ${cause.message}`, { cause }));
     };
     const lent = { agentForward: lend?.agent === true, ...(lend?.x11 && { x11: lend.x11 }) };
-    if (command === undefined) client.shell(pty ? terminal : false, { env, ...lent }, opened);
-    else client.exec(command, { env, ...lent, ...(pty && { pty: terminal }) }, opened);
+    // ssh2 throws once the connection has closed.
+    try {
+      if (command === undefined) client.shell(pty ? terminal : false, { env, ...lent }, opened);
+      else client.exec(command, { env, ...lent, ...(pty && { pty: terminal }) }, opened);
+    } catch {
+      lost();
+    }
   });
 }
 
