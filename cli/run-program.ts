@@ -76,12 +76,24 @@ function add(parent: Command, spec: CommandSpec, running: Running): void {
   const run = spec.run;
   if (run === undefined) return;
   command.action(async () => {
+    const args = spec.optionsFollow === true ? takeOptions(command) : command.args;
     const values = withFirst(command, spec, running.first());
-    const call: Call = { io: running.io, args: command.args, options: readOptions(values) };
+    const call: Call = { io: running.io, args, options: readOptions(values) };
     const result = await run(call);
     await writeResult(running.io, result, spec.formats === undefined ? undefined : (values.format as Format | undefined));
     running.state.status = result.status ?? 0;
   });
+}
+
+/** Takes the options between the first argument and the second one. Throws as commander does, and `invalid` for one that is unknown. */
+function takeOptions(command: Command): readonly string[] {
+  const [first, ...rest] = command.args;
+  if (first === undefined) return [];
+  const { operands, unknown } = command.parseOptions(rest);
+  if (unknown[0] !== undefined) {
+    throw new PlatformError("invalid", `unknown option '${unknown[0]}'`, { hint: `put -- before a command that begins with a dash` });
+  }
+  return [first, ...operands];
 }
 
 /** What stood before the command counts where the command does not say it again. Throws `invalid` for a command that does not have it. */
@@ -96,7 +108,14 @@ function toOption(spec: OptionSpec): Option {
   const option = new Option(spec.flags, spec.text);
   if (spec.choices !== undefined) option.choices(spec.choices);
   if (spec.required === true) option.makeOptionMandatory();
+  if (spec.hidden === true) option.hideHelp();
   if (spec.counted === true) option.preset("once").argParser((_value: string, before: unknown) => (typeof before === "number" ? before + 1 : 1));
+  const { refused } = spec;
+  if (refused !== undefined) {
+    option.preset("").argParser(() => {
+      throw new PlatformError("unsupported", refused, { hint: "docs/ssh-in-place.md lists what it takes" });
+    });
+  }
   if (spec.multiple === true) option.argParser((value: string, before: unknown) => [...(Array.isArray(before) ? before : []), value]);
   return option;
 }
@@ -118,7 +137,11 @@ function readOptions(values: Readonly<Record<string, unknown>>): Options {
         .flatMap((value) => value.split(","))
         .map((value) => value.trim())
         .filter((value) => value !== ""),
-    flag: (name) => values[name] === true || typeof values[name] === "number",
+    values: all,
+    flag: (name) => {
+      if (/^no[A-Z]/.test(name)) throw new Error(`${name}: commander takes --no-x for the negation of x, which is true otherwise`);
+      return values[name] === true || typeof values[name] === "number";
+    },
     count: (name) => (typeof values[name] === "number" ? values[name] : values[name] === true ? 1 : 0),
   };
 }
