@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { exitWith } from "./core/processes/exit-with.ts";
 import { version } from "./core/versions/version.ts";
 
 /*
@@ -15,14 +16,16 @@ process.on("uncaughtException", (error: unknown) => {
   process.exit(1);
 });
 
+// A reader that went away ends what is printed, not the program: who must know of it listens too.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+
 if (args.length === 1 && (args[0] === "version" || args[0] === "--version")) {
   process.stdout.write(`${name} ${version}\n`);
 } else {
   ignoreEnvironmentTricks();
-  void run().then((status) => {
-    process.exitCode = status;
-    // A handle that somebody forgot must not keep a finished command alive; output has had time to drain.
-    setTimeout(() => process.exit(), 2000).unref();
+  exitWith(run(), () => {
+    const line = `ERROR: ${name} ended before it was done: it waited for something that can no longer come`;
+    process.stderr.write(`${line}\nthis is a fault of the program; nothing that it was doing counts as done: try again\n`);
   });
 }
 

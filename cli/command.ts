@@ -17,6 +17,8 @@ export interface CommandSpec {
   readonly longFormatOnly?: boolean;
   /** Options end at the first argument: the rest belongs to another command (`tsh ssh host ls -l`). */
   readonly passThrough?: boolean;
+  /** Options may also follow the first argument, as ssh takes them after the host. */
+  readonly optionsFollow?: boolean;
   readonly hidden?: boolean;
   readonly run?: (call: Call) => Promise<Result>;
   readonly commands?: readonly CommandSpec[];
@@ -32,6 +34,10 @@ export interface OptionSpec {
   readonly multiple?: boolean;
   /** A flag whose number of times matters. */
   readonly counted?: boolean;
+  /** Not in the help, nor completed. */
+  readonly hidden?: boolean;
+  /** Known, and not to be had: why. */
+  readonly refused?: string;
 }
 
 export interface Call {
@@ -46,6 +52,8 @@ export interface Options {
   text(name: string): string | undefined;
   /** Every value of an option that may be repeated, commas split. */
   list(name: string): readonly string[];
+  /** Every value of an option that may be repeated, as it was given. */
+  values(name: string): readonly string[];
   flag(name: string): boolean;
   /** How often a flag was given. */
   count(name: string): number;

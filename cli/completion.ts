@@ -21,7 +21,11 @@ export function completionScript(program: ProgramSpec, shell: Shell): string {
 
 function collect(path: readonly string[], spec: CommandSpec): readonly Place[] {
   const children = (spec.commands ?? []).filter((command) => command.hidden !== true);
-  const options: readonly OptionSpec[] = [...(spec.options ?? []), ...formatOption(spec), { flags: "-h, --help", text: "show help" }];
+  const options: readonly OptionSpec[] = [
+    ...(spec.options ?? []).filter((option) => option.hidden !== true),
+    ...formatOption(spec),
+    { flags: "-h, --help", text: "show help" },
+  ];
   const named = options.flatMap((option) => flagNames(option.flags).map((flag) => [flag, option] as const));
   const place: Place = {
     path,

@@ -8,6 +8,8 @@ export interface CliIo {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly log?: Log;
+  /** No notes and no warnings. */
+  readonly isQuiet?: boolean;
   /** Words that start this program again from anywhere (absolute path first); left out: found from argv[0]. */
   readonly program?: readonly string[];
 }
@@ -15,6 +17,8 @@ export interface CliIo {
 export interface Input extends Readable {
   readonly isTTY?: boolean;
   readonly isRaw?: boolean;
+  /** Of the file that is read. */
+  readonly fd?: number;
   setRawMode?(mode: boolean): unknown;
 }
 

@@ -52,11 +52,11 @@ async function formatted(result: Result, format: Format): Promise<string> {
 
 /** One line for people, on standard error. */
 export function writeNote(io: CliIo, line: string): void {
-  io.stderr.write(`${printable(line)}\n`);
+  if (io.isQuiet !== true) writeLine(io, printable(line));
 }
 
 export function writeWarning(io: CliIo, line: string): void {
-  io.stderr.write(`${paint(io, "33", "WARNING:")} ${printable(line)}\n`);
+  if (io.isQuiet !== true) writeLine(io, `${paint(io, "33", "WARNING:")} ${printable(line)}`);
 }
 
 /** A line of progress in the place of the one before; empty clears it. `stays`: other output goes below. Only for a terminal. */
@@ -66,8 +66,8 @@ export function writeTransient(io: CliIo, line: string, stays = false): void {
 
 /** One of several things went wrong, and the rest goes on. */
 export function writeFailure(io: CliIo, what: string, error: PlatformError): void {
-  io.stderr.write(`${paint(io, "31", "ERROR:")} ${printable(what)}: ${printable(error.message)}\n`);
-  if (error.hint !== undefined) io.stderr.write(`${printable(error.hint)}\n`);
+  writeLine(io, `${paint(io, "31", "ERROR:")} ${printable(what)}: ${printable(error.message)}`);
+  if (error.hint !== undefined) writeLine(io, printable(error.hint));
 }
 
 /** Says what went wrong and what to do; returns the exit status for it. */
@@ -76,10 +76,16 @@ export function writeError(io: CliIo, thrown: unknown): number {
   const bug = !(thrown instanceof PlatformError);
   const message = bug ? `internal error: ${thrown instanceof Error ? thrown.message : String(thrown)}` : error.message;
   const hint = bug ? "this is a fault of the program; PLATFORM_DEBUG=1 shows where" : error.hint;
-  io.stderr.write(`${paint(io, "31", "ERROR:")} ${printable(message)}\n`);
-  if (hint !== undefined) io.stderr.write(`${printable(hint)}\n`);
-  if ((io.env.PLATFORM_DEBUG ?? "") !== "" && thrown instanceof Error) io.stderr.write(`${printable(trail(thrown))}\n`);
+  writeLine(io, `${paint(io, "31", "ERROR:")} ${printable(message)}`);
+  if (hint !== undefined) writeLine(io, printable(hint));
+  if ((io.env.PLATFORM_DEBUG ?? "") !== "" && thrown instanceof Error) writeLine(io, printable(trail(thrown)));
   return exitCodes[error.code];
+}
+
+/** On a raw terminal nobody else brings the cursor back to the start of the line. */
+function writeLine(io: CliIo, line: string): void {
+  const isRaw = io.stdin.isRaw === true && io.stderr.isTTY === true;
+  io.stderr.write(isRaw ? `${line}\n`.replaceAll("\n", "\r\n") : `${line}\n`);
 }
 
 function toJson({ data, many }: Result): string {

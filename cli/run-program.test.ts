@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Writable } from "node:stream";
 import { afterAll, expect, test } from "vitest";
 import { memoryIo } from "./memory-io.ts";
 import { runTctl } from "./tctl/tctl.ts";
@@ -78,6 +79,18 @@ test.for(["tsh --help", "tctl --help", "tsh help ssh", "tctl users add --help", 
     expect(done.out).toMatch(/^Usage: t(sh|ctl) /);
   },
 );
+
+test.for([
+  ["went away", "EPIPE", 0, ""],
+  ["has no room", "ENOSPC", 9, "ERROR: standard output: write ENOSPC\n"],
+] as const)("help whose reader %s is no crash", async ([, code, status, says]) => {
+  const io = memoryIo({}, "");
+  const stdout = new Writable({ write: (_chunk, _encoding, done) => setImmediate(done, Object.assign(new Error(`write ${code}`), { code })) });
+  expect(await runTctl(["lock", "--help"], { ...io, stdout })).toBe(status);
+  // The error is emitted after the write was answered.
+  await new Promise(setImmediate);
+  expect(io.err()).toBe(says);
+});
 
 test("every command that runs has a summary, and its help shows it", async () => {
   expect((await run("tctl --help")).out).toMatch(/users +add, list, change and remove users/);

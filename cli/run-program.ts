@@ -2,36 +2,51 @@ import { Command, CommanderError, Option } from "commander";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Call, CommandSpec, OptionSpec, Options, ProgramSpec } from "./command.ts";
 import type { CliIo } from "./io.ts";
-import { type Format, writeError, writeResult } from "./output.ts";
+import { type Format, textResult, writeError, writeResult } from "./output.ts";
 
 /** Parses, runs the command, prints what it returned. The exit status; never throws. */
 export async function runProgram(spec: ProgramSpec, argv: readonly string[], io: CliIo): Promise<number> {
-  // A reader that closes early must not end the process with a stack: writes answer for themselves in output.ts.
+  // A reader that closes early, also after the end, must not end the process with a stack: writes answer for themselves in output.ts.
   io.stdout.on("error", ignored);
   io.stderr.on("error", ignored);
-  const state = { status: 0 };
+  const state: State = { status: 0, help: "" };
   try {
-    const program = build(spec, io, state);
+    return await parseAndRun(build(spec, io, state), argv, { io, state });
+  } catch (thrown) {
+    return thrown instanceof CommanderError ? usage(thrown, spec, io) : writeError(io, thrown);
+  }
+}
+
+interface State {
+  status: number;
+  /** What commander wants to print. */
+  help: string;
+}
+
+async function parseAndRun(program: Command, argv: readonly string[], { io, state }: Omit<Running, "first">): Promise<number> {
+  try {
     await program.parseAsync([...argv], { from: "user" });
     return state.status;
   } catch (thrown) {
-    return thrown instanceof CommanderError ? usage(thrown, spec, io) : writeError(io, thrown);
-  } finally {
-    io.stdout.off("error", ignored);
-    io.stderr.off("error", ignored);
+    // Help that was asked for is no refusal.
+    if (!(thrown instanceof CommanderError) || thrown.exitCode !== 0) throw thrown;
+    await writeResult(io, textResult(state.help));
+    return 0;
   }
 }
 
 function ignored(): void {}
 
-function build(spec: ProgramSpec, io: CliIo, state: { status: number }): Command {
+function build(spec: ProgramSpec, io: CliIo, state: State): Command {
   const program = new Command(spec.name)
     .description(spec.summary)
     .exitOverride()
     .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: false })
     .configureOutput({
-      writeOut: (text) => io.stdout.write(text),
+      writeOut: (text) => {
+        state.help += text;
+      },
       writeErr: () => {},
       getOutHelpWidth: () => io.stdout.columns ?? 100,
       getErrHelpWidth: () => io.stderr.columns ?? 100,
@@ -44,7 +59,7 @@ function build(spec: ProgramSpec, io: CliIo, state: { status: number }): Command
 
 interface Running {
   readonly io: CliIo;
-  readonly state: { status: number };
+  readonly state: State;
   /** Values of the options that stood before the command. */
   readonly first: () => Readonly<Record<string, unknown>>;
 }
@@ -61,12 +76,24 @@ function add(parent: Command, spec: CommandSpec, running: Running): void {
   const run = spec.run;
   if (run === undefined) return;
   command.action(async () => {
+    const args = spec.optionsFollow === true ? takeOptions(command) : command.args;
     const values = withFirst(command, spec, running.first());
-    const call: Call = { io: running.io, args: command.args, options: readOptions(values) };
+    const call: Call = { io: running.io, args, options: readOptions(values) };
     const result = await run(call);
     await writeResult(running.io, result, spec.formats === undefined ? undefined : (values.format as Format | undefined));
     running.state.status = result.status ?? 0;
   });
+}
+
+/** Takes the options between the first argument and the second one. Throws as commander does, and `invalid` for one that is unknown. */
+function takeOptions(command: Command): readonly string[] {
+  const [first, ...rest] = command.args;
+  if (first === undefined) return [];
+  const { operands, unknown } = command.parseOptions(rest);
+  if (unknown[0] !== undefined) {
+    throw new PlatformError("invalid", `unknown option '${unknown[0]}'`, { hint: `put -- before a command that begins with a dash` });
+  }
+  return [first, ...operands];
 }
 
 /** What stood before the command counts where the command does not say it again. Throws `invalid` for a command that does not have it. */
@@ -81,7 +108,14 @@ function toOption(spec: OptionSpec): Option {
   const option = new Option(spec.flags, spec.text);
   if (spec.choices !== undefined) option.choices(spec.choices);
   if (spec.required === true) option.makeOptionMandatory();
+  if (spec.hidden === true) option.hideHelp();
   if (spec.counted === true) option.preset("once").argParser((_value: string, before: unknown) => (typeof before === "number" ? before + 1 : 1));
+  const { refused } = spec;
+  if (refused !== undefined) {
+    option.preset("").argParser(() => {
+      throw new PlatformError("unsupported", refused, { hint: "docs/ssh-in-place.md lists what it takes" });
+    });
+  }
   if (spec.multiple === true) option.argParser((value: string, before: unknown) => [...(Array.isArray(before) ? before : []), value]);
   return option;
 }
@@ -103,14 +137,17 @@ function readOptions(values: Readonly<Record<string, unknown>>): Options {
         .flatMap((value) => value.split(","))
         .map((value) => value.trim())
         .filter((value) => value !== ""),
-    flag: (name) => values[name] === true || typeof values[name] === "number",
+    values: all,
+    flag: (name) => {
+      if (/^no[A-Z]/.test(name)) throw new Error(`${name}: commander takes --no-x for the negation of x, which is true otherwise`);
+      return values[name] === true || typeof values[name] === "number";
+    },
     count: (name) => (typeof values[name] === "number" ? values[name] : values[name] === true ? 1 : 0),
   };
 }
 
-/** Commander's refusals in our form; help that was asked for is no refusal. */
+/** Commander's refusals in our form. */
 function usage(error: CommanderError, spec: ProgramSpec, io: CliIo): number {
-  if (error.exitCode === 0) return 0;
   if (error.code === "commander.help") {
     return writeError(io, new PlatformError("invalid", "no command was given", { hint: `see: ${spec.name} --help` }));
   }

@@ -1,13 +1,17 @@
+import { spawnSync } from "node:child_process";
 import type { Input } from "./io.ts";
+import { encodeTerminalModes } from "./terminal-modes.ts";
 
 /**
- * Puts a terminal into raw mode; the returned function gives it back, and so does the end of the process by a signal.
- * On anything but a terminal both do nothing.
+ * Puts a terminal into raw mode, so that bytes pass as they are both ways; the returned function gives it back, and so does the end
+ * of the process by a signal. On anything but a terminal both do nothing.
  */
 export function enterRawMode(stdin: Input): () => void {
   if (stdin.isTTY !== true || stdin.setRawMode === undefined) return () => {};
   const before = stdin.isRaw === true;
   stdin.setRawMode(true);
+  // Node's raw mode leaves output processing on, which puts a CR before each LF, and some of the input's; leaving restores all of it.
+  stty(stdin, ["-opost", "-inlcr", "-igncr", "-ixany", "-ixoff"]);
   let done = false;
   const leave = (): void => {
     if (done) return;
@@ -26,3 +30,24 @@ export function enterRawMode(stdin: Input): () => void {
 }
 
 const endings = ["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const;
+
+/** Modes of a terminal for the far end, see `encodeTerminalModes`; undefined where they cannot be read. */
+export function terminalModes(stdin: Input): Buffer | undefined {
+  const printed = stty(stdin, ["-a"]);
+  return printed === undefined ? undefined : encodeTerminalModes(printed);
+}
+
+/** For stty(1), ms. */
+const sttyMs = 2000;
+
+/** Runs stty(1) on a terminal, for what Node cannot do. Undefined when that failed: the terminal then stays as it was. */
+function stty(stdin: Input, args: readonly string[]): string | undefined {
+  if (stdin.isTTY !== true || stdin.fd === undefined) return undefined;
+  const { status, stdout } = spawnSync("stty", args, {
+    stdio: [stdin.fd, "pipe", "ignore"],
+    env: { PATH: "/usr/bin:/bin:/usr/local/bin", LC_ALL: "C" },
+    encoding: "utf8",
+    timeout: sttyMs,
+  });
+  return status === 0 ? stdout : undefined;
+}

@@ -1,4 +1,5 @@
 import { errorText } from "../core/errors/platform-error.ts";
+import { exitWith } from "../core/processes/exit-with.ts";
 import { runCommand } from "./commands.ts";
 import { placesOf } from "./open-world.ts";
 import { fieldsLine, printable } from "./output.ts";
@@ -24,13 +25,15 @@ function fail(thrown: unknown): void {
   if (stop.signal.aborted) terminal.err(`${errorText(stop.signal.reason)}; the next run goes on from here`);
   else terminal.err(printable(thrown instanceof Error ? (thrown.stack ?? thrown.message).replaceAll("\n", " | ") : String(thrown)));
   terminal.out(fieldsLine({ reason: "internal", detail: errorText(stop.signal.aborted ? stop.signal.reason : thrown) }));
-  process.exitCode = 1;
 }
 
-void runCommand(process.argv.slice(2), placesOf(process.env), terminal)
-  .then((status) => {
-    process.exitCode = status;
-  })
-  .catch(fail)
-  // A handle that somebody forgot must not keep a finished run alive; output has had time to drain.
-  .finally(() => setTimeout(() => process.exit(), 2000).unref());
+async function run(): Promise<number> {
+  try {
+    return await runCommand(process.argv.slice(2), placesOf(process.env), terminal);
+  } catch (thrown) {
+    fail(thrown);
+    return 1;
+  }
+}
+
+exitWith(run(), () => fail(new Error("the run ended before it was done: it waited for something that can no longer come")));

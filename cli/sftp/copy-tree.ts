@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, type Stats, statSync, utimesSync } from "node:fs";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type Attributes, kindOf } from "../../core/sftp/attributes.ts";
+import { atTarget } from "./at-target.ts";
 import type { CopyFacts } from "./copy-facts.ts";
 import { downloadFile } from "./download-file.ts";
 import type { FileQueue } from "./file-queue.ts";
@@ -34,7 +35,7 @@ export async function sendTree(tree: Tree, { source, target, depth = 0 }: Pair):
   checkFolder(tree, depth);
   const { client, preserve } = tree.facts;
   // It must be open to us until all is in it.
-  await makeRemoteFolder(tree.facts, target, (stats.mode & 0o777) | 0o700);
+  await atTarget(target, makeRemoteFolder(tree.facts, target, (stats.mode & 0o777) | 0o700));
   for (const entry of readdirSync(source, { encoding: "buffer" })) {
     const child = { source: joinPath(source, entry), target: joinPath(target, entry), depth: depth + 1 };
     await attempt(tree, child.source, () => sendTree(tree, child));
@@ -58,7 +59,7 @@ export async function fetchTree(tree: Tree, { source, target, depth = 0, attribu
   if (kindOf(attributes) !== "folder") return await tree.queue.add(name, () => downloadFile(tree.facts, { source, attributes, target, name }));
   checkFolder(tree, depth);
   const mode = (attributes.mode ?? 0o755) & 0o777;
-  makeLocalFolder(target, mode | 0o700);
+  await atTarget(target, () => makeLocalFolder(target, mode | 0o700));
   for await (const file of listFolder(tree.facts.client, source)) {
     const child = { source: joinPath(source, file.name), target: joinPath(target, file.name), depth: depth + 1 };
     await attempt(tree, child.source, async () =>

@@ -2,6 +2,7 @@ import { closeSync, constants, fchmodSync, futimesSync, openSync, type Stats, st
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type Attributes, kindOf } from "../../core/sftp/attributes.ts";
 import { openFlags } from "../../core/sftp/numbers.ts";
+import { atTarget } from "./at-target.ts";
 import type { CopyFacts } from "./copy-facts.ts";
 import { fetchPieces } from "./fetch-pieces.ts";
 import { hasSameStart, mayResume } from "./find-resume.ts";
@@ -50,13 +51,16 @@ interface Remote {
 
 async function openTarget({ client }: CopyFacts, { handle, size, target, mode }: Remote): Promise<{ fd: number; start: number }> {
   const there: Stats | undefined = statSync(target, { throwIfNoEntry: false });
+  // Opening a FIFO waits for somebody who reads, and takes no bytes by their place.
+  if (there?.isFIFO() === true || there?.isSocket() === true)
+    throw new PlatformError("invalid", `could not write ${target.toString()}: not a regular file`);
   if (there?.isFile() === true && mayResume(client, there.size, size)) {
     const fd = openOwn(target);
     if (fd !== undefined && (await hasSameStart({ client, handle, fd }, there.size))) return { fd, start: there.size };
     if (fd !== undefined) closeSync(fd);
   }
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC;
-  return { fd: openSync(target, flags, ((mode ?? 0o666) & 0o777) | 0o200), start: 0 };
+  return { fd: await atTarget(target, () => openSync(target, flags, ((mode ?? 0o666) & 0o777) | 0o200)), start: 0 };
 }
 
 function openOwn(target: Buffer): number | undefined {

@@ -1,5 +1,6 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { extensionNames } from "../../core/sftp/numbers.ts";
+import { bytesOf } from "../raw-arguments.ts";
 import { joinPath } from "./join-path.ts";
 import { matchName } from "./match-name.ts";
 import { expandPath, listFolder, statPath } from "./sftp-calls.ts";
@@ -10,7 +11,7 @@ const maxFound = 100_000;
 
 /** A path as the user wrote it: `~` at the start, and `*`, `?` and `[…]` when nothing is named exactly so. Undefined names give nothing. */
 export async function expandRemote(client: SftpClient, text: string): Promise<Buffer[]> {
-  const path = await withoutTilde(client, Buffer.from(text));
+  const path = await withoutTilde(client, bytesOf(text));
   if (!/[*?[]/.test(text) || (await statPath(client, path)) !== undefined) return [path];
   const start = path.at(0) === 0x2f ? Buffer.from("/") : Buffer.alloc(0);
   let found: Buffer[] = [start];

@@ -50,7 +50,7 @@ export class FileQueue {
 }
 
 /** The system's errors of local files, in the words that the server uses for remote ones. */
-function fileError(thrown: unknown): PlatformError {
+export function fileError(thrown: unknown): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
   const { code } = thrown as NodeJS.ErrnoException;
   const known = code === undefined ? undefined : systemErrors[code];

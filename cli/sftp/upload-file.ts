@@ -1,8 +1,9 @@
-import { closeSync, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type Attributes, kindOf } from "../../core/sftp/attributes.ts";
 import { openFlags } from "../../core/sftp/numbers.ts";
 import type { Response } from "../../core/sftp/response.ts";
+import { atTarget } from "./at-target.ts";
 import type { CopyFacts } from "./copy-facts.ts";
 import { hasSameStart, mayResume } from "./find-resume.ts";
 import { closeHandle, failureOf, openFile, setOpenFile, statPath } from "./sftp-calls.ts";
@@ -23,7 +24,8 @@ const scratch = Buffer.allocUnsafe(255 * 1024);
  * there already is not sent again when it is proven to be the same. Throws PlatformError, and the system's errors of the local file.
  */
 export async function uploadFile(facts: CopyFacts, { source, target, name }: Upload): Promise<void> {
-  const fd = openSync(source, "r");
+  // Without waiting for somebody who writes: it may be a FIFO.
+  const fd = openSync(source, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stats = fstatSync(fd);
     if (!stats.isFile()) throw new PlatformError("invalid", "not a regular file");
@@ -65,7 +67,7 @@ async function openTarget({ client }: CopyFacts, { fd, stats, target }: Local): 
     if (handle !== undefined) await closeHandle(client, handle);
   }
   const flags = openFlags.write | openFlags.create | openFlags.truncate;
-  return { handle: await openFile(client, target, { flags, attributes }), start: 0 };
+  return { handle: await atTarget(target, openFile(client, target, { flags, attributes })), start: 0 };
 }
 
 interface Sending {

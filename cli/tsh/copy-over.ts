@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
 import type { TLSSocket } from "node:tls";
-import type { ClientChannel } from "ssh2";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { kindOf } from "../../core/sftp/attributes.ts";
 import type { SshConnection } from "../../core/ssh/ssh-client.ts";
 import type { Profile } from "../profile/profile.ts";
+import { bytesOf } from "../raw-arguments.ts";
 import { ByteBudget } from "../sftp/byte-budget.ts";
 import type { CopyProgress } from "../sftp/copy-facts.ts";
 import { fetchTree, finishTree, sendTree, type Tree } from "../sftp/copy-tree.ts";
@@ -14,6 +14,7 @@ import { joinPath, lastPart } from "../sftp/join-path.ts";
 import { statPath } from "../sftp/sftp-calls.ts";
 import { SftpClient } from "../sftp/sftp-client.ts";
 import { connectHost } from "./connect-host.ts";
+import { openSubsystem } from "./open-subsystem.ts";
 import type { ScpPlan } from "./scp-place.ts";
 
 export interface CopyAsk {
@@ -46,12 +47,7 @@ export async function copyOver(stream: TLSSocket, ask: CopyAsk): Promise<Platfor
 
 /** What the host says on standard error before SFTP begins is why it refuses. */
 async function openSftp(connection: SshConnection, host: string): Promise<SftpClient> {
-  const channel = await new Promise<ClientChannel>((resolve, reject) => {
-    connection.subsys("sftp", (cause, opened) => {
-      if (cause === undefined) resolve(opened);
-      else reject(new PlatformError("denied", `${host} refused SFTP: ${cause.message}`, { cause }));
-    });
-  });
+  const channel = await openSubsystem(connection, { name: "sftp", host }, (opened) => opened);
   let said = "";
   channel.stderr.on("data", (chunk: Buffer) => {
     said = (said + chunk.toString("utf8")).slice(0, 2000);
@@ -82,7 +78,7 @@ async function upload(tree: Tree, { sources, target }: ScpPlan): Promise<void> {
   const isFolder = there !== undefined && kindOf(there) === "folder";
   checkTarget({ isFolder, target, many: sources.length > 1 });
   for (const name of sources) {
-    const source = Buffer.from(name);
+    const source = bytesOf(name);
     const pair = { source, target: isFolder ? inside(place, source) : place };
     await sendTree(tree, pair).catch((thrown: unknown) => fail(tree.queue, name, thrown));
   }
@@ -90,7 +86,7 @@ async function upload(tree: Tree, { sources, target }: ScpPlan): Promise<void> {
 
 async function download(tree: Tree, { sources, target }: ScpPlan): Promise<void> {
   const { client } = tree.facts;
-  const place = Buffer.from(target);
+  const place = bytesOf(target);
   const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
   const found: Buffer[] = [];
   for (const name of sources) {
@@ -117,7 +113,7 @@ function inside(folder: Buffer, source: Buffer): Buffer {
 
 function checkTarget({ isFolder, target, many }: { isFolder: boolean; target: string; many: boolean }): void {
   if (isFolder || (!many && !target.endsWith("/"))) return;
-  throw new PlatformError("not_found", `${target} is no folder`, { hint: "make it first: nothing was copied" });
+  throw new PlatformError("not_found", `${target} is not a folder`, { hint: "make it first: nothing was copied" });
 }
 
 function fail(queue: FileQueue, name: string, thrown: unknown): void {

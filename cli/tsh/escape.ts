@@ -5,8 +5,9 @@ export interface Typed {
   readonly disconnect: boolean;
 }
 
-/** The escapes of ssh(1) that make sense here, at the start of a line: `~.` leaves, `~?` helps, `~~` is one tilde. */
-export function createEscape(): (chunk: Buffer) => Typed {
+/** The escapes of ssh(1) that make sense here, at the start of a line: `~.` leaves, `~?` helps, `~~` is one tilde; or with another character. */
+export function createEscape(character = "~"): (chunk: Buffer) => Typed {
+  const mark = character.charCodeAt(0);
   let lineStart = true;
   let tilde = false;
   return (chunk) => {
@@ -21,12 +22,12 @@ export function createEscape(): (chunk: Buffer) => Typed {
           lineStart = true;
           continue;
         }
-        send.push(0x7e);
-        if (byte === 0x7e) {
+        send.push(mark);
+        if (byte === mark) {
           lineStart = false;
           continue;
         }
-      } else if (lineStart && byte === 0x7e) {
+      } else if (lineStart && byte === mark) {
         tilde = true;
         continue;
       }
@@ -37,4 +38,6 @@ export function createEscape(): (chunk: Buffer) => Typed {
   };
 }
 
-export const escapeHelp = "Escapes at the start of a line: ~. ends the connection, ~~ sends one ~, ~? shows this.";
+export function escapeHelp(character: string): string {
+  return `Escapes at the start of a line: ${character}. ends the connection, ${character}${character} sends one ${character}, ${character}? shows this.`;
+}

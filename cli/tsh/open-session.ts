@@ -4,24 +4,24 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { JoinMode } from "../../core/resources/session.ts";
 import type { CliIo } from "../io.ts";
 import { writeNote } from "../output.ts";
-import { printable } from "../printable.ts";
+import { bytesOf } from "../raw-arguments.ts";
+import { terminalModes } from "../terminal.ts";
+import { openSubsystem } from "./open-subsystem.ts";
+import { type SshSettings, sentEnv } from "./ssh-settings.ts";
 
 export interface SessionAsk {
   /** Undefined: the login shell. */
   readonly command: string | undefined;
   readonly pty: boolean;
+  /** The command names a subsystem. */
+  readonly isSubsystem?: boolean;
   /** Lent to the host, where a role allows it. */
   readonly lend?: { readonly agent: boolean; readonly x11?: X11Options | undefined };
   /** To take part in the session of another, which has its own environment. */
   readonly join?: JoinMode;
+  readonly settings?: SshSettings;
   /** For messages. */
   readonly host: string;
-}
-
-/** Variables that ssh sends too (SendEnv of Debian): language; TERM goes with the terminal. */
-export function sentEnv(env: CliIo["env"]): Record<string, string> {
-  const wanted = Object.entries(env).filter(([name, value]) => (name === "LANG" || name.startsWith("LC_")) && value !== undefined);
-  return Object.fromEntries(wanted) as Record<string, string>;
 }
 
 /** Exit status as a shell tells it: 128 + number for a signal, 255 for one that this system does not know. */
@@ -59,10 +59,13 @@ export async function openSession(client: Client, ask: SessionAsk, io: CliIo): P
   }
 }
 
-function openOnce(client: Client, { command, pty, host, lend, join }: SessionAsk, io: CliIo): Promise<OpenedSession> {
-  const terminal: PseudoTtyOptions = { term: io.env.TERM ?? "xterm", rows: io.stdout.rows ?? 24, cols: io.stdout.columns ?? 80, width: 0, height: 0 };
-  const env = join === undefined ? sentEnv(io.env) : {};
-  return new Promise((resolve, reject) => {
+async function openOnce(client: Client, ask: SessionAsk, io: CliIo): Promise<OpenedSession> {
+  const { command, pty, host, lend, join, settings } = ask;
+  if (ask.isSubsystem === true && command !== undefined)
+    return await openSubsystem(client, { name: command, host }, (channel) => watched(channel, io));
+  const terminal = pty ? terminalOf(io) : undefined;
+  const env = join === undefined ? sentEnv(io.env, settings) : {};
+  return await new Promise((resolve, reject) => {
     const lost = (): void => reject(new PlatformError("unavailable", `the connection to ${host} was lost`));
     client.once("close", lost);
     const opened = (cause: Error | undefined, channel: ClientChannel): void => {
@@ -71,9 +74,27 @@ function openOnce(client: Client, { command, pty, host, lend, join }: SessionAsk
       else reject(new PlatformError("denied", `${host} refused the session: ${cause.message}`, { cause }));
     };
     const lent = { agentForward: lend?.agent === true, ...(lend?.x11 && { x11: lend.x11 }) };
-    if (command === undefined) client.shell(pty ? terminal : false, { env, ...lent }, opened);
-    else client.exec(command, { env, ...lent, ...(pty && { pty: terminal }) }, opened);
+    // ssh2 throws once the connection has closed.
+    try {
+      if (command === undefined) client.shell(terminal ?? false, { env, ...lent }, opened);
+      else client.exec(encoded(command), { env, ...lent, ...(terminal !== undefined && { pty: terminal }) }, opened);
+    } catch {
+      lost();
+    }
   });
+}
+
+/** ssh2 takes bytes too; its types do not say so. */
+function encoded(command: string): string {
+  return bytesOf(command) as unknown as string;
+}
+
+/** The terminal that is asked for: like the local one, where there is one. */
+function terminalOf({ env, stdin, stdout }: CliIo): PseudoTtyOptions {
+  const modes = terminalModes(stdin);
+  // ssh2 takes the encoded modes too; its types do not say so.
+  const more = modes === undefined ? {} : { modes: modes as unknown as NonNullable<PseudoTtyOptions["modes"]> };
+  return { term: env.TERM ?? "xterm", rows: stdout.rows ?? 24, cols: stdout.columns ?? 80, width: 0, height: 0, ...more };
 }
 
 /** Listens in the same turn in which the channel opened: the status of a quick command follows in the same packet. */
@@ -82,7 +103,7 @@ function watched(channel: ClientChannel, io: CliIo): OpenedSession {
   channel.on("exit", (code: number | null, signal?: string, _dumped?: boolean, why?: string) => {
     status = exitStatus(code, signal);
     // Our agents say so why they cut off whoever takes part in a session.
-    if (why) writeNote(io, `\r\nplatform: ${printable(why.slice(0, 2000))}\r`);
+    if (why) writeNote(io, `\nplatform: ${why.slice(0, 2000)}`);
   });
   channel.on("error", ignored);
   // Each closes when all of it has been read: standard error may be behind.

@@ -1,4 +1,5 @@
 import { finished } from "node:stream/promises";
+import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Call } from "../command.ts";
 import { type Result, textResult } from "../output.ts";
 import { openSshStream } from "./open-stream.ts";
@@ -15,15 +16,20 @@ export async function proxySsh(call: Call): Promise<Result> {
   const host = withoutCluster(target.host, options.text("cluster"));
   const login = target.login ?? defaultLogin(profile.facts);
   const stream = await withTrust(call, profile, (trusting) => openSshStream(io, { profile: trusting, target: host, login }));
-  const gone = (): void => void stream.destroy();
+  let isReaderGone = false;
+  const gone = (): void => {
+    isReaderGone = true;
+    stream.destroy();
+  };
   stream.allowHalfOpen = true;
   io.stdout.on("error", gone);
   io.stdin.on("error", gone).pipe(stream);
   stream.pipe(io.stdout, { end: false });
   // ssh closes its end once ours says nothing more: the other direction is not waited for.
-  await finished(stream, { writable: false }).catch(() => {});
+  const cause = await finished(stream, { writable: false }).catch((thrown: unknown) => thrown);
   io.stdin.off("error", gone).unpipe(stream).pause();
   io.stdout.off("error", gone);
   stream.destroySoon();
+  if (cause !== undefined && !isReaderGone) throw new PlatformError("unavailable", `the connection to ${host} was lost`, { cause });
   return textResult("");
 }

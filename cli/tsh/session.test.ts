@@ -7,8 +7,9 @@ import { generateSshKey } from "../../core/ssh/keys.ts";
 import { connectSsh } from "../../core/ssh/ssh-client.ts";
 import { acceptSsh } from "../../core/ssh/ssh-server.ts";
 import { type MemoryIo, memoryIo } from "../memory-io.ts";
-import { exitStatus, type SessionAsk, sentEnv } from "./open-session.ts";
+import { exitStatus, type SessionAsk } from "./open-session.ts";
 import { runSession } from "./session.ts";
+import { sentEnv } from "./ssh-settings.ts";
 import { defaultLogin } from "./ssh-to-host.ts";
 
 const minute = 60_000;

@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { Readable } from "node:stream";
 import type { Client, ClientChannel } from "ssh2";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { CliIo } from "../io.ts";
@@ -11,7 +12,8 @@ import { type OpenedSession, openSession, type SessionAsk } from "./open-session
 const interrupt = 0x03;
 
 /** Runs a command or a shell on an open connection, wired to our own streams. Its exit status, 128 + n for signal n. */
-export async function runSession(client: Client, ask: SessionAsk, io: CliIo): Promise<number> {
+export async function runSession(client: Client, ask: SessionAsk, given: CliIo): Promise<number> {
+  const io = ask.settings?.isStdinNull === true ? { ...given, stdin: Readable.from([]) } : given;
   const opened = await openSession(client, ask, io);
   const { channel } = opened;
   const leave = ask.pty ? enterRawMode(io.stdin) : () => {};
@@ -53,7 +55,8 @@ function copyUntilExit({ channel, ended, closed }: OpenedSession, ask: SessionAs
 
 /** Standard input to the channel with back-pressure; its end is the channel's end of file, not the session's. */
 function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, disconnect: () => void): () => void {
-  const typing = ask.pty && io.stdin.isTTY === true ? createEscape() : undefined;
+  const mark = ask.settings === undefined ? "~" : ask.settings.escape;
+  const typing = ask.pty && io.stdin.isTTY === true && mark !== undefined ? createEscape(mark) : undefined;
   const send = (bytes: Buffer): void => {
     if (bytes.length > 0 && !channel.write(bytes)) io.stdin.pause();
   };
@@ -63,7 +66,7 @@ function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, discon
     // Nothing that an observer types is heard: its Ctrl-C is for itself.
     const isLeaving = ask.join === "observer" && ask.pty && bytes.includes(interrupt);
     send(typed.send);
-    if (typed.help) writeNote(io, `\r\n${escapeHelp}\r`);
+    if (typed.help) writeNote(io, `\n${escapeHelp(mark ?? "")}`);
     if (typed.disconnect || isLeaving) disconnect();
   };
   const onEnd = (): void => void channel.end();

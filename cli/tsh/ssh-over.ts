@@ -29,6 +29,8 @@ export interface SshOverAsk {
   readonly forwards: ForwardAsk;
   /** No session: until the connection ends, or a signal says so. */
   readonly isForwardOnly: boolean;
+  /** Of each step, when somebody wants to know. */
+  readonly report?: (line: string) => void;
 }
 
 /** One session with the host at the other end of a stream; the exit status of what ran there. The stream is ended. */
@@ -37,6 +39,7 @@ export async function sshOver(stream: TLSSocket, ask: SshOverAsk, io: CliIo): Pr
   try {
     const agent = lend.agent ? lentAgent(io) : undefined;
     const connection = await connectHost(stream, { profile, login, host: ask.principal, agent });
+    ask.report?.(`logged in to ${ask.session.host} as ${login}; its host certificate is right`);
     const status = await use(connection, { ...ask, lend: { ...lend, agent: agent !== undefined } }, io);
     connection.end();
     return status;
@@ -54,7 +57,7 @@ async function use(connection: SshConnection, ask: SshOverAsk, io: CliIo): Promi
   const signals = catchEndings();
   const { tried, end } = (await import("./forwarding/start-forwards.ts")).startForwards(connection, forwards, io);
   try {
-    const work = isForwardOnly ? lost : tried.then(run);
+    const work = tried.then(() => (isForwardOnly ? lost : run()));
     const first = await Promise.race([work, signals.first]);
     if (first === undefined) throw new PlatformError("unavailable", `the connection to ${session.host} was lost`);
     return first;

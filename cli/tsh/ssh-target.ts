@@ -1,5 +1,6 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { parseLabels } from "../host-filter.ts";
+import { bytesOf } from "../raw-arguments.ts";
 
 export interface SshTarget {
   /** Undefined: the caller chooses. */
@@ -51,7 +52,7 @@ const longestCommand = 32_000;
 /** The same words as ssh: joined by single spaces for the remote shell. Throws `invalid`. */
 export function joinCommand(words: readonly string[]): string | undefined {
   const command = words.join(" ");
-  const length = Buffer.byteLength(command);
+  const { length } = bytesOf(command);
   if (length > longestCommand) {
     throw new PlatformError("invalid", `the command has ${length} bytes, and may have ${longestCommand}`, {
       hint: "send it as a script on standard input: tsh ssh host sh < script",

@@ -6,6 +6,7 @@ import type { CliIo } from "../io.ts";
 import { runProgram } from "../run-program.ts";
 import { versionCommand } from "../version-command.ts";
 import { sessionCommands } from "./session-commands.ts";
+import { sshCommand } from "./ssh-command.ts";
 
 const proxy: OptionSpec = { flags: "--proxy <address>", text: "proxy to use, host[:port]; default: TSH_PROXY, then the current profile" };
 const login: OptionSpec = { flags: "-l, --login <login>", text: "Unix user on the host" };
@@ -62,44 +63,7 @@ const commands: readonly CommandSpec[] = [
     ],
     run: async (call) => (await import("./ls.ts")).ls(call),
   },
-  {
-    name: "ssh",
-    summary: "open a shell or run a command on a host",
-    details:
-      "Open a shell or run a command on a host, named by its name or id. The exit status is the command's own.\nWith labels instead (key=value, several with commas) the command runs on all hosts that have them, without standard input:\neach line of output behind the host's name, then who failed, and the highest exit status.",
-    args: ["<[user@]host or label>", "[command...]"],
-    options: [
-      login,
-      { flags: "--parallel <number>", text: "on several hosts: on so many at a time; default 10, at most 100" },
-      { flags: "--no-prefix", text: "on several hosts: lines as they come, without names" },
-      { flags: "--log-dir <folder>", text: "on several hosts: keep the output of each in files there too, <name>.stdout and <name>.stderr" },
-      { flags: "-t, --tty", text: "ask for a terminal for a command too (twice: even without a local one)", counted: true },
-      { flags: "-T, --disable-tty", text: "ask for no terminal" },
-      {
-        flags: "-L, --local-forward <spec>",
-        text: "[bind:]port:host:hostport: listen here, connect from the host; or paths of Unix sockets",
-        multiple: true,
-      },
-      { flags: "-R, --remote-forward <spec>", text: "[bind:]port:host:hostport: listen on the host, connect from here", multiple: true },
-      { flags: "-D, --dynamic-forward <spec>", text: "[bind:]port: listen here as a SOCKS proxy, connect from the host", multiple: true },
-      { flags: "-A, --forward-agent", text: "lend the SSH agent of this machine to the host, where a role allows it" },
-      { flags: "-X, --x11", text: "open windows of the host's programs here, as clients that the X server does not trust" },
-      { flags: "-Y, --x11-trusted", text: "the same as clients that may do everything on the display" },
-      { flags: "-N, --no-command", text: "run nothing: forward only, until interrupted" },
-      identityOption,
-      proxy,
-    ],
-    passThrough: true,
-    examples: [
-      "tsh ssh root@web-1",
-      "tsh ssh root@web-1 uptime -p",
-      "tsh ssh -t root@web-1 top",
-      "tsh ssh --parallel=20 root@env=staging,team=db uptime",
-      "tsh ssh -N -L 5432:db.internal:5432 root@web-1",
-      "tar c . | tsh ssh root@web-1 tar x -C /srv",
-    ],
-    run: async (call) => (await import("./ssh.ts")).ssh(call),
-  },
+  sshCommand({ login, proxy }),
   {
     name: "scp",
     summary: "copy files to and from a host",

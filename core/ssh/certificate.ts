@@ -191,10 +191,17 @@ function refuse(certificate: SshCertificate, options: CheckCertificateOptions): 
     const reason = refuseOption(option, value, options.clientAddress);
     if (reason !== undefined) return { reason: `${name} ${reason}` };
   }
-  if (principal !== undefined && !certificate.principals.includes(principal)) {
+  if (principal !== undefined && !lists(certificate, principal)) {
     return { reason: `${name} does not list ${JSON.stringify(principal.slice(0, 128))}` };
   }
   return undefined;
+}
+
+/** Names of hosts are the same in upper and lower case, those of logins are not. */
+function lists({ type, principals }: SshCertificate, principal: string): boolean {
+  if (type === "user") return principals.includes(principal);
+  const wanted = principal.toLowerCase();
+  return principals.some((name) => name.toLowerCase() === wanted);
 }
 
 /** An option that nobody here enforces refuses the certificate: that is what "critical" means. */

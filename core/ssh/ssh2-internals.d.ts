@@ -89,7 +89,7 @@ declare module "ssh2/lib/Channel.js" {
     stderr: Readable | Writable;
     /** A server's channel is closed as soon as it has said everything. */
     server: boolean;
-    readonly _readableState: { highWaterMark: number };
+    readonly _readableState: { highWaterMark: number; errored: Error | null };
     readonly _writableState: { highWaterMark: number };
     /** ssh2 calls `_chunkcb` on the next window adjustment when this is set. */
     _waitWindow: boolean;

@@ -39,6 +39,9 @@ function readCertificatesToo(): void {
   constants.SUPPORTED_SERVER_HOST_KEY.push(...hostCertificateTypes.filter((type) => !constants.SUPPORTED_SERVER_HOST_KEY.includes(type)));
 }
 
+/** Of writes to a channel that had closed. */
+const failedWrites = new WeakSet<Error>();
+
 type WriteMethod = Writable["_write"];
 
 /** Windows, back-pressure and the end of a channel: see channel-flow.ts. */
@@ -52,7 +55,13 @@ function replaceFlow(): void {
     grantAfterRead(this);
   };
   channel._write = function write(this: RawChannel, ...[data, , done]: Parameters<WriteMethod>) {
-    sendData(this, data, (part) => this._client._protocol.channelData(this.outgoing.id, part), done);
+    const written = (error?: Error): void => {
+      if (error !== undefined) failedWrites.add(error);
+      done(error);
+      // Node takes it for the end of both directions: what the peer said before would never be read, nor `end` and `close` be emitted.
+      if (error !== undefined) this._readableState.errored = null;
+    };
+    sendData(this, data, (part) => this._client._protocol.channelData(this.outgoing.id, part), written);
   };
   // Many small writes of one tick become one packet.
   channel._writev = function writev(this: RawChannel, ...[chunks, done]: Parameters<NonNullable<Writable["_writev"]>>) {
@@ -66,8 +75,8 @@ function replaceFlow(): void {
   const destroy = channel.destroy;
   channel.destroy = function destroyAndDrain(this: RawChannel, error?: Error) {
     destroy.call(this, error);
-    // Unread data would keep `close` from being emitted.
-    this.resume();
+    // Unread data would keep `close` from being emitted. A write that failed ends the other direction alone.
+    if (error === undefined || !failedWrites.has(error)) this.resume();
     return this;
   };
 }

@@ -19,7 +19,11 @@ if (task === "check") {
 const script = new Script(text, { filename: name });
 const module: { exports: { load?: () => Promise<void>; run?: (args: readonly string[]) => Promise<number> } } = { exports: {} };
 script.runInThisContext()(module.exports, createRequire(process.execPath), module, process.execPath, dirname(process.execPath));
-process.stdout.write = () => true;
+process.stdout.write = (...values: unknown[]) => {
+  const done = values.at(-1);
+  if (typeof done === "function") done();
+  return true;
+};
 await module.exports.run?.(["--help"]);
 await module.exports.load?.();
 writeFileSync(cache, script.createCachedData());

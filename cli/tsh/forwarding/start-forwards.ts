@@ -16,10 +16,12 @@ export interface ForwardAsk {
   readonly local: readonly ForwardSpec[];
   readonly remote: readonly ForwardSpec[];
   readonly dynamic: readonly { readonly host: string; readonly port: number }[];
+  /** One that cannot be started ends the whole. */
+  readonly isStrict?: boolean;
 }
 
 export interface StartedForwards {
-  /** Resolves when all of them have been tried; never throws. */
+  /** Resolves when all of them have been tried; throws only with `isStrict`. */
   readonly tried: Promise<void>;
   /** Ends them, also those that are being tried. */
   readonly end: () => Promise<void>;
@@ -32,7 +34,11 @@ export function startForwards(client: Client, ask: ForwardAsk, io: CliIo): Start
   client.once("close", () => closed.abort());
   const servers: Server[] = [];
   const paths: string[] = [];
-  const attempt = (work: Promise<void>): Promise<void> => work.catch((thrown: unknown) => writeNote(io, `warning: ${errorText(thrown)}`));
+  const attempt = (work: Promise<void>): Promise<void> =>
+    work.catch((thrown: unknown) => {
+      if (ask.isStrict === true) throw thrown;
+      writeNote(io, `warning: ${errorText(thrown)}`);
+    });
   const listen = async (where: Endpoint, serve: (socket: Socket) => void): Promise<void> => {
     servers.push(...(await openListener(where, serve)));
     if ("path" in where) paths.push(where.path);

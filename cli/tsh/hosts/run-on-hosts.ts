@@ -5,6 +5,7 @@ import type { CliIo } from "../../io.ts";
 import type { Profile } from "../../profile/profile.ts";
 import { openSshStream } from "../open-stream.ts";
 import { sshOver } from "../ssh-over.ts";
+import type { SshSettings } from "../ssh-settings.ts";
 import { type HostOutput, openHostOutput } from "./host-output.ts";
 import type { NamedHost } from "./name-hosts.ts";
 
@@ -12,6 +13,7 @@ export interface RunAsk {
   readonly profile: Profile;
   readonly login: string;
   readonly command: string;
+  readonly settings: SshSettings;
   /** Hosts at a time. */
   readonly parallel: number;
   readonly prefixed: boolean;
@@ -74,11 +76,11 @@ interface Wired {
   readonly outputs: readonly [out: HostOutput, err: HostOutput];
 }
 
-async function attempt(host: NamedHost, { profile, login, command }: RunAsk, { io, outputs: [out, err] }: Wired): Promise<HostOutcome> {
+async function attempt(host: NamedHost, { profile, login, command, settings }: RunAsk, { io, outputs: [out, err] }: Wired): Promise<HostOutcome> {
   const stream = await openSshStream(io, { profile, target: host.id, login });
   const forwards = { local: [], remote: [], dynamic: [] };
   const lend = { agent: false, x11: undefined };
-  const session = { command, pty: false, host: host.name };
+  const session = { command, pty: false, host: host.name, settings };
   const own: CliIo = { ...io, stdin: Readable.from([]), stdout: out.stream, stderr: err.stream };
   const status = await sshOver(stream, { profile, login, principal: host.id, session, lend, forwards, isForwardOnly: false }, own);
   return { host, status };

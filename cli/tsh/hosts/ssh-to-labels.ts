@@ -6,6 +6,7 @@ import type { Call } from "../../command.ts";
 import { type Result, textResult } from "../../output.ts";
 import type { Profile } from "../../profile/profile.ts";
 import { renderLabels } from "../../table.ts";
+import type { SshSettings } from "../ssh-settings.ts";
 import type { LabelTarget } from "../ssh-target.ts";
 import { defaultLogin, sshToHost } from "../ssh-to-host.ts";
 import { candidatesTable } from "./candidates.ts";
@@ -17,6 +18,7 @@ import { summarize } from "./summarize.ts";
 export interface LabelsAsk extends LabelTarget {
   readonly profile: Profile;
   readonly command: string | undefined;
+  readonly settings: SshSettings;
 }
 
 const defaultParallel = 10;
@@ -24,7 +26,7 @@ const maxParallel = 100;
 
 /** `tsh ssh user@env=staging command…`: one host that matches is like that host by name, several run the command all. */
 export async function sshToLabels(call: Call, ask: LabelsAsk): Promise<Result> {
-  const { profile, labels, command } = ask;
+  const { profile, labels, command, settings } = ask;
   const { io, options } = call;
   const parallel = parallelOption(options.text("parallel"));
   const nodes = await reachableHosts(io, profile, { labels, search: [], query: "" });
@@ -33,12 +35,12 @@ export async function sshToLabels(call: Call, ask: LabelsAsk): Promise<Result> {
   if (only === undefined) throw noHost(labels);
   if (second === undefined) return await sshToHost(call, { ...ask, target: only.metadata.name, name: only.spec.hostname });
   if (command === undefined) throw severalHosts("a shell", nodes);
-  for (const [name, flag] of forOneHost) if (options.flag(name) || options.list(name).length > 0) throw severalHosts(flag, nodes);
+  for (const [what, isAsked] of forOneHost) if (isAsked(settings)) throw severalHosts(what, nodes);
   const login = ask.login ?? defaultLogin(profile.facts);
   const logDir = await makeFolder(options.text("logDir"));
   const { outcomes, readerGone } = await runOnHosts(
     nameHosts(nodes),
-    { profile, login, command, parallel, prefixed: options.flag("prefix"), logDir },
+    { profile, login, command, settings, parallel, prefixed: options.flag("prefix"), logDir },
     io,
   );
   if (readerGone) return { ...textResult(""), status: 128 + constants.signals.SIGPIPE };
@@ -47,16 +49,17 @@ export async function sshToLabels(call: Call, ask: LabelsAsk): Promise<Result> {
 }
 
 /** Options that need a host, and no command on many. */
-const forOneHost = [
-  ["tty", "a terminal (-t)"],
-  ["localForward", "-L"],
-  ["remoteForward", "-R"],
-  ["dynamicForward", "-D"],
-  ["noCommand", "-N"],
-  ["forwardAgent", "-A"],
-  ["x11", "-X"],
-  ["x11Trusted", "-Y"],
-] as const;
+const forOneHost: readonly (readonly [what: string, isAsked: (settings: SshSettings) => boolean])[] = [
+  ["a terminal (-t)", ({ tty }) => tty === "wanted" || tty === "forced"],
+  ["-L", ({ forwards }) => forwards.local.length > 0],
+  ["-R", ({ forwards }) => forwards.remote.length > 0],
+  ["-D", ({ forwards }) => forwards.dynamic.length > 0],
+  ["-N", ({ isForwardOnly }) => isForwardOnly],
+  ["-A", ({ agent }) => agent],
+  ["-X", ({ x11 }) => x11 === "untrusted"],
+  ["-Y", ({ x11 }) => x11 === "trusted"],
+  ["a subsystem (-s)", ({ isSubsystem }) => isSubsystem],
+];
 
 function noHost(labels: LabelTarget["labels"]): PlatformError {
   return new PlatformError("not_found", `no host that you may reach has the labels ${renderLabels(labels)}`, {

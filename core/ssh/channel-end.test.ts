@@ -1,0 +1,69 @@
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import type { ClientChannel, ServerChannel } from "ssh2";
+import { expect, test } from "vitest";
+import { channelWindow } from "./channel-flow.ts";
+import { couple } from "./couple.ts";
+import { generateSshKey } from "./keys.ts";
+import { openChannel } from "./session-fixture.ts";
+import { channelOf, rawConnection } from "./ssh2.ts";
+
+const authority = generateSshKey();
+const said = Buffer.alloc(100_000, "o");
+
+/** Fills the peer's window, so that the rest of the write waits. */
+async function fill(channel: ClientChannel | ServerChannel): Promise<void> {
+  channel.on("error", () => {});
+  channel.write(Buffer.alloc(2 * channelWindow));
+  while (channelOf(channel)?.outgoing.window !== 0) await new Promise(setImmediate);
+}
+
+/** All that is read from now on, to the end. A consumer of Node's would refuse a stream whose other direction failed. */
+async function read(channel: ClientChannel | ServerChannel): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  channel.on("data", (part: Buffer) => parts.push(part));
+  await once(channel, "close");
+  return Buffer.concat(parts);
+}
+
+test.for(["client", "server"] as const)(
+  "a write of the %s that waits for its window does not keep the channel open when the connection is lost",
+  async (side) => {
+    const { client, near, far } = await openChannel({ authority });
+    const [writer, reader] = side === "client" ? [near, far] : [far, near];
+    reader.pause();
+    reader.write(said);
+    await fill(writer);
+    while (writer.readableLength < said.length) await new Promise(setImmediate);
+    rawConnection(client)._sock.destroy();
+    expect((await read(writer)).equals(said)).toBe(true);
+  },
+);
+
+test.for(["at once", "late"] as const)(
+  "a program that ends before it has read its input: its output read %s, and its status, arrive all the same",
+  async (when) => {
+    const { client, near, far } = await openChannel({ authority });
+    far.pause();
+    await fill(near);
+    const exit = once(near, "exit");
+    const reading = when === "at once" ? read(near) : undefined;
+    far.write(said);
+    far.exit(6);
+    far.end();
+    expect((await exit)[0]).toBe(6);
+    expect((await (reading ?? read(near))).equals(said)).toBe(true);
+    client.end();
+  },
+);
+
+test("a forward ends when its connection is lost while it waits for the window", async () => {
+  const { client, near, far } = await openChannel({ authority });
+  far.pause();
+  const socket = new PassThrough();
+  const coupled = couple(near, socket, new AbortController().signal);
+  socket.write(Buffer.alloc(2 * channelWindow));
+  while (channelOf(near)?.outgoing.window !== 0) await new Promise(setImmediate);
+  rawConnection(client)._sock.destroy();
+  await coupled;
+});
