@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { decodeTerminalModes, encodeTerminalModes, listTerminalModes, type TerminalModes } from "./terminal-modes.ts";
+import { decodeTerminalModes, encodeTerminalModes, listTerminalModes } from "./terminal-modes.ts";
 
 /** What `ssh -tt` of OpenSSH sends begins so: speeds, then characters. */
 const fromOpenSsh = Buffer.from("81000096008000009600010000000302000000" + "1c2a0000000100", "hex");
@@ -15,7 +15,11 @@ test("modes as OpenSSH sends them are read", () => {
 });
 
 test("every set of modes comes back as it was", () => {
-  fc.assert(fc.property(someModes, (modes) => expect(decodeTerminalModes(encodeTerminalModes(modes as TerminalModes))).toEqual(modes)));
+  fc.assert(
+    fc.property(someModes, (modes) => {
+      expect(decodeTerminalModes(encodeTerminalModes(modes))).toEqual({ ...modes });
+    }),
+  );
 });
 
 test.for([
