@@ -10,7 +10,7 @@ export interface HostAddon {
    * Starts a program as the leader of its own session; its descriptor i is `fds[i]`. No string may have a NUL. Whoever calls it takes
    * its end. Throws when it cannot be started.
    */
-  startProgram(path: [string], argv: readonly string[], variables: readonly string[], fds: readonly number[]): number;
+  startProgram(path: [Buffer], argv: readonly Buffer[], variables: readonly Buffer[], fds: readonly number[]): number;
   /** The status of a program that has ended, as of waitpid(2), once. Does not wait. */
   takeEnd(pid: number): number | undefined;
 }

@@ -14,11 +14,14 @@ export interface Spawned {
   signal(name: NodeJS.Signals): void;
 }
 
+/** Text for the system, which takes any bytes but NUL. */
+export type SystemText = string | Buffer;
+
 export interface SpawnOptions {
   readonly path: string;
   /** The first is its name for itself. */
-  readonly argv: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
+  readonly argv: readonly SystemText[];
+  readonly env: Readonly<Record<string, SystemText>>;
   /** Descriptors of ours; the program's are their places. Nothing else that this process opened is passed on. */
   readonly fds: readonly number[];
 }
@@ -28,18 +31,24 @@ const signals = new Map(Object.entries(constants.signals).map(([name, number]) =
 
 /** Starts a program as the leader of its own session. Throws Error with what the system says. */
 export function spawn({ path, argv, env, fds }: SpawnOptions): Spawned {
-  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  if ([path, ...argv, ...variables].some((text) => text.includes("\0"))) throw new Error("its command or environment has a NUL");
+  const words = argv.map(bytesOf);
+  const variables = Object.entries(env).map(([name, value]) => Buffer.concat([Buffer.from(`${name}=`), bytesOf(value)]));
+  const file = Buffer.from(path);
+  if ([file, ...words, ...variables].some((bytes) => bytes.includes(0))) throw new Error("its command or environment has a NUL");
   if (running.size === 0) process.on("SIGCHLD", takeEnds);
   let pid: number;
   try {
-    pid = native().startProgram([path], argv, variables, fds);
+    pid = native().startProgram([file], words, variables, fds);
   } catch (thrown) {
     if (running.size === 0) process.off("SIGCHLD", takeEnds);
     throw thrown;
   }
   const exited = new Promise<Exit>((resolve) => running.set(pid, resolve));
   return { pid, exited, signal: (name) => signalGroup(pid, name) };
+}
+
+function bytesOf(text: SystemText): Buffer {
+  return typeof text === "string" ? Buffer.from(text) : text;
 }
 
 /** Two connected sockets, ours first. */

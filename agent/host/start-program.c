@@ -24,14 +24,15 @@ static napi_value give_up(napi_env env, int error) {
   return NULL;
 }
 
-/* An array of strings, as execve(2) takes it, in one piece of memory; NULL with an exception pending. */
+/* An array of buffers without NUL as strings, as execve(2) takes it, in one piece of memory; NULL with an exception pending, or for anything else. */
 static char **take_strings(napi_env env, napi_value array) {
   uint32_t count;
   size_t bytes = 0, length;
   napi_value one;
+  void *from;
   if (napi_get_array_length(env, array, &count) != napi_ok) return NULL;
   for (uint32_t i = 0; i < count; i++) {
-    if (napi_get_element(env, array, i, &one) != napi_ok || napi_get_value_string_utf8(env, one, NULL, 0, &length) != napi_ok) return NULL;
+    if (napi_get_element(env, array, i, &one) != napi_ok || napi_get_buffer_info(env, one, &from, &length) != napi_ok) return NULL;
     bytes += length + 1;
   }
   char **strings = malloc((count + 1) * sizeof *strings + bytes);
@@ -42,10 +43,11 @@ static char **take_strings(napi_env env, napi_value array) {
   char *at = (char *)(strings + count + 1);
   for (uint32_t i = 0; i < count; i++) {
     napi_get_element(env, array, i, &one);
-    napi_get_value_string_utf8(env, one, at, bytes, &length);
+    napi_get_buffer_info(env, one, &from, &length);
+    memcpy(at, from, length);
+    at[length] = '\0';
     strings[i] = at;
     at += length + 1;
-    bytes -= length + 1;
   }
   strings[count] = NULL;
   return strings;
@@ -89,7 +91,7 @@ static int spawn(pid_t *pid, char *const *strings[3], const int *aside, int coun
 }
 
 /*
- * startProgram(path: [string], argv: string[], variables: string[], fds: number[]): pid. Descriptor i of the program is fds[i].
+ * startProgram(path: [Buffer], argv: Buffer[], variables: Buffer[], fds: number[]): pid. Descriptor i of the program is fds[i].
  */
 napi_value start_program(napi_env env, napi_callback_info info) {
   size_t count = 4;

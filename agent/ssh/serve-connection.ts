@@ -103,9 +103,9 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
     const sid = sessionIdOf(connectionId, accepted);
     accepted += 1;
     const session = accept();
-    const { agent, x11: displays } = forwarding;
+    const { agent, x11: displays, settled: forwardsSettled } = forwarding;
     const common = { facts, sid, variables: new Map(), number: channelNumbers(session).peers, bytes: countsOf(session), gone: closed.signal };
-    const channel: SessionChannel = { ...common, agent, x11: displays, track };
+    const channel: SessionChannel = { ...common, agent, x11: displays, forwardsSettled, track };
     open.set(channel, closed);
     onRequests(session, channel);
     session.once("close", () => {

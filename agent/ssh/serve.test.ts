@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { generateSshKey } from "../../core/ssh/keys.ts";
+import type { TerminalModes } from "../../core/ssh/terminal-modes.ts";
 import { accessRole, openUserSession, ownLogin, runCommand, type SessionOptions } from "./testing/user-session.ts";
 
 test.for([0, 1, 7, 255])("the exit status %i arrives", async (status) => {
@@ -55,6 +56,31 @@ test("a terminal has the wanted size and kind, is the controlling one, and follo
   expect(ran.stdout.toString().replaceAll("\r", "")).toBe("33 101\nxterm-256color\ncontrolling\ngo\n44 122\n");
 });
 
+test.for<readonly [stty: string, modes: TerminalModes]>([
+  ["intr ^X erase ^H eof undef -ixon iutf8", { VINTR: 24, VERASE: 8, VEOF: 255, IXON: 0, IUTF8: 1 }],
+  [
+    "lnext ^B rprnt ^T werase ^Y discard ^F start ^A stop ^E susp ^P",
+    { VLNEXT: 2, VREPRINT: 20, VWERASE: 25, VDISCARD: 6, VSTART: 1, VSTOP: 5, VSUSP: 16 },
+  ],
+  [
+    "quit ^N kill ^O eol ^L eol2 ^K -icrnl inlcr igncr ixany ixoff imaxbel iuclc",
+    { VQUIT: 14, VKILL: 15, VEOL: 12, VEOL2: 11, ICRNL: 0, INLCR: 1, IGNCR: 1, IXANY: 1, IXOFF: 1, IMAXBEL: 1, IUCLC: 1 },
+  ],
+  ["istrip ignpar parmrk inpck -isig -icanon -echo -iexten", { ISTRIP: 1, IGNPAR: 1, PARMRK: 1, INPCK: 1, ISIG: 0, ICANON: 0, ECHO: 0, IEXTEN: 0 }],
+  [
+    "-echoe -echok echonl noflsh tostop -echoctl -echoke xcase",
+    { ECHOE: 0, ECHOK: 0, ECHONL: 1, NOFLSH: 1, TOSTOP: 1, ECHOCTL: 0, ECHOKE: 0, XCASE: 1 },
+  ],
+  ["-opost olcuc -onlcr ocrnl onocr onlret", { OPOST: 0, OLCUC: 1, ONLCR: 0, OCRNL: 1, ONOCR: 1, ONLRET: 1 }],
+  ["ospeed 9600 ispeed 9600", { TTY_OP_ISPEED: 9600, TTY_OP_OSPEED: 9600 }],
+  ["intr ^C", { VSTATUS: 5, TTY_OP_OSPEED: 12_345, VINTR: 3 }],
+])("a terminal is set as the client's: stty %s", async ([stty, modes]) => {
+  await using session = await openUserSession();
+  const asked = await runCommand(session.client, "stty -g", { pty: true, modes });
+  const set = await runCommand(session.client, `stty ${stty}; stty -g`, { pty: true });
+  expect(asked.stdout.toString().trim()).toBe(set.stdout.toString().trim());
+});
+
 test("input beyond what a terminal holds neither blocks the agent nor is lost", async () => {
   await using session = await openUserSession();
   const text = `${"x".repeat(63)}\n`.repeat(4_000);
@@ -81,6 +107,15 @@ test("the environment is the user's and the accepted variables, and nothing of t
   );
   expect(lines).toContain("SSH_CLIENT=192.0.2.7 40000 22");
   expect(lines.at(-1)).toBe(session.home);
+});
+
+test("a command and a variable are the bytes that the client sent, and the audit log shows which", async () => {
+  await using session = await openUserSession();
+  const odd = Buffer.from([0xe4, 0xff, 0xc3, 0xa4, 0x80]);
+  const command = Buffer.concat([Buffer.from(`printf %s "$LC_ODD" '`), odd, Buffer.from("'")]);
+  const ran = await runCommand(session.client, command, { env: { LC_ODD: odd } });
+  expect(ran.stdout).toEqual(Buffer.concat([odd, odd]));
+  expect(session.events).toContainEqual(expect.objectContaining({ event: "exec", command: `printf %s "$LC_ODD" '\\xe4\\xff\\xc3\\xa4\\x80'` }));
 });
 
 test("a program gets three descriptors, default signals and none blocked", async () => {

@@ -1,5 +1,6 @@
 import type { ServerChannel } from "ssh2";
 import type { ByteCounts } from "../../core/ssh/count-bytes.ts";
+import type { TerminalModes } from "../../core/ssh/terminal-modes.ts";
 import type { AgentForwarding } from "./forwarding/agent-forwarding.ts";
 import type { X11Forwarding } from "./forwarding/x11-forwarding.ts";
 import type { SharedTerminal } from "./join/shared-terminal.ts";
@@ -18,11 +19,11 @@ export interface SessionChannel {
   /** What went through it so far. */
   readonly bytes: ByteCounts;
   /** Accepted environment variables. */
-  readonly variables: Map<string, string>;
+  readonly variables: Map<string, Buffer>;
   /** The client has closed the channel or the connection; a PlatformError as the reason says that the host has ended it. */
   readonly gone: AbortSignal;
   /** The terminal that was asked for, with its latest size. */
-  wanted?: { readonly kind: string; size: TerminalSize };
+  wanted?: { readonly kind: string; readonly modes: TerminalModes; size: TerminalSize };
   /** To be called at each new size. */
   resized?: () => void;
   terminal?: Terminal;
@@ -34,6 +35,8 @@ export interface SessionChannel {
   program?: StartedProgram;
   /** The client's SSH agent, for those sessions that ask for it. */
   readonly agent: AgentForwarding;
+  /** Resolves when what the client asked to listen at until now listens, or was refused. */
+  readonly forwardsSettled: () => Promise<void>;
   /** Asked for: where its socket is, unless it could not be made. */
   agentPath?: Promise<string | undefined>;
   readonly x11: X11Forwarding;

@@ -34,7 +34,7 @@ async function relayed(watch = openly, rekey: Partial<Record<"client" | "near" |
 
 function onExec(host: Connection, run: (channel: ServerChannel, command: string) => void): void {
   host.on("session", (accept) => {
-    accept().on("exec", (acceptExec, _reject, { command }) => run(acceptExec(), command));
+    accept().on("exec", (acceptExec, _reject, { command }) => run(acceptExec(), String(command)));
   });
 }
 

@@ -12,6 +12,14 @@ declare module "ssh2/lib/protocol/constants.js" {
   export default constants;
 }
 
+declare module "ssh2/lib/protocol/handlers.misc.js" {
+  import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
+
+  /** By the number of the message. */
+  const handlers: Record<number, ((protocol: Protocol, payload: Buffer) => void) | undefined>;
+  export default handlers;
+}
+
 declare module "ssh2/lib/protocol/utils.js" {
   import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
 
@@ -47,6 +55,7 @@ declare module "ssh2/lib/protocol/Protocol.js" {
       readonly write: { readonly allocStart: number; alloc(size: number): Buffer; finalize(packet: Buffer): Buffer };
     };
     readonly _authsQueue: string[];
+    readonly _server: boolean;
     readonly _handlers: Record<string, ((protocol: Protocol, ...values: never[]) => void) | undefined>;
     parse(chunk: Buffer, start: number, end: number): void;
     rekey(): void;

@@ -5,11 +5,13 @@
 import type { Readable, Writable } from "node:stream";
 import channelModule, { type RawChannel } from "ssh2/lib/Channel.js";
 import constants from "ssh2/lib/protocol/constants.js";
+import handlers from "ssh2/lib/protocol/handlers.misc.js";
 import keyParser from "ssh2/lib/protocol/keyParser.js";
 import { Reader } from "../bytes/reader.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import { certificateSuffix } from "./certificate.ts";
 import { channelWindow, grantAfterRead, grantWindow, sendData, wakeChannel } from "./channel-flow.ts";
+import { channelRequest, readChannelRequest } from "./channel-requests.ts";
 import { readPublicFields } from "./keys.ts";
 
 /** Host certificates that our client can verify. RSA is none of them: ssh2 compares its type too early. */
@@ -98,6 +100,22 @@ function replaceStderrFlow(): void {
   };
 }
 
+/** A server's requests of a session, read without loss: see channel-requests.ts. What is malformed is left to ssh2, which ends the connection. */
+function readRequestsWhole(): void {
+  const plain = handlers[channelRequest];
+  if (plain === undefined) throw new Error("ssh2 reads no channel requests");
+  handlers[channelRequest] = (protocol, payload) => {
+    const request = protocol._server ? readChannelRequest(payload) : undefined;
+    if (request === undefined) return plain(protocol, payload);
+    const { channel, name, wantsReply, data } = request;
+    const handler = protocol._handlers.CHANNEL_REQUEST as RequestHandler | undefined;
+    handler?.(protocol, channel, name, wantsReply, data);
+  };
+}
+
+type RequestHandler = (protocol: object, channel: number, name: string, wantsReply: boolean, data: unknown) => void;
+
 readCertificatesToo();
+readRequestsWhole();
 replaceFlow();
 replaceStderrFlow();

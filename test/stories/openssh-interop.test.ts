@@ -79,7 +79,8 @@ describe.skipIf(skip)(`with the real OpenSSH${skip ? ` (absent: ${missing.map(([
           exchanges += 1;
         });
         connection.on("session", (accept) => {
-          accept().on("exec", (acceptExec, _reject, { command }) => {
+          accept().on("exec", (acceptExec, _reject, info) => {
+            const command = String(info.command);
             const channel = acceptExec();
             const count = Number(command.split(" ")[1] ?? 0);
             channel.write(count > 0 ? Buffer.alloc(count, "x") : `hello ${command}`, () => {

@@ -37,6 +37,7 @@ bool take_order(struct order *order) {
   order->home = taken("HOME");
   order->becomes = taken("BECOME") != NULL;
   order->terminal = taken("TERMINAL");
+  order->modes = taken("MODES");
   order->rhost = taken("RHOST");
   order->service = taken("SERVICE");
   order->ruser = taken("RUSER");

@@ -16,6 +16,8 @@ struct order {
   bool becomes;
   /* TERMINAL: path of the terminal that becomes the session's; NULL: the standard streams are as they are. */
   const char *terminal;
+  /* MODES: how it is set, see terminal-modes.h; NULL: as the system has it. */
+  const char *modes;
   /* RHOST: address of the client; NULL: not known. */
   const char *rhost;
   /* SERVICE: PAM's; NULL: it is not asked. RUSER: who comes, in the cluster. SHOWS: a shell at a terminal shows what modules say. */

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "terminal.h"
 #include "login-record.h"
+#include "terminal-modes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,5 +25,6 @@ void adopt_terminal(const struct order *order) {
     /* The first terminal that a session's leader opens becomes its controlling one. */
     if (open(order->terminal, O_RDWR) != fd) give_up("%s could not be opened: %s", order->terminal, strerror(errno));
   }
+  if (order->modes != NULL) set_modes(STDIN_FILENO, order->modes);
   if (order->becomes) record_login(order);
 }

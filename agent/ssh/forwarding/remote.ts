@@ -65,9 +65,17 @@ export class RemoteForwards {
     return this.#cancel(`unix ${path}`);
   }
 
+  /** Resolves when each listener that was asked for until now stands or was refused, and each that was cancelled is gone. */
+  settled(): Promise<void> {
+    return this.#last.then(
+      () => {},
+      () => {},
+    );
+  }
+
   /** Ends all of them. */
   async close(): Promise<void> {
-    await this.#last.catch(() => {});
+    await this.settled();
     await Promise.all([...this.#listeners.keys()].map((key) => this.#remove(key)));
   }
 

@@ -170,6 +170,27 @@ test("a Unix socket is reached, and one is served that is gone afterwards", asyn
   await rm(folder, { recursive: true });
 });
 
+test("what follows a request for a listener finds it standing, though nobody waited for its answer", async () => {
+  await using session = await openUserSession();
+  const { client } = session;
+  client.on("tcp connection", (_info, accept) => accept().end("from the client"));
+  const { server, port: first } = await listening(() => {});
+  server.close();
+  const ports = Array.from({ length: 9 }, (_, place) => first + 1 + place);
+  const asked = ports.map((port) => Promise.all([forwardIn(client, port), forwardOut(client, port)]));
+  for (const [port, channel] of await Promise.all(asked)) expect((await readAll(channel)).toString(), `${port}`).toBe("from the client");
+  const folder = await mkdtemp(join(tmpdir(), "platform-forward-"));
+  const path = join(folder, "here");
+  client.on("unix connection", (_info, accept) => accept().end("by path"));
+  client.openssh_forwardInStreamLocal(path, () => {});
+  expect((await readAll(await forwardUnix(client, path))).toString()).toBe("by path");
+  const free = (ports.at(-1) ?? 0) + 1;
+  client.forwardIn("localhost", free, () => {});
+  const ran = await runCommand(client, `bash -c "exec 3<>/dev/tcp/127.0.0.1/${free} && cat <&3"`);
+  expect(ran.stdout.toString()).toBe("from the client");
+  await rm(folder, { recursive: true });
+});
+
 test("a path that is taken is no listener", async () => {
   await using session = await openUserSession();
   const taken = new Promise((resolve) => session.client.openssh_forwardInStreamLocal("/etc/passwd", resolve));

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "ssh2";
 import { errorText } from "../../../core/errors/platform-error.ts";
@@ -15,12 +16,17 @@ import type { Slots } from "./slots.ts";
 import { connectAsUser } from "./user-sockets.ts";
 import { X11Forwarding } from "./x11-forwarding.ts";
 
-/** Answers what a client wants forwarded. `end` resolves when all of it has ended; call it once the connection is closed. */
-export function serveForwarding(
-  connection: Connection,
-  facts: UserConnection,
-  slots: Slots,
-): { readonly agent: AgentForwarding; readonly x11: X11Forwarding; readonly end: () => Promise<void> } {
+export interface ServedForwarding {
+  readonly agent: AgentForwarding;
+  readonly x11: X11Forwarding;
+  /** What a client asks for after a listener finds it there, as with sshd(8): resolves when those asked for until now are settled. */
+  readonly settled: () => Promise<void>;
+  /** Resolves when all of it has ended; call it once the connection is closed. */
+  readonly end: () => Promise<void>;
+}
+
+/** Answers what a client wants forwarded. */
+export function serveForwarding(connection: Connection, facts: UserConnection, slots: Slots): ServedForwarding {
   const closed = new AbortController();
   const forwarding: Forwarding = {
     connection,
@@ -34,14 +40,19 @@ export function serveForwarding(
     running.add(work);
     void work.finally(() => running.delete(work));
   };
+  const remote = new RemoteForwards(forwarding);
+  const inOrder = (connect: () => Promise<Socket>): (() => Promise<Socket>) => {
+    const before = remote.settled();
+    return () => before.then(connect);
+  };
   connection.on("tcpip", (accept, reject, { destIP: host, destPort: port }) => {
-    track(direct(forwarding, { accept, reject, addr: formatHostPort({ host, port }), connect: () => connectHost({ host, port }, closed.signal) }));
+    const connect = inOrder(() => connectHost({ host, port }, closed.signal));
+    track(direct(forwarding, { accept, reject, addr: formatHostPort({ host, port }), connect }));
   });
   connection.on("openssh.streamlocal", (accept, reject, { socketPath: path }) => {
-    const connect = () => connectAsUser({ user: facts.user, launch: facts.deps.launch }, path);
+    const connect = inOrder(() => connectAsUser({ user: facts.user, launch: facts.deps.launch }, path));
     track(direct(forwarding, { accept, reject, addr: path, connect }));
   });
-  const remote = new RemoteForwards(forwarding);
   const agent = new AgentForwarding(forwarding);
   onRequests(remote, connection, facts);
   const end = async (): Promise<void> => {
@@ -51,7 +62,7 @@ export function serveForwarding(
       facts.deps.log.error("forwarded ports could not be recorded", { error: errorText(thrown) });
     });
   };
-  return { agent, x11: new X11Forwarding(forwarding), end };
+  return { agent, x11: new X11Forwarding(forwarding), settled: () => remote.settled(), end };
 }
 
 function onRequests(remote: RemoteForwards, connection: Connection, { deps }: UserConnection): void {

@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
 import type { ServerChannel } from "ssh2";
+import { shownText } from "../../../core/bytes/shown-text.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import { endLogin } from "../../host/end-login.ts";
-import type { Exit } from "../../host/spawn.ts";
+import type { Exit, SystemText } from "../../host/spawn.ts";
 import { shareTerminal } from "../join/share-terminal.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { fileCopyRefused } from "./file-copy-refused.ts";
@@ -21,21 +22,24 @@ import { openTerminal } from "./terminal.ts";
 const lingerMs = 500;
 
 /** Runs a shell or a command in an accepted channel, from its audit events to its exit status. Never throws. */
-export function runProgram(channel: SessionChannel, stream: ServerChannel, command?: string): Promise<void> {
+export function runProgram(channel: SessionChannel, stream: ServerChannel, bytes?: Buffer): Promise<void> {
+  const command = bytes && shownText(bytes);
+  const before = channel.forwardsSettled();
   return runRecorded(channel, stream, {
     ...(command !== undefined && { asked: { event: "exec", command } }),
     run: () => {
       const copy = command === undefined ? undefined : scpOf(command);
       const work = async (): Promise<Exit> => {
         if (command !== undefined && !channel.facts.grant.rules.fileCopy && isFileCopy(command)) throw fileCopyRefused();
-        return await run(channel, stream, command);
+        await before;
+        return await run(channel, stream, bytes);
       };
       return copy === undefined ? work() : runScp(copy, channel, work);
     },
   });
 }
 
-async function run(channel: SessionChannel, stream: ServerChannel, command: string | undefined): Promise<Exit> {
+async function run(channel: SessionChannel, stream: ServerChannel, command: Buffer | undefined): Promise<Exit> {
   const { user, grant, request, deps } = channel.facts;
   const { wanted } = channel;
   const terminal = wanted && (await openTerminal(wanted.size));
@@ -46,7 +50,8 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: stri
     const env = await environmentOf(channel);
     const clientIp = ipOf(request.clientAddress);
     const pam = deps.pam?.order({ identity: grant.identity, shows: terminal !== undefined && command === undefined });
-    const program = startProgram({ user, program: programOf(user, command), env, clientIp, terminal: terminal?.path, pam, starter: deps.starter });
+    const at = terminal && wanted && { path: terminal.path, modes: wanted.modes };
+    const program = startProgram({ user, program: programOf(user, command), env, clientIp, terminal: at, pam, starter: deps.starter });
     channel.program = program;
     if (terminal !== undefined) channel.shared = shareTerminal(channel, terminal);
     const hangUp = (): void => program.signal("SIGHUP");
@@ -79,7 +84,7 @@ function endShared({ shared, facts }: SessionChannel): void {
   shared.end();
 }
 
-async function environmentOf(channel: SessionChannel): Promise<Record<string, string>> {
+async function environmentOf(channel: SessionChannel): Promise<Record<string, SystemText>> {
   const { facts, terminal, wanted } = channel;
   return sessionEnvironment({
     user: facts.user,

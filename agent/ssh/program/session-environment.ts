@@ -1,3 +1,4 @@
+import type { SystemText } from "../../host/spawn.ts";
 import type { UnixUser } from "../unix-user.ts";
 
 export interface EnvironmentFacts {
@@ -5,7 +6,7 @@ export interface EnvironmentFacts {
   /** "ip:port" of the client and of this end, as far as known. */
   readonly clientAddress: string;
   /** Asked for by the client, accepted by `isAcceptedVariable`. */
-  readonly accepted: ReadonlyMap<string, string>;
+  readonly accepted: ReadonlyMap<string, Buffer>;
   readonly terminal?: { readonly path: string; readonly kind: string };
   /** Text of /etc/login.defs, empty when there is none. */
   readonly loginDefs: string;
@@ -23,13 +24,13 @@ const maxVariables = 64;
 const maxVariableLength = 4096;
 
 /** As Debian's sshd_config: AcceptEnv LANG LC_*, and TZ; no value can hold a NUL. */
-export function isAcceptedVariable(name: string, value: string, held: number): boolean {
-  if (held >= maxVariables || name.length + value.length > maxVariableLength || value.includes("\0")) return false;
+export function isAcceptedVariable(name: string, value: Buffer, held: number): boolean {
+  if (held >= maxVariables || name.length + value.length > maxVariableLength || value.includes(0)) return false;
   return name === "LANG" || name === "TZ" || /^LC_[A-Z0-9_]+$/.test(name);
 }
 
 /** The whole environment of a session, as sshd(8) makes it ("LOGIN PROCESS"): nothing comes from the agent's own. Pure. */
-export function sessionEnvironment(facts: EnvironmentFacts): Record<string, string> {
+export function sessionEnvironment(facts: EnvironmentFacts): Record<string, SystemText> {
   const { user, terminal } = facts;
   const client = splitAddress(facts.clientAddress);
   return {

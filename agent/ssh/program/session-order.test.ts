@@ -13,8 +13,8 @@ test.for([
   [{ becomes: false }, {}],
   [{ becomes: true, clientIp: "" }, { PLATFORM_ORDER_BECOME: "1" }],
   [
-    { becomes: true, clientIp: "192.0.2.1", terminal: "/dev/pts/3" },
-    { PLATFORM_ORDER_BECOME: "1", PLATFORM_ORDER_RHOST: "192.0.2.1", PLATFORM_ORDER_TERMINAL: "/dev/pts/3" },
+    { becomes: true, clientIp: "192.0.2.1", terminal: { path: "/dev/pts/3", modes: { VERASE: 8, IXON: 0 } } },
+    { PLATFORM_ORDER_BECOME: "1", PLATFORM_ORDER_RHOST: "192.0.2.1", PLATFORM_ORDER_TERMINAL: "/dev/pts/3", PLATFORM_ORDER_MODES: "3:8,38:0" },
   ],
 ] as const)("%j is told as %j and whom to become", ([facts, told]) => {
   expect(sessionOrder({ user, ...facts })).toEqual({ ...least, ...told });

@@ -1,14 +1,21 @@
+import { listTerminalModes, type TerminalModes } from "../../../core/ssh/terminal-modes.ts";
 import type { UnixUser } from "../unix-user.ts";
 
 /** What `session-start` is told, in its environment, which only root may read of root's process. */
 export type OrderVariables = Readonly<Record<string, string>>;
 
+export interface OrderedTerminal {
+  /** Of the program's end. */
+  readonly path: string;
+  /** As the client's terminal is. */
+  readonly modes: TerminalModes;
+}
+
 export interface SessionOrder {
   readonly user: UnixUser;
   /** This is root's process: `session-start` becomes the user. */
   readonly becomes: boolean;
-  /** Path of the terminal that becomes the session's. */
-  readonly terminal?: string | undefined;
+  readonly terminal?: OrderedTerminal | undefined;
   /** Where the user comes from; empty or left out: not known. */
   readonly clientIp?: string | undefined;
 }
@@ -21,7 +28,8 @@ export function sessionOrder({ user, becomes, terminal, clientIp }: SessionOrder
     GID: String(user.gid),
     HOME: user.home,
     BECOME: becomes ? "1" : undefined,
-    TERMINAL: terminal,
+    TERMINAL: terminal?.path,
+    MODES: terminal === undefined ? undefined : listTerminalModes(terminal.modes),
     RHOST: clientIp === "" ? undefined : clientIp,
   });
 }

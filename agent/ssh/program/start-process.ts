@@ -2,13 +2,13 @@ import { closeSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import { type Spawned, socketPair, spawn } from "../../host/spawn.ts";
+import { type Spawned, type SystemText, socketPair, spawn } from "../../host/spawn.ts";
 
 /** A process that becomes a user. */
 export interface ProcessOptions {
   readonly command: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
+  readonly args: readonly SystemText[];
+  readonly env: Readonly<Record<string, SystemText>>;
   /** Written to descriptor 3. */
   readonly instructions?: string;
   /** Three pipes as standard streams; else none. */

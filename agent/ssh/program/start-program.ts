@@ -1,16 +1,17 @@
+import type { SystemText } from "../../host/spawn.ts";
 import type { UnixUser } from "../unix-user.ts";
 import type { Program } from "./program.ts";
-import { type OrderVariables, sessionOrder } from "./session-order.ts";
+import { type OrderedTerminal, type OrderVariables, sessionOrder } from "./session-order.ts";
 import { type StartedProgram, startProcess } from "./start-process.ts";
 
 export interface StartOptions {
   readonly user: UnixUser;
   readonly program: Program;
-  readonly env: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, SystemText>>;
   /** Where the user comes from, when known; for sessions at a terminal. */
   readonly clientIp?: string;
-  /** Path of the program's end of a terminal; left out: three pipes. */
-  readonly terminal?: string | undefined;
+  /** The terminal that becomes the session's; left out: three pipes. */
+  readonly terminal?: OrderedTerminal | undefined;
   /** Left out: PAM is not asked. */
   readonly pam?: OrderVariables | undefined;
   /** Path of `session-start`. */

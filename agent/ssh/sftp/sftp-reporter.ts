@@ -1,3 +1,4 @@
+import { shownText } from "../../../core/bytes/shown-text.ts";
 import type { SftpAction } from "../../../core/resources/audit-event-schema.ts";
 import type { OpenFile } from "./open-handles.ts";
 import type { Reply } from "./sftp-context.ts";
@@ -67,11 +68,6 @@ export class SftpReporter {
 
 const longestPath = 1024;
 
-/** A path as text: bytes that are no UTF-8 as \xNN, so that no two paths look alike. */
 export function shownPath(path: Buffer): string {
-  const text = path.toString("utf8");
-  const exact = Buffer.from(text).equals(path)
-    ? text
-    : path.toString("latin1").replace(/[\u0080-\u00ff]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16)}`);
-  return exact.slice(0, longestPath);
+  return shownText(path).slice(0, longestPath);
 }

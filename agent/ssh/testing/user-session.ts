@@ -12,8 +12,10 @@ import type { Lock } from "../../../core/resources/lock.ts";
 import type { RecordingMode } from "../../../core/resources/recording.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import { certificateLine, signCertificate } from "../../../core/ssh/certificate.ts";
+import { execBytes } from "../../../core/ssh/exec-bytes.ts";
 import { generateSshKey, toOpensshPrivate } from "../../../core/ssh/keys.ts";
 import { connectSsh, type SshConnection } from "../../../core/ssh/ssh-client.ts";
+import { encodeTerminalModes, type TerminalModes } from "../../../core/ssh/terminal-modes.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { Access } from "../../access/access-source.ts";
@@ -226,15 +228,25 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Runs one command to its end; `feed` may write to and end its standard input, which is ended at once otherwise. */
-export function runCommand(
-  client: SshConnection,
-  command: string,
-  options: { pty?: boolean; env?: Record<string, string>; feed?: (channel: ClientChannel) => void } = {},
-) {
+export interface RunOptions {
+  readonly pty?: boolean;
+  /** Of the terminal. */
+  readonly modes?: TerminalModes;
+  /** ssh2 takes bytes as values too. */
+  readonly env?: Record<string, string | Buffer>;
+  /** May write to and end standard input, which is ended at once otherwise. */
+  readonly feed?: (channel: ClientChannel) => void;
+}
+
+/** Runs one command to its end. */
+export function runCommand(client: SshConnection, command: Buffer | string, options: RunOptions = {}) {
   return new Promise<Ran>((resolve, reject) => {
-    const settings = { ...(options.pty && { pty: { rows: 33, cols: 101, term: "xterm-256color" } }), ...(options.env && { env: options.env }) };
-    client.exec(command, settings, (error, channel) => {
+    const modes = options.modes && { modes: encodeTerminalModes(options.modes) as object };
+    const settings = {
+      ...(options.pty && { pty: { rows: 33, cols: 101, term: "xterm-256color", ...modes } }),
+      ...(options.env && { env: options.env as NodeJS.ProcessEnv }),
+    };
+    execBytes(client, command, settings, (error, channel) => {
       if (error) return void reject(error);
       const out: Buffer[] = [];
       const err: Buffer[] = [];

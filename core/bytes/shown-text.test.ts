@@ -1,0 +1,12 @@
+import { expect, test } from "vitest";
+import { shownText } from "./shown-text.ts";
+
+test.for([
+  [Buffer.from("cat ä€😀"), "cat ä€😀"],
+  [Buffer.from("cat \xe4.txt", "latin1"), "cat \\xe4.txt"],
+  // Three bytes that are a character do not make the rest one.
+  [Buffer.concat([Buffer.from("€"), Buffer.of(0xff)]), "\\xe2\\x82\\xac\\xff"],
+  [Buffer.alloc(0), ""],
+] as const)("%j is shown as %s", ([bytes, text]) => {
+  expect(shownText(bytes)).toBe(text);
+});
