@@ -34,7 +34,7 @@ import { anonymousLimit, createRateLimit, type RateLimitOptions } from "./login/
 import { createTurns } from "./login/turns.ts";
 import { lookWhileServing } from "./look-while-serving.ts";
 import { authMetrics } from "./metrics/auth-metrics.ts";
-import { type Cluster, openCluster } from "./open-cluster.ts";
+import { type Cluster, clusterNameWarnings, openCluster } from "./open-cluster.ts";
 import { openOwnCertificate } from "./own-certificate.ts";
 import { PresenceWatch } from "./presence/presence-watch.ts";
 import { openRecordings } from "./recordings/recordings.ts";
@@ -109,6 +109,7 @@ async function openContext(
   const { log, now } = deps;
   const { clusterName, listenerMode, defaultSessionTtlSeconds, sessionRecording } = config;
   const cluster = await openCluster(stores.storage, clusterName);
+  for (const warning of clusterNameWarnings(clusterName)) log.warn(warning);
   const authorities = await openAuthorities(stores.storage, { cluster: clusterName, now: now() });
   await createPresets(stores.storage);
   await keepProxyRecord(stores.storage, cluster.proxyId, config.nodename);

@@ -3,6 +3,8 @@ import type { GetClusterResponseSchema } from "../../../core/api/generated/platf
 import { version } from "../../../core/versions/version.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
+import { refusedNames } from "../inventory/names-in-use.ts";
+import { clusterNameWarnings } from "../open-cluster.ts";
 import { goneWarnings } from "../presence/gone-warning.ts";
 
 /** What anybody may know about the cluster. */
@@ -19,6 +21,21 @@ export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetC
 }
 
 /** What an admin should look at, a sentence each. */
-export function clusterWarnings({ channels, proxies, presence, shipping }: AuthContext): readonly string[] {
-  return [...channels.warnings((proxy) => proxies.addressOf(proxy) ?? proxy), ...goneWarnings(presence.absent.values()), ...shipping.warnings()];
+export async function clusterWarnings({ channels, proxies, presence, shipping, clusterName, storage }: AuthContext): Promise<readonly string[]> {
+  return [
+    ...clusterNameWarnings(clusterName),
+    ...channels.warnings((proxy) => proxies.addressOf(proxy) ?? proxy),
+    ...goneWarnings(presence.absent.values()),
+    ...nameWarnings(await refusedNames(storage)),
+    ...shipping.warnings(),
+  ];
+}
+
+/** Hosts of which a sentence each is shown. */
+const mostNamed = 5;
+
+function nameWarnings(refused: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const shown = [...refused].slice(0, mostNamed).map(([id, why]) => `host ${id} did not get a name that it asked for: ${why.join("; ")}`);
+  const more = refused.size - mostNamed;
+  return more > 0 ? [...shown, `${more} more hosts did not get a name that they asked for: tctl inventory status`] : shown;
 }

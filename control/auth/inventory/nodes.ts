@@ -11,7 +11,7 @@ import { auditUpgrades, upgradeMemoryKey } from "./audit-upgrades.ts";
 import { directHostDeletes, keepDirectHost } from "./direct-hosts.ts";
 import { findHost, hostWrite, removal, removedError, removedKey } from "./host-records.ts";
 import type { TunnelEnding } from "./live-nodes.ts";
-import { proxyNamesKey } from "./names-in-use.ts";
+import { nodeNamesKey, proxyNamesKey } from "./names-in-use.ts";
 
 /** Hosts that joined as nodes, with their live state. */
 export async function listNodes(context: Pick<AuthContext, "storage" | "live">): Promise<readonly Node[]> {
@@ -46,7 +46,7 @@ export async function deleteNode(context: AuthContext, id: string, actor: Actor)
   const key = documentKey(isProxy ? "proxy" : "node", id);
   const direct = await directHostDeletes(context.storage, id);
   const writes: Write[] = [{ key, expect: "present" }, removal(context, id), { key: presenceKey(id) }, { key: upgradeMemoryKey(id) }, ...direct];
-  if (isProxy) writes.push({ key: proxyNamesKey(id) });
+  writes.push({ key: isProxy ? proxyNamesKey(id) : nodeNamesKey(id) });
   await named(`node ${id}`, context.storage.batch(writes));
   context.live.forget(id);
   context.presence.forget(id);
