@@ -21,8 +21,17 @@ export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetC
 }
 
 /** What an admin should look at, a sentence each. */
-export async function clusterWarnings({ channels, proxies, presence, shipping, clusterName, storage }: AuthContext): Promise<readonly string[]> {
+export async function clusterWarnings({
+  channels,
+  proxies,
+  presence,
+  shipping,
+  clusterName,
+  storage,
+  room,
+}: AuthContext): Promise<readonly string[]> {
   return [
+    ...room.warnings(),
     ...clusterNameWarnings(clusterName),
     ...channels.warnings((proxy) => proxies.addressOf(proxy) ?? proxy),
     ...goneWarnings(presence.absent.values()),

@@ -45,7 +45,9 @@ export function clusterMethods(api: Api): Methods {
       }
     }),
     reportNode: unary(api, "reportNode", async (request, caller) => {
-      await reportNode(context, nodeReport(request, hostOf(caller)));
+      const host = hostOf(caller);
+      if (host.role === "node") context.quotas.report(host, request.statusJson.length);
+      await reportNode(context, nodeReport(request, host));
       return {};
     }),
     findDirectHosts: unary(api, "findDirectHosts", async ({ target }) => {

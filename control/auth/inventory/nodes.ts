@@ -2,6 +2,7 @@ import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { DirectHost } from "../../../core/resources/direct-host.ts";
 import { type HostStatus, parseHostStatus } from "../../../core/resources/host-status.ts";
+import type { Labels } from "../../../core/resources/metadata.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { Entry, Write } from "../../storage/storage.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
@@ -77,7 +78,8 @@ export interface NodeReport {
 export async function reportNode(context: AuthContext, report: NodeReport): Promise<void> {
   const known = await findHost(context.storage, "node", report.hostId);
   if (known === undefined) throw removedError(report.hostId);
-  if (report.connected) {
+  // On a disk that is nearly full the record stays as it is: who can change its labels at will must not use up what is left.
+  if (report.connected && !context.room.isLow) {
     await updateRecord(context, known, report);
     await keepDirect(context, report);
   }
@@ -107,7 +109,17 @@ function statusOf({ log }: AuthContext, { hostId, statusJson = "" }: NodeReport)
   }
 }
 
+/** Keys and values of a host's labels, characters: 64 commands and as many words fill a third of it. */
+const maxLabels = 65_536;
+
+/** Throws `limit`. */
+export function checkLabels(labels: Labels): void {
+  const size = Object.entries(labels).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+  if (size > maxLabels) throw new PlatformError("limit", `the labels of this host have ${size} characters; ${maxLabels} are allowed`);
+}
+
 async function updateRecord(context: AuthContext, known: Node, report: NodeReport): Promise<void> {
+  checkLabels(report.labels);
   const next = checkDocument(nodeSchema, {
     ...known,
     metadata: { ...known.metadata, labels: report.labels },

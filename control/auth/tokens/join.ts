@@ -10,6 +10,7 @@ import { checkDocument } from "../documents/document.ts";
 import { hostWrite } from "../inventory/host-records.ts";
 import { issueHostCertificates } from "../inventory/issue-host-certificates.ts";
 import { nodeNamesWrite, otherNames, proxyNamesWrite } from "../inventory/names-in-use.ts";
+import { checkLabels } from "../inventory/nodes.ts";
 import { checkHostNames } from "./host-names.ts";
 import { findTokenBySecret, isExpired, type JoinRole, type StoredToken, tokenWrite } from "./tokens.ts";
 
@@ -126,6 +127,7 @@ function joinRole(text: string): JoinRole {
 }
 
 function newNode(ask: JoinAsk): Node {
+  checkLabels(ask.labels);
   return checkDocument(nodeSchema, {
     kind: "node",
     version: "v2",
