@@ -4,6 +4,7 @@ import { loadCredentials, saveCredentials } from "../core/api/credential-store.t
 import { credentialsValidity, type HostCredentials, renewHost } from "../core/api/host-credentials.ts";
 import { isSignedByFirst, pickTrustedKeys, type TrustedKeys, trustedDigest } from "../core/api/trusted-keys.ts";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
+import { canonicalName, namesMeant } from "../core/identity/cluster-names.ts";
 import { fromSshCertificate } from "../core/identity/identity.ts";
 import type { Log } from "../core/log/log.ts";
 import { parseCertificateLine } from "../core/ssh/certificate.ts";
@@ -121,7 +122,8 @@ export class IdentityKeeper {
 
   async #renew(): Promise<void> {
     const { client, hostname, names, log } = this.#options;
-    const renewed = await renewHost(await client(), { credentials: this.#current, hostname, names });
+    const refused = (why: string): void => log.warn("the certificate of this host lacks a name that its configuration gives it", { why });
+    const renewed = await renewHost(await client(), { credentials: this.#current, hostname, names, refused });
     await this.#store(renewed);
     this.#current = renewed;
     log.info("identity renewed", { until: credentialsValidity(renewed).to.toISOString() });
@@ -136,8 +138,11 @@ export class IdentityKeeper {
   /** The configuration names this host in another way than its certificate does. */
   #isOtherwiseNamed(): boolean {
     const identity = fromSshCertificate(parseCertificateLine(this.#current.sshCertificate));
-    const has = new Set(identity.kind === "host" ? identity.names : []);
-    const wanted = new Set([this.#options.hostname, ...this.#options.names]);
+    const has = new Set(identity.kind === "host" ? identity.names.map(canonicalName) : []);
+    const own = this.#options.hostname;
+    // A host name below the cluster's stands in the certificate without the cluster's.
+    const short = identity.kind === "host" ? (namesMeant(own, identity.cluster).at(-1) ?? own) : own;
+    const wanted = new Set([short, ...this.#options.names.filter((name) => name !== own).map(canonicalName)]);
     return has.size !== wanted.size || [...wanted].some((name) => !has.has(name));
   }
 }

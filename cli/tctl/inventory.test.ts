@@ -45,6 +45,7 @@ test("each host stands where an admin looks for it, and auth and proxy services 
     host("bare", { upgrader: "none" }),
     host("odd", {}, { version: "unknown" }),
     host("gone", {}, { connected: false }),
+    host("evil", {}, { refused_names: ['"web-1" is the name of a node: a node cannot have it'] }),
   ]);
   const names = Object.entries(summary).flatMap(([kind, hosts]) =>
     Array.isArray(hosts) ? [[kind, hosts.map(({ hostname }: { hostname: string }) => hostname)]] : [],
@@ -56,12 +57,13 @@ test("each host stands where an admin looks for it, and auth and proxy services 
     no_schedule: ["late"],
     timer_off: ["off"],
     not_enrolled: ["bare"],
+    refused_names: ["evil"],
     gone: ["gone"],
   });
-  expect(summary).toMatchObject({ total: 10, connected: 9, upgraders: { none: 2, unit: 7 } });
+  expect(summary).toMatchObject({ total: 11, connected: 10, upgraders: { none: 2, unit: 8 } });
   expect(Object.entries(summary.versions)).toEqual([
     ["1.10.0", 1],
-    ["1.1.0", 4],
+    ["1.1.0", 5],
     ["1.0.9", 1],
     ["1.0.0", 2],
     ["unknown", 1],

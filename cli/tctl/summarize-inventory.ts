@@ -30,6 +30,8 @@ export interface InventorySummary {
   readonly no_schedule: readonly HostLine[];
   readonly timer_off: readonly HostLine[];
   readonly not_enrolled: readonly HostLine[];
+  /** Hosts whose certificate lacks names that their configuration gives them. */
+  readonly refused_names: readonly HostLine[];
   readonly gone: readonly HostLine[];
 }
 
@@ -71,6 +73,9 @@ export function summarizeInventory(instances: readonly Instance[]): InventorySum
     no_schedule: hosts.filter(lacksSchedule).map((host) => ({ ...hostLine(host), ...detailOf(host.status?.schedule_error ?? host.status?.detail) })),
     timer_off: lines(reasonIs("timer_off")),
     not_enrolled: lines(({ upgrader }) => upgrader === "none"),
+    refused_names: instances.flatMap((host) =>
+      host.refused_names === undefined ? [] : [{ ...hostLine(host), ...detailOf(host.refused_names.join("; ")) }],
+    ),
     gone: instances.filter(({ connected }) => !connected).map((host) => ({ ...hostLine(host), ...(host.since !== undefined && { at: host.since }) })),
   };
 }

@@ -1,6 +1,7 @@
 import type { Log } from "../../core/log/log.ts";
 import type { FailedReload } from "../../core/resources/proxy-facts.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
+import type { DiskRoom } from "../storage/disk-room.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { AuditLog } from "./audit/audit-log.ts";
 import type { AuditStore } from "./audit/audit-store.ts";
@@ -13,6 +14,7 @@ import type { ProxyReports } from "./inventory/proxy-reports.ts";
 import type { Turns } from "./login/turns.ts";
 import type { Cluster } from "./open-cluster.ts";
 import type { PresenceWatch } from "./presence/presence-watch.ts";
+import type { HostQuotas } from "./quotas/host-quotas.ts";
 import type { Recordings } from "./recordings/recordings.ts";
 import type { Rollouts } from "./rollout/rollouts.ts";
 import type { PasswordHasher } from "./users/password.ts";
@@ -28,6 +30,9 @@ export interface AuthContext {
   readonly sessionRecording: RecordingMode;
   readonly recordings: Recordings;
   readonly storage: Storage;
+  readonly room: DiskRoom;
+  /** What each host may have stored. */
+  readonly quotas: HostQuotas;
   readonly authorities: Authorities;
   readonly audit: AuditLog;
   readonly auditStore: AuditStore;

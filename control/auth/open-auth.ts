@@ -10,6 +10,7 @@ import type { HostPort } from "../../core/transport/host-port.ts";
 import { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
 import type { AuthConfig } from "../config.ts";
+import { type DiskFacts, DiskRoom } from "../storage/disk-room.ts";
 import { openSqlite } from "../storage/sqlite.ts";
 import type { Storage } from "../storage/storage.ts";
 import { writeAdminFile } from "./admin-file.ts";
@@ -36,9 +37,10 @@ import { anonymousLimit, createRateLimit, type RateLimitOptions } from "./login/
 import { createTurns } from "./login/turns.ts";
 import { lookWhileServing } from "./look-while-serving.ts";
 import { authMetrics } from "./metrics/auth-metrics.ts";
-import { type Cluster, openCluster } from "./open-cluster.ts";
+import { type Cluster, clusterNameWarnings, openCluster } from "./open-cluster.ts";
 import { openOwnCertificate } from "./own-certificate.ts";
 import { PresenceWatch } from "./presence/presence-watch.ts";
+import { createHostQuotas } from "./quotas/host-quotas.ts";
 import { openRecordings } from "./recordings/recordings.ts";
 import { createPresets } from "./roles/presets.ts";
 import { listRoles } from "./roles/roles.ts";
@@ -59,6 +61,7 @@ export interface AuthDeps {
   readonly anonymousLimit?: RateLimitOptions;
   /** The last reload of this process, when it failed and no proxy beside it reports it. */
   readonly failedReload?: (() => FailedReload | undefined) | undefined;
+  readonly diskFacts?: (folder: string) => DiskFacts;
 }
 
 export interface Auth {
@@ -87,18 +90,21 @@ export interface Auth {
   close(): Promise<void>;
 }
 
-/** How often refusals that were only counted are summed up, ms. */
+/** How often refusals that were only counted are summed up, and the disk is looked at, ms. */
 const sumUpMs = 15_000;
 
 /** Opens storage and audit log, makes authorities and presets at first start. Throws PlatformError; opens no port. */
 export async function openAuth(config: AuthConfig, deps: AuthDeps): Promise<Auth> {
   const now = deps.now ?? (() => new Date());
   const folder = join(config.dataDir, "auth");
-  const storage = openSqlite({ path: join(folder, "state.sqlite"), now });
+  const room = new DiskRoom({ folder, log: deps.log, ...(deps.diskFacts && { facts: deps.diskFacts }) });
+  const onFull = (): boolean => room.giveUp();
+  const storage = openSqlite({ path: join(folder, "state.sqlite"), now, onFull });
   let auditStore: AuditStore | undefined;
   try {
-    auditStore = openAuditStore(join(folder, "audit.sqlite"), now);
-    const { context, cluster } = await openContext(config, { ...deps, now }, { storage, auditStore });
+    auditStore = openAuditStore(join(folder, "audit.sqlite"), now, onFull);
+    room.look();
+    const { context, cluster } = await openContext(config, { ...deps, now }, { storage, auditStore, room });
     return await createAuth(context, { config, deps, cluster, adminFile: join(folder, "admin.json") });
   } catch (thrown) {
     auditStore?.close();
@@ -110,16 +116,17 @@ export async function openAuth(config: AuthConfig, deps: AuthDeps): Promise<Auth
 async function openContext(
   config: AuthConfig,
   deps: AuthDeps & { now: () => Date },
-  stores: { storage: Storage; auditStore: AuditStore },
+  stores: { storage: Storage; auditStore: AuditStore; room: DiskRoom },
 ): Promise<{ context: AuthContext; cluster: Cluster }> {
   const { log, now } = deps;
   const { clusterName, listenerMode, defaultSessionTtlSeconds, sessionRecording } = config;
   const cluster = await openCluster(stores.storage, clusterName);
+  for (const warning of clusterNameWarnings(clusterName)) log.warn(warning);
   const authorities = await openAuthorities(stores.storage, { cluster: clusterName, now: now() });
   await createPresets(stores.storage);
   warnOfUnknownResources(await listRoles(stores.storage), log);
   await keepProxyRecord(stores.storage, cluster.proxyId, config.nodename);
-  const audit = createAuditLog(stores.auditStore, { clusterName, now, log });
+  const audit = createAuditLog(stores.auditStore, { clusterName, now, log, isLow: () => stores.room.isLow });
   const hasher = createPasswordHasher(deps.hashCost);
   const { nodename } = config;
   const { failedReload = () => undefined } = deps;
@@ -142,9 +149,14 @@ async function openContext(
   const watched = { ...live, storage: stores.storage, audit, log, now };
   const rollouts = new Rollouts({ ...watched, nodes: () => listNodes(watched) });
   const presence = new PresenceWatch(watched);
-  const recordings = await openRecordings(join(config.dataDir, "auth", "recordings"), audit, recordedAt(config.sessionRecording)?.place === "proxy");
+  const recordings = await openRecordings({
+    dir: join(config.dataDir, "auth", "recordings"),
+    audit,
+    room: stores.room,
+    isAtProxy: recordedAt(config.sessionRecording)?.place === "proxy",
+  });
   const turns = { turns: createTurns(), connectionTurns: createTurns(maxChanges) };
-  return { context: { ...own, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings }, cluster };
+  return { context: { ...own, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings, quotas: createHostQuotas(now) }, cluster };
 }
 
 interface Parts {
@@ -170,7 +182,10 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
   };
   const looking = await workWhileServing(context, config, sockets);
   const following = followAuthorities(context, stop.signal);
-  const summing = setInterval(() => context.audit.sumUp(), sumUpMs).unref();
+  const summing = setInterval(() => {
+    context.audit.sumUp();
+    context.room.look();
+  }, sumUpMs).unref();
   return {
     clusterName,
     caPin: context.authorities.host.pin,

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { isServiceCluster } from "../../core/identity/cluster-names.ts";
 import type { Storage } from "../storage/storage.ts";
 
 const clusterSchema = z.strictObject({ name: z.string(), auth_id: z.uuid(), proxy_id: z.uuid() });
@@ -12,9 +13,14 @@ export interface Cluster {
   readonly proxyId: string;
 }
 
-/** The cluster's name and ids: written at first start, never changed. Throws `invalid` for another name. */
+/** The cluster's name and ids: written at first start, never changed. Throws `invalid` for another name, and for one that no new cluster may have. */
 export async function openCluster(storage: Storage, name: string): Promise<Cluster> {
   const key = "/cluster/facts";
+  if (isServiceCluster(name) && (await storage.get(key)) === undefined) {
+    throw new PlatformError("invalid", `a cluster cannot be called ${name}: its hosts would get names of the platform's own services`, {
+      hint: "choose another auth_service.cluster_name: a name of your own, such as cluster.example.com",
+    });
+  }
   try {
     await storage.put({ key, value: JSON.stringify({ name, auth_id: randomUUID(), proxy_id: randomUUID() }), expect: "absent" });
   } catch (thrown) {
@@ -27,4 +33,12 @@ export async function openCluster(storage: Storage, name: string): Promise<Clust
     });
   }
   return { name, authId: stored.auth_id, proxyId: stored.proxy_id };
+}
+
+/** Of a cluster that was made before its name was refused. */
+export function clusterNameWarnings(name: string): readonly string[] {
+  if (!isServiceCluster(name)) return [];
+  return [
+    `this cluster is called ${name}, and no new one may be: names of hosts that could pass for services are left out of certificates; move to another cluster`,
+  ];
 }

@@ -1,16 +1,28 @@
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 
-/** Runs synchronous database work and turns what SQLite or the file system throws into PlatformError. */
-export function guarded<T>(path: string, work: () => T): T {
+/**
+ * Runs synchronous database work and turns what SQLite or the file system throws into PlatformError. `onFull`: called when the disk is full;
+ * true: there is some room now, and the work, of which nothing was done, is tried again.
+ */
+export function guarded<T>(path: string, work: () => T, onFull: () => boolean = () => false): T {
   try {
     return work();
   } catch (thrown) {
+    if (isFull(thrown) && onFull()) return guarded(path, work);
     throw databaseError(path, thrown);
   }
 }
 
+function isFull(thrown: unknown): boolean {
+  const { code, errcode = 0 } = thrown as { code?: string; errcode?: number };
+  if (code !== "ERR_SQLITE_ERROR") return code === "ENOSPC" || code === "EDQUOT";
+  return (errcode & 0xff) === sqlite.full || errcode === growShared;
+}
+
 /** SQLite's primary result codes (sqlite.org/rescode.html); `errcode` may hold an extended one in its upper bytes. */
 const sqlite = { busy: 5, locked: 6, readonly: 8, ioerr: 10, corrupt: 11, full: 13, cantopen: 14, notadb: 26 } as const;
+/** SQLITE_IOERR_SHMSIZE: the file beside the log could not grow. */
+const growShared = 10 | (19 << 8);
 
 export function databaseError(path: string, thrown: unknown): unknown {
   if (thrown instanceof PlatformError || !(thrown instanceof Error)) return thrown;

@@ -11,6 +11,8 @@ export interface SqliteOptions {
   readonly now?: () => Date;
   /** The file may not grow past this, bytes. */
   readonly maxBytes?: number;
+  /** Called when the disk is full; true: there is some room now. */
+  readonly onFull?: () => boolean;
 }
 
 const schema = `
@@ -40,22 +42,24 @@ export function openSqlite(options: SqliteOptions): Storage {
     migrations: [schema],
     ...(options.maxBytes !== undefined && { maxBytes: options.maxBytes }),
   });
-  return new SqliteStorage(database, options.path, options.now ?? (() => new Date()));
+  return new SqliteStorage(database, options);
 }
 
 class SqliteStorage implements Storage {
   readonly #database: DatabaseSync;
   readonly #path: string;
   readonly #now: () => Date;
+  readonly #onFull: (() => boolean) | undefined;
   readonly #queues = new Set<ChangeQueue>();
   readonly #foreign: ForeignChanges;
   #looking: NodeJS.Timeout | undefined;
   readonly #sql: Readonly<Record<"get" | "list" | "put" | "delete" | "next" | "expired" | "version", StatementSync>>;
 
-  constructor(database: DatabaseSync, path: string, now: () => Date) {
+  constructor(database: DatabaseSync, { path, now, onFull }: SqliteOptions) {
     this.#database = database;
     this.#path = path;
-    this.#now = now;
+    this.#now = now ?? (() => new Date());
+    this.#onFull = onFull;
     this.#sql = {
       get: database.prepare("SELECT * FROM entries WHERE key = ? AND (expires IS NULL OR expires > ?)"),
       list: database.prepare(
@@ -135,7 +139,7 @@ class SqliteStorage implements Storage {
 
   #work<T>(work: () => T): T {
     if (!this.#database.isOpen) throw new PlatformError("unavailable", "the storage is closed");
-    return guarded(this.#path, work);
+    return guarded(this.#path, work, this.#onFull);
   }
 
   #find(key: string): Entry | undefined {

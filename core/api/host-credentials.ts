@@ -67,6 +67,8 @@ export interface RenewOptions {
   readonly credentials: HostCredentials;
   readonly hostname: string;
   readonly names: readonly string[];
+  /** Told why the new certificates lack a name. */
+  readonly refused?: (why: string) => void;
 }
 
 /** New keys and certificates for the same host. `client` must be authenticated with the credentials at hand. */
@@ -79,6 +81,7 @@ export async function renewHost(client: AuthClient, options: RenewOptions): Prom
     tlsPublicKey: keys.tlsPublicKey,
   });
   const renewed = toCredentials(options.credentials.role, keys, answer);
+  for (const why of answer.refusedNames) options.refused?.(why);
   if (renewed.hostId === options.credentials.hostId) return renewed;
   throw new PlatformError("internal", `the auth service renewed host ${options.credentials.hostId} as ${renewed.hostId}`);
 }

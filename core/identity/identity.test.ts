@@ -86,10 +86,18 @@ test("a user without logins gets a principal that is no login: an empty list wou
 test("a host answers to its id and names, plain and under its cluster, each once", () => {
   expect(toSshCertificate({ ...host, names: ["web-1", "web-1"] }).principals).toEqual([
     host.id,
-    `${host.id}.example.com`,
     "web-1",
+    `${host.id}.example.com`,
     "web-1.example.com",
   ]);
+});
+
+test("a certificate of the version before has every name twice, and says so nowhere else", () => {
+  const { id } = host;
+  const principals = [id, `${id}.example.com`, "web-1", "10.0.0.1", "web-1.example.com", "10.0.0.1.example.com"];
+  const fields = toSshCertificate(host);
+  const extensions = new Map([...fields.extensions].filter(([key]) => key !== "host-names@platform.dev"));
+  expect(fromSshCertificate({ ...fields, principals, extensions })).toEqual(host);
 });
 
 const good = toSshCertificate(user);

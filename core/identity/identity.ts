@@ -3,6 +3,7 @@ import { PlatformError } from "../errors/platform-error.ts";
 import { loginText, nameText } from "../resources/metadata.ts";
 import { type HostRole, hostRoleSchema } from "../resources/token.ts";
 import { type Traits, traitsSchema } from "../resources/user.ts";
+import { type CertifiedNames, certificateNames } from "./cluster-names.ts";
 
 /** Who a certificate speaks for. The only file that knows how an identity is written into SSH and X.509 certificates. */
 export type Identity = UserIdentity | HostIdentity;
@@ -49,6 +50,8 @@ const extension = {
   traits: "traits@platform.dev",
   cluster: "cluster@platform.dev",
   hostRole: "host-role@platform.dev",
+  /** Those of the principals that are names of the host; the others are the same with the cluster's name behind them. */
+  hostNames: "host-names@platform.dev",
 } as const;
 
 /** Critical option of OpenSSH: sshd looks at it too. */
@@ -59,17 +62,12 @@ const noLogins = "-no-login-";
 
 export function toSshCertificate(identity: Identity): SshCertificateFields {
   if (identity.kind === "host") {
-    const names = [
-      identity.id,
-      `${identity.id}.${identity.cluster}`,
-      ...identity.names,
-      ...identity.names.map((name) => `${name}.${identity.cluster}`),
-    ];
     return {
       type: "host",
       keyId: identity.id,
-      principals: [...new Set(names)],
+      principals: certificateNames(identity),
       extensions: new Map([
+        [extension.hostNames, JSON.stringify(identity.names)],
         [extension.hostRole, identity.role],
         [extension.cluster, identity.cluster],
       ]),
@@ -94,15 +92,9 @@ export function toSshCertificate(identity: Identity): SshCertificateFields {
 /**
  * Of a host without an agent: names to be reached by, and no identity, so that it opens no tunnel and passes for no host of ours.
  */
-export function opensshHostCertificate(facts: {
-  readonly names: readonly string[];
-  readonly cluster: string;
-  readonly validBefore: Date;
-}): SshCertificateFields {
-  const { names, cluster, validBefore } = facts;
-  const suffix = `.${cluster}`;
-  const long = names.filter((name) => !name.includes(":") && !name.endsWith(suffix)).map((name) => `${name}${suffix}`);
-  return { type: "host", keyId: names[0] ?? "", principals: [...new Set([...names, ...long])], extensions: new Map(), validBefore };
+export function opensshHostCertificate(facts: CertifiedNames & { readonly validBefore: Date }): SshCertificateFields {
+  const { id, names, validBefore } = facts;
+  return { type: "host", keyId: id ?? names[0] ?? "", principals: certificateNames(facts), extensions: new Map(), validBefore };
 }
 
 /** Throws `unauthenticated` for a certificate that our authority cannot have issued in this form. */
@@ -111,9 +103,10 @@ export function fromSshCertificate(fields: SshCertificateFields): Identity {
   if (fields.type === "host") {
     const id = fields.keyId;
     const cluster = common.cluster ?? "";
-    // Every name stands there twice, alone and with the cluster behind it; so does the id.
     const principals = new Set(fields.principals);
-    const names = fields.principals.filter((name) => name !== id && principals.has(`${name}.${cluster}`));
+    const told = fields.extensions.get(extension.hostNames);
+    // In certificates of the version before, every name stands there twice, alone and with the cluster behind it; so does the id.
+    const names = told === undefined ? fields.principals.filter((name) => name !== id && principals.has(`${name}.${cluster}`)) : json(told);
     return check({ kind: "host", id, role: fields.extensions.get(extension.hostRole), names, ...common });
   }
   return check({

@@ -16,6 +16,8 @@ export const instanceSchema = z.object({
   since: z.string().optional(),
   /** The version that the channel of this host answers, without v; left out: none is wanted. */
   wanted: z.string().optional(),
+  /** Why its certificate lacks names that its configuration gives it, a sentence each; left out: it lacks none. */
+  refused_names: z.array(z.string()).optional(),
   /** What the host said last of its updater. */
   status: hostStatusSchema.optional(),
 });

@@ -43,6 +43,8 @@ export function auditMethods(api: Api): Methods {
     emitEvents: unary(api, "emitEvents", async ({ eventsJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: emitEvents is for hosts");
       if (eventsJson.length > maxEventsAtOnce) throw new PlatformError("limit", `${eventsJson.length} events at once; ${maxEventsAtOnce} are taken`);
+      context.room.require("events");
+      context.quotas.events(caller.identity, eventsJson);
       const events = eventsJson.map(parseAuditEvent);
       for (const event of events) checkOrigin(event, caller.identity);
       context.audit.append(events);

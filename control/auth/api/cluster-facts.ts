@@ -3,7 +3,9 @@ import type { GetClusterResponseSchema } from "../../../core/api/generated/platf
 import { version } from "../../../core/versions/version.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
+import { refusedNames } from "../inventory/names-in-use.ts";
 import { failedReloadWarning } from "../inventory/proxy-reports.ts";
+import { clusterNameWarnings } from "../open-cluster.ts";
 import { goneWarnings } from "../presence/gone-warning.ts";
 
 /** What anybody may know about the cluster. */
@@ -20,15 +22,18 @@ export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetC
 }
 
 /** What an admin should look at, a sentence each. */
-export function clusterWarnings(context: AuthContext): readonly string[] {
-  const { channels, proxies, proxyReports, presence, shipping } = context;
+export async function clusterWarnings(context: AuthContext): Promise<readonly string[]> {
+  const { channels, proxies, proxyReports, presence, shipping, clusterName, storage, room } = context;
   const named = (proxy: string): string => proxies.addressOf(proxy) ?? proxy;
   const failed = context.failedReload();
   return [
+    ...room.warnings(),
+    ...clusterNameWarnings(clusterName),
     ...channels.warnings(named),
     ...proxyReports.warnings(named),
     ...(failed === undefined ? [] : [failedReloadWarning("the auth service", failed)]),
     ...goneWarnings(presence.absent.values()),
+    ...nameWarnings(await refusedNames(storage)),
     ...shipping.warnings(),
   ];
 }
@@ -36,4 +41,13 @@ export function clusterWarnings(context: AuthContext): readonly string[] {
 /** Of the proxies' web addresses, JSON each. */
 export function webCertificates({ proxies, proxyReports }: AuthContext): string[] {
   return proxyReports.certificates().map((one) => JSON.stringify({ ...one, proxy: proxies.addressOf(one.proxy) ?? one.proxy }));
+}
+
+/** Hosts of which a sentence each is shown. */
+const mostNamed = 5;
+
+function nameWarnings(refused: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const shown = [...refused].slice(0, mostNamed).map(([id, why]) => `host ${id} did not get a name that it asked for: ${why.join("; ")}`);
+  const more = refused.size - mostNamed;
+  return more > 0 ? [...shown, `${more} more hosts did not get a name that they asked for: tctl inventory status`] : shown;
 }

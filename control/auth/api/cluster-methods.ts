@@ -24,7 +24,7 @@ export function clusterMethods(api: Api): Methods {
       ...clusterFacts(context),
       // They name hosts.
       ...((await mayListNodes(context, caller)) && {
-        warnings: [...clusterWarnings(context)],
+        warnings: [...(await clusterWarnings(context))],
         webCertificatesJson: webCertificates(context),
       }),
     })),
@@ -48,7 +48,9 @@ export function clusterMethods(api: Api): Methods {
       }
     }),
     reportNode: unary(api, "reportNode", async (request, caller) => {
-      await reportNode(context, nodeReport(request, hostOf(caller)));
+      const host = hostOf(caller);
+      if (host.role === "node") context.quotas.report(host, request.statusJson.length);
+      await reportNode(context, nodeReport(request, host));
       return {};
     }),
     findDirectHosts: unary(api, "findDirectHosts", async ({ target }) => {

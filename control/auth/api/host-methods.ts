@@ -26,6 +26,7 @@ export function hostMethods(api: Api): Methods {
     }),
     renewHost: unary(api, "renewHost", async (request, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: renewHost is for hosts");
+      context.quotas.renewal(caller.identity);
       const { hostname, names, sshPublicKey, tlsPublicKey } = request;
       const issued = await renewHost(context, caller.identity, { hostname, names, sshPublicKey, tlsPublicKey, address: caller.address });
       return { hostId: caller.identity.id, ...issued, cluster: clusterFacts(context) };

@@ -18,6 +18,7 @@ export function recordingMethods(api: Api): Methods {
   return {
     uploadRecording: unary(api, "uploadRecording", async ({ factsJson, offset, data, endJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: uploadRecording is for agents");
+      context.quotas.recording(caller.identity, data.length);
       const facts = parseJsonAs(recordingFactsSchema, factsJson, "what a recording is of");
       const end = endJson === "" ? undefined : parseJsonAs(recordingEndSchema, endJson, "the end of a recording");
       return { size: await recordings.append({ facts, offset, data, end }, caller.identity) };

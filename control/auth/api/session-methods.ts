@@ -17,6 +17,11 @@ export function sessionMethods(api: Api): Methods {
   return {
     reportSessions: unary(api, "reportSessions", async ({ process, sessionsJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: reportSessions is for agents");
+      context.room.require("events");
+      context.quotas.report(
+        caller.identity,
+        sessionsJson.reduce((sum, json) => sum + json.length, 0),
+      );
       return { validSeconds: await reportSessions(context, { host: caller.identity.id, process, sessionsJson }) };
     }),
     listSessions: unary(api, "listSessions", async (_request, caller) => {

@@ -24,11 +24,23 @@ export interface AuditLog {
   append(events: readonly AuditEvent[]): void;
 }
 
-export function createAuditLog(store: AuditStore, deps: { clusterName: string; now: () => Date; log: Log }): AuditLog {
+export interface AuditLogDeps {
+  readonly clusterName: string;
+  readonly now: () => Date;
+  readonly log: Log;
+  /** The disk is nearly full: refusals, which anybody can cause, go to the log alone. */
+  readonly isLow?: () => boolean;
+}
+
+export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog {
   const emit = (facts: AuditFacts): void => {
     store.append([makeAuditEvent(facts, { clusterName: deps.clusterName, now: deps.now(), uid: randomUUID() })]);
   };
   const attempt = (facts: AuditFacts): void => {
+    if (deps.isLow?.() === true) {
+      deps.log.warn("a refusal is not in the audit log: the disk is nearly full", { refusal: JSON.stringify(facts) });
+      return;
+    }
     try {
       emit(facts);
     } catch (thrown) {

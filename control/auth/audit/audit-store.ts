@@ -65,7 +65,8 @@ export interface AuditStore {
 /** Events deleted at once: everybody else waits for it. */
 const forgetAtOnce = 500;
 
-export function openAuditStore(path: string, now: () => Date = () => new Date()): AuditStore {
+/** `onFull`: called when the disk is full; true: there is some room now. */
+export function openAuditStore(path: string, now: () => Date = () => new Date(), onFull?: () => boolean): AuditStore {
   const database = openDatabase({ path, applicationId: 0x41554454, migrations: [schema] });
   guarded(path, () => addLater(database));
   let today = "";
@@ -91,7 +92,7 @@ export function openAuditStore(path: string, now: () => Date = () => new Date())
   return {
     append: (events) => {
       open();
-      guarded(path, () => append(events));
+      guarded(path, () => append(events), onFull);
     },
     list: (query) => {
       open();

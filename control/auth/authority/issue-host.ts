@@ -1,3 +1,4 @@
+import { certificateNames } from "../../../core/identity/cluster-names.ts";
 import { type HostIdentity, toSshCertificate } from "../../../core/identity/identity.ts";
 import { roleServerName } from "../../../core/transport/alpn.ts";
 import type { AuthorityKeys } from "./authority-keys.ts";
@@ -19,8 +20,6 @@ export async function issueHost(keys: AuthorityKeys, identity: HostIdentity, req
 }
 
 /** Besides its own names, the name that all hosts of its role answer to: a node cannot pass for the auth service. */
-function tlsNames({ id, cluster, names, role }: HostIdentity): readonly string[] {
-  const own = [id, ...names];
-  const inCluster = own.filter((name) => !/[:]|^[\d.]+$/.test(name)).map((name) => `${name}.${cluster}`);
-  return [...new Set([...own, ...inCluster, roleServerName(role)])];
+function tlsNames(identity: HostIdentity): readonly string[] {
+  return [...certificateNames(identity), roleServerName(identity.role)];
 }

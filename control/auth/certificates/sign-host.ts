@@ -1,4 +1,5 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { baseName } from "../../../core/identity/cluster-names.ts";
 import { opensshHostCertificate } from "../../../core/identity/identity.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
 import { otherNames } from "../inventory/names-in-use.ts";
@@ -19,13 +20,14 @@ const mostTtlSeconds = 366 * 86_400;
 
 /** A certificate with which the sshd of a host without an agent proves its names. Throws `denied` for names that others have. */
 export async function signHost(context: AuthContext, ask: SignHostAsk): Promise<string> {
-  const { clusterName: cluster, storage } = context;
+  const { clusterName: cluster } = context;
   const [hostname, ...more] = ask.names;
   if (hostname === undefined) throw new PlatformError("invalid", "a host certificate needs a name", { hint: "give --host=<name>[,<name>]" });
-  const { proxies } = await otherNames(storage, { role: "node", id: "", cluster });
+  const others = await otherNames(context, { role: "node", id: "" });
   const taken = await namesOfAgents(context);
-  refuseTaken(ask.names, taken);
-  const names = checkHostNames({ role: "node", hostname, names: more, cluster, others: { proxies, nodes: new Set() } });
+  refuseTaken(ask.names, taken, cluster);
+  // Names of hosts without an agent are its own: it may have been registered before.
+  const names = checkHostNames({ role: "node", hostname, names: more, cluster, others: { ...others, nodes: taken } });
   const ttl = Math.min(mostTtlSeconds, ask.ttlSeconds === 0 ? usualTtlSeconds : Math.max(60, ask.ttlSeconds));
   const now = context.now();
   const validBefore = new Date(Math.floor(now.getTime() / 1000 + ttl) * 1000);
@@ -36,17 +38,16 @@ export async function signHost(context: AuthContext, ask: SignHostAsk): Promise<
 }
 
 /** Clients go by the name in a host certificate: the name of a host with an agent would let this one pass for it. */
-function refuseTaken(names: readonly string[], taken: ReadonlySet<string>): void {
-  const double = names.find((name) => taken.has(name.toLowerCase()));
+function refuseTaken(names: readonly string[], taken: ReadonlySet<string>, cluster: string): void {
+  const double = names.find((name) => taken.has(baseName(name, cluster)));
   if (double === undefined) return;
   throw new PlatformError("denied", `${JSON.stringify(double)} is the name of a host with an agent`, {
     hint: "choose another name; a host that is gone is removed with: tctl nodes rm",
   });
 }
 
+/** Base names. */
 async function namesOfAgents(context: AuthContext): Promise<ReadonlySet<string>> {
   const nodes = await listNodes(context);
-  const suffix = `.${context.clusterName.toLowerCase()}`;
-  const names = nodes.map(({ spec }) => spec.hostname.toLowerCase());
-  return new Set(names.flatMap((name) => [name, `${name}${suffix}`]));
+  return new Set(nodes.map(({ spec }) => baseName(spec.hostname, context.clusterName)));
 }

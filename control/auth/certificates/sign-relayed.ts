@@ -32,8 +32,8 @@ export async function signRelayedHost(context: AuthContext, { host, sshPublicKey
   const { metadata, spec } = await getAnyNode(context, host);
   const now = context.now();
   const validBefore = new Date(now.getTime() + hostValidityMs);
-  const names = [metadata.name, spec.hostname, ...(await namesOfDirectHost(context.storage, metadata.name))];
-  const fields = opensshHostCertificate({ names: [...new Set(names)], cluster: context.clusterName, validBefore });
+  const names = [...new Set([spec.hostname, ...(await namesOfDirectHost(context.storage, metadata.name))])];
+  const fields = opensshHostCertificate({ id: metadata.name, names, cluster: context.clusterName, validBefore });
   const line = context.authorities.issueSsh("host", fields, { sshPublicKey, now });
   const expires = validBefore.toISOString();
   context.audit.emit({ event: "cert.create", user: actor.name, name: spec.hostname, kind: "host", expires, "addr.remote": actor.address });

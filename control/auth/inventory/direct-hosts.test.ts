@@ -1,6 +1,11 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { openSqlite } from "../../storage/sqlite.ts";
 import { type JoinedHost, joinHost, openTestAuth, request, testKeys } from "../open-test-auth.ts";
-import { checkAddresses } from "./direct-hosts.ts";
+import { checkAddresses, findDirectHosts, keepDirectHost } from "./direct-hosts.ts";
 
 const report = (id: string, hostname: string) => ({ hostId: id, hostname, services: ["ssh"], version: "1.0.0", connected: true });
 
@@ -44,6 +49,19 @@ test("other names and addresses replace those before, and a tunnel all of them",
   // A proxy names no address to dial.
   await proxy.client.reportNode({ ...report(web1.id, "web-1"), address: "10.0.0.9:50000", directAddresses: ["10.6.6.6:3022"] });
   expect(await found(proxy, "web-1")).toEqual([]);
+});
+
+test("a host that is called like another one with the cluster behind it makes that name ambiguous: both are found", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "platform-direct-"));
+  const storage = openSqlite({ path: join(folder, "auth", "state.sqlite") });
+  for (const hostname of ["web-1", "web-1.test"]) {
+    await keepDirectHost(storage, { id: randomUUID(), hostname, names: [hostname], labels: {}, addresses: ["10.0.0.5:3022"], shared: [] });
+  }
+  const names = async (target: string) => (await findDirectHosts(storage, target, "test")).map(({ hostname }) => hostname).sort();
+  for (const target of ["web-1.test", "WEB-1.test.", "web-1.TEST"]) expect(await names(target)).toEqual(["web-1", "web-1.test"]);
+  expect(await names("web-1")).toEqual(["web-1"]);
+  await storage.close();
+  rmSync(folder, { recursive: true });
 });
 
 test("an agent speaks for itself alone", async () => {

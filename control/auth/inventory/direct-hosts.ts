@@ -1,10 +1,11 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { type DirectHost, directHostSchema, maxDirectAddresses } from "../../../core/resources/direct-host.ts";
 import { formatHostPort, parseHostPort } from "../../../core/transport/host-port.ts";
 import type { Storage, Write } from "../../storage/storage.ts";
 
-const prefix = "/direct_host/";
+export const directHostPrefix = "/direct_host/";
 /** Lower-case names and ids to ids: a target is found without reading all hosts. */
 const namesPrefix = "/direct_name/";
 /** Hosts of one name that are told; more are as ambiguous. */
@@ -46,41 +47,39 @@ function canonical(text: string): string {
 
 /** Keeps where the host is reached, over restarts; nothing is written when it is known. */
 export async function keepDirectHost(storage: Storage, host: DirectHost): Promise<void> {
-  const entry = await storage.get(`${prefix}${host.id}`);
+  const entry = await storage.get(`${directHostPrefix}${host.id}`);
   const value = JSON.stringify(host);
   if (entry?.value === value) return;
   const before = entry === undefined ? [] : nameKeys(read(entry.value));
   const after = nameKeys(host);
   const gone = before.filter((key) => !after.includes(key));
   const writes: Write[] = [...gone.map((key) => ({ key })), ...after.map((key) => ({ key, value: JSON.stringify(host.id) }))];
-  await storage.batch([...writes, { key: `${prefix}${host.id}`, value }]);
+  await storage.batch([...writes, { key: `${directHostPrefix}${host.id}`, value }]);
 }
 
 /** What is to be deleted when the host goes, or comes through a tunnel from now on. */
 export async function directHostDeletes(storage: Storage, id: string): Promise<readonly Write[]> {
-  const entry = await storage.get(`${prefix}${id}`);
-  return entry === undefined ? [] : [...nameKeys(read(entry.value)).map((key) => ({ key })), { key: `${prefix}${id}` }];
+  const entry = await storage.get(`${directHostPrefix}${id}`);
+  return entry === undefined ? [] : [...nameKeys(read(entry.value)).map((key) => ({ key })), { key: `${directHostPrefix}${id}` }];
 }
 
-/** Hosts that proxies dial and that the target may mean: an id, a name, or either with `.cluster` behind it. */
+/** All hosts that proxies dial and that the target may mean: an id, a name, or either with `.cluster` behind it. */
 export async function findDirectHosts(storage: Storage, target: string, cluster: string): Promise<readonly DirectHost[]> {
-  const wanted = target.toLowerCase().slice(0, 600);
-  const suffix = `.${cluster.toLowerCase()}`;
-  const short = wanted.endsWith(suffix) ? wanted.slice(0, -suffix.length) : wanted;
-  for (const name of new Set([wanted, short])) {
-    const entries = name === "" ? [] : await storage.list(nameKey(name, ""), { limit: maxFound });
+  const found = new Map<string, DirectHost>();
+  for (const name of namesMeant(target.slice(0, 600), cluster)) {
+    const entries = await storage.list(nameKey(name, ""), { limit: maxFound });
     const ids = entries.map(({ key }) => key.slice(key.lastIndexOf("/") + 1));
-    const found = await Promise.all(ids.map((id) => storage.get(`${prefix}${id}`)));
-    const hosts = found.flatMap((entry) => (entry === undefined ? [] : [read(entry.value)]));
-    const meant = hosts.filter((host) => nameKeys(host).includes(nameKey(name, host.id)));
-    if (meant.length > 0) return meant;
+    for (const entry of await Promise.all(ids.map((id) => storage.get(`${directHostPrefix}${id}`)))) {
+      const host = entry === undefined ? undefined : read(entry.value);
+      if (host !== undefined && nameKeys(host).includes(nameKey(name, host.id))) found.set(host.id, host);
+    }
   }
-  return [];
+  return [...found.values()];
 }
 
 /** Names of its certificate; none when it is not dialled. */
 export async function namesOfDirectHost(storage: Storage, id: string): Promise<readonly string[]> {
-  const entry = await storage.get(`${prefix}${id}`);
+  const entry = await storage.get(`${directHostPrefix}${id}`);
   return entry === undefined ? [] : read(entry.value).names;
 }
 
@@ -89,7 +88,7 @@ function read(value: string): DirectHost {
 }
 
 function nameKeys({ id, hostname, names }: DirectHost): string[] {
-  return [...new Set([id, hostname, ...names].map((name) => nameKey(name.toLowerCase(), id)))];
+  return [...new Set([id, hostname, ...names].map((name) => nameKey(canonicalName(name), id)))];
 }
 
 function nameKey(name: string, id: string): string {

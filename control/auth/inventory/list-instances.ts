@@ -6,6 +6,7 @@ import { version as ownVersion } from "../../../core/versions/version.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { fromEntry } from "../documents/document.ts";
 import { type InventoryFilter, instanceMatcher } from "./match-instance.ts";
+import { refusedNames } from "./names-in-use.ts";
 
 export const maxInstances = 1_000;
 /** Records read in one go: the service does other things in between. */
@@ -44,7 +45,9 @@ async function readBatch(context: Context, after: string, limit: number): Promis
   const prefix = ["/proxy/", "/node/"].find((one) => after.startsWith(one));
   if (prefix === undefined) throw new PlatformError("invalid", "this is no cursor of the inventory");
   const entries = await context.storage.list(prefix, { after, limit });
-  const toInstance = prefix === "/node/" ? nodeInstance : proxyInstance;
+  const refused = prefix === "/node/" ? await refusedNames(context.storage) : new Map<string, readonly string[]>();
+  const toInstance = (at: Context, node: Node) =>
+    prefix === "/node/" ? nodeInstance(at, node, refused.get(node.metadata.name)) : proxyInstance(at, node);
   const instances = entries.flatMap((entry) => toInstance(context, fromEntry(nodeSchema, entry)) ?? []);
   const last = entries.at(-1)?.key;
   if (last !== undefined && entries.length === limit) return { instances, cursor: last };
@@ -63,7 +66,7 @@ function proxyInstance({ proxies, cluster }: Context, { metadata, spec }: Node):
   return { server_id: name, hostname: spec.hostname, services: ["proxy"], version: withoutV(spec.version), upgrader: "none", connected };
 }
 
-function nodeInstance(context: Context, { metadata, spec }: Node): Instance {
+function nodeInstance(context: Context, { metadata, spec }: Node, refused?: readonly string[]): Instance {
   const live = context.live.get(metadata.name);
   const status = live?.status;
   const wanted = wantedVersion(context, status?.channel);
@@ -76,6 +79,7 @@ function nodeInstance(context: Context, { metadata, spec }: Node): Instance {
     connected: live?.connected ?? false,
     ...(live !== undefined && { since: live.since.toISOString() }),
     ...(wanted !== undefined && { wanted }),
+    ...(refused !== undefined && { refused_names: [...refused] }),
     ...(status !== undefined && { status }),
   };
 }

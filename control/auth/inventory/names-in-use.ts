@@ -1,17 +1,27 @@
 import { z } from "zod";
+import { baseName } from "../../../core/identity/cluster-names.ts";
+import { directHostSchema } from "../../../core/resources/direct-host.ts";
 import { nodeSchema } from "../../../core/resources/node.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
+import { parseHostPort } from "../../../core/transport/host-port.ts";
 import type { Put, Storage } from "../../storage/storage.ts";
+import type { AuthContext } from "../auth-context.ts";
 import { fromEntry } from "../documents/document.ts";
 import type { OtherNames } from "../tokens/host-names.ts";
+import { directHostPrefix } from "./direct-hosts.ts";
 import { opensshPrefix } from "./openssh-nodes.ts";
 
 const namesSchema = z.array(z.string());
 const prefix = "/proxy-names/";
+const nodePrefix = "/node-names/";
 /** Every proxy has these in its certificates, and they are nobody's. */
 const ownOfAll: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "::1"]);
 
-/** What a proxy announced as its public names: no node gets one of them. Its host name is not among them, which nodes of that host share. */
+/** Names in a node's certificate, and why it did not get others that it asked for. */
+const nodeNamesSchema = z.object({ names: namesSchema, refused: namesSchema.default([]) });
+export type NodeNames = z.infer<typeof nodeNamesSchema>;
+
+/** What a proxy announced as its public names: no node gets one of them. Its host name is not among them, which a node of that host shares. */
 export function proxyNamesWrite(id: string, facts: { hostname: string; names: readonly string[] }): Put {
   const names = [...new Set(facts.names.map((name) => name.toLowerCase()))];
   const announced = names.filter((name) => !ownOfAll.has(name) && name !== facts.hostname.toLowerCase());
@@ -22,19 +32,72 @@ export function proxyNamesKey(id: string): string {
   return `${prefix}${id}`;
 }
 
-/** What hosts other than this one are called. A proxy keeps what it announced before, whatever a node is called since. */
-export async function otherNames(storage: Storage, self: { role: HostRole; id: string; cluster: string }): Promise<OtherNames> {
-  const announced = await storage.list(prefix);
-  const proxies = announced.flatMap(({ value }) => namesSchema.parse(JSON.parse(value)));
-  const mine = announced.find(({ key }) => key === proxyNamesKey(self.id));
-  const kept = new Set(mine === undefined ? [] : namesSchema.parse(JSON.parse(mine.value)));
+export function nodeNamesWrite(id: string, names: NodeNames): Put {
+  return { key: nodeNamesKey(id), value: JSON.stringify(names) };
+}
+
+export function nodeNamesKey(id: string): string {
+  return `${nodePrefix}${id}`;
+}
+
+/** Why nodes do not have names that they asked for, by id. */
+export async function refusedNames(storage: Storage): Promise<ReadonlyMap<string, readonly string[]>> {
+  const all = (await storage.list(nodePrefix)).map(({ key, value }) => [key.slice(nodePrefix.length), readNodeNames(value).refused] as const);
+  return new Map(all.filter(([, refused]) => refused.length > 0));
+}
+
+type Context = Pick<AuthContext, "storage" | "clusterName" | "nodename">;
+
+/** What the cluster and hosts other than this one are called. A proxy keeps what it announced before, whatever a node is called since. */
+export async function otherNames(context: Context, self: { role: HostRole; id: string }): Promise<OtherNames> {
+  const { storage, clusterName: cluster } = context;
+  const base = (name: string): string => baseName(name, cluster);
+  const { services, proxies, kept } = await namesOfProxies(context, self.id);
   const entries = [...(await storage.list("/node/")), ...(await storage.list(opensshPrefix))];
-  const nodes = entries.map((entry) => fromEntry(nodeSchema, entry));
-  const cluster = self.cluster.toLowerCase();
-  const taken = nodes
-    .filter(({ metadata }) => metadata.name !== self.id)
-    .map(({ spec }) => spec.hostname.toLowerCase())
-    .flatMap((name) => [name, `${name}.${cluster}`])
-    .filter((name) => !kept.has(name));
-  return { proxies: new Set(proxies), nodes: new Set(taken) };
+  const nodes = entries.map((entry) => fromEntry(nodeSchema, entry)).filter(({ metadata }) => metadata.name !== self.id);
+  const hostnames = new Map(nodes.map(({ metadata, spec }) => [metadata.name, base(spec.hostname)]));
+  const registered = nodes.flatMap(({ sub_kind: kind, metadata }) => (kind === "openssh" ? [base(metadata.name)] : []));
+  const shared = await sharedNames(context);
+  const more = new Map<string, string[]>();
+  for (const { key, value } of await storage.list(nodePrefix)) {
+    const id = key.slice(nodePrefix.length);
+    const hostname = hostnames.get(id);
+    if (hostname === undefined) continue;
+    for (const name of new Set(readNodeNames(value).names.map(base))) {
+      if (name === hostname || kept.has(name) || shared.get(id)?.has(name) === true) continue;
+      more.set(name, [...(more.get(name) ?? []), hostname]);
+    }
+  }
+  return { services, proxies, nodes: new Set([...hostnames.values(), ...registered].filter((name) => !kept.has(name))), more };
+}
+
+async function namesOfProxies({ storage, clusterName, nodename }: Context, self: string) {
+  const base = (name: string): string => baseName(name, clusterName);
+  const hostnames = new Map(
+    (await storage.list("/proxy/")).map((entry) => fromEntry(nodeSchema, entry)).map(({ metadata, spec }) => [metadata.name, base(spec.hostname)]),
+  );
+  const proxies = new Set(hostnames.values());
+  // A cluster that is called like its host, which is the default, leaves the name to that host.
+  const isHosts = base(clusterName) === base(nodename) || proxies.has(base(clusterName));
+  const services = new Set(isHosts ? [] : [base(clusterName)]);
+  let kept: ReadonlySet<string> = new Set();
+  for (const { key, value } of await storage.list(prefix)) {
+    const id = key.slice(prefix.length);
+    const names = namesSchema.parse(JSON.parse(value)).map(base);
+    if (id === self) kept = new Set(names);
+    for (const name of names) if (name !== hostnames.get(id)) services.add(name);
+  }
+  return { services, proxies, kept };
+}
+
+/** Names under which hosts say that they are reached where other hosts are too: by id. */
+async function sharedNames({ storage, clusterName }: Context): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const hosts = (await storage.list(directHostPrefix)).map(({ value }) => directHostSchema.parse(JSON.parse(value)));
+  const names = (shared: readonly string[]): readonly string[] =>
+    shared.map((address) => baseName(parseHostPort(address, undefined, "address").host, clusterName));
+  return new Map(hosts.map(({ id, shared }) => [id, new Set(names(shared))]));
+}
+
+function readNodeNames(value: string): NodeNames {
+  return nodeNamesSchema.parse(JSON.parse(value));
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { DirectHost } from "../../../core/resources/direct-host.ts";
 import { type HostStatus, parseHostStatus } from "../../../core/resources/host-status.ts";
+import type { Labels } from "../../../core/resources/metadata.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { Entry, Write } from "../../storage/storage.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
@@ -11,7 +12,7 @@ import { auditUpgrades, upgradeMemoryKey } from "./audit-upgrades.ts";
 import { directHostDeletes, keepDirectHost } from "./direct-hosts.ts";
 import { findHost, hostWrite, removal, removedError, removedKey } from "./host-records.ts";
 import type { TunnelEnding } from "./live-nodes.ts";
-import { proxyNamesKey } from "./names-in-use.ts";
+import { nodeNamesKey, proxyNamesKey } from "./names-in-use.ts";
 
 /** Hosts that joined as nodes, with their live state. */
 export async function listNodes(context: Pick<AuthContext, "storage" | "live">): Promise<readonly Node[]> {
@@ -46,7 +47,7 @@ export async function deleteNode(context: AuthContext, id: string, actor: Actor)
   const key = documentKey(isProxy ? "proxy" : "node", id);
   const direct = await directHostDeletes(context.storage, id);
   const writes: Write[] = [{ key, expect: "present" }, removal(context, id), { key: presenceKey(id) }, { key: upgradeMemoryKey(id) }, ...direct];
-  if (isProxy) writes.push({ key: proxyNamesKey(id) });
+  writes.push({ key: isProxy ? proxyNamesKey(id) : nodeNamesKey(id) });
   await named(`node ${id}`, context.storage.batch(writes));
   context.live.forget(id);
   context.presence.forget(id);
@@ -78,7 +79,8 @@ export interface NodeReport {
 export async function reportNode(context: AuthContext, report: NodeReport): Promise<void> {
   const known = await findHost(context.storage, "node", report.hostId);
   if (known === undefined) throw removedError(report.hostId);
-  if (report.connected) {
+  // On a disk that is nearly full the record stays as it is: who can change its labels at will must not use up what is left.
+  if (report.connected && !context.room.isLow) {
     await updateRecord(context, known, report);
     await keepDirect(context, report);
   }
@@ -108,7 +110,17 @@ function statusOf({ log }: AuthContext, { hostId, statusJson = "" }: NodeReport)
   }
 }
 
+/** Keys and values of a host's labels, characters: 64 commands and as many words fill a third of it. */
+const maxLabels = 65_536;
+
+/** Throws `limit`. */
+export function checkLabels(labels: Labels): void {
+  const size = Object.entries(labels).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+  if (size > maxLabels) throw new PlatformError("limit", `the labels of this host have ${size} characters; ${maxLabels} are allowed`);
+}
+
 async function updateRecord(context: AuthContext, known: Node, report: NodeReport): Promise<void> {
+  checkLabels(report.labels);
   const next = checkDocument(nodeSchema, {
     ...known,
     metadata: { ...known.metadata, labels: report.labels },

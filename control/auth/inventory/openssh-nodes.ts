@@ -1,4 +1,5 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { baseName } from "../../../core/identity/cluster-names.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
@@ -25,12 +26,13 @@ export async function findOpensshNode(storage: Storage, name: string): Promise<N
 export async function putOpensshNode(context: AuthContext, node: Node, how: PutMode & { actor: Actor }): Promise<Node> {
   const { storage } = context;
   const { name } = node.metadata;
-  const hostname = node.spec.hostname.toLowerCase();
+  const base = (hostname: string): string => baseName(hostname, context.clusterName);
+  const hostname = base(node.spec.hostname);
   if ((await findHost(storage, "node", name)) !== undefined) throw taken(`node ${name} has an agent`);
   const agents = (await storage.list("/node/")).map((entry) => fromEntry(nodeSchema, entry));
-  if (agents.some(({ spec }) => spec.hostname.toLowerCase() === hostname)) throw taken(`a host with an agent is called ${node.spec.hostname}`);
+  if (agents.some(({ spec }) => base(spec.hostname) === hostname)) throw taken(`a host with an agent is called ${node.spec.hostname}`);
   const others = (await listOpensshNodes(storage)).filter(({ metadata }) => metadata.name !== name);
-  if (others.some(({ spec }) => spec.hostname.toLowerCase() === hostname)) throw taken(`another node is called ${node.spec.hostname}`);
+  if (others.some(({ spec }) => base(spec.hostname) === hostname)) throw taken(`another node is called ${node.spec.hostname}`);
   const entry = await named(`node ${name}`, storage.put({ ...toPut(node, how), key: opensshKey(name) }));
   context.audit.emit({ event: "node.updated", user: how.actor.name, name, "addr.remote": how.actor.address });
   return fromEntry(nodeSchema, entry);

@@ -2,10 +2,10 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-user.ts";
-import { checkHostNames } from "../tokens/host-names.ts";
+import { judgeHostNames } from "../tokens/host-names.ts";
 import { requireHost } from "./host-records.ts";
 import { issueHostCertificates } from "./issue-host-certificates.ts";
-import { otherNames, proxyNamesWrite } from "./names-in-use.ts";
+import { nodeNamesWrite, otherNames, proxyNamesWrite } from "./names-in-use.ts";
 
 export interface RenewAsk {
   readonly hostname: string;
@@ -15,8 +15,16 @@ export interface RenewAsk {
   readonly address: string;
 }
 
-/** New certificates for the host that asks: the same id and role, other names if it likes. Refused once it was removed. */
-export async function renewHost(context: AuthContext, host: HostIdentity, ask: RenewAsk): Promise<IssuedCertificates> {
+export interface RenewedCertificates extends IssuedCertificates {
+  /** Why it lacks names that it asked for, a sentence each. */
+  readonly refusedNames: string[];
+}
+
+/**
+ * New certificates for the host that asks: the same id and role, other names if it likes. Names that it may not have are left out and
+ * told, so that nobody loses an identity over a name. Refused once it was removed.
+ */
+export async function renewHost(context: AuthContext, host: HostIdentity, ask: RenewAsk): Promise<RenewedCertificates> {
   const facts = {
     event: "instance.renew",
     server_id: host.id,
@@ -26,13 +34,17 @@ export async function renewHost(context: AuthContext, host: HostIdentity, ask: R
   } as const;
   try {
     await requireHost(context.storage, host.role, host.id);
-    const own = { role: host.role, id: host.id, cluster: context.clusterName };
-    const others = await otherNames(context.storage, own);
-    const names = checkHostNames({ ...own, hostname: ask.hostname, names: ask.names, others });
+    const { clusterName: cluster, storage } = context;
+    const others = await otherNames(context, host);
+    const { names, refused } = judgeHostNames({ role: host.role, hostname: ask.hostname, names: ask.names, cluster, others, held: host.names[0] });
     const issued = await issueHostCertificates(context, { ...ask, names, hostId: host.id, role: host.role });
-    if (host.role === "proxy") await context.storage.put(proxyNamesWrite(host.id, ask));
+    const why = refused.map(({ message }) => message);
+    if (host.role === "proxy")
+      await storage.put(proxyNamesWrite(host.id, { hostname: ask.hostname, names: ask.names.filter((name) => names.includes(name)) }));
+    if (host.role === "node") await storage.put(nodeNamesWrite(host.id, { names: [...names], refused: why }));
     context.audit.emit({ ...facts, success: true });
-    return issued;
+    if (refused.length > 0) context.audit.emitRefusal({ ...facts, success: false, error: why.join("; ").slice(0, 1000) });
+    return { ...issued, refusedNames: refused.map(({ message, hint }) => (hint === undefined ? message : `${message} (${hint})`)) };
   } catch (thrown) {
     const error = thrown instanceof PlatformError ? thrown.message : "internal error";
     context.audit.emitRefusal({ ...facts, success: false, error });

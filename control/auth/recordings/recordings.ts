@@ -1,17 +1,16 @@
 import { constants } from "node:fs";
-import { mkdir, open, statfs } from "node:fs/promises";
+import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import type { Recording, RecordingEnd, RecordingFacts } from "../../../core/resources/recording.ts";
+import type { DiskRoom } from "../../storage/disk-room.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
 import { createTurns } from "../login/turns.ts";
 import { openRecordingStore, type RecordingStore } from "./recording-store.ts";
 
 /** Longest recording taken, bytes: agents stop before. */
 export const maxRecording = 128 * 1024 * 1024;
-/** What recordings leave free on the disk: the service itself must go on writing. */
-const leastFree = 256 * 1024 * 1024;
 /** Bytes read from the disk at a time. */
 const partBytes = 256 * 1024;
 
@@ -31,9 +30,16 @@ export interface Recordings extends Pick<RecordingStore, "find" | "list"> {
   close(): void;
 }
 
+export interface RecordingsOptions {
+  readonly dir: string;
+  readonly audit: Pick<AuditLog, "emit">;
+  readonly room: Pick<DiskRoom, "require">;
+  /** Proxies may send recordings of hosts. */
+  readonly isAtProxy?: boolean;
+}
+
 /** The recordings of a cluster: a database of what they are, and a file of mode 0600 for each. */
-/** `isAtProxy`: proxies may send recordings of hosts. */
-export async function openRecordings(dir: string, audit: Pick<AuditLog, "emit">, isAtProxy = false): Promise<Recordings> {
+export async function openRecordings({ dir, audit, room, isAtProxy = false }: RecordingsOptions): Promise<Recordings> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const store = openRecordingStore(join(dir, "recordings.sqlite"));
   const turns = createTurns();
@@ -53,7 +59,7 @@ export async function openRecordings(dir: string, audit: Pick<AuditLog, "emit">,
     const size = bytes + fresh.length;
     if (size > maxRecording) throw new PlatformError("limit", `a recording of more than ${maxRecording} bytes is not taken`);
     if (fresh.length > 0) {
-      await refuseFullDisk(dir);
+      refuseFullDisk(room);
       await writeAt(fileOf(sid), fresh, bytes);
       store.grow(sid, size);
     }
@@ -75,10 +81,13 @@ function sessionOf({ sid, server_id, server_name, user, login }: Omit<RecordingF
   return { sid, server_id, server_name, user, login };
 }
 
-async function refuseFullDisk(dir: string): Promise<void> {
-  const { bavail, bsize } = await statfs(dir);
-  if (bavail * bsize >= leastFree) return;
-  throw new PlatformError("unavailable", "the auth service takes no recordings: its disk is nearly full", { hint: "free some space there" });
+/** A host tries again soon what is `unavailable`. */
+function refuseFullDisk(room: Pick<DiskRoom, "require">): void {
+  try {
+    room.require("recordings");
+  } catch (cause) {
+    throw new PlatformError("unavailable", errorText(cause), { hint: "free some space there", cause });
+  }
 }
 
 /** Truncates nothing: what is beyond the known end is of a write that was cut, or of another process, and is the same. */

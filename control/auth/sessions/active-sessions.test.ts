@@ -1,8 +1,15 @@
 import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { ListedSession } from "../../../core/resources/session.ts";
+import { openSqlite } from "../../storage/sqlite.ts";
+import { LiveNodes } from "../inventory/live-nodes.ts";
+import { createTurns } from "../login/turns.ts";
 import { addUser, joinHost, loggedIn, openTestAuth } from "../open-test-auth.ts";
+import { listActiveSessions, reportSessions } from "./active-sessions.ts";
 
 const here = randomUUID();
 
@@ -87,4 +94,43 @@ test("who may not tell or look one up is refused, and so is what is no session",
     { process: here, sessionsJson: Array.from({ length: 1001 }, () => "{}") },
   ];
   for (const one of wrong) await expect(host.client.reportSessions(one)).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("a host has at most four processes, the newest, and 2,000 sessions; also when it tells of all of them at once", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "platform-sessions-"));
+  let time = Date.now();
+  const now = () => new Date(time);
+  const context = { storage: openSqlite({ path: join(folder, "auth", "state.sqlite"), now }), now, turns: createTurns(), live: new LiveNodes() };
+  const all = async () => (await listActiveSessions(context)).map(({ sid }) => sid);
+  const report = (count: number, sid = randomUUID(), more: object = {}) => {
+    const sessionsJson = Array.from({ length: count }, (_one, index) => told(index === 0 ? sid : randomUUID(), more));
+    return reportSessions(context, { host: "h", process: randomUUID(), sessionsJson });
+  };
+  const last = Array.from({ length: 7 }, () => randomUUID());
+  for (const sid of last) {
+    await report(1, sid);
+    time += 1_000;
+  }
+  expect((await all()).sort()).toEqual(last.slice(-4).sort());
+  const big = { login: "x".repeat(256), server_name: "y".repeat(256) };
+  const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => report(600, randomUUID(), big)));
+  expect(outcomes).toContainEqual(expect.objectContaining({ status: "fulfilled" }));
+  expect((await all()).length).toBeLessThanOrEqual(2_000);
+  const stored = await context.storage.list("/session/");
+  expect(stored.reduce((sum, { value }) => sum + value.length, 0)).toBeLessThanOrEqual(2_000_000);
+  time += 61_000;
+  expect(await all()).toEqual([]);
+  await context.storage.close();
+  rmSync(folder, { recursive: true });
+});
+
+test("a session is found among others by its id, however much other hosts tell", async () => {
+  await using t = await openTestAuth();
+  const [host, loud] = [await joinHost(t, "web1"), await joinHost(t, "web2")];
+  const sid = randomUUID();
+  await host.client.reportSessions({ process: here, sessionsJson: [told(sid)] });
+  await loud.client.reportSessions({ process: here, sessionsJson: Array.from({ length: 1_000 }, () => told(randomUUID(), { user: sid })) });
+  const proxy = t.auth.localClient("proxy");
+  expect(JSON.parse((await proxy.findSession({ sessionId: sid })).sessionJson)).toMatchObject({ sid, server_id: host.id });
+  expect((await proxy.findSession({ sessionId: '"' })).sessionJson).toBe("");
 });

@@ -1,13 +1,22 @@
+import { setImmediate as breathe } from "node:timers/promises";
 import { z } from "zod";
 import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type ActiveSession, activeSessionSchema, maxSessions } from "../../../core/resources/session.ts";
+import type { Entry, Storage } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 
 /** A process of an agent renews three times in this time. Seconds. */
 export const sessionSeconds = 60;
 
 const prefix = "/session/";
+/** Of one host: a reload has two processes, and each that has died counts until its report expires. */
+const maxProcesses = 4;
+const maxOfHost = 2_000;
+const maxOfHostBytes = 2_000_000;
+/** Records read at once; in between, others get their turn. */
+const stride = 100;
+const bigRecord = 100_000;
 const processSchema = z.uuid("a process has a UUID");
 const storedSchema = z.array(activeSessionSchema);
 
@@ -19,9 +28,11 @@ export interface SessionReport {
   readonly sessionsJson: readonly string[];
 }
 
-/** Takes what one process of a host has: stored, for a reload of this service runs two processes. Throws `invalid`. */
-export async function reportSessions(context: Pick<AuthContext, "storage" | "now">, report: SessionReport): Promise<number> {
-  const { storage, now } = context;
+/**
+ * Takes what one process of a host has: stored, for a reload of this service runs two processes. One process more than a host may have
+ * replaces the one that was heard least lately. Throws `invalid`, and `limit` when the host has too many sessions.
+ */
+export async function reportSessions(context: Pick<AuthContext, "storage" | "now" | "turns">, report: SessionReport): Promise<number> {
   const process = processSchema.safeParse(report.process);
   if (!process.success) throw new PlatformError("invalid", "process: a UUID");
   if (report.sessionsJson.length > maxSessions) throw new PlatformError("invalid", `at most ${maxSessions} sessions of a process are taken`);
@@ -29,23 +40,72 @@ export async function reportSessions(context: Pick<AuthContext, "storage" | "now
   // A host speaks for itself only, and a process for itself.
   const own = sessions.map((session) => ({ ...session, server_id: report.host, process: report.process }));
   const key = `${prefix}${report.host}/${report.process}`;
-  if (own.length === 0) await storage.delete(key);
-  else await storage.put({ key, value: JSON.stringify(own), expires: new Date(now().getTime() + sessionSeconds * 1000) });
+  if (own.length === 0) await context.storage.delete(key);
+  else await context.turns(`sessions ${report.host}`, () => keep(context, { key, host: report.host, own }));
   return sessionSeconds;
 }
 
+interface OwnSessions {
+  readonly key: string;
+  readonly host: string;
+  readonly own: readonly ActiveSession[];
+}
+
+async function keep({ storage, now }: Pick<AuthContext, "storage" | "now">, { key, host, own }: OwnSessions): Promise<void> {
+  const value = JSON.stringify(own);
+  const others = (await storage.list(`${prefix}${host}/`)).filter((entry) => entry.key !== key).sort(oldestFirst);
+  const replaced = others.slice(0, Math.max(0, others.length + 1 - maxProcesses));
+  const kept = others.slice(replaced.length);
+  const count = kept.reduce((sum, entry) => sum + countOf(entry.value), own.length);
+  const bytes = kept.reduce((sum, entry) => sum + entry.value.length, value.length);
+  if (count > maxOfHost || bytes > maxOfHostBytes) {
+    throw new PlatformError("limit", `a host may tell of ${maxOfHost} sessions in ${maxOfHostBytes} bytes; this one has ${count} in ${bytes}`);
+  }
+  const expires = new Date(now().getTime() + sessionSeconds * 1000);
+  await storage.batch([...replaced.map((entry) => ({ key: entry.key })), { key, value, expires }]);
+}
+
+/** Without reading all of it: each has its process, and the host's other texts hold no quote that is not escaped. */
+function countOf(value: string): number {
+  return value.split('"process":"').length - 1;
+}
+
+function oldestFirst(a: Entry, b: Entry): number {
+  return (a.expires?.getTime() ?? 0) - (b.expires?.getTime() ?? 0);
+}
+
 /** The sessions of hosts that are connected, the newest first. */
-export async function listActiveSessions({ storage, live }: Pick<AuthContext, "storage" | "live">): Promise<readonly ActiveSession[]> {
-  const entries = await storage.list(prefix);
-  const sessions = entries.flatMap(({ value }) => storedSchema.safeParse(JSON.parse(value)).data ?? []);
+export async function listActiveSessions(context: Pick<AuthContext, "storage" | "live">): Promise<readonly ActiveSession[]> {
+  return connected(await readSessions(context.storage, () => true), context);
+}
+
+function connected(sessions: readonly ActiveSession[], { live }: Pick<AuthContext, "live">): readonly ActiveSession[] {
   // After a start of this service it is not known yet who is connected: what was told counts then.
   const here = sessions.filter(({ server_id: host }) => live.get(host)?.connected !== false);
   return here.sort((a, b) => (a.started === b.started ? compare(a.sid, b.sid) : compare(b.started, a.started)));
 }
 
+/** Of the records whose text is wanted: reading one is what costs. */
+async function readSessions(storage: Storage, isWanted: (text: string) => boolean): Promise<readonly ActiveSession[]> {
+  const sessions: ActiveSession[] = [];
+  for (let after = prefix; ; ) {
+    const entries = await storage.list(prefix, { limit: stride, after });
+    for (const { key, value } of entries) {
+      after = key;
+      if (!isWanted(value)) continue;
+      sessions.push(...(storedSchema.safeParse(JSON.parse(value)).data ?? []));
+      if (value.length > bigRecord) await breathe();
+    }
+    if (entries.length < stride) return sessions;
+    await breathe();
+  }
+}
+
 /** The session of this id; none when several hosts claim to have it. */
 export async function findActiveSession(context: Pick<AuthContext, "storage" | "live">, sid: string): Promise<ActiveSession | undefined> {
-  const [found, another] = (await listActiveSessions(context)).filter((session) => session.sid === sid);
+  const text = JSON.stringify(sid);
+  const told = await readSessions(context.storage, (record) => record.includes(text));
+  const [found, another] = connected(told, context).filter((session) => session.sid === sid);
   return another === undefined ? found : undefined;
 }
 

@@ -1,5 +1,6 @@
-import { isIP } from "node:net";
+import { BlockList, isIP, isIPv6 } from "node:net";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { baseName, canonicalName, isServiceName } from "../../../core/identity/cluster-names.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
 
 export interface HostNamesAsk {
@@ -8,60 +9,125 @@ export interface HostNamesAsk {
   /** More names, from public addresses. */
   readonly names: readonly string[];
   readonly cluster: string;
-  /** What other hosts are called, in lower case. */
   readonly others: OtherNames;
+  /** The host name that its certificate has already; left out: the host joins. */
+  readonly held?: string | undefined;
 }
 
+/** What others are called, as base names: what is reached by the same target has the same base. */
 export interface OtherNames {
-  /** Public addresses that proxies announced. */
+  /** Public addresses that proxies announced, and the cluster itself. */
+  readonly services: ReadonlySet<string>;
+  /** Host names of proxies: one node, that of the same machine, may share each of them. */
   readonly proxies: ReadonlySet<string>;
-  /** Host names of nodes, and those names below the cluster's. */
+  /** Host names of nodes. */
   readonly nodes: ReadonlySet<string>;
+  /** Further names of nodes → host names of those that have them. Left out are those that hosts share on purpose. */
+  readonly more: ReadonlyMap<string, readonly string[]>;
+}
+
+export interface JudgedNames {
+  /** The host name first. */
+  readonly names: readonly string[];
+  readonly refused: readonly PlatformError[];
 }
 
 const maxNames = 32;
 const dnsName = /^(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}[A-Za-z0-9])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}[A-Za-z0-9])?)*$/;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
-const loopback = /^(localhost(\.localdomain)?|127(\.\d+){3}|::1)$/;
 
-/**
- * Names that a host may have in its certificates: its host name first, then those it asked for. What could pass for another
- * host's id, for a role's name or for a name that the service adds itself is refused. So are names of other hosts: stock SSH
- * clients go by the name in a host certificate. Two nodes may share a host name, which makes it ambiguous for routing; a
- * proxy may have any other name, also below the cluster's. Throws `invalid` or `denied`. Pure.
- */
+/** Every machine's own addresses. */
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addSubnet("0.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
+loopback.addAddress("::", "ipv6");
+
+/** As `judgeHostNames`, for a host that joins: throws the first refusal, `invalid` or `denied`. Pure. */
 export function checkHostNames(ask: HostNamesAsk): readonly string[] {
-  const names = [...new Set([ask.hostname, ...ask.names])];
-  if (names.length > maxNames) throw new PlatformError("invalid", `${names.length} names for one host; ${maxNames} are allowed`);
-  for (const name of names) {
-    const shown = JSON.stringify(name.slice(0, 100));
-    if (isIP(name) === 0 && !dnsName.test(name)) throw new PlatformError("invalid", `${shown} is neither a DNS name nor an address`);
-    if (isOurs(name, ask)) {
-      throw new PlatformError("invalid", `${shown} is a name that the platform gives itself`, { hint: "choose another host name or public address" });
-    }
-    const owner = ownerOf(name.toLowerCase(), ask);
-    if (owner !== undefined) {
-      throw new PlatformError("denied", `${shown} is the name of ${owner}: a ${ask.role} cannot have it`, {
-        hint: "choose another platform.nodename or public_addr; a host that is gone is removed with: tctl nodes rm",
-      });
-    }
-  }
+  const { names, refused } = judgeHostNames(ask);
+  if (refused[0] !== undefined) throw refused[0];
   return names;
 }
 
-function isOurs(name: string, { role, hostname, cluster }: HostNamesAsk): boolean {
-  const lower = name.toLowerCase();
-  if (uuid.test(name) || lower.endsWith(".platform.internal")) return true;
-  return role === "node" && name !== hostname && lower.endsWith(`.${cluster.toLowerCase()}`);
+/**
+ * Names that a host may have in its certificates: its host name first, then those it asked for. Judged is everything that the
+ * certificates will be good for. What could pass for another host's id, for a service or for another host is refused: stock SSH clients go
+ * by the name in a host certificate. Two nodes that join may share a host name, which makes it ambiguous for routing (a machine that was
+ * installed again has the name of its old self); who has joined cannot rename itself to one that is taken, and keeps the old name.
+ * Throws `invalid` for too many names. Pure.
+ */
+export function judgeHostNames(ask: HostNamesAsk): JudgedNames {
+  const asked = [...new Set([ask.hostname, ...ask.names])];
+  if (asked.length > maxNames) throw new PlatformError("invalid", `${asked.length} names for one host; ${maxNames} are allowed`);
+  const refused: PlatformError[] = [];
+  const isGood = (name: string, hostname: string): boolean => {
+    const refusal = refusalOf(name, { ...ask, hostname });
+    if (refusal !== undefined) refused.push(refusal);
+    return refusal === undefined;
+  };
+  const { held } = ask;
+  const candidates = [ask.hostname, ...(held === undefined || held === ask.hostname ? [] : [held])];
+  const own = candidates.find((name) => isGood(name, name));
+  const names = ask.names.filter((name) => name !== ask.hostname && isGood(name, own ?? ""));
+  return { names: [...new Set([...(own === undefined ? [] : [ownForm(own, ask)]), ...names.map(withoutDot)])], refused };
 }
 
-/** Whose name this is, when the host may not have it. */
-function ownerOf(lower: string, { role, hostname, cluster, others }: HostNamesAsk): string | undefined {
-  const own = hostname.toLowerCase();
-  if (role === "node") {
-    if (loopback.test(lower)) return "every host for itself";
-    if (others.proxies.has(lower)) return "a proxy";
+/** A node is called by the short form: `web-1` in place of `web-1.example.com`, of which it also has the other one. */
+function ownForm(name: string, { role, cluster }: Pick<HostNamesAsk, "role" | "cluster">): string {
+  const plain = withoutDot(name);
+  return role === "node" && isBelow(plain, cluster) ? plain.slice(0, baseName(plain, cluster).length) : plain;
+}
+
+function isBelow(name: string, cluster: string): boolean {
+  return baseName(name, cluster) !== canonicalName(name);
+}
+
+function withoutDot(name: string): string {
+  return name.endsWith(".") ? name.slice(0, -1) : name;
+}
+
+function refusalOf(name: string, ask: HostNamesAsk): PlatformError | undefined {
+  const shown = JSON.stringify(name.slice(0, 100));
+  const plain = withoutDot(name);
+  if (isIP(plain) === 0 && !dnsName.test(plain)) return new PlatformError("invalid", `${shown} is neither a DNS name nor an address`);
+  if (isOurs(plain, ask.cluster)) {
+    return new PlatformError("invalid", `${shown} is a name that the platform gives itself`, { hint: "choose another host name or public address" });
   }
-  const isOwn = lower === own || lower === `${own}.${cluster.toLowerCase()}`;
-  return !isOwn && others.nodes.has(lower) ? "a node" : undefined;
+  const owner = ownerOf(plain, ask);
+  if (owner === undefined) return undefined;
+  return new PlatformError("denied", `${shown} is the name of ${owner}: a ${ask.role} cannot have it`, {
+    hint: "choose another platform.nodename or public_addr; a host that is gone is removed with: tctl nodes rm",
+  });
+}
+
+/** Both as it is, and in the longer form; where that of every name is a service's, no certificate gets it. */
+function isOurs(name: string, cluster: string): boolean {
+  return uuid.test(name) || isServiceName(name) || (!isServiceName(cluster) && isServiceName(`${name}.${cluster}`));
+}
+
+/** Whose name this is, when the host, which is called `hostname`, may not have it. */
+function ownerOf(name: string, ask: HostNamesAsk): string | undefined {
+  const { role, hostname, cluster, others } = ask;
+  const [base, own] = [baseName(name, cluster), baseName(hostname, cluster)];
+  const isNode = role === "node";
+  if (isNode && (isLoopback(name) || base === "localhost" || base === "localhost.localdomain")) return "every host for itself";
+  if (isNode && others.services.has(base)) return "a proxy or of the cluster";
+  if (others.more.get(base)?.some((holder) => holder !== own) === true) return "a node";
+  const isTaken = others.nodes.has(base);
+  if (base !== own) return isTaken ? "a node" : isNode && others.proxies.has(base) ? "a proxy" : undefined;
+  return isNode ? ownerOfOwn(name, isTaken, ask) : undefined;
+}
+
+/** The same for the host name of a node. */
+function ownerOfOwn(name: string, isTaken: boolean, ask: HostNamesAsk): string | undefined {
+  const { cluster, others, held } = ask;
+  const isProxys = others.proxies.has(baseName(name, cluster));
+  if (held === undefined) return isTaken && isProxys ? "a proxy, and another node shares it" : undefined;
+  if (canonicalName(held) === canonicalName(ownForm(name, ask))) return undefined;
+  return isTaken ? "a node" : isProxys && baseName(held, cluster) !== baseName(name, cluster) ? "a proxy" : undefined;
+}
+
+function isLoopback(name: string): boolean {
+  return isIP(name) !== 0 && loopback.check(name, isIPv6(name) ? "ipv6" : "ipv4");
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { baseName } from "../../../core/identity/cluster-names.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import { joinRoles } from "../../../core/resources/token.ts";
 import type { Write } from "../../storage/storage.ts";
@@ -8,7 +9,8 @@ import type { IssuedCertificates } from "../authority/issue-user.ts";
 import { checkDocument } from "../documents/document.ts";
 import { hostWrite } from "../inventory/host-records.ts";
 import { issueHostCertificates } from "../inventory/issue-host-certificates.ts";
-import { otherNames, proxyNamesWrite } from "../inventory/names-in-use.ts";
+import { nodeNamesWrite, otherNames, proxyNamesWrite } from "../inventory/names-in-use.ts";
+import { checkLabels } from "../inventory/nodes.ts";
 import { checkHostNames } from "./host-names.ts";
 import { findTokenBySecret, isExpired, type JoinRole, type StoredToken, tokenWrite } from "./tokens.ts";
 
@@ -38,16 +40,16 @@ export async function join(context: AuthContext, ask: JoinAsk): Promise<{ id: st
   try {
     const role = joinRole(ask.role);
     const node = newNode(ask);
-    const own = { role, id: node.metadata.name, cluster: context.clusterName };
+    const own = { role, id: node.metadata.name };
     // First, so that names of other hosts are told to nobody without a token.
     await usable(context, { ask, role, seen });
-    const others = await otherNames(context.storage, own);
-    const names = checkHostNames({ ...own, hostname: ask.hostname, names: ask.names, others });
-    warnOfDouble(context, { role, hostname: ask.hostname, nodes: others.nodes });
+    const others = await otherNames(context, own);
+    const names = checkHostNames({ role, hostname: ask.hostname, names: ask.names, cluster: context.clusterName, others });
+    warnOfDouble(context, { role, hostname: names[0] ?? ask.hostname, nodes: others.nodes });
     const certificates = { ...ask, hostId: node.metadata.name, role, names };
     // Issued first: keys that cannot be certified cost no use, and what was issued is not handed out before the write.
     const issued = await issueHostCertificates(context, certificates);
-    await spend(context, { ask, role, node, seen });
+    await spend(context, { ask, role, node: called(node, names[0]), names, seen });
     context.audit.emit({ ...facts, success: true, server_id: node.metadata.name, ...(seen.token !== undefined && { token: seen.token }) });
     return { id: node.metadata.name, issued };
   } catch (thrown) {
@@ -58,15 +60,33 @@ export async function join(context: AuthContext, ask: JoinAsk): Promise<{ id: st
 }
 
 /** Legal, and worth knowing: whoever names the host by this name is told that it is ambiguous. */
-function warnOfDouble({ log }: AuthContext, { role, hostname, nodes }: { role: JoinRole; hostname: string; nodes: ReadonlySet<string> }): void {
-  if (role === "node" && nodes.has(hostname.toLowerCase())) log.warn("another node has the same name", { name: hostname });
+function warnOfDouble(
+  { log, clusterName }: AuthContext,
+  { role, hostname, nodes }: { role: JoinRole; hostname: string; nodes: ReadonlySet<string> },
+): void {
+  if (role === "node" && nodes.has(baseName(hostname, clusterName))) log.warn("another node has the same name", { name: hostname });
 }
 
-async function spend(context: AuthContext, facts: { ask: JoinAsk; role: JoinRole; node: Node; seen: { token?: string } }): Promise<void> {
+/** The record has the host name of the certificate. */
+function called(node: Node, hostname = node.spec.hostname): Node {
+  return { ...node, spec: { ...node.spec, hostname } };
+}
+
+interface Spent {
+  readonly ask: JoinAsk;
+  readonly role: JoinRole;
+  readonly node: Node;
+  /** Of the certificates. */
+  readonly names: readonly string[];
+  readonly seen: { token?: string };
+}
+
+async function spend(context: AuthContext, facts: Spent): Promise<void> {
   for (let tries = 0; tries < maxTries; tries += 1) {
     const stored = await usable(context, facts);
     const writes: Write[] = [hostWrite(facts.role, facts.node, "absent")];
-    if (facts.role === "proxy") writes.push(proxyNamesWrite(facts.node.metadata.name, facts.ask));
+    const { name: id } = facts.node.metadata;
+    writes.push(facts.role === "proxy" ? proxyNamesWrite(id, facts.ask) : nodeNamesWrite(id, { names: [...facts.names], refused: [] }));
     const { revision } = stored.entry;
     const left = stored.token.spec.uses_left;
     if (left !== undefined) {
@@ -107,6 +127,7 @@ function joinRole(text: string): JoinRole {
 }
 
 function newNode(ask: JoinAsk): Node {
+  checkLabels(ask.labels);
   return checkDocument(nodeSchema, {
     kind: "node",
     version: "v2",

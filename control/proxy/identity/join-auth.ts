@@ -66,7 +66,8 @@ export async function joinAuth(config: ProxyConfig, deps: JoinAuthDeps, signal: 
   };
   const renew = async (credentials: HostCredentials): Promise<HostCredentials> => {
     const names = proxyHostNames(config);
-    const renewed = await renewHost(connection.client, { credentials, hostname: config.nodename, names });
+    const refused = (why: string): void => deps.log.warn("the certificate of this proxy lacks a name that its configuration gives it", { why });
+    const renewed = await renewHost(connection.client, { credentials, hostname: config.nodename, names, refused });
     await keep(renewed);
     return renewed;
   };

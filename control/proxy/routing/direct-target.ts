@@ -1,3 +1,4 @@
+import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import { type DirectHost, directHostSchema } from "../../../core/resources/direct-host.ts";
 import type { Labels } from "../../../core/resources/metadata.ts";
 import { parseHostPort } from "../../../core/transport/host-port.ts";
@@ -27,10 +28,10 @@ export function readDirectTarget(json: string): DirectTarget {
  */
 export function sharedAddress(candidates: readonly DirectTarget[], target: string, cluster: string): string | undefined {
   if (candidates.length < 2) return undefined;
-  const wanted = target.toLowerCase();
-  const suffix = `.${cluster.toLowerCase()}`;
-  const meant = new Set([wanted, ...(wanted.endsWith(suffix) ? [wanted.slice(0, -suffix.length)] : [])]);
-  if (candidates.some(({ identity, facts }) => meant.has(identity.id.toLowerCase()) || meant.has(facts.hostname.toLowerCase()))) return undefined;
-  const [first, ...others] = candidates.map(({ shared }) => shared.filter((address) => meant.has(parseHostPort(address, undefined, "address").host)));
+  const meant = new Set(namesMeant(target, cluster));
+  if (candidates.some(({ identity, facts }) => meant.has(identity.id.toLowerCase()) || meant.has(canonicalName(facts.hostname)))) return undefined;
+  const [first, ...others] = candidates.map(({ shared }) =>
+    shared.filter((address) => meant.has(canonicalName(parseHostPort(address, undefined, "address").host))),
+  );
   return first?.find((address) => others.every((shared) => shared.includes(address)));
 }

@@ -1,5 +1,6 @@
 import { authorize } from "../../../core/access/authorize.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
 import type { Labels } from "../../../core/resources/metadata.ts";
@@ -25,11 +26,9 @@ export interface RouteFacts {
 
 /** The hosts without an agent that a target may mean: an id, a name, or either with `.cluster` behind it. Pure. */
 export function findOpenssh(nodes: readonly Node[], target: string, cluster: string): readonly OpensshTarget[] {
-  const wanted = target.toLowerCase();
-  const suffix = `.${cluster.toLowerCase()}`;
-  const names = new Set([wanted, ...(wanted.endsWith(suffix) ? [wanted.slice(0, -suffix.length)] : [])]);
+  const names = new Set(namesMeant(target, cluster));
   return nodes.flatMap(({ metadata, spec }) => {
-    const isMeant = names.has(metadata.name.toLowerCase()) || names.has(spec.hostname.toLowerCase());
+    const isMeant = names.has(canonicalName(metadata.name)) || names.has(canonicalName(spec.hostname));
     if (!isMeant || spec.addr === undefined) return [];
     return [{ identity: { id: metadata.name }, facts: { hostname: spec.hostname, labels: metadata.labels ?? {} }, addr: spec.addr }];
   });

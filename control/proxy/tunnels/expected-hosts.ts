@@ -1,3 +1,5 @@
+import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
+
 /** A host as its tunnel is looked up: by id or name. */
 export interface HostNames {
   readonly id: string;
@@ -13,7 +15,7 @@ const arrivalMs = 20_000;
  */
 export class ExpectedHosts {
   readonly #missing = new Set<string>();
-  /** Lower-case name or id → ids. */
+  /** Name in its one spelling, or id → ids. */
   readonly #ids = new Map<string, string[]>();
   #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -21,7 +23,7 @@ export class ExpectedHosts {
   expect(hosts: readonly HostNames[]): void {
     for (const { id, names } of hosts) {
       this.#missing.add(id);
-      for (const name of [id, ...names]) this.#ids.set(name.toLowerCase(), [...(this.#ids.get(name.toLowerCase()) ?? []), id]);
+      for (const name of [id, ...names].map(canonicalName)) this.#ids.set(name, [...(this.#ids.get(name) ?? []), id]);
     }
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#forget(), arrivalMs).unref();
@@ -35,10 +37,8 @@ export class ExpectedHosts {
 
   /** Resolves once every host that the target may mean is here, or has had its time. Several may share a name. */
   async settled(target: string, cluster: string): Promise<void> {
-    const wanted = target.toLowerCase();
-    const suffix = `.${cluster.toLowerCase()}`;
-    const short = wanted.endsWith(suffix) ? wanted.slice(0, -suffix.length) : wanted;
-    const isMissing = (): boolean => [wanted, short].some((name) => this.#ids.get(name)?.some((id) => this.#missing.has(id)) === true);
+    const meant = namesMeant(target, cluster);
+    const isMissing = (): boolean => meant.some((name) => this.#ids.get(name)?.some((id) => this.#missing.has(id)) === true);
     while (isMissing()) {
       await new Promise<void>((resolve) => {
         this.#waiting.push(resolve);

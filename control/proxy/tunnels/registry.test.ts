@@ -72,6 +72,13 @@ describe("TunnelRegistry", () => {
     expect(labels(idB)).toEqual(["b"]);
   });
 
+  test("a host that is called like another one with the cluster behind it makes the target ambiguous", () => {
+    registry.add(tunnel(idA, "web-1", { label: "good" }));
+    registry.add(tunnel(idB, "web-1.main", { label: "evil" }));
+    for (const target of ["web-1.main", "WEB-1.Main", "web-1.main."]) expect(labels(target).sort()).toEqual(["evil", "good"]);
+    expect(labels("web-1")).toEqual(["good"]);
+  });
+
   test("forgets a name that the host no longer has", () => {
     const before = tunnel(idA, "old-name", { label: "before" });
     const after = tunnel(idA, "new-name", { label: "after" });

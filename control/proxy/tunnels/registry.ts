@@ -1,3 +1,4 @@
+import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import { deadMs } from "../../../core/transport/tunnel-message.ts";
 import type { Tunnel } from "./tunnel.ts";
 
@@ -8,7 +9,7 @@ export type Registered = Pick<Tunnel, "identity" | "facts" | "peer" | "draining"
 export class TunnelRegistry<T extends Registered = Tunnel> {
   /** Host id → tunnels, newest first. */
   readonly #byId = new Map<string, T[]>();
-  /** Lower-case name → host ids. */
+  /** Name in its one spelling → host ids. */
   readonly #byName = new Map<string, Set<string>>();
 
   get size(): number {
@@ -47,17 +48,13 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
     return left.length === 0;
   }
 
-  /** The newest usable tunnel of each host that the target may mean: an id, a name, or either with `.cluster` behind it. */
+  /**
+   * The newest usable tunnel of each host that the target may mean: an id, a name, or either with `.cluster` behind it. All of them: a host
+   * that is called like another one with the cluster behind it makes the target ambiguous, and does not get what was meant for the other.
+   */
   find(target: string, cluster: string): readonly T[] {
-    const wanted = target.toLowerCase();
-    const suffix = `.${cluster.toLowerCase()}`;
-    const short = wanted.endsWith(suffix) ? wanted.slice(0, -suffix.length) : wanted;
-    for (const name of new Set([wanted, short])) {
-      const ids = this.#byId.has(name) ? [name] : [...(this.#byName.get(name) ?? [])];
-      const found = ids.flatMap((id) => this.newest(id) ?? []);
-      if (found.length > 0) return found;
-    }
-    return [];
+    const ids = namesMeant(target, cluster).flatMap((name) => (this.#byId.has(name) ? [name] : [...(this.#byName.get(name) ?? [])]));
+    return [...new Set(ids)].flatMap((id) => this.newest(id) ?? []);
   }
 
   ofHost(id: string): readonly T[] {
@@ -78,5 +75,5 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
 }
 
 function names(tunnel: Registered): readonly string[] {
-  return [...new Set([tunnel.facts.hostname, ...tunnel.identity.names].map((name) => name.toLowerCase()))];
+  return [...new Set([tunnel.facts.hostname, ...tunnel.identity.names].map(canonicalName))];
 }

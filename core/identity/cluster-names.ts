@@ -1,0 +1,66 @@
+import { isIP, isIPv6 } from "node:net";
+import { domainToASCII } from "node:url";
+
+/** Below it are the names by which programs know the services of a cluster. */
+const internal = "platform.internal";
+
+/** The one spelling of a name or an address: lower case, `xn--` in place of other letters, no dot at the end. */
+export function canonicalName(name: string): string {
+  const plain = name.endsWith(".") ? name.slice(0, -1) : name;
+  if (isIPv6(plain) && !plain.includes("%")) return new URL(`http://[${plain}]`).hostname.slice(1, -1);
+  // Only what is not ASCII: the same function takes 12345 for an address.
+  const ascii = /^[\x20-\x7e]*$/.test(plain) ? plain : domainToASCII(plain) || plain;
+  return ascii.toLowerCase();
+}
+
+/** The names that a target may mean: as it was given, and without the cluster's name behind it. In their one spelling. */
+export function namesMeant(target: string, cluster: string): readonly string[] {
+  const wanted = canonicalName(target);
+  const suffix = `.${canonicalName(cluster)}`;
+  const short = wanted.endsWith(suffix) ? wanted.slice(0, -suffix.length) : wanted;
+  return [...new Set([wanted, short])].filter((name) => name !== "");
+}
+
+/** The name without the cluster's behind it, however often: hosts whose names have the same base answer to the same targets. */
+export function baseName(name: string, cluster: string): string {
+  let base = canonicalName(name);
+  for (let shorter = base; ; base = shorter) {
+    shorter = namesMeant(base, cluster).at(-1) ?? base;
+    if (shorter === base) return base;
+  }
+}
+
+/**
+ * Every name that a host's certificates are good for. A host name and whatever is one word are also reached with the cluster's name
+ * behind them; addresses, and names that are whole already, are not. Names of the services are never among them.
+ */
+export function certificateNames({ id, names, cluster }: CertifiedNames): readonly string[] {
+  const [own = "", ...more] = names;
+  const ids = id === undefined ? [] : [id];
+  const short = [...ids, own, ...more.filter((name) => !/[.:]/.test(name))];
+  const reached = short.filter((name) => name !== "" && name !== "localhost" && isIP(name) === 0 && !isBelow(name, cluster));
+  const all = [...ids, ...names, ...reached.map((name) => `${name}.${cluster}`)];
+  return [...new Set(all)].filter((name) => !isServiceName(name));
+}
+
+export interface CertifiedNames {
+  readonly id?: string;
+  /** The host name first. */
+  readonly names: readonly string[];
+  readonly cluster: string;
+}
+
+/** Whether programs take who has a certificate of this name for a service of the cluster. */
+export function isServiceName(name: string): boolean {
+  const plain = canonicalName(name);
+  return plain === internal || plain.endsWith(`.${internal}`);
+}
+
+/** Whether hosts of a cluster of this name would get names of services: `auth.platform` of the cluster `internal`. */
+export function isServiceCluster(cluster: string): boolean {
+  return canonicalName(cluster) === "internal" || isServiceName(cluster);
+}
+
+function isBelow(name: string, cluster: string): boolean {
+  return canonicalName(name).endsWith(`.${canonicalName(cluster)}`);
+}
