@@ -92,7 +92,7 @@ function decideTarget(facts: Facts): Decision {
   if (installed === undefined) return stay("not_configured", "the package that is to be kept up to date is not installed");
   if (endpoint.kind === "failed") return stay(endpoint.reason, endpoint.detail);
   if (endpoint.held !== undefined && (!forced || endpoint.kind === "none")) return stay("held_by_rollout", endpoint.held);
-  if (endpoint.kind === "none") return stay("not_wanted", "the cluster wants no version at the moment");
+  if (endpoint.kind === "none") return stay("not_wanted", endpoint.why ?? "the cluster wants no version at the moment");
   const target = parseVersion(endpoint.version);
   if (target === undefined) return stay("version_nonsense", `the version endpoint answered ${JSON.stringify(endpoint.version)}, which is no version`);
   if (target.text === installed) return decideEqual(target.text, facts);

@@ -119,7 +119,8 @@ async function openContext(
   const live = { live: new LiveNodes(), proxies: new LiveProxies(now), channels: new LiveChannels(now, log) };
   const shipping = new AuditShipping(stores.auditStore, { destinations: config.audit, log });
   const watched = { ...live, storage: stores.storage, audit, log, now };
-  const rollouts = new Rollouts({ ...watched, nodes: () => listNodes(watched) });
+  const channelWarnings = (): readonly string[] => live.channels.troubleWarnings((proxy) => live.proxies.addressOf(proxy) ?? proxy);
+  const rollouts = new Rollouts({ ...watched, channelWarnings, nodes: () => listNodes(watched) });
   const presence = new PresenceWatch(watched);
   const recordings = await openRecordings(join(config.dataDir, "auth", "recordings"), audit, recordedAt(config.sessionRecording)?.place === "proxy");
   const turns = { turns: createTurns(), connectionTurns: createTurns(maxChanges) };

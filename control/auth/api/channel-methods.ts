@@ -8,9 +8,9 @@ type Methods = Pick<ServiceImpl<typeof AuthService>, "reportChannels">;
 export function channelMethods(api: Api): Methods {
   const { context } = api;
   return {
-    reportChannels: unary(api, "reportChannels", async ({ channelsJson, digest }, caller) => {
+    reportChannels: unary(api, "reportChannels", async ({ channelsJson, digest, troublesJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: reportChannels is for proxies");
-      context.channels.report(caller.identity.id, { channelsJson, digest });
+      context.channels.report(caller.identity.id, { channelsJson, digest, troublesJson });
       return {};
     }),
   };

@@ -3,6 +3,8 @@ import type { GetClusterResponseSchema } from "../../../core/api/generated/platf
 import { version } from "../../../core/versions/version.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
+import { versionWarnings } from "../inventory/version-warnings.ts";
+import { findMaintenance } from "../maintenance/maintenance.ts";
 import { goneWarnings } from "../presence/gone-warning.ts";
 
 /** What anybody may know about the cluster. */
@@ -19,6 +21,24 @@ export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetC
 }
 
 /** What an admin should look at, a sentence each. */
-export function clusterWarnings({ channels, proxies, presence, shipping }: AuthContext): readonly string[] {
-  return [...channels.warnings((proxy) => proxies.addressOf(proxy) ?? proxy), ...goneWarnings(presence.absent.values()), ...shipping.warnings()];
+export async function clusterWarnings(context: AuthContext): Promise<readonly string[]> {
+  const { channels, proxies, presence, shipping, live } = context;
+  const named = (proxy: string): string => proxies.addressOf(proxy) ?? proxy;
+  return [
+    ...channels.warnings(named),
+    ...channels.troubleWarnings(named),
+    ...versionWarnings(
+      [...live.all()].map(([, node]) => node),
+      version,
+    ),
+    ...(await windowWarnings(context)),
+    ...goneWarnings(presence.absent.values()),
+    ...shipping.warnings(),
+  ];
+}
+
+async function windowWarnings({ live, storage }: AuthContext): Promise<readonly string[]> {
+  const enrolled = [...live.all()].filter(([, { connected, status }]) => connected && status !== undefined && status.upgrader !== "none").length;
+  if (enrolled === 0 || (await findMaintenance(storage)) !== undefined) return [];
+  return [`no maintenance window: ${enrolled} hosts take critical versions only, until there is a cluster_maintenance_config (tctl create)`];
 }

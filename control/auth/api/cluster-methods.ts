@@ -23,7 +23,7 @@ export function clusterMethods(api: Api): Methods {
     getCluster: unary(api, "getCluster", async (_request, caller) => ({
       ...clusterFacts(context),
       // They name hosts.
-      warnings: (await mayListNodes(context, caller)) ? [...clusterWarnings(context)] : [],
+      warnings: (await mayListNodes(context, caller)) ? [...(await clusterWarnings(context))] : [],
     })),
     getAccess: unary(api, "getAccess", async (_request, caller) => {
       const { revision, roles, locks, opensshNodes } = await accessState(context);

@@ -1,6 +1,7 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { boundedTroubles } from "../../../core/resources/channel-trouble.ts";
 import { wait } from "../routing/wait.ts";
 import type { Channels } from "./channels.ts";
 
@@ -50,7 +51,8 @@ export function reportChannels(options: ReportOptions): ChannelReporter {
 /** What went wrong. An auth service from before channels were reported wants to know nothing. */
 async function report({ channels, auth }: ReportOptions, signal: AbortSignal): Promise<unknown> {
   try {
-    await auth.reportChannels({ channelsJson: currentAnswers(channels), digest: channels.digest }, { signal, timeoutMs: 10_000 });
+    const troublesJson = JSON.stringify(boundedTroubles(channels.troubles()));
+    await auth.reportChannels({ channelsJson: currentAnswers(channels), digest: channels.digest, troublesJson }, { signal, timeoutMs: 10_000 });
     return undefined;
   } catch (thrown) {
     return thrown instanceof PlatformError && thrown.code === "unsupported" ? undefined : thrown;
