@@ -6,9 +6,16 @@ import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
  * wants a version, and the proxy does not serve it.
  */
 export type EndpointAnswer =
-  | { readonly kind: "version"; readonly version: string; readonly critical: boolean; readonly held?: string; readonly staleSeconds?: number }
+  | ({ readonly kind: "version"; readonly version: string; readonly critical: boolean } & VersionNotes)
   | { readonly kind: "none"; readonly held?: string; readonly why?: string }
   | { readonly kind: "failed"; readonly reason: UpgradeReason; readonly detail: string };
+
+interface VersionNotes {
+  readonly held?: string;
+  readonly staleSeconds?: number;
+  /** What the auth service has signed: core/versions/upgrade-statement. */
+  readonly signed?: string;
+}
 
 /** An HTTP answer, as far as it counts. */
 export interface HttpText {
@@ -19,7 +26,7 @@ export interface HttpText {
 
 /**
  * The answer to GET …/version: `v1.2.3` or `none` in plain text, perhaps `Platform-Upgrade-Held: <sentence>`,
- * `Platform-Upgrade-Why: <sentence>` and `Platform-Upgrade-Stale: <seconds>`. A captive portal's page and a redirect are no version. Never throws.
+ * `Platform-Upgrade-Why: <sentence>`, `Platform-Upgrade-Stale: <seconds>` and `Platform-Upgrade-Signed: <statement>`. A captive portal's page and a redirect are no version. Never throws.
  */
 export function readVersionAnswer({ status, headers, body }: HttpText): EndpointAnswer {
   if (status === 429 || status >= 500)
@@ -33,7 +40,15 @@ export function readVersionAnswer({ status, headers, body }: HttpText): Endpoint
   const version = parseVersion(text);
   if (version === undefined) return nonsense(`${JSON.stringify(plainText(text).slice(0, 40))}, which is no version`);
   const stale = /^\d{1,9}$/.exec(headers["platform-upgrade-stale"] ?? "");
-  return { kind: "version", version: version.text, critical: false, ...held, ...(stale !== null && { staleSeconds: Number(stale[0]) }) };
+  const signed = headers["platform-upgrade-signed"];
+  return {
+    kind: "version",
+    version: version.text,
+    critical: false,
+    ...held,
+    ...(stale !== null && { staleSeconds: Number(stale[0]) }),
+    ...(signed !== undefined && { signed }),
+  };
 }
 
 /** The answer to GET …/critical: `yes`, and nothing else, means that it is. */

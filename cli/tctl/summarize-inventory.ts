@@ -40,6 +40,8 @@ export interface InventorySummary {
 const troubles: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "known_bad",
   "major_mismatch",
+  "below_minimum",
+  "not_signed",
   "endpoint_unreachable",
   "certificate_wrong",
   "version_nonsense",

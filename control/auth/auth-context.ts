@@ -1,3 +1,4 @@
+import type { UpgradeChannel } from "../../core/config/upgrade-channels.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
 import type { Storage } from "../storage/storage.ts";
@@ -36,6 +37,8 @@ export interface AuthContext {
   /** What the proxies' version channels answer. */
   readonly channels: LiveChannels;
   readonly rollouts: Rollouts;
+  /** The auth service's own word on channels; for those that it does not name, the proxies' counts. */
+  readonly upgradeChannels: Readonly<Record<string, UpgradeChannel>>;
   /** Which hosts are gone. */
   readonly presence: PresenceWatch;
   /** One login at a time for each user name. */

@@ -124,7 +124,8 @@ async function openContext(
   const presence = new PresenceWatch(watched);
   const recordings = await openRecordings(join(config.dataDir, "auth", "recordings"), audit, recordedAt(config.sessionRecording)?.place === "proxy");
   const turns = { turns: createTurns(), connectionTurns: createTurns(maxChanges) };
-  return { context: { ...own, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings }, cluster };
+  const { upgradeChannels = {} } = config;
+  return { context: { ...own, upgradeChannels, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings }, cluster };
 }
 
 interface Parts {

@@ -84,6 +84,11 @@ export class LiveChannels {
     return [...new Set(this.#current().flatMap(([, { channels }]) => channels.get(channel)?.version ?? []))].sort();
   }
 
+  /** What all other proxies answer for the channel. */
+  answersOfOthers(proxy: string, channel: string): readonly ChannelAnswer[] {
+    return this.#current().flatMap(([id, { channels }]) => (id === proxy ? [] : (channels.get(channel) ?? [])));
+  }
+
   /** What is wrong with channels at each proxy, by its own word. */
   troubles(): readonly (ChannelTrouble & { readonly proxy: string })[] {
     return this.#current().flatMap(([proxy, { troubles }]) => troubles.map((trouble) => ({ ...trouble, proxy })));

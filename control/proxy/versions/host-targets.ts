@@ -13,6 +13,8 @@ export interface HostTarget {
   readonly held: string | undefined;
   /** Why the version is `none` though the channel wants one: the sentence after the channel's name. */
   readonly why?: string | undefined;
+  /** The auth service's signature over it; left out: it gave none. */
+  readonly signed?: string | undefined;
 }
 
 export interface HostTargetsOptions {
@@ -82,7 +84,8 @@ export class HostTargets {
       const wanted = told.version === "" ? "none" : `v${told.version.replace(/^v/, "")}`;
       const why = beyondMajor(wanted, own);
       if (why !== undefined) return { version: "none", critical: false, held, why };
-      return { version: wanted, critical: told.critical, held };
+      const signed = /^[A-Za-z0-9_.-]{1,2000}$/.test(told.signed) ? told.signed : undefined;
+      return { version: wanted, critical: told.critical, held, ...(signed !== undefined && { signed }) };
     } catch (thrown) {
       // An auth service from before roll-outs: there is none.
       if (thrown instanceof PlatformError && thrown.code === "unsupported") return { version, critical, held: undefined };
