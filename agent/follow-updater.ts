@@ -12,6 +12,7 @@ import { parseHostPort } from "../core/transport/host-port.ts";
 import { findUpgrader, type UpdaterPlaces, updaterPlaces } from "./host-status/find-upgrader.ts";
 import { HostWatch } from "./host-status/host-watch.ts";
 import type { Clock } from "./tunnel.ts";
+import { writeAuthorities } from "./upgrade-window/authorities-file.ts";
 import { writeEndpoint } from "./upgrade-window/endpoint-file.ts";
 import { ScheduleKeeper } from "./upgrade-window/schedule-keeper.ts";
 
@@ -20,7 +21,7 @@ export interface FollowOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly auth: { client(): Promise<AuthClient> };
-  readonly identity: { current(): { readonly hostCaPem: readonly string[] } };
+  readonly identity: { current(): { readonly hostCaPem: readonly string[]; readonly hostCaSsh: readonly string[] } };
   /** Where proxies are reached, host:port. */
   readonly proxies: () => Promise<readonly string[]>;
   /** Streams of people in every process of this host. */
@@ -69,7 +70,7 @@ export async function followUpdater(options: FollowOptions): Promise<UpdaterSide
   // The hello should say what is known already; a systemd that does not answer must not hold it up.
   await Promise.race([watch.open(signal), sleep(firstLookMs, undefined, { signal, ref: false }).catch(() => {})]);
   void keeper.keep(signal);
-  void keepEndpoint({ ...options, places, enrolled }, signal);
+  void keepFiles({ ...options, places, enrolled }, signal);
   const during = <T>(work: Promise<T>): Promise<T> => {
     watch.poke();
     return work.finally(() => watch.poke());
@@ -82,18 +83,30 @@ interface EndpointParts extends FollowOptions {
   readonly enrolled: () => Promise<boolean>;
 }
 
-/** Names the version endpoint to an updater that has none. Never throws. */
-async function keepEndpoint({ log, places, enrolled, ...parts }: EndpointParts, signal: AbortSignal): Promise<void> {
-  let said = "";
-  while (!signal.aborted) {
-    const isEnrolled = await enrolled();
+/** Keeps the files that the updater reads: the version endpoint, where it has none, and the cluster's keys. Never throws. */
+async function keepFiles({ log, places, enrolled, ...parts }: EndpointParts, signal: AbortSignal): Promise<void> {
+  const failed = new Map<string, string>();
+  const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
     try {
-      const written = isEnrolled ? await writeEndpoint(endpointOptions(parts, places, signal)) : undefined;
-      if (written !== undefined) log.info("version endpoint written for the updater", { endpoint: written });
+      await work();
+      failed.delete(what);
     } catch (thrown) {
       const text = errorText(thrown);
-      if (text !== said && !signal.aborted) log.warn("no version endpoint could be written for the updater", { error: thrown });
-      said = text;
+      if (text !== failed.get(what) && !signal.aborted) log.warn(`${what} could not be written for the updater`, { error: thrown });
+      failed.set(what, text);
+    }
+  };
+  while (!signal.aborted) {
+    const isEnrolled = await enrolled();
+    if (isEnrolled) {
+      await attempt("the version endpoint", async () => {
+        const endpoint = await writeEndpoint(endpointOptions(parts, places, signal));
+        if (endpoint !== undefined) log.info("version endpoint written for the updater", { endpoint });
+      });
+      await attempt("the cluster's keys", async () => {
+        const { hostCaSsh } = parts.identity.current();
+        if (await writeAuthorities(join(places.configDir, "authorities"), hostCaSsh)) log.info("the cluster's keys were written for the updater");
+      });
     }
     await sleep((isEnrolled ? endpointMs : enrolmentMs) * (0.75 + Math.random() / 2), undefined, { signal, ref: false }).catch(() => {});
   }

@@ -142,6 +142,8 @@ export class Tunnels implements Reach {
     const { log, clock, onAccess, onMaintenance, onAuthorities } = this.#options;
     if (entry.state === "opening") entry.state = "up";
     log.info("tunnel is up", { tunnel: entry.id, proxy: opened.welcome.proxyId });
+    const { notice } = opened.welcome;
+    if (notice !== undefined) log.warn(`the proxy says: ${notice}`);
     const onEnd = (): void => {
       this.#entries.delete(entry.id);
       entry.abort.abort();

@@ -24,6 +24,8 @@ export interface AuthConfig {
   /** Left out: nothing is shipped, and nothing forgotten. */
   readonly audit?: StorageConfig;
   readonly sessionRecording: RecordingMode;
+  /** What it vouches for, whatever a proxy answers; a channel that is left out: what all proxies answer. */
+  readonly upgradeChannels?: Readonly<Record<string, UpgradeChannel>> | undefined;
 }
 
 export interface ProxyConfig {
@@ -69,6 +71,7 @@ function authConfig({ platform, auth_service: auth }: PlatformConfig): AuthConfi
     defaultSessionTtlSeconds: auth.authentication.default_session_ttl,
     audit: platform.storage,
     sessionRecording: auth.session_recording,
+    upgradeChannels: auth.automatic_upgrades_channels,
   };
 }
 

@@ -8,19 +8,21 @@ PLATFORM_PROXY=''
 
 usage() {
   cat <<'EOF'
-usage: install.sh VERSION EDITION [--proxy HOST[:PORT]] [--repository URL] [--ca FILE] [--key-fingerprint HEX]... [--dry-run]
+usage: install.sh [VERSION] EDITION [--proxy HOST[:PORT]] [--repository URL] [--ca FILE] [--key-fingerprint HEX]... [--dry-run]
 
-  VERSION                 exactly this version of platform-ent and platform-ent-updater, such as 1.2.3
+  VERSION                 exactly this version of platform-ent and platform-ent-updater, such as 1.2.3; auto, or left out: the
+                          one that the cluster's version channel names
   EDITION                 cloud: the channel stable/cloud; enterprise: stable/v<major>
   --proxy HOST[:PORT]     the cluster's public address; the packages come from https://HOST/packages
   --repository URL        other packages than the proxy's: https, the folder that holds apt/, yum/ and keys/
   --ca FILE               PEM: authority of the certificate of the proxy and of the repository, if the system does not know it
   --key-fingerprint HEX   accept only a signing key of this fingerprint (once for each key, while keys are being replaced)
-  --dry-run               print what would be done; nothing is changed, nothing is downloaded
+  --dry-run               print what would be done; nothing is changed, nothing is downloaded (but for the channel's version)
   --help                  this text
 
 HTTPS_PROXY and NO_PROXY are respected; to have the agent and its updates use them too, put them into /etc/default/platform.
-Run again, it changes nothing; with another version, it moves to exactly that one. When it fails, what it wrote is taken back.
+Run again, it changes nothing; with another version, it moves to exactly that one; with another edition, packages and updates move
+to that one's channels together. When it fails, what it wrote is taken back.
 
 exit status: 0 installed, or it was there already    1 the package manager failed
              2 wrong arguments                       3 wrong signature or certificate
@@ -63,6 +65,8 @@ parse_arguments() {
     esac
     shift
   done
+  # Left out, it is the edition that comes first.
+  case $positional:$version in 1:cloud | 1:enterprise) edition=$version version=auto ;; esac
 }
 
 set_option() {
@@ -74,16 +78,19 @@ set_option() {
   esac
 }
 
+is_version() { matches "$1" '[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(-[0-9A-Za-z.-]+)?'; }
+
 check_arguments() {
-  matches "$version" '[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(-[0-9A-Za-z.-]+)?' ||
+  [ "$version" = auto ] || is_version "$version" ||
     fail 2 "the first argument must be a version such as 1.2.3${version:+, not \"$version\"}" "install.sh --help says more"
   case $edition in
-    cloud) channel=stable/cloud endpoint=stable/cloud ;;
-    enterprise) channel=stable/v${version%%.*} endpoint=default ;;
+    cloud) endpoint=stable/cloud ;;
+    enterprise) endpoint=default ;;
     *) fail 2 "the second argument must be cloud or enterprise${edition:+, not \"$edition\"}" ;;
   esac
   proxy=${proxy#https://} proxy=${proxy%/}
   [ -z "$proxy" ] || matches "$proxy" '([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?' || fail 2 "--proxy must be HOST or HOST:PORT"
+  [ "$version" != auto ] || [ -n "$proxy" ] || fail 2 "which version? only a cluster names one" "give VERSION, or --proxy HOST:PORT"
   [ -n "$repository" ] || repository=${proxy:+https://$proxy/packages}
   [ -n "$repository" ] || fail 2 "where from? give --proxy HOST:PORT, the address of your cluster, or --repository URL"
   repository=${repository%/}
@@ -94,7 +101,23 @@ check_arguments() {
   for one in $fingerprints; do matches "$one" '[0-9a-f]{40}' || fail 2 "--key-fingerprint must be 40 hexadecimal digits, not \"$one\""; done
   host=${repository#https://} host=${host%%/*}
   case $host in \[*) host=${host%%]*} host=${host#\[} ;; *) host=${host%%:*} ;; esac
+}
+
+# The channel's version where none was given, and what follows from the version.
+settle_version() {
+  [ "$version" != auto ] || ask_version
+  channel=stable/cloud
+  [ "$edition" = cloud ] || channel=stable/v${version%%.*}
   native=$(printf %s "$version" | sed 's/-/~/')
+}
+
+ask_version() {
+  place=$proxy/v1/webapi/automaticupgrades/channel/$endpoint/version
+  get "https://$place" "$temp/version" || fail 9 "$proxy has no version channel $endpoint" "is --proxy the address of your cluster?"
+  version=$(head -c 200 "$temp/version" | tr -d '\r') version=${version#v}
+  [ "$version" != none ] || fail 5 "the cluster's channel $endpoint wants no version at the moment" "give VERSION, or see: tctl status"
+  is_version "$version" || fail 9 "what $place gives is no version" "is there a login page between this host and the cluster?"
+  say "the cluster's channel $endpoint wants $version"
 }
 
 # matches TEXT EXPRESSION: the whole text, which is one line
@@ -211,9 +234,12 @@ finish() {
 
 rpm_keys() { [ "$manager" = apt ] || rpm -q gpg-pubkey 2>/dev/null | grep '^gpg-pubkey-' | tr '\n' ' '; }
 
-# fetch PATH FILE: 0 there, 1 not in the repository; exits when it cannot be asked
-fetch() {
-  url=$repository/$1
+# fetch PATH FILE: of the repository, as get
+fetch() { get "$repository/$1" "$2"; }
+
+# get URL FILE: 0 there, 1 not there; exits when it cannot be asked
+get() {
+  url=$1 asked=${1#https://} asked=${asked%%/*}
   if has curl; then
     code=$(curl --silent --show-error --location --max-redirs 5 --proto =https --tlsv1.2 --connect-timeout 20 --max-time 90 \
       --max-filesize 4194304 ${ca:+--cacert "$ca"} --output "$2" --write-out '%{http_code}' "$url" 2>"$temp/said")
@@ -229,11 +255,11 @@ fetch() {
     code=$(sed -n 's/^ *HTTP\/[0-9.]* \([0-9][0-9][0-9]\).*/\1/p' "$temp/said" | tail -n 1)
     [ "$result" -ne 8 ] || [ "$code" = 407 ] || result=0
   fi
-  [ "$result" -eq 0 ] || fail 9 "the repository cannot be reached: $url" "$(reason)"
+  [ "$result" -eq 0 ] || fail 9 "$asked cannot be reached: $url" "$(reason)"
   case $code in
     200) return 0 ;;
     404) return 1 ;;
-    *) fail 9 "the repository answers $code: $url" ;;
+    *) fail 9 "$asked answers $code: $url" ;;
   esac
 }
 
@@ -241,13 +267,14 @@ fetch() {
 reason() { sed -n '/^curl: /p; /^ERROR/p; /ailed/p' "$temp/said" | head -n 1; }
 
 untrusted() {
-  fail 3 "the certificate of $host is not to be trusted: $(reason)" "if your company has an authority of its own, give its certificate: --ca FILE"
+  fail 3 "the certificate of $asked is not to be trusted: $(reason)" "if your company has an authority of its own, give its certificate: --ca FILE"
 }
 
 get_key() {
   fetch keys/platform.asc "$temp/key.asc" || fail 9 "there is no repository at $repository" "keys/platform.asc is missing there"
   [ "$(head -n 1 "$temp/key.asc" | tr -d '\r')" = '-----BEGIN PGP PUBLIC KEY BLOCK-----' ] ||
     fail 9 "what $repository/keys/platform.asc gives is no key" "is there a login page between this host and the repository?"
+  strict_key || fail 3 "$repository/keys/platform.asc is not exactly one block of keys" "publish it as: gpg --armor --export"
   [ -n "$fingerprints" ] || return 0
   found=0
   for one in $(key_fingerprints); do
@@ -257,10 +284,34 @@ get_key() {
   [ "$found" -gt 0 ] || fail 3 "the repository's signing key cannot be read"
 }
 
-# Of each primary key: SHA-1 of 0x99, its length in two bytes, and the packet (RFC 4880, section 12.2). gpg is not everywhere.
+# key.asc becomes one block of the bytes in `key`, which are those that are looked at: whatever else a package manager would take for
+# a key in what came (another block, a blank line that only some take for blank) is refused. RFC 4880, section 6.2.
+strict_key() {
+  [ "$(tr -d '\000' <"$temp/key.asc" | wc -c)" -eq "$(wc -c <"$temp/key.asc")" ] || return 1
+  sed 's/\r$//' "$temp/key.asc" | awk '
+    function bad() {state = "bad"; exit}
+    state == "" {if ($0 != "-----BEGIN PGP PUBLIC KEY BLOCK-----") bad(); state = "head"; next}
+    state == "head" {if ($0 == "") state = "body"; else if ($0 !~ /^[A-Za-z]+: [ -~]*$/) bad(); next}
+    state == "end" {if ($0 != "") bad(); next}
+    $0 == "-----END PGP PUBLIC KEY BLOCK-----" {state = "end"; next}
+    sum != "" {bad()}
+    /^=[A-Za-z0-9+\/]+$/ && length($0) == 5 {sum = $0; next}
+    /^[A-Za-z0-9+\/]+=?=?$/ && length($0) <= 76 && !padded {padded = /=$/; lines = lines $0 "\n"; next}
+    {bad()}
+    END {if (state != "end" || lines == "") exit 1; printf "%s", lines >bytes; print sum >check}
+  ' bytes="$temp/key.64" check="$temp/key.sum" || return 1
+  base64 -d <"$temp/key.64" >"$temp/key" 2>/dev/null || return 1
+  {
+    printf -- '-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n'
+    base64 <"$temp/key"
+    [ ! -s "$temp/key.sum" ] || grep . "$temp/key.sum"
+    printf -- '-----END PGP PUBLIC KEY BLOCK-----\n'
+  } >"$temp/key.asc"
+}
+
+# Of each primary key: SHA-1 of 0x99, its length in two bytes, and the packet (RFC 4880, section 12.2). gpg is not everywhere. Nothing
+# of what is not understood to its last byte.
 key_fingerprints() {
-  awk '/^-----BEGIN/ {body = 0; inside = 1; next} /^-----END/ {inside = 0} inside && body && !/^=/ {print} /^\r?$/ {body = 1}' "$temp/key.asc" |
-    tr -d '\r' | base64 -d >"$temp/key" 2>/dev/null || return
   od -An -v -tu1 "$temp/key" | awk '
     {for (i = 1; i <= NF; i++) byte[n++] = $i}
     END {
@@ -270,12 +321,20 @@ key_fingerprints() {
           tag = first - 192; size = byte[at++]
           if (size >= 192 && size < 224) size = (size - 192) * 256 + byte[at++] + 192
           else if (size == 255) {size = ((byte[at] * 256 + byte[at + 1]) * 256 + byte[at + 2]) * 256 + byte[at + 3]; at += 4}
+          else if (size >= 224) exit
         } else {
+          if (first < 128 || first % 4 == 3) exit
           tag = int((first - 128) / 4); width = 2 ^ (first % 4); size = 0
           while (width-- > 0) size = size * 256 + byte[at++]
         }
-        if (tag == 6) print at, size
+        # Keys, subkeys, signatures, trust, names and pictures.
+        if (tag != 6 && tag != 14 && tag != 2 && tag != 12 && tag != 13 && tag != 17) exit
+        if (tag == 6) {
+          if (byte[at] != 4 || size > 65535) exit
+          keys = keys at " " size "\n"
+        }
       }
+      if (at == n) printf "%s", keys
     }' | while read -r at size; do
     # shellcheck disable=SC2059
     { printf "$(printf '\\231\\%03o\\%03o' $((size / 256)) $((size % 256)))"; tail -c "+$((at + 1))" "$temp/key" | head -c "$size"; } |
@@ -307,15 +366,27 @@ has_both() { [ "$(installed platform-ent)" = "$native" ] && [ "$(installed platf
 
 write_settings() {
   [ -z "$ca" ] || put /etc/platform-upgrade.d/ca "$ca"
-  if [ -n "$proxy" ] && [ ! -e /etc/platform-upgrade.d/endpoint ]; then
-    printf '%s/v1/webapi/automaticupgrades/channel/%s\n' "$proxy" "$endpoint" >"$temp/text"
-    put /etc/platform-upgrade.d/endpoint "$temp/text"
-  fi
+  [ -z "$proxy" ] || write_endpoint
   [ -z "$dry_run" ] || printf 'what %s/keys/platform.asc gives\n' "$repository" >"$temp/key.asc"
   case $manager in
     apt) write_apt ;;
     zypper) write_zypper ;;
     *) write_dnf ;;
+  esac
+}
+
+# An endpoint that an edition has written moves with the edition; any other is its admin's.
+write_endpoint() {
+  file=/etc/platform-upgrade.d/endpoint path=v1/webapi/automaticupgrades/channel
+  printf '%s/%s/%s\n' "$proxy" "$path" "$endpoint" >"$temp/text"
+  asked=$(head -n 1 "$file" 2>/dev/null)
+  case $asked in
+    '') put "$file" "$temp/text" ;;
+    "$proxy/$path/$endpoint") ;;
+    "$proxy/$path/default" | "$proxy/$path/stable/cloud")
+      put "$file" "$temp/text"
+      say "updates ask the channel $endpoint from now on, in place of ${asked#"$proxy/$path/"}" ;;
+    *) say "updates go on asking $asked: $file is not changed" ;;
   esac
 }
 
@@ -490,6 +561,7 @@ main() {
   trap 'exit 130' INT
   trap 'exit 143' TERM
 
+  settle_version
   if [ -z "$dry_run" ]; then
     get_key
     check_channel

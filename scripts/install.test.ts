@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -98,6 +99,10 @@ test.for([
   [["1.2.3", "cloud", "--force"], "there is no option --force"],
   [["1.2.3", "cloud", "--proxy"], "--proxy needs a value"],
   [["1.2.3", "cloud"], "where from?"],
+  [["auto", "cloud"], "which version?"],
+  [["cloud"], "which version?"],
+  [["enterprise", "cloud", "--proxy=host"], 'not "enterprise"'],
+  [["auto"], "second argument must be cloud or enterprise"],
   [["1.2.3", "cloud", "--proxy=user:secret@host:443"], "--proxy must be HOST or HOST:PORT"],
   [["1.2.3", "cloud", "--proxy=host/path"], "--proxy must be HOST or HOST:PORT"],
   [["1.2.3", "cloud", "--repository=http://host/packages"], "--repository must be https://"],
@@ -133,4 +138,73 @@ test("without root, sudo and doas it says so", () => {
   rmSync(path, { recursive: true });
   expect(run.stderr).toContain("this must run as root");
   expect(run.status).toBe(4);
+});
+
+describe("a repository's key", () => {
+  /** A version 4 key packet; nobody looks at what it holds. */
+  const packet = (name: string): Buffer => {
+    const body = Buffer.concat([Buffer.from([4]), Buffer.from(name.padEnd(60, "."))]);
+    return Buffer.concat([Buffer.from([0x99, 0, body.length]), body]);
+  };
+  const fingerprint = (key: Buffer): string => createHash("sha1").update(key).digest("hex");
+  const [good, evil] = [packet("good"), packet("evil")];
+  const [first, last] = ["-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----END PGP PUBLIC KEY BLOCK-----"];
+  const wrapped = (bytes: Buffer): string => bytes.toString("base64").replace(/.{64}(?=.)/g, "$&\n");
+  const block = (bytes: Buffer, blank = "\n"): string => `${first}\n${blank}${wrapped(bytes)}\n=abcd\n${last}\n`;
+
+  /** What `get_key` makes of what the repository gives, where only `good` is to be taken. */
+  function take(text: string | Buffer) {
+    const folder = mkdtempSync(join(dir, "key-"));
+    writeFileSync(join(folder, "came"), text);
+    writeFileSync(join(folder, "functions.sh"), script.replace('\nmain "$@"\n', "\n"));
+    const steps = `. ${folder}/functions.sh; LC_ALL=C repository=R temp=${folder} fingerprints=" ${fingerprint(good)}"; fetch() { cp ${folder}/came "$2"; }; get_key`;
+    const run = sh(["-c", steps]);
+    return { status: run.status, said: run.stderr, written: readFileSync(join(folder, "key.asc"), "latin1") };
+  }
+
+  test.for([
+    ["as gpg writes it", block(good)],
+    ["with lines that end in CR LF", block(good).replaceAll("\n", "\r\n")],
+    ["with headers", block(good, "Version: GnuPG v2\nComment: ours\n\n")],
+    ["without a check sum", block(good).replace("=abcd\n", "")],
+  ] as const)("%s is taken, and exactly its bytes are written", ([, text]) => {
+    const taken = take(text);
+    expect(taken).toMatchObject({ status: 0, said: "" });
+    const [head, blank, ...lines] = taken.written.split("\n");
+    expect([head, blank]).toEqual([first, ""]);
+    expect(
+      Buffer.from(
+        lines
+          .slice(
+            0,
+            lines.findIndex((line) => line.startsWith("=") || line === last),
+          )
+          .join(""),
+        "base64",
+      ),
+    ).toEqual(good);
+  });
+
+  test.for([
+    ["a second block", block(good) + block(evil)],
+    ["a second block whose blank line is CR CR, as rpm takes it", block(good) + block(evil, "\r\r\n")],
+    ["a second block whose blank line is a space, as gpg takes it", block(good) + block(evil, " \n")],
+    ["a second block whose blank line is a tab", block(good) + block(evil, "\t\n")],
+    ["words before it", `hello\n${block(good)}`],
+    ["words after it", `${block(good)}hello\n`],
+    ["a NUL", Buffer.from(block(good).replace("=abcd", "=ab\0d"), "latin1")],
+    ["a block of another kind behind it", block(good) + block(evil).replaceAll("PUBLIC KEY BLOCK", "MESSAGE")],
+    ["lines behind the padding", block(good).replace("=abcd", wrapped(evil))],
+    ["no end", block(good).replace(`${last}\n`, "")],
+    ["nothing in it", `${first}\n\n${last}\n`],
+    ["a second key in the block", block(Buffer.concat([good, evil]))],
+    ["a second key behind what is no packet", block(Buffer.concat([good, Buffer.from([0x01]), evil]))],
+    ["a second key in a packet of another kind", block(Buffer.concat([good, Buffer.from([0xa3, 1]), evil]))],
+    ["a packet that is longer than the key", block(Buffer.concat([good, Buffer.from([0xc2, 0xff, 0, 1, 0, 0])]))],
+    ["a packet of unknown length", block(Buffer.concat([good, Buffer.from([0x8b]), evil]))],
+    ["a packet in parts", block(Buffer.concat([good, Buffer.from([0xc2, 0xe1, 1]), evil]))],
+    ["another key", block(evil)],
+  ] as const)("with %s is refused", ([, text]) => {
+    expect(take(text)).toMatchObject({ status: text.includes("PGP") && !String(text).startsWith("hello") ? 3 : 9 });
+  });
 });

@@ -28,7 +28,7 @@ Usage: platform-upgrade COMMAND
   version                print the updater's version
   help                   print this
 
-Settings: /etc/platform-upgrade.d, one file each: endpoint, package, installer, schedule, ca.
+Settings: /etc/platform-upgrade.d, one file each: endpoint, package, installer, minimum, schedule, ca, authorities.
 Exit status: 0 done, nothing to do, or waiting; 1 an admin should look at it; 2 wrong command line.`;
 
 /** Runs one command; returns the exit status. Throws for the signal, and for faults of the program. */
@@ -103,6 +103,7 @@ async function dryRun(places: Places, terminal: Terminal): Promise<number> {
   const { current, target, reason, detail } = seen;
   if (seen.unscheduled) terminal.err("WARNING: this host has no valid upgrade schedule; right after the installation that is as it should be");
   if (seen.staleSeconds !== undefined) terminal.err(`WARNING: the proxy could not ask anew: its answer is ${seen.staleSeconds} s old`);
+  if (seen.unsigned !== undefined) terminal.err(printable(`WARNING: ${seen.unsigned}`));
   const outcome = availability(current, target);
   if (outcome !== undefined) terminal.out(outcome);
   if (seen.acts || (outcome !== undefined && current !== target))

@@ -16,6 +16,9 @@ const failed = (reason: "endpoint_unreachable" | "certificate_wrong" | "version_
 });
 const draining = (count: number): Partial<Facts> => ({ agent: { active: true, version: "1.0.0", draining: count } });
 const admin = { hold: "apt-mark hold is set on platform-ent" };
+const refused = { proof: { kind: "refused", detail: "the answer is not signed" } } as const;
+const unsigned = { proof: { kind: "unsigned", detail: "the answer is not signed: taken" } } as const;
+const signed = (critical: boolean) => ({ proof: { kind: "signed", critical, issued: 1 } }) as const;
 const unknown = { unknownHold: { reason: "package_manager_busy", detail: "rpm is locked" } } as const;
 
 const table: Record<string, Row[]> = {
@@ -48,6 +51,33 @@ const table: Record<string, Row[]> = {
     ["no version wanted, forced", { endpoint: { kind: "none" }, forced: true }, "stay", "not_wanted"],
     ["the package is not installed", { installed: undefined, ...newer }, "stay", "not_configured", /not installed/],
     ["the package is not installed, forced", { installed: undefined, ...newer, forced: true }, "stay", "not_configured"],
+  ],
+  "whose word it is": [
+    ["signed", { ...newer, ...signed(false) }, "install", "upgraded"],
+    ["signed as critical, whatever the proxy says", { ...newer, ...closed, ...signed(true) }, "install", "upgraded", /critical/],
+    ["critical by the proxy's word alone", { ...urgent, ...closed, ...signed(false) }, "stay", "outside_window"],
+    ["not signed, as before", { ...newer, ...unsigned }, "install", "upgraded"],
+    ["not signed and critical, as before", { ...urgent, ...closed, ...unsigned }, "install", "upgraded"],
+    ["not signed any more", { ...newer, ...refused }, "stay", "not_signed", /1\.1\.0 is not installed: the answer is not signed/],
+    ["not signed any more, critical and older", { ...older, endpoint: wants("1.0.0", { critical: true }), ...refused }, "stay", "not_signed"],
+    ["not signed any more, forced: somebody stands there", { ...newer, ...refused, forced: true }, "install", "upgraded"],
+    ["not signed any more, and nothing to do", refused, "stay", "up_to_date"],
+    [
+      "not signed any more, critical, and the updater's package differs",
+      { endpoint: wants("1.0.0", { critical: true }), updaterPackage: "0.9.0", ...closed, ...refused },
+      "stay",
+      "up_to_date",
+    ],
+  ],
+  "the lowest version that the host takes": [
+    ["is the wanted one", { ...newer, minimum: "1.1.0" }, "install", "upgraded"],
+    ["is below the wanted one", { ...newer, minimum: "v1.0.5" }, "install", "upgraded"],
+    ["is above it", { ...newer, minimum: "1.1.1" }, "stay", "below_minimum", /wants 1\.1\.0, and this host takes nothing below 1\.1\.1/],
+    ["is above it, signed and critical", { ...urgent, ...signed(true), minimum: "1.1.1" }, "stay", "below_minimum"],
+    ["is above it, forced", { ...newer, forced: true, minimum: "1.1.1" }, "stay", "below_minimum"],
+    ["is the release, and a pre-release is wanted", { endpoint: wants("1.1.0-rc.1"), minimum: "1.1.0" }, "stay", "below_minimum"],
+    ["is above what is installed and wanted", { minimum: "2.0.0" }, "stay", "up_to_date"],
+    ["is no version", { ...newer, minimum: "latest" }, "stay", "not_configured", /minimum says "latest", which is no version/],
   ],
   "a newer version": [
     ["in the window", newer, "install", "upgraded", /window is open/],

@@ -2,6 +2,7 @@ import { compareVersions } from "../core/versions/compare-versions.ts";
 import { parseVersion } from "../core/versions/parse-version.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
+import type { Proof } from "./judge-proof.ts";
 import type { UpgradeInProgress } from "./parse-state.ts";
 import { type Schedule, windowAt } from "./schedule.ts";
 import type { AgentFacts } from "./service.ts";
@@ -29,6 +30,10 @@ export interface Facts {
   /** Whether the agent's package is held could not be found out: nothing is installed on that. */
   readonly unknownHold?: { readonly reason: UpgradeReason; readonly detail: string } | undefined;
   readonly endpoint: EndpointAnswer;
+  /** What stands behind the endpoint's version; left out: it names none. */
+  readonly proof?: Proof | undefined;
+  /** Lowest version that is installed, by the host's admin. */
+  readonly minimum?: string | undefined;
   readonly schedule: Schedule;
   readonly agent: Pick<AgentFacts, "active" | "version" | "draining">;
   readonly found: FoundState;
@@ -92,21 +97,36 @@ function decideTarget(facts: Facts): Decision {
   if (installed === undefined) return stay("not_configured", "the package that is to be kept up to date is not installed");
   if (endpoint.kind === "failed") return stay(endpoint.reason, endpoint.detail);
   if (endpoint.held !== undefined && (!forced || endpoint.kind === "none")) return stay("held_by_rollout", endpoint.held);
-  if (endpoint.kind === "none") return stay("not_wanted", "the cluster wants no version at the moment");
+  if (endpoint.kind === "none") return stay("not_wanted", endpoint.why ?? "the cluster wants no version at the moment");
   const target = parseVersion(endpoint.version);
   if (target === undefined) return stay("version_nonsense", `the version endpoint answered ${JSON.stringify(endpoint.version)}, which is no version`);
   if (target.text === installed) return decideEqual(target.text, facts);
-  return decideChange({ from: installed, to: target.text, critical: endpoint.critical }, facts);
+  return refusal(target.text, facts) ?? decideChange({ from: installed, to: target.text, critical: isCritical(facts) }, facts);
+}
+
+/** What no proxy can order; an admin's `force` takes what is not signed, because somebody stands there, and still not what is too low. */
+function refusal(to: string, { minimum, proof, forced }: Facts): Decision | undefined {
+  const file = "/etc/platform-upgrade.d/minimum";
+  if (minimum !== undefined && parseVersion(minimum) === undefined)
+    return stay("not_configured", `${file} says ${JSON.stringify(minimum.slice(0, 64))}, which is no version: nothing is installed`);
+  if (minimum !== undefined && compareVersions(to, minimum) < 0)
+    return stay("below_minimum", `the cluster wants ${to}, and this host takes nothing below ${minimum} (${file})`);
+  return proof?.kind === "refused" && !forced ? stay("not_signed", `${to} is not installed: ${proof.detail}`) : undefined;
+}
+
+/** Where the auth service has signed, its word counts. */
+function isCritical({ endpoint, proof }: Facts): boolean {
+  if (proof?.kind === "signed") return proof.critical;
+  return endpoint.kind === "version" && endpoint.critical && proof?.kind !== "refused";
 }
 
 /** The package is what it should be; the process and the updater's own package may not. */
 function decideEqual(version: string, facts: Facts): Decision {
-  const { agent, updaterPackage, forced, endpoint } = facts;
+  const { agent, updaterPackage, forced } = facts;
   if (agent.active && agent.version !== undefined && agent.version !== version) {
     return stay("restart_needed", `${version} is installed, but the process that runs is ${agent.version}: systemctl reload platform`);
   }
-  const critical = endpoint.kind === "version" && endpoint.critical;
-  const may = forced || critical || windowAt(facts.schedule, facts.now).kind === "open";
+  const may = forced || isCritical(facts) || windowAt(facts.schedule, facts.now).kind === "open";
   if (updaterPackage === undefined || updaterPackage === version) return stay("up_to_date", upToDate(version));
   const bad = badUpdater(version, facts);
   if (bad !== undefined) return stay("up_to_date", `${upToDate(version)}; ${bad}`);

@@ -1,11 +1,21 @@
 import { parseVersion } from "../core/versions/parse-version.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 
-/** What the version endpoint says, or why it says nothing. `held`: the roll-out keeps this host back, in a sentence. */
+/**
+ * What the version endpoint says, or why it says nothing. `held`: the roll-out keeps this host back, in a sentence; `why`: the channel
+ * wants a version, and the proxy does not serve it.
+ */
 export type EndpointAnswer =
-  | { readonly kind: "version"; readonly version: string; readonly critical: boolean; readonly held?: string; readonly staleSeconds?: number }
-  | { readonly kind: "none"; readonly held?: string }
+  | ({ readonly kind: "version"; readonly version: string; readonly critical: boolean } & VersionNotes)
+  | { readonly kind: "none"; readonly held?: string; readonly why?: string }
   | { readonly kind: "failed"; readonly reason: UpgradeReason; readonly detail: string };
+
+interface VersionNotes {
+  readonly held?: string;
+  readonly staleSeconds?: number;
+  /** What the auth service has signed: core/versions/upgrade-statement. */
+  readonly signed?: string;
+}
 
 /** An HTTP answer, as far as it counts. */
 export interface HttpText {
@@ -15,8 +25,8 @@ export interface HttpText {
 }
 
 /**
- * The answer to GET …/version: `v1.2.3` or `none` in plain text, perhaps `Platform-Upgrade-Held: <sentence>` and
- * `Platform-Upgrade-Stale: <seconds>`. A captive portal's page and a redirect are no version. Never throws.
+ * The answer to GET …/version: `v1.2.3` or `none` in plain text, perhaps `Platform-Upgrade-Held: <sentence>`,
+ * `Platform-Upgrade-Why: <sentence>`, `Platform-Upgrade-Stale: <seconds>` and `Platform-Upgrade-Signed: <statement>`. A captive portal's page and a redirect are no version. Never throws.
  */
 export function readVersionAnswer({ status, headers, body }: HttpText): EndpointAnswer {
   if (status === 429 || status >= 500)
@@ -25,11 +35,20 @@ export function readVersionAnswer({ status, headers, body }: HttpText): Endpoint
   if (status !== 200) return nonsense(`with status ${status}${status === 404 ? ": it does not know the channel" : ""}`);
   const told = headers["platform-upgrade-held"];
   const held = told === undefined ? {} : { held: plainText(told) || "the roll-out has not reached this host" };
-  if (text === "none") return { kind: "none", ...held };
+  const why = plainText(headers["platform-upgrade-why"] ?? "");
+  if (text === "none") return { kind: "none", ...held, ...(why !== "" && { why }) };
   const version = parseVersion(text);
   if (version === undefined) return nonsense(`${JSON.stringify(plainText(text).slice(0, 40))}, which is no version`);
   const stale = /^\d{1,9}$/.exec(headers["platform-upgrade-stale"] ?? "");
-  return { kind: "version", version: version.text, critical: false, ...held, ...(stale !== null && { staleSeconds: Number(stale[0]) }) };
+  const signed = headers["platform-upgrade-signed"];
+  return {
+    kind: "version",
+    version: version.text,
+    critical: false,
+    ...held,
+    ...(stale !== null && { staleSeconds: Number(stale[0]) }),
+    ...(signed !== undefined && { signed }),
+  };
 }
 
 /** The answer to GET …/critical: `yes`, and nothing else, means that it is. */

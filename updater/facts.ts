@@ -1,5 +1,7 @@
 import { parseVersion } from "../core/versions/parse-version.ts";
 import type { Facts } from "./decide.ts";
+import type { EndpointAnswer } from "./endpoint-answer.ts";
+import { judgeProof, type Proof } from "./judge-proof.ts";
 import type { Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
@@ -12,6 +14,7 @@ export async function gather(tick: Tick): Promise<Facts> {
   const packages = await readPackages(tick);
   const { installed, updaterPackage } = packages;
   const target = endpoint.kind === "version" ? parseVersion(endpoint.version)?.text : undefined;
+  const proof = proofOf(tick, endpoint);
   const wanted = tick.state.upgrade === undefined && target !== undefined;
   const agentHold = wanted && installed !== undefined && installed !== target ? await holdOf(tick, name) : {};
   // Where the first cannot be known nothing is installed: who holds the package manager is not waited for once more.
@@ -27,10 +30,38 @@ export async function gather(tick: Tick): Promise<Facts> {
     unknownHold: agentHold.unknown,
     updaterHold: updaterHold.hold ?? updaterHold.unknown?.detail,
     endpoint,
+    proof,
+    minimum: tick.world.minimum,
     schedule,
     agent,
     found: tick.found,
   };
+}
+
+/** Of each run's answer, judged once: a statement is not older than itself. */
+function proofOf(tick: Tick, endpoint: EndpointAnswer): Proof | undefined {
+  if (endpoint.kind !== "version") return undefined;
+  const { authorities: keys, channel = "" } = tick.world;
+  const proof = judgeProof({
+    version: endpoint.version,
+    signed: endpoint.signed,
+    host: tick.forced ? undefined : tick.state.host_id,
+    channel: decodedChannel(channel),
+    keys,
+    last: tick.state.signed_at,
+    now: tick.world.now().getTime() / 1000,
+  });
+  tick.learnProof(proof);
+  return proof;
+}
+
+/** The endpoint's path may hold it in another spelling. */
+function decodedChannel(channel: string): string {
+  try {
+    return decodeURIComponent(channel);
+  } catch {
+    return channel;
+  }
 }
 
 /** A database that cannot be read may be what the interruption has left: then there is something to heal, and nothing else to know. */

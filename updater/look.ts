@@ -19,6 +19,8 @@ export interface Look {
   readonly unscheduled: boolean;
   /** How old the answer is that the proxy gave from its memory. */
   readonly staleSeconds: number | undefined;
+  /** Why nobody vouches for the version, which is taken all the same. */
+  readonly unsigned: string | undefined;
 }
 
 /** Gathers and decides, and changes nothing. Throws UpgradeError. */
@@ -35,6 +37,7 @@ export async function look(world: World): Promise<Look> {
     detail,
     acts: act !== "stay",
     unscheduled: window === "none" || window === "past",
+    unsigned: facts.proof?.kind === "unsigned" ? facts.proof.detail : undefined,
     staleSeconds: endpoint.kind === "version" ? endpoint.staleSeconds : undefined,
   };
 }

@@ -47,6 +47,8 @@ export async function openWorld(places: Places, { say, signal }: Pick<World, "sa
     updaterOnDisk: () => tryUpdater("/usr/sbin/platform-upgrade", { env: places.env, signal }),
     package: settings.package,
     schedule: settings.schedule,
+    minimum: settings.minimum,
+    authorities: settings.authorities,
     channel: endpoint instanceof UpgradeError ? undefined : endpoint.channel,
     updater: version,
     boot: (await textOf("/proc/sys/kernel/random/boot_id")).trim(),

@@ -32,6 +32,8 @@ test("what is printed obeys no peer", () => {
 test("each reason is calm, or for an admin to look at", () => {
   const alarming = (Object.keys(upgradeReasons) as UpgradeReason[]).filter((reason) => exitStatus(reason, false) === 1);
   expect(alarming).toEqual([
+    "below_minimum",
+    "not_signed",
     "endpoint_unreachable",
     "certificate_wrong",
     "version_nonsense",

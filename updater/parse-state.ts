@@ -39,6 +39,8 @@ export interface UpdaterState {
   readonly target?: string;
   readonly reason?: UpgradeReason;
   readonly detail?: string;
+  /** When the auth service had signed the last statement that was taken, Unix seconds; left out: none was seen. */
+  readonly signed_at?: number;
   /** When the last run ended, RFC 3339. */
   readonly at?: string;
   readonly upgrade?: UpgradeInProgress;
@@ -70,6 +72,7 @@ export function parseState(text: string): UpdaterState | undefined {
   return {
     ...texts(value, ["updater_version", "host_id", "channel", "current", "target", "detail", "at"]),
     ...(reason !== undefined && isReason(reason) && { reason }),
+    ...(typeof value.signed_at === "number" && Number.isSafeInteger(value.signed_at) && { signed_at: value.signed_at }),
     ...(upgrade !== undefined && { upgrade }),
     skip: skippedOf(value.skip),
     ...(Array.isArray(value.skip_updater) && value.skip_updater.length > 0 && { skip_updater: skippedOf(value.skip_updater) }),

@@ -1,4 +1,6 @@
+import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { signStatement } from "../core/versions/upgrade-statement.ts";
 import { runTick } from "./run-tick.ts";
 import { wants } from "./testing/facts.ts";
 import { MemoryHost } from "./testing/memory-host.ts";
@@ -25,6 +27,28 @@ describe("a run", () => {
     host.answer = wants("1.0.0");
     expect(await tick(host)).toMatchObject({ reason: "upgraded", detail: "from 1.1.0 to 1.0.0" });
     expect([host.running, host.packages.disk.get("platform-ent-updater")]).toEqual(["1.0.0", "1.0.0"]);
+  });
+
+  test("that has seen a signed version demands one from then on: a proxy alone orders none", async () => {
+    const { privateKey: key, publicKey } = generateKeyPairSync("ed25519");
+    const raw = Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");
+    const host = new MemoryHost({ answer: wants("1.0.0") });
+    host.authorities = [`ssh-ed25519 ${Buffer.concat([Buffer.from("0000000b7373682d6564323535313900000020", "hex"), raw]).toString("base64")}`];
+    const signed = (version: string) => {
+      const facts = { host: "host-1", channel: "default", version: `v${version}`, critical: false };
+      return { ...wants(version), signed: signStatement(facts, { key, now: new Date(host.seconds * 1000) }) };
+    };
+    // It has learnt nobody's name yet, then a signature comes.
+    await tick(host);
+    expect(host.found.signed_at).toBeUndefined();
+    host.answer = signed("1.0.0");
+    await tick(host);
+    expect(host.found.signed_at).toBe(Math.floor(host.seconds));
+    host.answer = wants("1.1.0", { critical: true });
+    expect(await tick(host)).toMatchObject({ reason: "not_signed", detail: expect.stringContaining("proxy alone") });
+    expect(host.installed).toBe("1.0.0");
+    host.answer = signed("1.1.0");
+    expect(await tick(host)).toMatchObject({ reason: "upgraded" });
   });
 
   test("keeps the package before, then writes its intent, then installs, then reloads", async () => {

@@ -21,10 +21,16 @@ export interface Settings {
   /** Left out: to be detected. */
   readonly installer?: InstallerKind;
   readonly schedule: Schedule;
+  /** Lowest version that may be installed, by the host's admin; as it is written. */
+  readonly minimum?: string;
+  /** Public keys by which the cluster signs what it wants, as lines; the agent writes them. */
+  readonly authorities: readonly string[];
   /** PEM; more authorities to trust for the endpoint. */
   readonly ca?: string;
 }
 
+/** Keys that are tried; a rotation has two. */
+const maxAuthorities = 8;
 const installers = ["apt", "yum", "zypper"] as const;
 
 /** Throws UpgradeError `not_configured` naming the file, but for those that what was interrupted is completed without. */
@@ -36,9 +42,12 @@ export async function readSettings(folder: string): Promise<Settings> {
   if (!/^[a-z0-9][a-z0-9+._-]{0,127}$/.test(name)) throw refused(folder, "package", `names ${JSON.stringify(name)}, which is no package`);
   const kind = installers.find((one) => one === installer);
   if (installer !== "" && kind === undefined) throw refused(folder, "installer", `says ${JSON.stringify(installer)}; apt, yum and zypper are known`);
+  const minimum = settingValue((await read("minimum").catch(() => "(it cannot be read)")) ?? "");
   return {
     package: name,
     ...(kind !== undefined && { installer: kind }),
+    ...(minimum !== "" && { minimum }),
+    authorities: await authoritiesOf(join(folder, "authorities")),
     schedule: await scheduleOf(join(folder, "schedule")),
     ...endpoint,
   };
@@ -64,6 +73,15 @@ async function scheduleOf(path: string): Promise<Schedule> {
     if (thrown instanceof UpgradeError) return { windows: [], unreadable: 1 };
     throw thrown;
   }
+}
+
+/** The agent writes them, which need not be root: a file that cannot be read is as good as none. */
+async function authoritiesOf(path: string): Promise<readonly string[]> {
+  const text = await readSetting(path).catch(() => undefined);
+  return (text ?? "")
+    .split("\n")
+    .filter((line) => line.startsWith("ssh-ed25519 "))
+    .slice(0, maxAuthorities);
 }
 
 /** `host[:port]/path`, without scheme. Throws UpgradeError `not_configured` naming `source`. */

@@ -1,6 +1,7 @@
 import { errorText } from "../core/errors/platform-error.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
+import type { Proof } from "./judge-proof.ts";
 import { type AgentBefore, addSkipped, type UpdaterState, type UpgradeInProgress, withoutSkipped } from "./parse-state.ts";
 import type { AgentFacts } from "./service.ts";
 import type { FoundState } from "./state.ts";
@@ -97,6 +98,11 @@ export class Tick {
   /** Kept for the end of the run, without a write of its own. */
   learnHost(hostId: string | undefined): void {
     if (hostId !== undefined && hostId.length <= 80) this.#found = { ...this.#found, state: { ...this.state, host_id: hostId } };
+  }
+
+  /** Kept for the end of the run, as the host. */
+  learnProof(proof: Proof): void {
+    if (proof.kind === "signed") this.#found = { ...this.#found, state: { ...this.state, signed_at: proof.issued } };
   }
 
   /** An effect whose failure changes nothing of what follows. Returns its error's text, undefined when it went well. */

@@ -16,6 +16,10 @@ export interface World {
   updaterOnDisk(): Promise<string | undefined>;
   readonly package: string;
   readonly schedule: Schedule;
+  /** Lowest version that is installed; undefined: the admin has set none. */
+  readonly minimum: string | undefined;
+  /** Public keys by which the cluster signs, as lines; empty: the agent has written none. */
+  readonly authorities: readonly string[];
   /** Name of the channel that is asked; undefined: no endpoint is configured. */
   readonly channel: string | undefined;
   /** Version of this updater. */

@@ -21,6 +21,12 @@ test.for([
 ])("the proxy of this host, with %j, is at %s", async ([keys, address]) => {
   const file = join(dir, "platform.yaml");
   await writeFile(file, `version: v3\nproxy_service:\n  ${keys}\n`);
-  const options = { text: (name: string) => (name === "config" ? file : undefined), list: () => [], values: () => [], flag: () => false, count: () => 0 };
+  const options = {
+    text: (name: string) => (name === "config" ? file : undefined),
+    list: () => [],
+    values: () => [],
+    flag: () => false,
+    count: () => 0,
+  };
   expect(await hostConfig({ io: memoryIo(), args: [], options })).toMatchObject({ proxyAddress: address });
 });

@@ -12,6 +12,7 @@ export function inventoryStatusText(summary: InventorySummary): string {
     `${total} instances, ${connected} connected`,
     countsText("Version", versions),
     countsText("Upgrader", upgraders),
+    ...section("Version does not fit the cluster", summary.unfit, ["Version", "Detail"]),
     ...section("Behind", summary.behind, ["Version", "Wanted", "Reason", "Detail"]),
     ...section("Newer than wanted", summary.ahead, ["Version", "Wanted", "Reason", "Detail"]),
     ...section("Failed", summary.failed, ["Version", "Reason", "At", "Detail"]),
@@ -25,8 +26,8 @@ export function inventoryStatusText(summary: InventorySummary): string {
   return parts.join("\n\n");
 }
 
-function isFine({ behind, ahead, failed, no_schedule, timer_off, not_enrolled, refused_names, gone }: InventorySummary): boolean {
-  return [behind, ahead, failed, no_schedule, timer_off, not_enrolled, refused_names, gone].every((hosts) => hosts.length === 0);
+function isFine({ unfit, behind, ahead, failed, no_schedule, timer_off, not_enrolled, refused_names, gone }: InventorySummary): boolean {
+  return [unfit, behind, ahead, failed, no_schedule, timer_off, not_enrolled, refused_names, gone].every((hosts) => hosts.length === 0);
 }
 
 function countsText(title: string, counts: Readonly<Record<string, number>>): string {

@@ -44,6 +44,7 @@ test("each host stands where an admin looks for it, and auth and proxy services 
     host("off", { reason: "timer_off" }),
     host("bare", { upgrader: "none" }),
     host("odd", {}, { version: "unknown" }),
+    host("alien", {}, { version: "17.0.0", wanted: "17.0.0" }),
     host("gone", {}, { connected: false }),
     host("evil", {}, { refused_names: ['"web-1" is the name of a node: a node cannot have it'] }),
   ]);
@@ -53,6 +54,7 @@ test("each host stands where an admin looks for it, and auth and proxy services 
   expect(Object.fromEntries(names)).toEqual({
     behind: ["behind", "rolled", "late"],
     ahead: ["ahead"],
+    unfit: ["alien"],
     failed: ["rolled"],
     no_schedule: ["late"],
     timer_off: ["off"],
@@ -62,6 +64,7 @@ test("each host stands where an admin looks for it, and auth and proxy services 
   });
   expect(summary).toMatchObject({ total: 11, connected: 10, upgraders: { none: 2, unit: 8 } });
   expect(Object.entries(summary.versions)).toEqual([
+    ["17.0.0", 1],
     ["1.10.0", 1],
     ["1.1.0", 5],
     ["1.0.9", 1],

@@ -1,5 +1,6 @@
 import type { Instance } from "../../core/resources/instance.ts";
 import { compareVersions } from "../../core/versions/compare-versions.ts";
+import { judgeFit } from "../../core/versions/judge-fit.ts";
 import { parseVersion } from "../../core/versions/parse-version.ts";
 import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
 
@@ -25,6 +26,8 @@ export interface InventorySummary {
   /** Connected hosts with an older version than their channel answers, and with a newer one. */
   readonly behind: readonly HostLine[];
   readonly ahead: readonly HostLine[];
+  /** Connected hosts and proxies that are too old for the auth service's version, or newer by a major. */
+  readonly unfit: readonly HostLine[];
   /** Hosts whose updater ended in trouble. */
   readonly failed: readonly HostLine[];
   readonly no_schedule: readonly HostLine[];
@@ -39,6 +42,8 @@ export interface InventorySummary {
 const troubles: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "known_bad",
   "major_mismatch",
+  "below_minimum",
+  "not_signed",
   "endpoint_unreachable",
   "certificate_wrong",
   "version_nonsense",
@@ -61,6 +66,7 @@ export function summarizeInventory(instances: readonly Instance[]): InventorySum
   const here = instances.filter(({ connected }) => connected);
   const hosts = here.filter(({ services }) => !services.includes("auth") && !services.includes("proxy"));
   const lines = (fits: (host: Instance) => boolean): HostLine[] => hosts.filter(fits).map(hostLine);
+  const cluster = here.find(({ services }) => services.includes("auth"))?.version ?? "";
   const reasonIs = (reason: UpgradeReason) => (host: Instance) => host.status?.reason === reason;
   return {
     total: instances.length,
@@ -69,6 +75,7 @@ export function summarizeInventory(instances: readonly Instance[]): InventorySum
     upgraders: counts(here.map(({ upgrader }) => upgrader).sort()),
     behind: lines((host) => distance(host) < 0),
     ahead: lines((host) => distance(host) > 0),
+    unfit: here.flatMap((host) => unfitLine(host, cluster)),
     failed: lines(({ status }) => status?.reason !== undefined && troubles.has(status.reason)),
     no_schedule: hosts.filter(lacksSchedule).map((host) => ({ ...hostLine(host), ...detailOf(host.status?.schedule_error ?? host.status?.detail) })),
     timer_off: lines(reasonIs("timer_off")),
@@ -78,6 +85,13 @@ export function summarizeInventory(instances: readonly Instance[]): InventorySum
     ),
     gone: instances.filter(({ connected }) => !connected).map((host) => ({ ...hostLine(host), ...(host.since !== undefined && { at: host.since }) })),
   };
+}
+
+function unfitLine(host: Instance, cluster: string): HostLine[] {
+  const fit = judgeFit(host.version, cluster);
+  if (fit === "fits" || fit === "newer") return [];
+  const detail = fit === "too_new" ? `newer by a major than the cluster (${cluster})` : `too old for the cluster (${cluster})`;
+  return [{ server_id: host.server_id, hostname: host.hostname, version: host.version, detail }];
 }
 
 function lacksSchedule({ upgrader, status }: Instance): boolean {

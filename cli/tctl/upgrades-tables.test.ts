@@ -58,6 +58,10 @@ staging 3     1       1           1        web-1
 Failed Noticed              Why
 ------ -------------------- -----------------------
 web-9  2026-11-20 01:30 UTC rolled back from v1.1.0`);
+  const warned = { ...plan, warnings: ["channel default wants v2.0.0"] };
+  expect(statusText({ ...warned, channels: [] })).toMatch(/^Window: .*\nWarning: channel default wants v2\.0\.0\n\nNo channel has a version/);
+  expect(statusText(warned)).toMatch(/^Window: .*\nWarning: channel default wants v2\.0\.0\n\nChannel/);
+  expect(planText(warned)).toMatch(/^Window: .*\nWarning: channel default wants v2\.0\.0\n\nChannel/);
   expect(statusText({ ...plan, channels: [] })).toMatch(/^No channel has a version/);
 });
 

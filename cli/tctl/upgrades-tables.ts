@@ -6,7 +6,7 @@ import { renderFacts, renderTable } from "../table.ts";
 /** `tctl upgrades plan`: who goes when, and who does not; those that have the version are counted only. */
 export function planText(plan: UpgradePlan): string {
   const now = new Date(plan.at);
-  return [windowText(plan), ...plan.channels.map((channel) => channelText(channel, plan, now))].join("\n\n");
+  return [head(plan), ...plan.channels.map((channel) => channelText(channel, plan, now))].join("\n\n");
 }
 
 function channelText(channel: ChannelPlan, plan: UpgradePlan, now: Date): string {
@@ -30,8 +30,10 @@ function whenText(when: string, now: Date): string {
 
 /** `tctl upgrades status`. */
 export function statusText(plan: UpgradePlan): string {
-  if (plan.channels.length === 0) return "No channel has a version: no proxy has reported yet, or all answer none.";
-  return [windowText(plan), ...plan.channels.map(stateText)].join("\n\n");
+  const parts = [head(plan), ...plan.channels.map(stateText)];
+  if (plan.channels.length > 0) return parts.join("\n\n");
+  const none = "No channel has a version: no proxy has reported yet, or all answer none.";
+  return plan.warnings === undefined ? none : [...parts, none].join("\n\n");
 }
 
 function stateText(channel: ChannelPlan): string {
@@ -77,6 +79,10 @@ export function standing({ phase, group = "", since, until, paused, stopped, fro
 function inGroup({ phase, group, since, until }: { phase: string; group: string; since: string | undefined; until: string | undefined }): string {
   if (phase === "waiting") return `group ${group} waits until ${minutes(until)}`;
   return phase === "canaries" ? `canaries of group ${group}, since ${minutes(since)}` : `group ${group}, since ${minutes(since)}`;
+}
+
+function head(plan: UpgradePlan): string {
+  return [windowText(plan), ...(plan.warnings ?? []).map((warning) => `Warning: ${warning}`)].join("\n");
 }
 
 function windowText({ window, at }: UpgradePlan): string {

@@ -6,10 +6,12 @@ import { parseDuration } from "../../core/resources/duration.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
+import { judgeFit, misfitText } from "../../core/versions/judge-fit.ts";
+import { version } from "../../core/versions/version.ts";
 import { askSecrets } from "../ask.ts";
 import type { Call } from "../command.ts";
 import { type NewKeys, newKeys } from "../new-keys.ts";
-import type { Result } from "../output.ts";
+import { type Result, writeWarning } from "../output.ts";
 import { otherAuthority } from "../profile/other-authority.ts";
 import type { Profile } from "../profile/profile.ts";
 import { saveProfile, tshHome } from "../profile/profile-folder.ts";
@@ -32,9 +34,10 @@ export async function login(call: Call): Promise<Result> {
   const keys = newKeys();
   try {
     // Before the secrets are asked for: a wrong address or authority is said at once.
-    await connection.client.getCluster({}).catch((thrown: unknown) => {
+    const cluster = await connection.client.getCluster({}).catch((thrown: unknown) => {
       throw from === "earlier login" ? otherAuthority(thrown, proxy) : thrown;
     });
+    checkVersion(call, cluster.version);
     const [password = "", code = ""] = await askSecrets(io, [`Password of ${user}`, "One-time code"]);
     const request = { user, password, code: code.replaceAll(" ", ""), sshPublicKey: keys.sshPublic, tlsPublicKey: keys.tlsPublic, ttlSeconds };
     const profile = toProfile({ proxy, keys, answer: await connection.client.login(request) });
@@ -44,6 +47,16 @@ export async function login(call: Call): Promise<Result> {
   } finally {
     connection.close();
   }
+}
+
+/** Too old: refused before anything is asked for. Newer by a major: it may work, which is said. */
+function checkVersion({ io, options }: Call, cluster: string): void {
+  const misfit = misfitText("this tsh", { peer: version, cluster });
+  if (misfit === undefined) return;
+  if (judgeFit(version, cluster) === "too_old" && !options.flag("skipVersionCheck")) {
+    throw new PlatformError("unsupported", misfit.message, { hint: `${misfit.hint}, or try it with --skip-version-check` });
+  }
+  writeWarning(io, `${misfit.message}: what is new to either may fail`);
 }
 
 function missing(message: string, flag: string): PlatformError {

@@ -24,6 +24,7 @@ const commands: readonly CommandSpec[] = [
       { flags: "--ttl <duration>", text: "wanted validity, like 8h; the roles may allow less" },
       { flags: "--ca-pin <pin>", text: "sha256:… of the cluster's authority, as tctl status prints it; may be repeated", multiple: true },
       { flags: "--insecure", text: "trust whatever answers: for tests only" },
+      { flags: "--skip-version-check", text: "log in although this tsh is too old for the cluster" },
     ],
     formats: ["text", "json", "yaml"],
     examples: [

@@ -1,3 +1,4 @@
+import type { UpgradeChannel } from "../../core/config/upgrade-channels.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { FailedReload } from "../../core/resources/proxy-facts.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
@@ -47,6 +48,8 @@ export interface AuthContext {
   /** Of this process, where no proxy of it tells. */
   readonly failedReload: () => FailedReload | undefined;
   readonly rollouts: Rollouts;
+  /** The auth service's own word on channels; for those that it does not name, the proxies' counts. */
+  readonly upgradeChannels: Readonly<Record<string, UpgradeChannel>>;
   /** Which hosts are gone. */
   readonly presence: PresenceWatch;
   /** One login at a time for each user name. */

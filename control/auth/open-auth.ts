@@ -147,7 +147,8 @@ async function openContext(
   const live = { live: new LiveNodes(), proxies: new LiveProxies(now), channels: new LiveChannels(now, log), proxyReports: new ProxyReports(now) };
   const shipping = new AuditShipping(stores.auditStore, { destinations: config.audit, log });
   const watched = { ...live, storage: stores.storage, audit, log, now };
-  const rollouts = new Rollouts({ ...watched, nodes: () => listNodes(watched) });
+  const channelWarnings = (): readonly string[] => live.channels.troubleWarnings((proxy) => live.proxies.addressOf(proxy) ?? proxy);
+  const rollouts = new Rollouts({ ...watched, channelWarnings, nodes: () => listNodes(watched) });
   const presence = new PresenceWatch(watched);
   const recordings = await openRecordings({
     dir: join(config.dataDir, "auth", "recordings"),
@@ -156,7 +157,9 @@ async function openContext(
     isAtProxy: recordedAt(config.sessionRecording)?.place === "proxy",
   });
   const turns = { turns: createTurns(), connectionTurns: createTurns(maxChanges) };
-  return { context: { ...own, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings, quotas: createHostQuotas(now) }, cluster };
+  const { upgradeChannels = {} } = config;
+  const quotas = createHostQuotas(now);
+  return { context: { ...own, upgradeChannels, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings, quotas }, cluster };
 }
 
 interface Parts {

@@ -23,6 +23,11 @@ describe("join tokens", () => {
       async (t) => joinFacts("proxy", (await t.admin.createToken({ roles: ["node"] })).secret),
       /is for node, not for proxy/,
     ],
+    [
+      "a version that does not fit the cluster",
+      async (t) => joinFacts("node", (await t.admin.createToken({ roles: ["node"] })).secret, { version: "17.0.0" }),
+      /^this host is 17\.0\.0, newer by a major than the cluster \(1\./,
+    ],
     ["joining as auth", async (t) => joinFacts("auth", (await t.admin.createToken({ roles: ["node"] })).secret), /nobody joins as "auth"/],
     [
       "the auth service's name",

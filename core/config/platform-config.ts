@@ -78,6 +78,8 @@ export const authSchema = z.strictObject({
   proxy_listener_mode: z.enum(["multiplex", "separate"], "must be multiplex or separate").default("multiplex"),
   /** What becomes of what terminals show; see core/resources/recording.ts. */
   session_recording: recordingMode.default("node"),
+  /** What the auth service vouches for, where proxies run elsewhere: as the proxies have it. */
+  automatic_upgrades_channels: upgradeChannels.default({}),
   authentication: z
     .strictObject({
       type: z.literal("local", "must be local: other sign-on is not supported yet").default("local"),

@@ -68,6 +68,8 @@ export const upgradePlanSchema = z.object({
   /** When the next maintenance window begins and ends; left out: there is none. */
   window: z.object({ start: z.string(), stop: z.string() }).optional(),
   channels: z.array(channelStateSchema),
+  /** What is wrong with channels, a sentence each; left out: nothing. */
+  warnings: z.array(z.string()).optional(),
   hosts: z.array(hostPlanSchema).optional(),
 });
 export type UpgradePlan = z.infer<typeof upgradePlanSchema>;

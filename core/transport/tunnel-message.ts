@@ -54,7 +54,8 @@ const agentMessageSchema = z.discriminatedUnion("type", [
  */
 const authorities = text.optional();
 const proxyMessageSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("welcome"), proxyId: text, accessRevision: text, authorities }),
+  /** `notice`: what the host's admin should know, for the agent's log. */
+  z.object({ type: z.literal("welcome"), proxyId: text, accessRevision: text, authorities, notice: text.optional() }),
   /** The maintenance revision is left out while the auth service is away, and empty when there is no configuration. */
   z.object({ type: z.literal("pong"), time: z.number(), accessRevision: text, maintenanceRevision: text.optional(), authorities }),
   /** Roles or authorities changed: fetch them anew. */

@@ -14,6 +14,8 @@ export const upgradeReasons = {
   waiting_for_sessions: "earlier versions still carry sessions: the upgrade waits for them to end",
   known_bad: "this version was rolled back on this host: it is skipped until a newer one comes or an admin forces it",
   major_mismatch: "the wanted version has another major than the updater, which could not follow yet",
+  below_minimum: "the cluster wants a version below the lowest that the host's admin allows",
+  not_signed: "the cluster's auth service does not vouch for the wanted version, as it has done before on this host",
   not_wanted: "the cluster wants no version at the moment",
   endpoint_unreachable: "the version endpoint cannot be reached",
   certificate_wrong: "the version endpoint's certificate is not trusted",

@@ -31,6 +31,8 @@ export class MemoryHost {
   /** The updater's own executable does not run in this version. */
   brokenUpdater: string | undefined;
   updater = "1.0.0";
+  minimum: string | undefined;
+  authorities: readonly string[] = [];
   state = "";
   /** It was rebooted. */
   booted = false;
@@ -80,6 +82,8 @@ export class MemoryHost {
       updaterOnDisk: async () => this.#updaterOnDisk(),
       package: packageName,
       schedule: this.schedule,
+      minimum: this.minimum,
+      authorities: this.authorities,
       channel: "default",
       updater: this.updater,
       boot: "boot",

@@ -9,9 +9,9 @@ type Methods = Pick<ServiceImpl<typeof AuthService>, "reportChannels">;
 export function channelMethods(api: Api): Methods {
   const { context } = api;
   return {
-    reportChannels: unary(api, "reportChannels", async ({ channelsJson, digest, proxyJson }, caller) => {
+    reportChannels: unary(api, "reportChannels", async ({ channelsJson, digest, troublesJson, proxyJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: reportChannels is for proxies");
-      context.channels.report(caller.identity.id, { channelsJson, digest });
+      context.channels.report(caller.identity.id, { channelsJson, digest, troublesJson });
       // A proxy of the version before says nothing of itself.
       if (proxyJson !== "") context.proxyReports.report(caller.identity.id, parseProxyFacts(proxyJson));
       return {};

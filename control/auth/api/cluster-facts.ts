@@ -5,6 +5,8 @@ import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
 import { refusedNames } from "../inventory/names-in-use.ts";
 import { failedReloadWarning } from "../inventory/proxy-reports.ts";
+import { versionWarnings } from "../inventory/version-warnings.ts";
+import { findMaintenance } from "../maintenance/maintenance.ts";
 import { clusterNameWarnings } from "../open-cluster.ts";
 import { goneWarnings } from "../presence/gone-warning.ts";
 
@@ -23,15 +25,21 @@ export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetC
 
 /** What an admin should look at, a sentence each. */
 export async function clusterWarnings(context: AuthContext): Promise<readonly string[]> {
-  const { channels, proxies, proxyReports, presence, shipping, clusterName, storage, room } = context;
+  const { channels, proxies, proxyReports, presence, shipping, clusterName, storage, room, live } = context;
   const named = (proxy: string): string => proxies.addressOf(proxy) ?? proxy;
   const failed = context.failedReload();
   return [
     ...room.warnings(),
     ...clusterNameWarnings(clusterName),
     ...channels.warnings(named),
+    ...channels.troubleWarnings(named),
     ...proxyReports.warnings(named),
     ...(failed === undefined ? [] : [failedReloadWarning("the auth service", failed)]),
+    ...versionWarnings(
+      [...live.all()].map(([, node]) => node),
+      version,
+    ),
+    ...(await windowWarnings(context)),
     ...goneWarnings(presence.absent.values()),
     ...nameWarnings(await refusedNames(storage)),
     ...shipping.warnings(),
@@ -50,4 +58,10 @@ function nameWarnings(refused: ReadonlyMap<string, readonly string[]>): readonly
   const shown = [...refused].slice(0, mostNamed).map(([id, why]) => `host ${id} did not get a name that it asked for: ${why.join("; ")}`);
   const more = refused.size - mostNamed;
   return more > 0 ? [...shown, `${more} more hosts did not get a name that they asked for: tctl inventory status`] : shown;
+}
+
+async function windowWarnings({ live, storage }: AuthContext): Promise<readonly string[]> {
+  const enrolled = [...live.all()].filter(([, { connected, status }]) => connected && status !== undefined && status.upgrader !== "none").length;
+  if (enrolled === 0 || (await findMaintenance(storage)) !== undefined) return [];
+  return [`no maintenance window: ${enrolled} hosts take critical versions only, until there is a cluster_maintenance_config (tctl create)`];
 }

@@ -2,6 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { rolloutActions } from "../rollout/change-rollout.ts";
+import { vouchFor } from "../rollout/vouch-for.ts";
 import { callerName } from "./caller.ts";
 import { type Api, unary } from "./guard.ts";
 
@@ -10,9 +11,10 @@ type Methods = Pick<ServiceImpl<typeof AuthService>, "getUpgradeTarget" | "getUp
 export function rolloutMethods(api: Api): Methods {
   const { rollouts } = api.context;
   return {
-    getUpgradeTarget: unary(api, "getUpgradeTarget", async ({ channel, hostId, version, critical }) => ({
-      ...rollouts.target({ channel, hostId, version, critical }),
-    })),
+    getUpgradeTarget: unary(api, "getUpgradeTarget", async ({ channel, hostId, version, critical }, caller) => {
+      const proxy = caller.kind === "host" ? caller.identity.id : "";
+      return vouchFor(api.context, { channel, hostId, version, critical }, proxy);
+    }),
     getUpgradePlan: unary(api, "getUpgradePlan", async ({ channel, version, brief }) => ({
       json: JSON.stringify(await rollouts.plan({ channel, version, brief })),
     })),

@@ -4,6 +4,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity, SshCertificateFields, UserIdentity } from "../../../core/identity/identity.ts";
 import { type AuthorityKind, authorityKinds, type Rotation } from "../../../core/resources/rotation.ts";
 import { sshFingerprint } from "../../../core/ssh/keys.ts";
+import { signStatement, type UpgradeStatement } from "../../../core/versions/upgrade-statement.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { allowedPhases, type RotationStep } from "../rotation/next-phase.ts";
 import type { AuthorityKeys } from "./authority-keys.ts";
@@ -36,6 +37,8 @@ export interface Authorities {
   issueHost(identity: HostIdentity, request: CertificateRequest, pin?: string): Promise<IssuedCertificates>;
   /** An SSH certificate alone, with these very fields. */
   issueSsh(kind: AuthorityKind, fields: SshCertificateFields, request: Pick<CertificateRequest, "sshPublicKey" | "now">): string;
+  /** By the host authority. */
+  signUpgrade(facts: Omit<UpgradeStatement, "issued" | "expires">, now: Date): string;
   rotation(kind: AuthorityKind): Rotation;
   /** Reads what is stored: another process may have taken a step. */
   refresh(): Promise<void>;
@@ -79,6 +82,7 @@ export async function openAuthorities(storage: Storage, facts: { cluster: string
     issueUser: (identity, request) => issueUser(held.user.ring.signing, identity, request),
     issueHost: (identity, request, pin) => issueHost(keysOfPin(held.host, pin), identity, request),
     issueSsh: (kind, fields, request) => issueSsh(held[kind].ring.signing, fields, request),
+    signUpgrade: (facts, now) => signStatement(facts, { key: held.host.ring.signing.ssh, now }),
     rotation: (kind) => shown(held[kind]),
     refresh,
     onChange: (listener) => listeners.push(listener),

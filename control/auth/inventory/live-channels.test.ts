@@ -36,6 +36,30 @@ describe("the channels of the proxies", () => {
     expect(channels.answer("stable/cloud")).toBeUndefined();
   });
 
+  test("with troubles are told of with their proxies, each trouble once, until they are mended; a proxy of the version before tells of none", () => {
+    const { channels, report } = open();
+    const trouble = { channel: "default", kind: "beyond_major", text: "wants v2.0.0" };
+    const channelsJson = JSON.stringify({ default: { version: "none", critical: false, source: "static" } });
+    const tell = (proxy: string, troubles: readonly object[]): void =>
+      channels.report(proxy, { channelsJson, digest: digestOf("a"), troublesJson: JSON.stringify(troubles) });
+    for (const proxy of ["p1", "p2"]) tell(proxy, [trouble]);
+    expect(channels.troubleWarnings((proxy) => `${proxy}.test`)).toEqual(["channel default wants v2.0.0 (proxy p1.test, p2.test)"]);
+    expect(channels.troubles()).toEqual([
+      { ...trouble, proxy: "p1" },
+      { ...trouble, proxy: "p2" },
+    ]);
+    tell("p1", []);
+    report("p2", own("v1.0.0"));
+    expect(channels.troubleWarnings()).toEqual([]);
+    expect(() => tell("p1", [{ ...trouble, kind: "other" }])).toThrow(expect.objectContaining({ code: "invalid" }));
+    expect(() =>
+      tell(
+        "p1",
+        Array.from({ length: 33 }, () => trouble),
+      ),
+    ).toThrow(expect.objectContaining({ code: "invalid" }));
+  });
+
   test("that agree are no reason for a warning", () => {
     const { channels, report, lines } = open();
     for (const proxy of ["p1", "p2", "p3"]) report(proxy, own("v1.0.0"));

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { type ChannelTrouble, channelTroublesSchema } from "../../../core/resources/channel-trouble.ts";
 import { parseVersion } from "../../../core/versions/parse-version.ts";
 
 /** What a version channel answers. */
@@ -15,6 +16,7 @@ export interface ChannelAnswer {
 interface ReportingProxy {
   readonly digest: string;
   readonly channels: ReadonlyMap<string, ChannelAnswer>;
+  readonly troubles: readonly ChannelTrouble[];
   readonly at: number;
 }
 
@@ -24,6 +26,8 @@ const rememberedMs = 180_000;
 const lastingMs = 180_000;
 const maxProxies = 1000;
 const maxChannels = 256;
+/** Troubles that are told at a time. */
+const maxTold = 10;
 
 const reportSchema = z.record(
   z.string().min(1).max(128),
@@ -50,11 +54,12 @@ export class LiveChannels {
   }
 
   /** Throws `invalid` for a report that is none. */
-  report(proxy: string, { channelsJson, digest }: { channelsJson: string; digest: string }): void {
+  report(proxy: string, { channelsJson, digest, troublesJson = "" }: { channelsJson: string; digest: string; troublesJson?: string }): void {
     if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new PlatformError("invalid", "the channels' digest is not sha256: and 64 hex digits");
     const channels = parseReport(channelsJson);
+    const troubles = troublesJson === "" ? [] : parseJsonAs(channelTroublesSchema, troublesJson, "the troubles of version channels");
     this.#proxies.delete(proxy);
-    this.#proxies.set(proxy, { digest, channels, at: this.#now().getTime() });
+    this.#proxies.set(proxy, { digest, channels, troubles, at: this.#now().getTime() });
     for (const oldest of this.#proxies.keys()) {
       if (this.#proxies.size <= maxProxies) break;
       this.#proxies.delete(oldest);
@@ -77,6 +82,25 @@ export class LiveChannels {
   /** The versions that proxies answer for the channel, each once, in order. Several: they disagree, or are about to agree. */
   versions(channel: string): readonly string[] {
     return [...new Set(this.#current().flatMap(([, { channels }]) => channels.get(channel)?.version ?? []))].sort();
+  }
+
+  /** What all other proxies answer for the channel. */
+  answersOfOthers(proxy: string, channel: string): readonly ChannelAnswer[] {
+    return this.#current().flatMap(([id, { channels }]) => (id === proxy ? [] : (channels.get(channel) ?? [])));
+  }
+
+  /** What is wrong with channels at each proxy, by its own word. */
+  troubles(): readonly (ChannelTrouble & { readonly proxy: string })[] {
+    return this.#current().flatMap(([proxy, { troubles }]) => troubles.map((trouble) => ({ ...trouble, proxy })));
+  }
+
+  /** The same as sentences, each once with its proxies. */
+  troubleWarnings(named: (proxy: string) => string = (proxy) => proxy): readonly string[] {
+    const same = Map.groupBy(this.troubles(), ({ channel, text }) => `channel ${channel} ${text}`);
+    return [...same]
+      .map(([text, all]) => `${text} (proxy ${all.map(({ proxy }) => named(proxy)).join(", ")})`)
+      .toSorted()
+      .slice(0, maxTold);
   }
 
   /** Whether proxies disagree, as sentences for the admin. `named` gives a proxy a name that people know. */

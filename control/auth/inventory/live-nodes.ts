@@ -15,6 +15,8 @@ export interface LiveNode {
   readonly proxy: string;
   /** Why it is not connected: `lost` with its proxy, or as the proxy says. */
   readonly ending?: TunnelEnding | "lost" | undefined;
+  readonly hostname: string;
+  readonly version: string;
   /** What the host said last of its updater and its sessions. */
   readonly status?: HostStatus | undefined;
 }

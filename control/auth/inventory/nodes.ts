@@ -84,10 +84,10 @@ export async function reportNode(context: AuthContext, report: NodeReport): Prom
     await updateRecord(context, known, report);
     await keepDirect(context, report);
   }
-  const { connected, address, proxy, ending } = report;
+  const { connected, address, proxy, ending, hostname, version } = report;
   const status = statusOf(context, report) ?? (connected ? undefined : context.live.get(report.hostId)?.status);
   const isDialled = report.direct !== undefined;
-  context.live.report(report.hostId, { connected, address, isDialled, proxy, ending, status }, context.now());
+  context.live.report(report.hostId, { connected, address, isDialled, proxy, ending, hostname, version, status }, context.now());
   if (!connected || status === undefined) return;
   const host = { id: report.hostId, hostname: report.hostname, version: report.version, status };
   await auditUpgrades(context, host).catch((error: unknown) => context.log.error("an upgrade could not be audited", { host: host.id, error }));

@@ -1,4 +1,6 @@
 import type { Node } from "../../../core/resources/node.ts";
+import { judgeFit } from "../../../core/versions/judge-fit.ts";
+import { version } from "../../../core/versions/version.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { listNodes } from "../inventory/nodes.ts";
 import { withoutV } from "../rollout/to-rollout-host.ts";
@@ -9,7 +11,7 @@ const maxGone = 1_000;
 /** Versions that are told apart; hosts choose what they report. */
 const maxVersions = 100;
 
-type Watched = Pick<AuthContext, "storage" | "live" | "presence" | "rollouts">;
+type Watched = Pick<AuthContext, "storage" | "live" | "presence" | "rollouts" | "channels">;
 type Series = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[];
 
 /** What the auth service knows, in the text form of Prometheus. Made anew at every call: a host that was removed leaves nothing behind. */
@@ -24,6 +26,7 @@ export async function authMetrics(context: Watched): Promise<string> {
   };
   addHosts(gauge, { presence: context.presence, nodes: await listNodes(context) });
   addRollouts(gauge, context);
+  addVersions(gauge, context);
   return await registry.metrics();
 }
 
@@ -56,6 +59,22 @@ function addHosts(gauge: AddGauge, { presence, nodes }: Pick<Watched, "presence"
     "platform_host_upgrade_reason",
     "Hosts by where the last tick of their updater ended",
     [...reasons].map(([reason, count]) => [{ reason }, count]),
+  );
+}
+
+function addVersions(gauge: AddGauge, { channels, live }: Watched): void {
+  const troubles = countBy(channels.troubles(), ({ channel, kind }) => JSON.stringify([channel, kind]));
+  const told = [...troubles].slice(0, maxVersions).map(([key, count]) => {
+    const [channel = "", kind = ""] = JSON.parse(key) as string[];
+    return [{ channel, kind }, count] as const;
+  });
+  gauge("platform_channel_trouble", "Proxies at which a version channel serves none (beyond_major) or its upstream fails (upstream_failed)", told);
+  const here = [...live.all()].flatMap(([, node]) => (node.connected ? [judgeFit(node.version, version)] : []));
+  const unfit = [...countBy(here, (fit) => (fit === "too_new" || fit === "too_old" ? fit : undefined))];
+  gauge(
+    "platform_hosts_unfit",
+    "Connected hosts whose version does not fit the cluster's",
+    unfit.map(([fit, count]) => [{ fit }, count]),
   );
 }
 

@@ -6,6 +6,8 @@ import type { Absence } from "./presence-watch.ts";
 
 const t0 = 1_800_000_000_000;
 const live = (connected: boolean, agoMs: number, ending?: LiveNode["ending"]): LiveNode => ({
+  hostname: "web1",
+  version: "1.0.0",
   connected,
   since: new Date(t0 - agoMs),
   address: "",

@@ -25,10 +25,12 @@ export interface PlanFacts {
   readonly window: (after: number) => { readonly start: number; readonly stop: number } | undefined;
   readonly now: number;
   readonly brief: boolean;
+  /** What is wrong with channels, a sentence each. */
+  readonly warnings: readonly string[];
 }
 
 /** What `tctl upgrades plan` and `status` show. Pure. */
-export function makePlan({ channels, spec, window, now, brief }: PlanFacts): UpgradePlan {
+export function makePlan({ channels, spec, window, now, brief, warnings }: PlanFacts): UpgradePlan {
   const next = window(now);
   const hosts = brief ? undefined : channels.flatMap((one) => planHosts(one, { spec, window, now }));
   return {
@@ -36,6 +38,7 @@ export function makePlan({ channels, spec, window, now, brief }: PlanFacts): Upg
     staged: spec !== undefined,
     ...(next !== undefined && { window: { start: time(next.start), stop: time(next.stop) } }),
     channels: channels.map((one) => planChannel(one, spec, now)),
+    ...(warnings.length > 0 && { warnings: [...warnings] }),
     ...(hosts !== undefined && { hosts }),
   };
 }

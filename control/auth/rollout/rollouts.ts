@@ -27,6 +27,8 @@ export interface RolloutsDeps {
   readonly audit: AuditLog;
   readonly log: Log;
   readonly now: () => Date;
+  /** What is wrong with channels, a sentence each. */
+  readonly channelWarnings: () => readonly string[];
   /** The inventory, with what is known live. */
   readonly nodes: () => Promise<readonly Node[]>;
 }
@@ -108,12 +110,15 @@ export class Rollouts {
   #plan({ channel, version, brief }: PlanAsk): UpgradePlan {
     if (version !== "" && parseVersion(version) === undefined)
       throw new PlatformError("invalid", `${JSON.stringify(version.slice(0, 64))} is no version`);
+    const warnings = this.#deps.channelWarnings();
     const names = channel === "" ? this.#channelNames() : [channel];
     const channels = names.flatMap((name) => this.#channelNow(name, withoutV(version)));
     if (channel !== "" && channels.length === 0)
-      throw new PlatformError("not_found", `no proxy has said what channel ${channel} answers, or it answers none`);
+      throw new PlatformError("not_found", `no proxy has said what channel ${channel} answers, or it answers none`, {
+        hint: warnings[0] ?? "see tctl status",
+      });
     const window = (after: number) => this.#window(after);
-    return makePlan({ channels, spec: this.#spec, window, now: this.#deps.now().getTime(), brief });
+    return makePlan({ channels, spec: this.#spec, window, now: this.#deps.now().getTime(), brief, warnings });
   }
 
   /** Pauses, resumes or promotes; then takes the next step. Throws `conflict`, `invalid`, `not_found`. */

@@ -3,6 +3,8 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { baseName } from "../../../core/identity/cluster-names.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import { joinRoles } from "../../../core/resources/token.ts";
+import { misfitText } from "../../../core/versions/judge-fit.ts";
+import { version as clusterVersion } from "../../../core/versions/version.ts";
 import type { Write } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-user.ts";
@@ -43,6 +45,7 @@ export async function join(context: AuthContext, ask: JoinAsk): Promise<{ id: st
     const own = { role, id: node.metadata.name };
     // First, so that names of other hosts are told to nobody without a token.
     await usable(context, { ask, role, seen });
+    refuseMisfit(ask.version);
     const others = await otherNames(context, own);
     const names = checkHostNames({ role, hostname: ask.hostname, names: ask.names, cluster: context.clusterName, others });
     warnOfDouble(context, { role, hostname: names[0] ?? ask.hostname, nodes: others.nodes });
@@ -57,6 +60,12 @@ export async function join(context: AuthContext, ask: JoinAsk): Promise<{ id: st
     context.audit.emitRefusal({ ...facts, success: false, error, ...(seen.token !== undefined && { token: seen.token }) });
     throw thrown;
   }
+}
+
+/** A host that joins is easily given another version; one that has joined is only warned of, so that it stays in reach. */
+function refuseMisfit(peer: string): void {
+  const misfit = misfitText("this host", { peer, cluster: clusterVersion });
+  if (misfit !== undefined) throw new PlatformError("unsupported", misfit.message, { hint: misfit.hint });
 }
 
 /** Legal, and worth knowing: whoever names the host by this name is told that it is ambiguous. */

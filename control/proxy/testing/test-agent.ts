@@ -18,6 +18,8 @@ import {
 import type { TestCluster } from "./test-cluster.ts";
 
 export interface TestAgent {
+  /** Of the welcome. */
+  readonly notice: string | undefined;
   readonly id: string;
   readonly ssh: SshConnection;
   readonly channel: Duplex;
@@ -66,6 +68,8 @@ export function openControl(ssh: SshConnection): Promise<Duplex> {
 export interface TestAgentOptions {
   readonly hostname: string;
   readonly labels?: Record<string, string>;
+  /** Default: 1.2.3. */
+  readonly version?: string;
   readonly credentials?: HostCredentials;
   /** What the agent does with a stream; default: says ok and echoes. */
   readonly onStream?: (channel: Duplex, request: StreamRequest) => void;
@@ -91,9 +95,9 @@ export async function startTestAgent(cluster: TestCluster, options: TestAgentOpt
   const channel = await openControl(ssh);
   const send = (message: AgentMessage): void => void channel.write(encodeTunnelMessage(message));
   const inbox = readInbox(channel);
-  send({ type: "hello", hostname: options.hostname, labels: options.labels ?? {}, services: ["ssh"], version: "1.2.3" });
-  await inbox("welcome");
-  return { id: credentials.hostId, ssh, channel, next: inbox, send, requests, end: () => void ssh.end() };
+  send({ type: "hello", hostname: options.hostname, labels: options.labels ?? {}, services: ["ssh"], version: options.version ?? "1.2.3" });
+  const { notice } = await inbox("welcome");
+  return { notice, id: credentials.hostId, ssh, channel, next: inbox, send, requests, end: () => void ssh.end() };
 }
 
 export function echo(channel: Duplex): void {

@@ -9,6 +9,8 @@ import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { readMessages } from "../../../core/transport/read-messages.ts";
 import { decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../../../core/transport/tunnel-message.ts";
+import { misfitText } from "../../../core/versions/judge-fit.ts";
+import { version } from "../../../core/versions/version.ts";
 import type { CurrentIdentity } from "../identity/current-identity.ts";
 import type { AccessCache } from "../routing/access-cache.ts";
 import { agentChannels } from "./agent-channels.ts";
@@ -142,7 +144,10 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
   services.expected.arrived(tunnel.identity.id);
   services.tunnelsChanged();
   log.info("agent connected", { ...about, version: tunnel.facts.version });
-  tunnel.send({ type: "welcome", proxyId: services.identity.current().hostId, accessRevision: access.revision, ...authoritiesOf(access) });
+  const notice = noticeOf(tunnel.facts.version);
+  if (notice !== undefined) log.warn("an agent's version does not fit the cluster", { ...about, notice });
+  const welcome = { type: "welcome", proxyId: services.identity.current().hostId, accessRevision: access.revision } as const;
+  tunnel.send({ ...welcome, ...authoritiesOf(access), ...(notice !== undefined && { notice }) });
   transport.on("close", () => {
     tunnel.ended = true;
     const last = registry.remove(tunnel);
@@ -172,6 +177,12 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
     },
   });
   for (const emitter of [transport, connection, channel]) compactListeners(emitter);
+}
+
+/** It is not cut off: a host that nobody reaches cannot be mended. */
+function noticeOf(peer: string): string | undefined {
+  const misfit = misfitText("this agent", { peer, cluster: version });
+  return misfit === undefined ? undefined : `${misfit.message}: what is new to either may fail; ${misfit.hint}`;
 }
 
 function revisions(access: AccessCache): { accessRevision: string; maintenanceRevision?: string; authorities?: string } {

@@ -68,6 +68,17 @@ describe("a tunnel", () => {
     agent.end();
   });
 
+  test("of a version that does not fit is taken, so that the host stays in reach, and said to the agent, in the log and to the admin", async () => {
+    const fits = await startTestAgent(cluster, { hostname: "fits", version: "1.0.0" });
+    const mute = await startTestAgent(cluster, { hostname: "mute", version: "" });
+    expect([fits.notice, mute.notice]).toEqual([undefined, undefined]);
+    const alien = await startTestAgent(cluster, { hostname: "alien", version: "17.0.0" });
+    expect(alien.notice).toMatch(/^this agent is 17\.0\.0, newer by a major than the cluster \(1\..*upgrade the cluster first/);
+    expect(cluster.lines.join("")).toMatch(/WARN .*does not fit .*name=alien/);
+    expect((await cluster.admin.getCluster({})).warnings.join("\n")).toMatch(/; alien \(17\.0\.0\): newer by a major/);
+    for (const agent of [fits, mute, alien]) agent.end();
+  });
+
   test("goes by a name of its certificate, whatever the agent calls itself", async () => {
     const credentials = await joinTestHost(cluster, "honest");
     const agent = await startTestAgent(cluster, { hostname: "somebody-else", credentials });

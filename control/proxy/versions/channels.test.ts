@@ -89,17 +89,19 @@ const forwarding = (): Record<string, UpgradeChannel> => ({ default: { forwardUr
 describe("a channel without an upstream", () => {
   test("answers the proxy's own version, also as stable/cloud", async () => {
     const { channels } = await open({});
-    const own = { version: "v1.4.0", critical: false, source: "own", staleSeconds: undefined };
+    const own = { version: "v1.4.0", critical: false, source: "own", staleSeconds: undefined, why: undefined };
     expect(channels.read("default")).toEqual(own);
     expect(channels.read("stable/cloud")).toEqual(own);
     expect(channels.settling("default")).toBeUndefined();
   });
 
-  test("answers what is configured, but never above the proxy's major, which is logged", async () => {
-    const { channels, lines } = await open({ a: { staticVersion: "v1.3.0", critical: true }, b: { staticVersion: "v2.0.0", critical: false } });
+  test("answers what is configured; above the proxy's major nothing, so that nobody is taken back, which is logged and reported", async () => {
+    const { channels, lines } = await open({ a: { staticVersion: "v1.3.0", critical: true }, b: { staticVersion: "v2.0.0", critical: true } });
     expect(channels.read("a")).toMatchObject({ version: "v1.3.0", critical: true, source: "static" });
-    expect(channels.read("b")).toMatchObject({ version: "v1.4.0", source: "static" });
-    expect(lines.join("")).toMatch(/WARN .*higher major.* channel=b/);
+    const why = expect.stringMatching(/^wants v2\.0\.0, .* higher major than this proxy \(v1\.4\.0\)/);
+    expect(channels.read("b")).toEqual({ version: "none", critical: false, source: "static", staleSeconds: undefined, why });
+    expect(lines.join("")).toMatch(/WARN .*channel=b .*higher major/);
+    expect(channels.troubles()).toEqual([{ channel: "b", kind: "beyond_major", text: why }]);
   });
 
   test("that nobody configured does not exist", async () => {
@@ -114,13 +116,13 @@ describe("a channel that forwards", () => {
     ["1.2.0\n", "YES\n", "v1.2.0", true],
     ["none\n", "no", "none", false],
     ["v1.2.0-rc.1+b.2", "true", "v1.2.0-rc.1+b.2", true],
-    // A higher major: ours instead, which is not urgent.
-    ["v2.0.0", "yes", "v1.4.0", false],
+    // A higher major: nothing, which is not urgent.
+    ["v2.0.0", "yes", "none", false],
   ] as const)("answers %j and %j as %s and %s", async ([version, critical, served, urgent]) => {
     upstream.behave = answering(version, critical);
     const { channels } = await open(forwarding());
     await channels.settling("default");
-    expect(channels.read("default")).toEqual({ version: served, critical: urgent, source: "forward", staleSeconds: undefined });
+    expect(channels.read("default")).toMatchObject({ version: served, critical: urgent, source: "forward", staleSeconds: undefined });
   });
 
   const faults: [what: string, behave: TestUpstream["behave"], said: RegExp][] = [

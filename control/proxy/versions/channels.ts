@@ -1,9 +1,11 @@
 import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import type { ChannelTrouble } from "../../../core/resources/channel-trouble.ts";
 import { wait } from "../routing/wait.ts";
 import type { AskUpstream } from "./ask-upstream.ts";
-import { capVersion } from "./cap-version.ts";
+import { beyondMajor } from "./beyond-major.ts";
+import { channelTroubles } from "./channel-troubles.ts";
 import { readKeptAnswers, writeKeptAnswers } from "./kept-answers.ts";
 import { channelsDigest, type PlannedChannel, planChannels } from "./plan-channels.ts";
 import { type KeptAnswer, Upstream, type UpstreamOptions } from "./upstream.ts";
@@ -16,6 +18,8 @@ export interface ChannelReading {
   readonly source: "own" | "static" | "forward";
   /** Age of the answer, where the upstream has failed since. */
   readonly staleSeconds: number | undefined;
+  /** Why the version is `none` though the channel wants one: the sentence after the channel's name. */
+  readonly why: string | undefined;
 }
 
 export interface ChannelsOptions {
@@ -47,6 +51,8 @@ export class Channels {
   readonly #listeners: (() => void)[] = [];
   #writing: Promise<void> = Promise.resolve();
   #written: ReadonlyMap<string, KeptAnswer> = new Map();
+  /** By channel, what the log was told of a version that is not served. */
+  #warned: ReadonlyMap<string, string> = new Map();
 
   private constructor(options: ChannelsOptions, kept: ReadonlyMap<string, KeptAnswer>) {
     this.#options = options;
@@ -55,18 +61,13 @@ export class Channels {
     this.digest = channelsDigest(this.#channels);
     this.#written = kept;
     const { ask, log, now, pause } = options;
-    for (const [name, channel] of this.#channels) {
-      if (channel === "own") continue;
-      if ("forwardUrl" in channel) {
-        const url = channel.forwardUrl;
-        if (!this.#upstreams.has(url)) {
-          this.#upstreams.set(url, new Upstream({ url, ask, log, now, pause, kept: kept.get(url), onChange: () => this.#changed() }));
-        }
-      } else if (capVersion(channel.staticVersion, this.#own) !== channel.staticVersion) {
-        const fields = { channel: name, version: channel.staticVersion, serving: this.#own };
-        log.warn("a channel's version has a higher major than this proxy, which serves its own instead: upgrade the proxies first", fields);
-      }
+    for (const channel of this.#channels.values()) {
+      if (channel === "own" || "staticVersion" in channel) continue;
+      const url = channel.forwardUrl;
+      if (this.#upstreams.has(url)) continue;
+      this.#upstreams.set(url, new Upstream({ url, ask, log, now, pause, kept: kept.get(url), onChange: () => this.#changed() }));
     }
+    this.#warnOfBeyond();
   }
 
   static async open(options: ChannelsOptions): Promise<Channels> {
@@ -96,9 +97,9 @@ export class Channels {
         hint: "the channel default exists always",
       });
     }
-    if (channel === "own") return { version: this.#own, critical: false, source: "own", staleSeconds: undefined };
+    if (channel === "own") return { version: this.#own, critical: false, source: "own", staleSeconds: undefined, why: undefined };
     if ("staticVersion" in channel) {
-      return { version: capVersion(channel.staticVersion, this.#own), critical: channel.critical, source: "static", staleSeconds: undefined };
+      return this.#served({ version: channel.staticVersion, critical: channel.critical, source: "static", staleSeconds: undefined });
     }
     const reading = this.#upstreams.get(channel.forwardUrl)?.read();
     if (reading === undefined) {
@@ -106,10 +107,13 @@ export class Channels {
         hint: "the proxy's log says why",
       });
     }
-    const version = capVersion(reading.version, this.#own);
-    // What is urgent about a version that we do not serve is not urgent about ours.
-    const told = version === reading.version ? reading.critical : false;
-    return { version, critical: channel.critical ?? told, source: "forward", staleSeconds: reading.staleSeconds };
+    const { version, critical, staleSeconds } = reading;
+    return this.#served({ version, critical: channel.critical ?? critical, source: "forward", staleSeconds });
+  }
+
+  /** What an admin should know of them. */
+  troubles(): readonly ChannelTrouble[] {
+    return channelTroubles({ channels: this.#channels, upstreams: this.#upstreams, beyond: (name) => this.#beyond(name) });
   }
 
   /** Undefined when `read` needs not wait; else resolves once it has something to say, or has waited long enough. */
@@ -122,8 +126,29 @@ export class Channels {
     return Promise.race([upstream.settled, wait(firstAnswerMs, stop.signal)]).finally(() => stop.abort());
   }
 
+  #served(wanted: Omit<ChannelReading, "why">): ChannelReading {
+    const why = beyondMajor(wanted.version, this.#own);
+    return why === undefined ? { ...wanted, why } : { ...wanted, version: "none", critical: false, why };
+  }
+
+  #beyond(name: string): string | undefined {
+    const channel = this.#channels.get(name);
+    if (channel === undefined || channel === "own") return undefined;
+    const version = "staticVersion" in channel ? channel.staticVersion : this.#upstreams.get(channel.forwardUrl)?.read()?.version;
+    return version === undefined ? undefined : beyondMajor(version, this.#own);
+  }
+
+  #warnOfBeyond(): void {
+    const beyond = new Map([...this.#channels.keys()].flatMap((name) => [[name, this.#beyond(name)] as const]).filter(hasWhy));
+    for (const [channel, why] of beyond) {
+      if (this.#warned.get(channel) !== why) this.#options.log.warn("a version channel serves none", { channel, why: `it ${why}` });
+    }
+    this.#warned = beyond;
+  }
+
   #changed(): void {
     this.#keep();
+    this.#warnOfBeyond();
     for (const listener of this.#listeners) listener();
   }
 
@@ -141,4 +166,8 @@ export class Channels {
       .then(() => writeKeptAnswers(file, good))
       .catch((error: unknown) => log.warn("the last answers of version servers could not be written down", { file, error: errorText(error) }));
   }
+}
+
+function hasWhy(entry: readonly [string, string | undefined]): entry is readonly [string, string] {
+  return entry[1] !== undefined;
 }

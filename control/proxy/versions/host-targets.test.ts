@@ -41,7 +41,7 @@ function open(answer: (() => Promise<Answer>) | undefined): { targets: HostTarge
   return { targets, asked, forward };
 }
 
-const reading: ChannelReading = { version: "v1.2.0", critical: true, source: "static", staleSeconds: undefined };
+const reading: ChannelReading = { version: "v1.2.0", critical: true, source: "static", staleSeconds: undefined, why: undefined };
 const ask = (host: string, more: Partial<ChannelReading> = {}) => ({ channel: "default", host, reading: { ...reading, ...more } });
 
 describe("a host's version", () => {
@@ -53,7 +53,11 @@ describe("a host's version", () => {
       { version: "v1.1.0", critical: false, held: "its group is next" },
     ],
     ["is none where it shall stay", { version: "", held: "paused" }, { version: "none", critical: false, held: "paused" }],
-    ["is never above the proxy's major", { version: "v2.0.0" }, { version: "v1.4.0", critical: false, held: undefined }],
+    [
+      "is never above the proxy's major, and nothing in its place",
+      { version: "v2.0.0", critical: true },
+      { version: "none", critical: false, held: undefined, why: expect.stringMatching(/^wants v2\.0\.0, .*v1\.4\.0/) },
+    ],
     ["is held with a reason that fits a header", { version: "", held: "a\r\nb: ü" }, { version: "none", critical: false, held: "a b:" }],
   ];
   test.for(rows)("%s", async ([, answer, expected]) => {

@@ -2,7 +2,7 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { parseVersion } from "../../../core/versions/parse-version.ts";
-import { capVersion } from "./cap-version.ts";
+import { beyondMajor } from "./beyond-major.ts";
 import type { ChannelReading } from "./channels.ts";
 
 export interface HostTarget {
@@ -11,6 +11,10 @@ export interface HostTarget {
   readonly critical: boolean;
   /** Why this is not the channel's own answer; undefined: it is. */
   readonly held: string | undefined;
+  /** Why the version is `none` though the channel wants one: the sentence after the channel's name. */
+  readonly why?: string | undefined;
+  /** The auth service's signature over it; left out: it gave none. */
+  readonly signed?: string | undefined;
 }
 
 export interface HostTargetsOptions {
@@ -51,8 +55,8 @@ export class HostTargets {
 
   /** Never rejects. */
   of(ask: HostAsk): Promise<HostTarget> {
-    const { version, critical = false } = ask.reading;
-    if (version === "none") return Promise.resolve({ version, critical, held: undefined });
+    const { version, critical = false, why } = ask.reading;
+    if (version === "none") return Promise.resolve({ version, critical, held: undefined, why });
     const key = `${ask.host} ${ask.channel} ${version} ${critical}`;
     const now = this.#options.clock();
     const known = this.#known.get(key);
@@ -76,8 +80,12 @@ export class HostTargets {
       const told = await auth.getUpgradeTarget({ channel, hostId: host, version, critical }, { timeoutMs: limitMs });
       if (told.version !== "" && parseVersion(told.version) === undefined)
         throw new PlatformError("invalid", "the auth service's answer is no version");
-      const wanted = told.version === "" ? "none" : capVersion(`v${told.version.replace(/^v/, "")}`, own);
-      return { version: wanted, critical: told.critical, held: told.held === "" ? undefined : headerText(told.held) };
+      const held = told.held === "" ? undefined : headerText(told.held);
+      const wanted = told.version === "" ? "none" : `v${told.version.replace(/^v/, "")}`;
+      const why = beyondMajor(wanted, own);
+      if (why !== undefined) return { version: "none", critical: false, held, why };
+      const signed = /^[A-Za-z0-9_.-]{1,2000}$/.test(told.signed) ? told.signed : undefined;
+      return { version: wanted, critical: told.critical, held, ...(signed !== undefined && { signed }) };
     } catch (thrown) {
       // An auth service from before roll-outs: there is none.
       if (thrown instanceof PlatformError && thrown.code === "unsupported") return { version, critical, held: undefined };

@@ -1,6 +1,7 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { boundedTroubles } from "../../../core/resources/channel-trouble.ts";
 import type { ProxyFacts } from "../../../core/resources/proxy-facts.ts";
 import { wait } from "../routing/wait.ts";
 import type { Channels } from "./channels.ts";
@@ -53,10 +54,9 @@ export function reportChannels(options: ReportOptions): ChannelReporter {
 /** What went wrong. An auth service from before channels were reported wants to know nothing. */
 async function report({ channels, auth, facts }: ReportOptions, signal: AbortSignal): Promise<unknown> {
   try {
-    await auth.reportChannels(
-      { channelsJson: currentAnswers(channels), digest: channels.digest, proxyJson: JSON.stringify(facts()) },
-      { signal, timeoutMs: 10_000 },
-    );
+    const troublesJson = JSON.stringify(boundedTroubles(channels.troubles()));
+    const request = { channelsJson: currentAnswers(channels), digest: channels.digest, troublesJson, proxyJson: JSON.stringify(facts()) };
+    await auth.reportChannels(request, { signal, timeoutMs: 10_000 });
     return undefined;
   } catch (thrown) {
     return thrown instanceof PlatformError && thrown.code === "unsupported" ? undefined : thrown;

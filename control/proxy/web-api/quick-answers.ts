@@ -1,7 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { ChannelReading } from "../versions/channels.ts";
 import type { VersionServer } from "../versions/open-version-server.ts";
-import { staleHeader, upgradePrefixes } from "./upgrade-paths.ts";
+import { staleHeader, upgradePrefixes, whyHeader, whyText } from "./upgrade-paths.ts";
 
 export interface QuickAnswer {
   /** Names and values in turn; the length of the body is among them. */
@@ -48,7 +48,7 @@ export function quickAnswers({ channels, clock, now, keepAlive }: QuickAnswersOp
     const reading = channels.settling(channel) === undefined ? readOrNone(() => channels.read(channel)) : undefined;
     const body = what === "version" ? reading?.version : criticalText(reading);
     if (reading === undefined || body === undefined) return undefined;
-    const headers = headersOf(body, reading.staleSeconds);
+    const headers = headersOf(body, channel, reading);
     const date = now().toUTCString();
     const keeping = written({ headers, body, date, connection: ["keep-alive", "Keep-Alive", keepAlive] });
     return { headers, body, keeping, closing: written({ headers, body, date, connection: ["close"] }) };
@@ -65,10 +65,11 @@ export function quickAnswers({ channels, clock, now, keepAlive }: QuickAnswersOp
   };
 }
 
-function headersOf(body: string, staleSeconds: number | undefined): string[] {
+function headersOf(body: string, channel: string, { staleSeconds, why }: ChannelReading): string[] {
   const always = ["Content-Type", "text/plain; charset=utf-8", "Content-Length", String(body.length), "Cache-Control", "no-store"];
   const safe = ["X-Content-Type-Options", "nosniff", "Strict-Transport-Security", "max-age=31536000"];
-  return [...always, ...safe, ...(staleSeconds === undefined ? [] : [staleHeader, String(staleSeconds)])];
+  const stale = staleSeconds === undefined ? [] : [staleHeader, String(staleSeconds)];
+  return [...always, ...safe, ...stale, ...(why === undefined ? [] : [whyHeader, whyText(channel, why)])];
 }
 
 interface Written extends Pick<QuickAnswer, "headers" | "body"> {

@@ -5,3 +5,12 @@ export const upgradePrefixes = ["/v1/webapi/automaticupgrades/channel/", "/webap
 export const staleHeader = "Platform-Upgrade-Stale";
 /** Why this host is not to have the channel's version now: a sentence. */
 export const heldHeader = "Platform-Upgrade-Held";
+/** The auth service's signature over the answer for a host. */
+export const signedHeader = "Platform-Upgrade-Signed";
+/** Why the answer is `none` though the channel wants a version: a sentence. */
+export const whyHeader = "Platform-Upgrade-Why";
+
+/** The sentence of `whyHeader`. */
+export function whyText(channel: string, why: string): string {
+  return `channel ${channel} ${why}`.replace(/[^\x20-\x7e]+/g, " ").slice(0, 300);
+}

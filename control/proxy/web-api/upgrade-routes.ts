@@ -4,7 +4,7 @@ import { parseChannelPath } from "../versions/channel-path.ts";
 import type { ChannelReading } from "../versions/channels.ts";
 import type { VersionServer } from "../versions/open-version-server.ts";
 import { errorBody } from "./error-body.ts";
-import { heldHeader, staleHeader, upgradePrefixes } from "./upgrade-paths.ts";
+import { heldHeader, signedHeader, staleHeader, upgradePrefixes, whyHeader, whyText } from "./upgrade-paths.ts";
 
 /**
  * `GET …/automaticupgrades/channel/<name>/version` and `/critical`, for everybody: every question that has no answer made
@@ -50,8 +50,10 @@ async function answer({ request, reply, server, prefix }: Asked): Promise<Fastif
   }
   void reply.type("text/plain; charset=utf-8");
   if (reading.staleSeconds !== undefined) void reply.header(staleHeader, String(reading.staleSeconds));
-  const target = host === undefined ? { ...reading, held: undefined } : await server.targets.of({ channel, host, reading });
+  const target = host === undefined ? { ...reading, held: undefined, signed: undefined } : await server.targets.of({ channel, host, reading });
   if (target.held !== undefined) void reply.header(heldHeader, target.held);
+  if (target.signed !== undefined) void reply.header(signedHeader, target.signed);
+  if (target.why !== undefined) void reply.header(whyHeader, whyText(channel, target.why));
   return await reply.send(what === "version" ? target.version : yesOrNo(target.critical));
 }
 

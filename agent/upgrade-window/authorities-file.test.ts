@@ -1,0 +1,19 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { writeAuthorities } from "./authorities-file.ts";
+
+test("the keys are written when they are others, with a line that says whose file it is", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "platform-authorities-"));
+  try {
+    const file = join(folder, "authorities");
+    expect(await writeAuthorities(file, ["ssh-ed25519 AAAA", "ssh-ed25519 BBBB"])).toBe(true);
+    expect(await writeAuthorities(file, ["ssh-ed25519 AAAA", "ssh-ed25519 BBBB"])).toBe(false);
+    expect(await readFile(file, "utf8")).toMatch(/^# Written by the platform agent: .*\nssh-ed25519 AAAA\nssh-ed25519 BBBB\n$/);
+    expect(await writeAuthorities(file, ["ssh-ed25519 BBBB"])).toBe(true);
+    expect(await readFile(file, "utf8")).not.toContain("AAAA");
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,27 @@
+import type { ChannelTrouble } from "../../../core/resources/channel-trouble.ts";
+import type { PlannedChannel } from "./plan-channels.ts";
+import type { Upstream } from "./upstream.ts";
+
+interface TroubleFacts {
+  readonly channels: ReadonlyMap<string, PlannedChannel>;
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** Why the channel serves none though it wants a version; undefined: it serves what it wants. */
+  readonly beyond: (channel: string) => string | undefined;
+}
+
+/** What an admin should know of the channels: versions that are not served, version servers that fail. A channel has one at most. */
+export function channelTroubles({ channels, upstreams, beyond }: TroubleFacts): readonly ChannelTrouble[] {
+  return [...channels].flatMap(([channel, planned]): readonly ChannelTrouble[] => {
+    const why = beyond(channel);
+    if (why !== undefined) return [{ channel, kind: "beyond_major", text: why }];
+    const upstream = planned !== "own" && "forwardUrl" in planned ? upstreams.get(planned.forwardUrl) : undefined;
+    if (upstream?.failure === undefined) return [];
+    const { good } = upstream;
+    const last = upstream.read() === undefined || good === undefined ? "nothing is served" : `${good.version} of ${time(good.at)} is served`;
+    return [{ channel, kind: "upstream_failed", text: `forwards to ${upstream.url}, which fails (${upstream.failure.message}): ${last}` }];
+  });
+}
+
+function time(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
+}

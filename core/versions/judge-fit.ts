@@ -1,0 +1,38 @@
+import { compareVersions } from "./compare-versions.ts";
+import { parseVersion } from "./parse-version.ts";
+
+/**
+ * How a peer's version fits the cluster's. `too_old`, `too_new`: it may not work; `newer`: of the same major, which works, but the
+ * cluster goes first; `fits`: the cluster's major or the one before, and what says no version.
+ */
+export type Fit = "fits" | "newer" | "too_new" | "too_old";
+
+/** Pure. */
+export function judgeFit(peer: string, cluster: string): Fit {
+  const [own, its] = [parseVersion(cluster), parseVersion(peer)];
+  if (own === undefined || its === undefined) return "fits";
+  if (its.major > own.major) return "too_new";
+  if (its.major < own.major - 1) return "too_old";
+  return compareVersions(its.text, own.text) > 0 && its.major === own.major ? "newer" : "fits";
+}
+
+/** What does not fit, and what to do: `this host is 3.0.0, newer by a major than the cluster (1.0.0)`. Undefined: nothing is wrong. */
+export function misfitText(what: string, { peer, cluster }: { readonly peer: string; readonly cluster: string }): Misfit | undefined {
+  const [its, own] = [peer, cluster].map((text) => text.replace(/^v/, ""));
+  const major = parseVersion(cluster)?.major ?? 0;
+  const takes = major === 0 ? `${major}` : `${major - 1} and ${major}`;
+  switch (judgeFit(peer, cluster)) {
+    case "too_new":
+      return { message: `${what} is ${its}, newer by a major than the cluster (${own})`, hint: `upgrade the cluster first, or install ${own} here` };
+    case "too_old":
+      return { message: `${what} is ${its}, too old for the cluster (${own}), which works with majors ${takes}`, hint: `install ${own} here` };
+    case "newer":
+    case "fits":
+      return undefined;
+  }
+}
+
+export interface Misfit {
+  readonly message: string;
+  readonly hint: string;
+}
