@@ -16,6 +16,8 @@ export const instanceSchema = z.object({
   since: z.string().optional(),
   /** The version that the channel of this host answers, without v; left out: none is wanted. */
   wanted: z.string().optional(),
+  /** Of a host: ids of the proxies that have a tunnel to it. */
+  proxies: z.array(z.string()).optional(),
   /** What the host said last of its updater. */
   status: hostStatusSchema.optional(),
 });

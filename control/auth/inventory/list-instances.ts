@@ -75,6 +75,7 @@ function nodeInstance(context: Context, { metadata, spec }: Node): Instance {
     upgrader: status?.upgrader ?? "none",
     connected: live?.connected ?? false,
     ...(live !== undefined && { since: live.since.toISOString() }),
+    ...(live?.connected === true && live.isDialled !== true && { proxies: [...live.proxies] }),
     ...(wanted !== undefined && { wanted }),
     ...(status !== undefined && { status }),
   };

@@ -11,6 +11,7 @@ import { readMessages } from "../../../core/transport/read-messages.ts";
 import { decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../../../core/transport/tunnel-message.ts";
 import type { CurrentIdentity } from "../identity/current-identity.ts";
 import type { AccessCache } from "../routing/access-cache.ts";
+import { type AccessRevisions, accessRevisions } from "./access-revisions.ts";
 import { agentChannels } from "./agent-channels.ts";
 import { authenticateAgent } from "./authenticate-agent.ts";
 import type { ExpectedHosts } from "./expected-hosts.ts";
@@ -142,7 +143,7 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
   services.expected.arrived(tunnel.identity.id);
   services.tunnelsChanged();
   log.info("agent connected", { ...about, version: tunnel.facts.version });
-  tunnel.send({ type: "welcome", proxyId: services.identity.current().hostId, accessRevision: access.revision, ...authoritiesOf(access) });
+  tunnel.send({ type: "welcome", proxyId: services.identity.current().hostId, ...accessRevisions(access) });
   transport.on("close", () => {
     tunnel.ended = true;
     const last = registry.remove(tunnel);
@@ -174,11 +175,7 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
   for (const emitter of [transport, connection, channel]) compactListeners(emitter);
 }
 
-function revisions(access: AccessCache): { accessRevision: string; maintenanceRevision?: string; authorities?: string } {
-  const { revision, maintenanceRevision } = access;
-  return { accessRevision: revision, ...(maintenanceRevision !== undefined && { maintenanceRevision }), ...authoritiesOf(access) };
-}
-
-function authoritiesOf({ authorities }: AccessCache): { authorities?: string } {
-  return authorities === undefined ? {} : { authorities };
+function revisions(access: AccessCache): AccessRevisions & { maintenanceRevision?: string } {
+  const { maintenanceRevision } = access;
+  return { ...accessRevisions(access), ...(maintenanceRevision !== undefined && { maintenanceRevision }) };
 }
