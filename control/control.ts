@@ -12,7 +12,7 @@ import type { ControlConfig, ProxyConfig } from "./config.ts";
 import { proxyHostNames } from "./proxy/identity/host-names.ts";
 import { joinAuth } from "./proxy/identity/join-auth.ts";
 import { RenewingCredentials } from "./proxy/identity/renewing-credentials.ts";
-import { openProxy, type ProxyDeps, type ProxyService } from "./proxy/open-proxy.ts";
+import { listenerModeOf, openProxy, type ProxyDeps, type ProxyService } from "./proxy/open-proxy.ts";
 import { proxyMetrics } from "./proxy/proxy-metrics.ts";
 import type { HostNames } from "./proxy/tunnels/expected-hosts.ts";
 
@@ -76,7 +76,7 @@ export async function runControl(config: ControlConfig, deps: ControlDeps, signa
     deps.report?.(report(opened, config));
     deps.ready(facts(opened, config));
     const { retire = new AbortController().signal } = deps;
-    await Promise.race([aborted(signal), aborted(retire)]);
+    await Promise.race([aborted(signal), aborted(retire), ...(opened.proxy === undefined ? [] : [opened.proxy.failed])]);
     if (!signal.aborted) await retireAll(opened, deps.log, signal);
     // Streams that a stop finds in a process which was replaced get as long as those of one that was not.
     if (signal.aborted) {
@@ -137,6 +137,9 @@ async function startAuth({ auth: config, proxy }: ControlConfig, { opened, deps,
   log.info("auth service listens", { address: formatHostPort(opened.authAddress), cluster: opened.auth.clusterName });
 }
 
+/** For the auth service to say at the start which ports it wants, ms. */
+const askMs = 3_000;
+
 interface StartingProxy extends Starting {
   readonly config: ControlConfig;
   /** The wish to stop, which ends waiting for the auth service. */
@@ -150,12 +153,16 @@ async function startProxy(proxy: ProxyConfig, { opened, deps, sockets, config, s
   const now = deps.now ?? (() => new Date());
   const { auth } = opened;
   const { env, certificatesInUse, failedReload } = deps;
-  let parts: Pick<ProxyDeps, "auth" | "credentials" | "relayAuth" | "listenerMode">;
+  let parts: Pick<ProxyDeps, "auth" | "credentials" | "relayAuth" | "listenerMode" | "followsMode">;
   if (auth === undefined) {
     const remote = await joinAuth(proxy, { log, env: deps.env, now }, signal);
     opened.ends.push(remote.credentials.run(stop).finally(() => remote.connection.close()));
     opened.caPins = remote.credentials.current().hostCaPem.map(caPin);
-    parts = { auth: remote.connection.client, credentials: remote.credentials, relayAuth: remote.relayAuth };
+    const { client } = remote.connection;
+    // Without an answer it starts all the same: hosts that are connected to it have to come back.
+    const cluster = await client.getCluster({}, { timeoutMs: askMs, signal }).catch(() => undefined);
+    const listenerMode = cluster === undefined ? undefined : listenerModeOf(cluster);
+    parts = { auth: client, credentials: remote.credentials, relayAuth: remote.relayAuth, listenerMode, followsMode: true };
   } else {
     const issue = (): Promise<HostCredentials> => auth.issueProxy(proxyHostNames(proxy));
     const credentials = new RenewingCredentials({ first: await issue(), renew: issue, log, now });

@@ -1,5 +1,6 @@
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import type { AuthContext } from "./auth-context.ts";
+import { dropLostProxies } from "./inventory/cluster-proxies.ts";
 import { takeDueSteps } from "./rotation/rotate.ts";
 
 /** How often the presence of hosts and the roll-outs are looked at, ms. */
@@ -7,8 +8,10 @@ const presenceMs = 1_000;
 const rolloutsMs = 10_000;
 /** How often the clock is asked whether a rotation goes on, ms. */
 const rotationMs = 1_000;
+/** How often proxies are looked for whose lease has ended, ms. */
+const proxiesMs = 15_000;
 
-type LookContext = Pick<AuthContext, "presence" | "rollouts" | "authorities" | "audit" | "log" | "now">;
+type LookContext = Pick<AuthContext, "presence" | "rollouts" | "authorities" | "audit" | "log" | "now" | "storage" | "proxies">;
 
 /** Looks for as long as this process serves: while it waits to take over from another one, that one looks. Resolves after the first look. */
 export async function lookWhileServing(context: LookContext, sockets: ListenSockets): Promise<AsyncDisposable> {
@@ -34,6 +37,7 @@ async function lookRegularly(context: LookContext): Promise<AsyncDisposable> {
     setInterval(() => void presence.look(), presenceMs).unref(),
     setInterval(() => void rollouts.look(), rolloutsMs).unref(),
     setInterval(() => void takeDueSteps(context), rotationMs).unref(),
+    setInterval(() => void dropLostProxies(context), proxiesMs).unref(),
   ];
   return {
     [Symbol.asyncDispose]: async () => {

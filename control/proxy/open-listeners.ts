@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { toPlatformError } from "../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { alpn } from "../../core/transport/alpn.ts";
 import { type Listener, listen, peerAddress } from "../../core/transport/arrivals/listen.ts";
 import { terminateTls } from "../../core/transport/arrivals/terminate-tls.ts";
@@ -17,8 +17,8 @@ import type { WebApp } from "./web-api/web-app.ts";
 export interface ProxyListeners {
   addresses(): { readonly web: HostPort; readonly ssh?: HostPort | undefined; readonly tunnel?: HostPort | undefined };
   ping(): PingFacts;
-  /** Asks the auth service for the listener mode and opens what it wants. */
-  askMode(): Promise<void>;
+  /** Opens what this mode wants; ping says the mode once its ports are open. Throws `unavailable` when one cannot be opened. */
+  follow(mode: ListenerMode): Promise<void>;
   /** Connections that exist stay. */
   close(): Promise<void>;
   destroyAll(): void;
@@ -57,17 +57,17 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
   const table = handlerTable(services);
   const web = await open("web", config.webListen, (socket) => void receive(socket, { ...services, table, web: webHandler(services) }));
   const own: { ssh?: Listener; tunnel?: Listener } = {};
-  const openOwn = async (): Promise<void> => {
+  const openOwn = async (wantedMode: ListenerMode): Promise<void> => {
     const { host } = config.webListen;
-    const wanted = (address: HostPort | undefined, port: number) => address ?? (mode === "separate" ? { host, port } : undefined);
+    const wanted = (address: HostPort | undefined, port: number) => address ?? (wantedMode === "separate" ? { host, port } : undefined);
     const [ssh, tunnel] = [wanted(config.sshListen, defaultPorts.ssh), wanted(config.tunnelListen, defaultPorts.tunnel)];
-    if (ssh !== undefined) own.ssh ??= await open("ssh", ssh, plainSsh(services, acceptJump));
-    if (tunnel !== undefined) own.tunnel ??= await open("tunnel", tunnel, plainSsh(services, acceptTunnel));
+    if (ssh !== undefined) own.ssh ??= await open("ssh", ssh, plainSsh(services, acceptJump)).catch(needsOwn("listen_addr"));
+    if (tunnel !== undefined) own.tunnel ??= await open("tunnel", tunnel, plainSsh(services, acceptTunnel)).catch(needsOwn("tunnel_listen_addr"));
   };
   const closeAll = async (): Promise<void> => {
     for (const listener of [web, own.ssh, own.tunnel]) await listener?.close();
   };
-  await openOwn().catch(async (error: unknown) => {
+  await openOwn(mode).catch(async (error: unknown) => {
     await closeAll();
     throw error;
   });
@@ -78,15 +78,23 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
   return {
     addresses,
     ping: () => pingFacts(config, services, { mode, ...addresses() }),
-    askMode: async () => {
-      const cluster = await services.auth.getCluster({});
-      mode = cluster.proxyListenerMode === "separate" ? "separate" : "multiplex";
-      await openOwn();
+    follow: async (wanted) => {
+      await openOwn(wanted);
+      mode = wanted;
     },
     close: closeAll,
     destroyAll: () => {
       for (const socket of sockets) socket.destroy();
     },
+  };
+}
+
+/** Rethrows with what to configure. */
+function needsOwn(key: string): (thrown: unknown) => never {
+  return (thrown) => {
+    const { code, message, cause } = toPlatformError(thrown);
+    const hint = `set proxy_service.${key} to an address that is free: each proxy of a host needs ports of its own`;
+    throw new PlatformError(code, message, { cause, hint });
   };
 }
 

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { AuthClient } from "../../core/api/auth-client.ts";
+import { toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { giveBack } from "../../core/memory/give-back.ts";
 import { whenQuiet } from "../../core/memory/when-quiet.ts";
@@ -23,6 +24,7 @@ import { findSession } from "./routing/find-session.ts";
 import { RelayedStreams } from "./routing/relayed-streams.ts";
 import { RunningStreams } from "./routing/running-streams.ts";
 import { wait } from "./routing/wait.ts";
+import { accessRevisions } from "./tunnels/access-revisions.ts";
 import { ExpectedHosts } from "./tunnels/expected-hosts.ts";
 import { TunnelRegistry } from "./tunnels/registry.ts";
 import { reportAll } from "./tunnels/report-node.ts";
@@ -41,8 +43,10 @@ export interface ProxyDeps {
   readonly credentials: HostCredentialsSource;
   /** Hands a stream to the auth service's TLS listener: in this process, or over the network. */
   readonly relayAuth: (stream: Duplex, remoteAddress: string) => void;
-  /** Left out: asked from the auth service; until it answers, the configured listeners tell. */
+  /** Left out: the auth service has not answered yet; until it does, the configured listeners tell. */
   readonly listenerMode?: ListenerMode | undefined;
+  /** The auth service is in another process: its mode is asked for at each connection to it. */
+  readonly followsMode?: boolean | undefined;
   readonly sockets: ListenSockets;
   /** Of the process that this one is to replace. */
   readonly certificatesInUse?: readonly WebCertificate[] | undefined;
@@ -70,6 +74,8 @@ export interface ProxyService {
   readonly expected: ExpectedHosts;
   /** Streams of people that are open. */
   readonly streams: number;
+  /** Rejects when it cannot serve as the auth service wants. */
+  readonly failed: Promise<never>;
   /** Takes no more connections, tells the agents, and waits for streams at most this long, ms. */
   drain(graceMs: number): Promise<void>;
   /** Another process takes over: takes no more connections, tells the agents, and resolves when nothing is open, or at the signal. */
@@ -118,6 +124,7 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
     reportSoon: versionServer.reportSoon,
     registry: services.registry,
     expected: services.expected,
+    failed: services.life.failed.promise,
     get streams() {
       return services.relaying.size;
     },
@@ -144,7 +151,9 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
   const isBusy = (): boolean => relaying.size > 0;
   /** A burst of tunnels leaves much freed memory behind, half of what a thousand take; large copies too. */
   const worked = whenQuiet({ isBusy, act: () => giveBack(log, { isBusy }) }, signal);
-  const life = { retired: false };
+  const life = { retired: false, modeIsKnown: false, failed: Promise.withResolvers<never>() };
+  // Nobody may be waiting for it.
+  life.failed.promise.catch(() => {});
   const access = new AccessCache({ auth, log, clock });
   const audit = new AuditQueue({ auth, log, clusterName: cluster, now, signal });
   const { between, run: sendRecordings } = openBetween({ folder: join(config.dataDir, "proxy"), auth, access, audit, log, now, signal });
@@ -184,13 +193,17 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
 /** What the auth service says reaches the tunnels. Returns what ends with the signal. */
 function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: ProxyDeps): Promise<void> {
   const { access, registry, log, signal, clock, audit } = services;
+  const tellTunnels = (): void => {
+    for (const tunnel of registry.all()) tunnel.send({ type: "access", ...accessRevisions(access) });
+  };
   access.onAccess((newest) => {
-    const { revision: accessRevision, authorities, locks } = newest;
+    const { locks } = newest;
     // First: once the agents have new certificates, people check this proxy's by the same keys.
     deps.credentials.learn(newest);
-    for (const tunnel of registry.all()) tunnel.send({ type: "access", accessRevision, authorities });
+    tellTunnels();
     services.running.apply(locks);
   });
+  access.onProxies(tellTunnels);
   access.onRemoved((hosts) => {
     services.running.removed(hosts);
     for (const host of hosts) {
@@ -202,7 +215,7 @@ function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: Pr
   });
   access.onConnected(() => {
     if (!services.retired()) void reportAll(registry, services).catch((error: unknown) => log.error("reporting hosts failed", { error }));
-    if (deps.listenerMode === undefined) void listeners.askMode().catch((error: unknown) => log.warn("listener mode unknown", { error }));
+    if (deps.followsMode === true) void followMode(services, { listeners, isFirst: deps.listenerMode === undefined });
   });
   const silence = new SilenceWatch(registry, services);
   const sweeping = setInterval(() => {
@@ -213,6 +226,29 @@ function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: Pr
   }, sweepMs);
   signal.addEventListener("abort", () => clearInterval(sweeping), { once: true });
   return access.run(signal, formatHostPort(publicAddress(listeners.ping())));
+}
+
+/** A first mode that this proxy cannot serve ends it: it would tell agents and people ports that it does not have. Never throws. */
+async function followMode(services: ProxyServices, { listeners, isFirst }: { listeners: ProxyListeners; isFirst: boolean }): Promise<void> {
+  const { auth, log, life } = services;
+  let mode: ListenerMode;
+  try {
+    mode = listenerModeOf(await auth.getCluster({}));
+  } catch (error) {
+    return log.warn("the auth service's proxy_listener_mode is not known", { error });
+  }
+  try {
+    await listeners.follow(mode);
+    life.modeIsKnown = true;
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    if (isFirst && !life.modeIsKnown) life.failed.reject(error);
+    else log.error("the ports of the auth service's new proxy_listener_mode cannot be opened: the old ones stay", { mode, error, hint: error.hint });
+  }
+}
+
+export function listenerModeOf({ proxyListenerMode }: { readonly proxyListenerMode: string }): ListenerMode {
+  return proxyListenerMode === "separate" ? "separate" : "multiplex";
 }
 
 interface RunningParts {

@@ -18,6 +18,8 @@ export const instanceSchema = z.object({
   wanted: z.string().optional(),
   /** Why its certificate lacks names that its configuration gives it, a sentence each; left out: it lacks none. */
   refused_names: z.array(z.string()).optional(),
+  /** Of a host: ids of the proxies that have a tunnel to it. */
+  proxies: z.array(z.string()).optional(),
   /** What the host said last of its updater. */
   status: hostStatusSchema.optional(),
 });

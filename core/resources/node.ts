@@ -28,11 +28,17 @@ const plainNodeSchema = z.strictObject({
     addr: addressText.optional(),
   }),
   /**
-   * Read only: whether its agent is connected now, since when it is or is gone (RFC 3339), what the host said last of itself, and where
-   * proxies dial it: left out when it comes through a tunnel.
+   * Read only: whether its agent is connected now, since when it is or is gone (RFC 3339), what the host said last of itself, where
+   * proxies dial it (left out when it comes through a tunnel), and the ids of the proxies that have a tunnel to it.
    */
   status: z
-    .strictObject({ connected: z.boolean(), since: z.string().optional(), host: hostStatusSchema.optional(), addr: z.string().optional() })
+    .strictObject({
+      connected: z.boolean(),
+      since: z.string().optional(),
+      host: hostStatusSchema.optional(),
+      addr: z.string().optional(),
+      proxies: z.array(z.string()).optional(),
+    })
     .optional(),
 });
 

@@ -53,13 +53,15 @@ const agentMessageSchema = z.discriminatedUnion("type", [
  * while the proxy does not know.
  */
 const authorities = text.optional();
+/** Revision of the list of proxies: an agent that has another one fetches it. Left out while the proxy does not know. */
+const proxies = text.optional();
 const proxyMessageSchema = z.discriminatedUnion("type", [
   /** `notice`: what the host's admin should know, for the agent's log. */
-  z.object({ type: z.literal("welcome"), proxyId: text, accessRevision: text, authorities, notice: text.optional() }),
+  z.object({ type: z.literal("welcome"), proxyId: text, accessRevision: text, authorities, proxies, notice: text.optional() }),
   /** The maintenance revision is left out while the auth service is away, and empty when there is no configuration. */
-  z.object({ type: z.literal("pong"), time: z.number(), accessRevision: text, maintenanceRevision: text.optional(), authorities }),
-  /** Roles or authorities changed: fetch them anew. */
-  z.object({ type: z.literal("access"), accessRevision: text, authorities }),
+  z.object({ type: z.literal("pong"), time: z.number(), accessRevision: text, maintenanceRevision: text.optional(), authorities, proxies }),
+  /** Roles, authorities or proxies changed: those that differ are fetched again. */
+  z.object({ type: z.literal("access"), accessRevision: text, authorities, proxies }),
   /** The proxy is stopping: open the next tunnel, end this one when its streams have ended. */
   z.object({ type: z.literal("drain") }),
   z.object({ type: z.literal("refused"), code: z.enum(errorCodes), message: text, hint: text.optional() }),

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { authorityPrefix } from "../authority/key-ring.ts";
+import { clusterProxiesPrefix, proxiesRevision } from "../inventory/cluster-proxies.ts";
 import { removedHosts } from "../inventory/host-records.ts";
 import { opensshPrefix } from "../inventory/openssh-nodes.ts";
 import { locksPrefix } from "../locks/locks.ts";
@@ -17,6 +18,8 @@ export interface AccessState {
   readonly removedHosts: readonly string[];
   /** Of the maintenance configuration, which decides about no access but reaches agents on the same way; empty: there is none. */
   readonly maintenanceRevision: string;
+  /** Of the list of proxies, to each of which agents keep a tunnel. */
+  readonly proxiesRevision: string;
 }
 
 type Facts = Pick<AuthContext, "storage" | "authorities" | "sessionRecording">;
@@ -36,17 +39,22 @@ export async function accessState(context: Facts): Promise<AccessState> {
   const revision = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
   const maintenanceRevision = (await findMaintenance(context.storage))?.metadata.revision ?? "";
   const values = { roles: roles.map(({ value }) => value), locks: locks.map(({ value }) => value), opensshNodes: openssh.map(({ value }) => value) };
-  return { revision, ...values, removedHosts: removed, maintenanceRevision };
+  const revisions = { revision, maintenanceRevision, proxiesRevision: await proxiesRevision(context.storage) };
+  return { ...revisions, ...values, removedHosts: removed };
 }
 
 /** The state at once and after every change of it. Ends when the signal aborts; throws `limit` for a reader that is too slow. */
 export async function* watchAccess(context: Facts, signal: AbortSignal): AsyncGenerator<AccessState> {
-  const changes = context.storage.watch(["/role/", locksPrefix, "/removed/", authorityPrefix, opensshPrefix, maintenancePrefix], signal);
+  const changes = context.storage.watch(
+    ["/role/", locksPrefix, "/removed/", authorityPrefix, opensshPrefix, maintenancePrefix, clusterProxiesPrefix],
+    signal,
+  );
   let sent = await accessState(context);
   yield sent;
   for await (const _ of changes) {
     const next = await accessState(context);
-    if (next.revision === sent.revision && next.maintenanceRevision === sent.maintenanceRevision) continue;
+    const isSame = next.revision === sent.revision && next.maintenanceRevision === sent.maintenanceRevision;
+    if (isSame && next.proxiesRevision === sent.proxiesRevision) continue;
     sent = next;
     yield sent;
   }

@@ -5,29 +5,31 @@ import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { accessState, watchAccess } from "../access/access-state.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
+import { keepClusterProxy, listProxies, proxiesRevision, proxyStates } from "../inventory/cluster-proxies.ts";
 import { findDirectHosts } from "../inventory/direct-hosts.ts";
+import { findTunnelled } from "../inventory/find-tunnelled.ts";
 import { removedError } from "../inventory/host-records.ts";
 import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
 import { reportNode } from "../inventory/nodes.ts";
+import { proxyFacts, proxyWarnings } from "../presence/proxy-warnings.ts";
 import type { Caller } from "./caller.ts";
 import { clusterFacts, clusterWarnings, webCertificates } from "./cluster-facts.ts";
 import { type Api, serverStream, unary } from "./guard.ts";
 import { nodeReport } from "./node-report.ts";
 import { requireRule } from "./permissions.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "getCluster" | "getAccess" | "watchAccess" | "reportNode" | "findDirectHosts">;
+type Methods = Pick<ServiceImpl<typeof AuthService>, "getCluster" | "getAccess" | "watchAccess" | "reportNode" | "findDirectHosts" | "listProxies">;
 
 export function clusterMethods(api: Api): Methods {
   const { context } = api;
   return {
-    getCluster: unary(api, "getCluster", async (_request, caller) => ({
-      ...clusterFacts(context),
+    getCluster: unary(api, "getCluster", async (_request, caller) => {
+      if (!(await mayListNodes(context, caller))) return clusterFacts(context);
       // They name hosts.
-      ...((await mayListNodes(context, caller)) && {
-        warnings: [...(await clusterWarnings(context))],
-        webCertificatesJson: webCertificates(context),
-      }),
-    })),
+      const warnings = [...(await clusterWarnings(context)), ...proxyWarnings(await proxyFacts(context))];
+      const proxiesJson = (await proxyStates(context)).map((proxy) => JSON.stringify(proxy));
+      return { ...clusterFacts(context), warnings, webCertificatesJson: webCertificates(context), proxiesJson };
+    }),
     getAccess: unary(api, "getAccess", async (_request, caller) => {
       const { revision, roles, locks, opensshNodes } = await accessState(context);
       // An agent has no use for them.
@@ -39,12 +41,16 @@ export function clusterMethods(api: Api): Methods {
       const { id, role } = hostOf(caller);
       const isAgent = role === "node";
       if (!isAgent) await keepProxyVersion(context, id, version);
+      const wasConnected = context.proxies.isConnected(id);
       using _watching = context.live.watching(id, context.now);
       using _proxy = context.proxies.watching(id, isAgent ? "" : publicAddr);
+      const address = role === "proxy" ? context.proxies.addressOf(id) : undefined;
+      // A second process of a proxy, which is to replace the first, is not another proxy.
+      if (address !== undefined && !wasConnected) await keepClusterProxy(context, id, address);
       for await (const state of watchAccess(context, signal)) {
         if (state.removedHosts.includes(id)) throw removedError(id);
         const removedHosts = isAgent ? [] : [...state.removedHosts];
-        yield { revision: state.revision, removedHosts, maintenanceRevision: state.maintenanceRevision };
+        yield { revision: state.revision, removedHosts, maintenanceRevision: state.maintenanceRevision, proxiesRevision: state.proxiesRevision };
       }
     }),
     reportNode: unary(api, "reportNode", async (request, caller) => {
@@ -53,9 +59,14 @@ export function clusterMethods(api: Api): Methods {
       await reportNode(context, nodeReport(request, host));
       return {};
     }),
-    findDirectHosts: unary(api, "findDirectHosts", async ({ target }) => {
+    findDirectHosts: unary(api, "findDirectHosts", async ({ target }, caller) => {
       const hosts = await findDirectHosts(context.storage, target, context.clusterName);
-      return { hostsJson: hosts.map((host) => JSON.stringify(host)) };
+      const tunnelled = await findTunnelled(context, target, hostOf(caller).id);
+      return { hostsJson: hosts.map((host) => JSON.stringify(host)), tunnelledJson: tunnelled.map((host) => JSON.stringify(host)) };
+    }),
+    listProxies: unary(api, "listProxies", async () => {
+      const revision = await proxiesRevision(context.storage);
+      return { revision, proxiesJson: (await listProxies(context.storage)).map((proxy) => JSON.stringify(proxy)) };
     }),
   };
 }

@@ -10,13 +10,13 @@ import type { NodeReport } from "../inventory/nodes.ts";
  * itself alone, under a name of its certificate. Throws `denied` or `invalid`. Pure.
  */
 export function nodeReport(request: ReportNodeRequest, caller: HostIdentity): NodeReport {
-  const { hostId, hostname, labels, services, version, connected, address, ending: told, statusJson } = request;
+  const { hostId, hostname, labels, services, version, connected, address, ending: told, statusJson, names } = request;
   const ending = tunnelEndings.find((one) => one === told);
-  const report = { hostId, hostname, labels, services, version, connected, address, ending, statusJson, proxy: caller.id };
+  const report = { hostId, hostname, labels, services, version, connected, address, ending, statusJson, names, proxy: caller.id };
   if (caller.role !== "node") return report;
   if (hostId !== caller.id) throw new PlatformError("denied", "access denied: an agent reports its own host only");
   const wanted = hostname.toLowerCase();
   const known = caller.names.find((name) => name.toLowerCase() === wanted) ?? caller.names[0] ?? caller.id;
   const reached = checkAddresses({ addresses: request.directAddresses, shared: request.publicAddresses }, caller);
-  return { ...report, hostname: known, address: reached.addresses[0] ?? "", direct: { names: [...caller.names], ...reached } };
+  return { ...report, hostname: known, names: caller.names, address: reached.addresses[0] ?? "", direct: { names: [...caller.names], ...reached } };
 }

@@ -49,6 +49,7 @@ export const permissions = {
   listSessions: { hosts: ["auth"], users: "by kind" },
   findSession: { hosts: ["proxy", "auth"] },
   reportNode: { hosts: ["node", "proxy", "auth"] },
+  listProxies: { hosts: ["node", "proxy", "auth"] },
   findDirectHosts: { hosts: ["proxy", "auth"] },
   listInventory: { hosts: ["auth"], users: { resource: "node", verb: "list" } },
   exportUpgradeWindows: { hosts: ["node", "proxy", "auth"] },

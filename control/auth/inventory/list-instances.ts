@@ -78,6 +78,7 @@ function nodeInstance(context: Context, { metadata, spec }: Node, refused?: read
     upgrader: status?.upgrader ?? "none",
     connected: live?.connected ?? false,
     ...(live !== undefined && { since: live.since.toISOString() }),
+    ...(live?.connected === true && live.isDialled !== true && { proxies: [...live.proxies] }),
     ...(wanted !== undefined && { wanted }),
     ...(refused !== undefined && { refused_names: [...refused] }),
     ...(status !== undefined && { status }),

@@ -1,28 +1,42 @@
+import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import type { HostStatus } from "../../../core/resources/host-status.ts";
 
 /** How a proxy says that a tunnel ended: `silent` may still come to life, `stopped` was announced by the agent. */
 export const tunnelEndings = ["closed", "silent", "stopped"] as const;
 export type TunnelEnding = (typeof tunnelEndings)[number];
 
-/** Which hosts are connected now: in memory, told by proxies, and by hosts that proxies dial. */
+/** What is known of one host: it is connected while any proxy has a tunnel to it, or while it watches as one that is dialled. */
 export interface LiveNode {
   readonly connected: boolean;
   readonly since: Date;
   readonly address: string;
   /** Proxies dial it, at that address; otherwise it comes from there. */
   readonly isDialled?: boolean;
-  /** Id of the proxy that said so, or the host's own. */
-  readonly proxy: string;
-  /** Why it is not connected: `lost` with its proxy, or as the proxy says. */
+  /** Ids of the proxies that have a tunnel to it, or its own when it is dialled; the one that said so last is the last. */
+  readonly proxies: readonly string[];
+  /** Why it is not connected: `lost` with its last proxy, or as that one said. */
   readonly ending?: TunnelEnding | "lost" | undefined;
   readonly hostname: string;
   readonly version: string;
   /** What the host said last of its updater and its sessions. */
   readonly status?: HostStatus | undefined;
+  /** Names under which it is found, in their one spelling. */
+  readonly names: readonly string[];
 }
 
+/** What one proxy says of a host, or a host of itself. */
+export interface LiveReport extends Pick<LiveNode, "connected" | "address" | "isDialled" | "hostname" | "version" | "status"> {
+  /** Id of the proxy that says so, or the host's own. */
+  readonly proxy: string;
+  readonly ending?: TunnelEnding | undefined;
+  readonly names?: readonly string[];
+}
+
+/** Which hosts are connected now: in memory, told by proxies, and by hosts that proxies dial. */
 export class LiveNodes {
   readonly #nodes = new Map<string, LiveNode>();
+  /** Name in its one spelling → ids. */
+  readonly #byName = new Map<string, Set<string>>();
   readonly #watchers = new Map<string, number>();
 
   get(id: string): LiveNode | undefined {
@@ -33,21 +47,37 @@ export class LiveNodes {
     return this.#nodes.entries();
   }
 
+  /** Ids of the hosts that the target may mean: an id, a name, or either with `.cluster` behind it. */
+  find(target: string, cluster: string): readonly string[] {
+    const names = namesMeant(target, cluster);
+    return [...new Set(names.flatMap((name) => (this.#nodes.has(name) ? [name] : [...(this.#byName.get(name) ?? [])])))];
+  }
+
   /** Keeps `since` while nothing changes. A proxy's "gone" does not undo what another proxy holds. */
-  report(id: string, report: Omit<LiveNode, "since">, now: Date): void {
+  report(id: string, report: LiveReport, now: Date): void {
     const known = this.#nodes.get(id);
-    if (known?.connected === true && !report.connected && known.proxy !== report.proxy) return;
-    const since = known?.connected === report.connected ? known.since : now;
-    this.#nodes.set(id, { ...report, since });
+    const { proxy, connected, address, isDialled, hostname, version, status = known?.status } = report;
+    const others = known?.proxies.filter((other) => other !== proxy) ?? [];
+    if (!connected && known?.connected === true && others.length > 0) {
+      this.#set(id, { ...known, proxies: others, status });
+      return;
+    }
+    const since = known?.connected === connected ? known.since : now;
+    const names = (report.names ?? known?.names ?? []).map(canonicalName);
+    const proxies = connected ? [...others, proxy] : [];
+    const ending = connected ? undefined : report.ending;
+    const dialled = isDialled !== undefined && { isDialled };
+    this.#set(id, { connected, since, address, ...dialled, proxies, ending, hostname, version, status, names });
   }
 
   forget(id: string): void {
+    this.#unname(id);
     this.#nodes.delete(id);
   }
 
   /**
-   * A proxy watches for as long as the result lives. When its last watch ends, nobody knows of its hosts any more: they are
-   * shown as gone until it reports them anew, which it does after every new watch.
+   * A proxy watches for as long as the result lives. When its last watch ends, nobody knows of its tunnels any more: hosts that have
+   * no other are shown as gone until it reports them again, which it does after every new watch.
    */
   watching(proxy: string, now: () => Date): Disposable {
     this.#watchers.set(proxy, (this.#watchers.get(proxy) ?? 0) + 1);
@@ -65,8 +95,26 @@ export class LiveNodes {
 
   #loseProxy(proxy: string, now: Date): void {
     for (const [id, node] of this.#nodes) {
-      if (node.proxy !== proxy || !node.connected) continue;
-      this.#nodes.set(id, { ...node, connected: false, since: now, ending: id === proxy ? "closed" : "lost" });
+      if (!node.proxies.includes(proxy)) continue;
+      const proxies = node.proxies.filter((other) => other !== proxy);
+      if (proxies.length > 0) this.#set(id, { ...node, proxies });
+      else this.#set(id, { ...node, proxies, connected: false, since: now, ending: id === proxy ? "closed" : "lost" });
+    }
+  }
+
+  #set(id: string, node: LiveNode): void {
+    const before = this.#nodes.get(id)?.names;
+    this.#nodes.set(id, node);
+    if (before === node.names) return;
+    this.#unname(id, before);
+    for (const name of node.names) this.#byName.set(name, (this.#byName.get(name) ?? new Set()).add(id));
+  }
+
+  #unname(id: string, names = this.#nodes.get(id)?.names ?? []): void {
+    for (const name of names) {
+      const ids = this.#byName.get(name);
+      ids?.delete(id);
+      if (ids?.size === 0) this.#byName.delete(name);
     }
   }
 }

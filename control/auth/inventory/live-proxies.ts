@@ -15,9 +15,11 @@ const rememberedMs = 24 * 3_600_000;
 export class LiveProxies {
   readonly #proxies = new Map<string, LiveProxy>();
   readonly #now: () => Date;
+  readonly #started: number;
 
   constructor(now: () => Date) {
     this.#now = now;
+    this.#started = now().getTime();
   }
 
   /** A proxy watches for as long as the result lives. Throws `invalid` for what is no `host:port`; empty: it told none. */
@@ -43,6 +45,13 @@ export class LiveProxies {
 
   isConnected(id: string): boolean {
     return (this.#proxies.get(id)?.watches ?? 0) > 0;
+  }
+
+  /** How long it has not been connected, ms; one that has not been seen since this service started, since then. */
+  goneForMs(id: string): number {
+    const proxy = this.#proxies.get(id);
+    if ((proxy?.watches ?? 0) > 0) return 0;
+    return this.#now().getTime() - (proxy?.goneAt ?? this.#started);
   }
 
   /** Where people reach this proxy; undefined: it told nothing. */

@@ -9,6 +9,7 @@ import type { Actor, AuthContext } from "../auth-context.ts";
 import { checkDocument, documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 import { presenceKey } from "../presence/presence-watch.ts";
 import { auditUpgrades, upgradeMemoryKey } from "./audit-upgrades.ts";
+import { clusterProxyKey } from "./cluster-proxies.ts";
 import { directHostDeletes, keepDirectHost } from "./direct-hosts.ts";
 import { findHost, hostWrite, removal, removedError, removedKey } from "./host-records.ts";
 import type { TunnelEnding } from "./live-nodes.ts";
@@ -47,7 +48,8 @@ export async function deleteNode(context: AuthContext, id: string, actor: Actor)
   const key = documentKey(isProxy ? "proxy" : "node", id);
   const direct = await directHostDeletes(context.storage, id);
   const writes: Write[] = [{ key, expect: "present" }, removal(context, id), { key: presenceKey(id) }, { key: upgradeMemoryKey(id) }, ...direct];
-  writes.push({ key: isProxy ? proxyNamesKey(id) : nodeNamesKey(id) });
+  if (isProxy) writes.push({ key: proxyNamesKey(id) }, { key: clusterProxyKey(id) });
+  else writes.push({ key: nodeNamesKey(id) });
   await named(`node ${id}`, context.storage.batch(writes));
   context.live.forget(id);
   context.presence.forget(id);
@@ -69,6 +71,8 @@ export interface NodeReport {
   readonly ending?: TunnelEnding | undefined;
   /** Id of the reporting proxy. */
   readonly proxy: string;
+  /** Of the host's certificate; left out: an older proxy told none. */
+  readonly names?: readonly string[];
   /** What the host says of itself, JSON; empty or left out: nothing. */
   readonly statusJson?: string;
   /** Of a host that proxies dial; left out: it comes through a tunnel. */
@@ -87,7 +91,8 @@ export async function reportNode(context: AuthContext, report: NodeReport): Prom
   const { connected, address, proxy, ending, hostname, version } = report;
   const status = statusOf(context, report) ?? (connected ? undefined : context.live.get(report.hostId)?.status);
   const isDialled = report.direct !== undefined;
-  context.live.report(report.hostId, { connected, address, isDialled, proxy, ending, hostname, version, status }, context.now());
+  const names = [...new Set([report.hostname, ...(report.names ?? [])])];
+  context.live.report(report.hostId, { connected, address, isDialled, proxy, ending, hostname, version, status, names }, context.now());
   if (!connected || status === undefined) return;
   const host = { id: report.hostId, hostname: report.hostname, version: report.version, status };
   await auditUpgrades(context, host).catch((error: unknown) => context.log.error("an upgrade could not be audited", { host: host.id, error }));
@@ -144,7 +149,8 @@ function canonical({ metadata, spec }: Node): string {
 function withLive(context: Pick<AuthContext, "live">, node: Node): Node {
   const live = context.live.get(node.metadata.name);
   if (live === undefined) return { ...node, status: { connected: false } };
-  const { connected, since, status: host, isDialled, address } = live;
-  const status = { connected, since: since.toISOString(), ...(host !== undefined && { host }), ...(isDialled && { addr: address }) };
+  const { connected, since, status: host, isDialled, address, proxies } = live;
+  const way = isDialled ? { addr: address } : connected ? { proxies: [...proxies] } : {};
+  const status = { connected, since: since.toISOString(), ...(host !== undefined && { host }), ...way };
   return { ...node, status };
 }

@@ -8,7 +8,8 @@ const node = (hostname: string, version: string, connected = true): LiveNode => 
   connected,
   since: new Date(0),
   address: "",
-  proxy: "p",
+  proxies: ["p"],
+  names: [hostname],
 });
 
 test("hosts whose version does not fit are named by kind, the first three of each; who is gone is not", () => {

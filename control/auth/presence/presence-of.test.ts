@@ -11,7 +11,8 @@ const live = (connected: boolean, agoMs: number, ending?: LiveNode["ending"]): L
   connected,
   since: new Date(t0 - agoMs),
   address: "",
-  proxy: "p",
+  proxies: [],
+  names: [],
   ending,
 });
 

@@ -42,11 +42,13 @@ export class AccessCache {
   #access: Access | undefined;
   #confirmedAt = Number.NEGATIVE_INFINITY;
   #maintenance: string | undefined;
+  #proxies: string | undefined;
   #fetching: Promise<Access> | undefined;
   readonly #onRevision: ((revision: string) => void)[] = [];
   readonly #onAccess: ((access: Access) => void)[] = [];
   readonly #onRemoved: ((hosts: readonly string[]) => void)[] = [];
   readonly #onConnected: (() => void)[] = [];
+  readonly #onProxies: (() => void)[] = [];
 
   constructor(options: AccessCacheOptions) {
     this.#options = options;
@@ -66,6 +68,16 @@ export class AccessCache {
   /** Revision of the maintenance configuration, empty when there is none; undefined while the auth service is away. */
   get maintenanceRevision(): string | undefined {
     return this.#clock() - this.#confirmedAt < freshMs ? this.#maintenance : undefined;
+  }
+
+  /** Of the list of proxies; undefined until an auth service has told one. */
+  get proxiesRevision(): string | undefined {
+    return this.#proxies;
+  }
+
+  /** Called when a proxy has come, come back or gone. */
+  onProxies(listener: () => void): void {
+    this.#onProxies.push(listener);
   }
 
   onRevision(listener: (revision: string) => void): void {
@@ -117,6 +129,7 @@ export class AccessCache {
       for await (const event of this.#options.auth.watchAccess({ publicAddr, version }, { signal: either, timeoutMs: 0 })) {
         if (event.revision !== this.revision) await this.#fetch();
         this.#maintenance = event.maintenanceRevision;
+        this.#hearProxies(event.proxiesRevision);
         this.#tell(event.removedHosts, first);
         first = false;
       }
@@ -125,6 +138,12 @@ export class AccessCache {
       this.#maintenance = undefined;
       ended.abort();
     }
+  }
+
+  #hearProxies(revision: string): void {
+    if (revision === "" || revision === this.#proxies) return;
+    this.#proxies = revision;
+    for (const listener of this.#onProxies) listener();
   }
 
   #tell(removedHosts: readonly string[], connected: boolean): void {

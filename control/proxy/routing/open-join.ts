@@ -5,9 +5,10 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type ActiveSession, type JoinMode, joinModes } from "../../../core/resources/session.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
-import { openMs } from "../tunnels/tunnel.ts";
+import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 import type { Access } from "./access-cache.ts";
 import { dialDirect } from "./dial-direct.ts";
+import { awaitTunnel } from "./elsewhere-target.ts";
 import type { RoutingServices, StreamAsk } from "./open-stream.ts";
 
 /** Authorizes somebody to join a running session, and opens a channel to the process that has it. Throws PlatformError. */
@@ -37,12 +38,20 @@ function joinMode(text: string): JoinMode {
 /** To the process that has the session: after a reload of the agent it takes nothing else. A host that is dialled answers by its newest one. */
 async function openChannel(session: ActiveSession, { hostCaPem }: Access, services: RoutingServices): Promise<Duplex> {
   const { server_id: id, server_name: name } = session;
-  const tunnel = services.registry.ofHost(id).find((one) => !one.ended && one.facts.process === session.process);
+  const tunnel = tunnelOfProcess(session, services);
   if (tunnel !== undefined) return await tunnel.openStream(openMs);
   const host = (await services.findDirect(id)).find(({ identity }) => identity.id === id);
+  if (host !== undefined && "elsewhere" in host) {
+    const arrived = await awaitTunnel(host, services.registry);
+    return await (tunnelOfProcess(session, services) ?? arrived).openStream(openMs);
+  }
   if (host === undefined) {
     throw new PlatformError("unavailable", `the host of this session, ${name}, is not connected here now`, { hint: "try again in a moment" });
   }
   const dialled = await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses: host.addresses, hosts: [host], name });
   return dialled.socket;
+}
+
+function tunnelOfProcess({ server_id: id, process }: ActiveSession, { registry }: RoutingServices): Tunnel | undefined {
+  return registry.ofHost(id).find((one) => !one.ended && one.facts.process === process);
 }

@@ -16,6 +16,7 @@ import type { Access, AccessCache } from "./access-cache.ts";
 import type { AuditQueue } from "./audit-queue.ts";
 import { dialDirect } from "./dial-direct.ts";
 import { type DirectTarget, sharedAddress } from "./direct-target.ts";
+import { awaitTunnel, type ElsewhereTarget } from "./elsewhere-target.ts";
 import { allowedTargets, findTarget } from "./find-target.ts";
 import { openJoin } from "./open-join.ts";
 import { openOpenssh } from "./open-openssh.ts";
@@ -29,8 +30,8 @@ export interface RoutingServices {
   /** The session that runs under this id. */
   readonly findSession: (sid: string) => Promise<ActiveSession | undefined>;
   readonly expected: ExpectedHosts;
-  /** Hosts that are dialled and that a target may mean. */
-  readonly findDirect: (target: string) => Promise<readonly DirectTarget[]>;
+  /** Hosts that a target may mean and that have no tunnel here: dialled ones, and those with a tunnel to other proxies. */
+  readonly findDirect: (target: string) => Promise<readonly (DirectTarget | ElsewhereTarget)[]>;
   readonly identity: CurrentIdentity;
   readonly running: RunningStreams;
   /** What the client is given for a channel to a host, where proxies record. */
@@ -74,8 +75,9 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
       requireEveryLogin(chosen, facts);
       return await openOpenssh(chosen, { ...ask, mode: access.sessionRecording }, services);
     }
-    const channel = await openChannel(chosen, access, services);
-    return await begin(channel, { ...ask, host: chosen, access }, services);
+    const host = "elsewhere" in chosen ? await awaitTunnel(chosen, services.registry) : chosen;
+    const channel = await openChannel(host, access, services);
+    return await begin(channel, { ...ask, host, access }, services);
   } catch (thrown) {
     const error = toPlatformError(thrown);
     auditRefusal({ error, clientAddress, user: identity.name, request, host: chosen }, services);
@@ -83,7 +85,7 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
   }
 }
 
-type Target = Tunnel | DirectTarget | OpensshTarget;
+type Target = Tunnel | DirectTarget | ElsewhereTarget | OpensshTarget;
 
 function isDirect(candidate: Target): candidate is DirectTarget {
   return "addresses" in candidate;

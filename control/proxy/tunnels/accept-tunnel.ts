@@ -13,6 +13,7 @@ import { misfitText } from "../../../core/versions/judge-fit.ts";
 import { version } from "../../../core/versions/version.ts";
 import type { CurrentIdentity } from "../identity/current-identity.ts";
 import type { AccessCache } from "../routing/access-cache.ts";
+import { type AccessRevisions, accessRevisions } from "./access-revisions.ts";
 import { agentChannels } from "./agent-channels.ts";
 import { authenticateAgent } from "./authenticate-agent.ts";
 import type { ExpectedHosts } from "./expected-hosts.ts";
@@ -146,8 +147,8 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
   log.info("agent connected", { ...about, version: tunnel.facts.version });
   const notice = noticeOf(tunnel.facts.version);
   if (notice !== undefined) log.warn("an agent's version does not fit the cluster", { ...about, notice });
-  const welcome = { type: "welcome", proxyId: services.identity.current().hostId, accessRevision: access.revision } as const;
-  tunnel.send({ ...welcome, ...authoritiesOf(access), ...(notice !== undefined && { notice }) });
+  const welcome = { type: "welcome", proxyId: services.identity.current().hostId, ...accessRevisions(access) } as const;
+  tunnel.send({ ...welcome, ...(notice !== undefined && { notice }) });
   transport.on("close", () => {
     tunnel.ended = true;
     const last = registry.remove(tunnel);
@@ -185,11 +186,7 @@ function noticeOf(peer: string): string | undefined {
   return misfit === undefined ? undefined : `${misfit.message}: what is new to either may fail; ${misfit.hint}`;
 }
 
-function revisions(access: AccessCache): { accessRevision: string; maintenanceRevision?: string; authorities?: string } {
-  const { revision, maintenanceRevision } = access;
-  return { accessRevision: revision, ...(maintenanceRevision !== undefined && { maintenanceRevision }), ...authoritiesOf(access) };
-}
-
-function authoritiesOf({ authorities }: AccessCache): { authorities?: string } {
-  return authorities === undefined ? {} : { authorities };
+function revisions(access: AccessCache): AccessRevisions & { maintenanceRevision?: string } {
+  const { maintenanceRevision } = access;
+  return { ...accessRevisions(access), ...(maintenanceRevision !== undefined && { maintenanceRevision }) };
 }

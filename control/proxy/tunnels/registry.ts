@@ -11,6 +11,8 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
   readonly #byId = new Map<string, T[]>();
   /** Name in its one spelling → host ids. */
   readonly #byName = new Map<string, Set<string>>();
+  /** Who waits for a host's tunnel, by its id. */
+  readonly #waiting = new Map<string, Set<() => void>>();
 
   get size(): number {
     let count = 0;
@@ -30,6 +32,21 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
       const ids = this.#byName.get(name) ?? new Set();
       this.#byName.set(name, ids.add(id));
     }
+    for (const wake of this.#waiting.get(id) ?? []) wake();
+  }
+
+  /** The tunnel that speaks for the host, as soon as there is one; undefined: none came in time. */
+  async arrival(id: string, limitMs: number): Promise<T | undefined> {
+    if (this.newest(id) !== undefined) return this.newest(id);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const waiting = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, waiting.add(resolve));
+    const timer = setTimeout(resolve, limitMs);
+    await promise;
+    clearTimeout(timer);
+    waiting.delete(resolve);
+    if (waiting.size === 0 && this.#waiting.get(id) === waiting) this.#waiting.delete(id);
+    return this.newest(id);
   }
 
   /** Returns whether the host has no tunnel left here. */

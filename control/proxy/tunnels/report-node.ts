@@ -28,6 +28,7 @@ export async function reportNode(auth: AuthClient, { identity, facts, peer, conn
     address: peer,
     connected,
     ending: connected ? "" : ending,
+    names: [...identity.names],
     statusJson: facts.status === undefined ? "" : JSON.stringify(facts.status),
   });
 }
