@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { beforeEach, expect, test } from "vitest";
@@ -71,6 +71,8 @@ test("README alone leads from the sources to a second version that a host behind
   const certificate = await makeCertificate(dir, [name]);
   await using packager = await openPackager();
   await using network = await openNetwork();
+  // squid looks names up in its own network's hosts.
+  await appendFile(`/etc/netns/${network.proxy}/hosts`, `${network.controlAddress} ${name}\n`);
   await using squid = await startSquid({ address: network.proxyAddress, netns: network.proxy });
   const root = "/mnt/root";
   await using server = await startServer({ [packager.srv]: "/srv/platform", [packager.home]: root }, certificate, network.control);
