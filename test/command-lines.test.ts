@@ -127,7 +127,8 @@ describe("command lines against an auth service", () => {
       out: "",
       err: expect.stringContaining("github connectors are not supported"),
     });
-    expect((await tctl("users", "rm", "bob")).out).toBe("User bob has been deleted.\n");
+    const removed = await tctl("users", "rm", "bob");
+    expect(removed).toMatchObject({ out: "User bob has been deleted.\n", err: expect.stringContaining("tctl lock --user=bob") });
     expect((await tctl("users", "rm", "bob")).status).toBe(5);
   });
 

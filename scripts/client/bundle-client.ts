@@ -41,7 +41,9 @@ function onlyClients(root: string): Plugin {
         if (kind !== "dynamic-import" || resolveDir !== root || clients.includes(join(resolveDir, path))) return undefined;
         return { path, namespace: "left-out" };
       });
-      hooks.onLoad({ filter: /.*/, namespace: "left-out" }, ({ path }) => ({ contents: `throw new Error(${JSON.stringify(`${path} is not part of the client`)});` }));
+      hooks.onLoad({ filter: /.*/, namespace: "left-out" }, ({ path }) => ({
+        contents: `throw new Error(${JSON.stringify(`${path} is not part of the client`)});`,
+      }));
     },
   };
 }

@@ -27,7 +27,9 @@ export async function addClients({ fresh, before, packages, prereleases }: Clien
     else if (semver.prerelease(versionOf(name)) === null || prereleases) await copyFile(source, join(target, name));
     else left.push(name);
   }
-  const [last] = (await clientsIn(target)).filter((name) => semver.prerelease(versionOf(name)) === null).sort((a, b) => semver.rcompare(versionOf(a), versionOf(b)));
+  const [last] = (await clientsIn(target))
+    .filter((name) => semver.prerelease(versionOf(name)) === null)
+    .sort((a, b) => semver.rcompare(versionOf(a), versionOf(b)));
   if (last !== undefined) await link(join(target, last), join(target, newest));
   return left;
 }

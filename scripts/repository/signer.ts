@@ -108,7 +108,7 @@ async function trySigning(home: string, keys: SigningKeys, fingerprint: string):
       const hint = "write it into a file that only you can read, and give --passphrase-file FILE (make repository PASSPHRASE_FILE=FILE)";
       throw new Error(`${where} has a passphrase: ${hint}`, { cause: failure });
     }
-    throw new Error(`${where} cannot sign: ${status.replace(/^\[GNUPG:\].*\n/gm, "").trim() || String(failure)}`, { cause: failure });
+    throw new Error(`could not sign with ${where}: ${status.replace(/^\[GNUPG:\].*\n/gm, "").trim() || String(failure)}`, { cause: failure });
   }
 }
 

@@ -81,6 +81,8 @@ describe("kill -9", () => {
     expect(await user.login()).toMatchObject({ status: 0 });
     expect((await cluster.admin("audit", "ls", "--event=user.login")).split("\n").length).toBeGreaterThan(2);
     await cluster.control.stop();
+    // As before a move: with nothing running, and it starts again.
+    expect(await cluster.tctl(back(join(cluster.dir, "stopped.tar.gz")))).toMatchObject({ status: 0 });
     expect((await readdir(cluster.dir)).filter((name) => name.endsWith(".part") && name.startsWith(".backup"))).toEqual([]);
     await cluster.restart();
   });

@@ -1,8 +1,10 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { packClient } from "../../scripts/client/pack-client.ts";
 import { audited } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
@@ -10,7 +12,7 @@ import type { User } from "../world/cluster-user.ts";
 import { type HeldSession, holdSession } from "../world/held-session.ts";
 import { listRecordings } from "../world/list-recordings.ts";
 import { type ListedSession, listSessions, ownSession } from "../world/owned-session.ts";
-import { program, start } from "../world/program.ts";
+import { output, program, run, start } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { processes } from "../world/reload.ts";
 import { until } from "../world/until.ts";
@@ -60,6 +62,43 @@ describe("joining a session", () => {
     await audited(cluster, "session.leave", { sid, user: "bob", reason: "the session has ended", code: "T2003I" });
     await audited(cluster, "session.end", { sid, participants: ["alice", "bob"] });
     await until("it is listed no more", async () => !(await listSessions(alice)).some((one) => one.sid === sid));
+  });
+
+  test("the client for systems with Node.js does the same with nothing compiled", async () => {
+    const file = await packClient({ root: resolve(import.meta.dirname, "../.."), out: join(cluster.dir, "client"), version: "1.0.0" });
+    const files = ["LICENSE", "README.md", "bin/tctl", "bin/tsh", "lib/client.cjs", "package.json"];
+    expect((await output("tar", ["-tzf", file])).trim().split("\n").sort()).toEqual(files.map((name) => `package/${name}`).sort());
+    await output("tar", ["-xzf", file, "-C", cluster.dir]);
+    const client = (name: "tsh" | "tctl") => join(cluster.dir, "package/bin", name);
+    const env = { TSH_HOME: join(cluster.dir, "home-client"), PLATFORM_DATA_DIR: join(cluster.dir, "nowhere") };
+    const tsh = (args: readonly string[], input = "") => run(process.execPath, [client("tsh"), ...args], { env, input });
+
+    const facts = ["login", `--proxy=${cluster.proxy}`, "--user=alice", `--ca-pin=${await cluster.pin()}`];
+    expect(await tsh(facts, `${alice.password}\n${await alice.code()}\n`)).toMatchObject({ status: 0, stdout: expect.stringContaining("alice") });
+    expect((await tsh(["ls"])).stdout).toContain("web-1");
+    expect(await tsh(["ssh", `${login}@web-1`, "cat; exit 7"], "through")).toMatchObject({ status: 7, stdout: "through" });
+    const [there, back] = [join(cluster.dir, "there"), join(cluster.dir, "back")];
+    expect(await tsh(["scp", file, `${login}@web-1:${there}`])).toMatchObject({ status: 0 });
+    expect(await tsh(["scp", `${login}@web-1:${there}`, back])).toMatchObject({ status: 0 });
+    expect((await readFile(back)).equals(await readFile(file))).toBe(true);
+    // What stock ssh is told to run is this client.
+    expect((await tsh(["config"])).stdout).toContain(client("tsh"));
+    const admin = await run(process.execPath, [client("tctl"), "status"], { env });
+    expect(admin.stdout).toContain(`through the proxy ${cluster.proxy}, as alice`);
+
+    const { session, sid } = await ownSession(alice, "client");
+    await using owner = session;
+    const watching = tsh(["join", sid]);
+    await told(owner, "user alice joined as observer");
+    owner.type("\u0004");
+    expect(await watching).toMatchObject({ status: 0, stdout: expect.stringContaining("client-begins") });
+    await until("it is played", async () => (await tsh(["play", "--format=text", sid])).stdout.includes("client-begins") || undefined);
+
+    const old = `require("tls").setDefaultCACertificates = undefined; require(${JSON.stringify(client("tsh"))})`;
+    expect(await run(process.execPath, ["-e", old])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("tsh needs Node.js 22.19 or newer"),
+    });
   });
 
   test("a peer types too, all are told who comes and goes, and the recording has it as what was shown", async () => {

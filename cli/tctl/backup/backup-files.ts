@@ -12,9 +12,9 @@ export interface BackupFiles {
 
 /**
  * What is left out: the files of recordings (many, and each is written once, so that rsync copies them well), what waits to be sent
- * on, and the admin's credentials, which the auth service makes again when it starts.
+ * on, and what the auth service makes again when it starts: the admin's credentials, its reserve on the disk.
  */
-const left = ["auth/recordings", "proxy/recordings", "agent/recordings", "agent/audit", "auth/admin.json"];
+const left = ["auth/recordings", "proxy/recordings", "agent/recordings", "agent/audit", "auth/admin.json", "auth/reserve"];
 
 /** Everything below the data folder that a cluster needs to live on. */
 export async function dataFiles(dataDir: string): Promise<BackupFiles> {

@@ -112,7 +112,7 @@ async function workFolder(file: string): Promise<string> {
     await mkdir(work, { mode: 0o700 });
     return work;
   } catch (cause) {
-    throw new PlatformError("invalid", `cannot write into ${folder}: ${errorText(cause)}`, { cause, hint: "choose a folder that is there" });
+    throw new PlatformError("invalid", `could not write into ${folder}: ${errorText(cause)}`, { cause, hint: "choose a folder that is there" });
   }
 }
 
