@@ -14,7 +14,7 @@ export function proxyOption({ io, options }: Pick<Call, "io" | "options">): Name
   const [first, second] = defaultProxyPorts;
   const address = /^https:\/\/([^/]*)\/?$/i.exec(given)?.[1];
   if (address !== undefined) return parseHostPort(address, second, "--proxy");
-  const isPortGiven = /^(?:\[[^\]]*\]|[^:]*):/.test(given);
+  const isPortGiven = /^(?:\[[^\]]*\]|[^:[\]]*):\d*$/.test(given);
   const proxy = parseHostPort(given, first, "--proxy");
   return isPortGiven ? proxy : { ...proxy, otherPort: second };
 }
