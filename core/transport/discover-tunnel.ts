@@ -53,7 +53,7 @@ async function find(options: DiscoverOptions): Promise<FindAnswer> {
   const what = `the answer of ${where} to /webapi/find`;
   const refuse = (why: string): PlatformError => {
     if (answer.isOfCluster) return new PlatformError("unavailable", `${what} ${why}`, { hint: "is this the web address of the proxy?" });
-    const by = answer.issuer === undefined ? "" : `, issued by ${answer.issuer}`;
+    const by = answer.issuer === undefined ? "" : `, issued by ${answer.issuer},`;
     return new PlatformError("unavailable", `${what} ${why}, and its certificate${by} is not of the cluster's authority`, {
       hint: `if an HTTP proxy on the way inspects TLS, exempt ${where} from it; if not, is this the web address of the proxy?`,
     });
