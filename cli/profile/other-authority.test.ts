@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import { connectAuthTls } from "../../core/api/auth-client.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { Attempt } from "../../core/transport/dial/attempt.ts";
+import { dial } from "../../core/transport/dial/dial.ts";
 import { dialRoute } from "../../core/transport/dial/dial-route.ts";
 import { dialTls } from "../../core/transport/dial/dial-tls.ts";
 import { createTestAuthority } from "../../core/transport/dial/test-certificate.ts";
@@ -46,5 +48,24 @@ test("who issued the certificate that does not fit is said, without advice for p
     message: expect.stringMatching(/than at the last login \(it is issued by "test authority [0-9a-f-]+"\)$/),
   });
   expect(String((thrown as Error).cause)).not.toContain("Node.js");
+  server.close();
+});
+
+test("the same on the way to the auth service", async () => {
+  const leaf = await (await createTestAuthority()).issue({ type: "ip", value: "127.0.0.1" });
+  const server = await listenTcp(() => {}, leaf);
+  const ca = [(await createTestAuthority()).cert];
+  const thrown = await connectAuthTls({ open: () => dial({ host: server.host, port: server.port }, { env: {} }), ca }).catch(
+    (error: unknown) => error,
+  );
+  expect(thrown).toMatchObject({
+    code: "unavailable",
+    message: expect.stringMatching(
+      /^no TLS connection to the auth service: the certificate of the auth service .*issued by "test authority [0-9a-f-]+"\)$/,
+    ),
+    hint: expect.stringContaining("inspects TLS"),
+  });
+  expect(String((thrown as Error).cause)).not.toContain("Node.js");
+  expect(otherAuthority(thrown, proxy)).toMatchObject({ code: "unauthenticated", message: expect.stringContaining("issued by") });
   server.close();
 });
