@@ -16,11 +16,9 @@ process.on("uncaughtException", (error: unknown) => {
   process.exit(1);
 });
 
-// A reader that went away ends what is printed, not the program: who must know of it listens too.
-for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
-
 if (args.length === 1 && (args[0] === "version" || args[0] === "--version")) {
-  process.stdout.write(`${name} ${version}\n`);
+  // Only here: the entries below write to their standard output in their own way, which Node's stream would make non-blocking.
+  process.stdout.on("error", () => {}).write(`${name} ${version}\n`);
 } else {
   ignoreEnvironmentTricks();
   exitWith(run(), () => {

@@ -1,5 +1,7 @@
 import { Writable } from "node:stream";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import { memoryIo } from "./memory-io.ts";
 import { writeError, writeResult } from "./output.ts";
@@ -23,6 +25,27 @@ test("many results are one line of JSON each, and one YAML document each", async
   await writeResult(yaml, { data: [{ a: 1 }, { a: 2 }], text: "", many: true }, "yaml");
   expect(json.out()).toBe('{"a":1}\n{"a":2}\n');
   expect(yaml.out()).toBe("a: 1\n---\na: 2\n");
+});
+
+test("no control character and no bidi mark reaches a terminal as JSON or YAML, and both say the same as before", async () => {
+  const text = fc.string({
+    unit: fc.oneof(
+      fc.constantFrom("\u009b31m", "\u202e", "\u0085", "\u007f", "\u001b", "\u0000", "\\", '"', "\n", ": ", "#", "\u2028"),
+      fc.constant("a"),
+    ),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.dictionary(text, text), text, async (labels, name) => {
+      const data = { labels, name, list: [name] };
+      for (const format of ["json", "yaml"] as const) {
+        const io = memoryIo();
+        await writeResult(io, { data, text: "" }, format);
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this looks for
+        expect(io.out()).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+        expect(format === "json" ? JSON.parse(io.out()) : parse(io.out())).toEqual(data);
+      }
+    }),
+  );
 });
 
 test("a reader that went away ends the output without an error", async () => {

@@ -1,7 +1,7 @@
 import { exitCodes } from "../core/errors/exit-code.ts";
 import { PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { CliIo, Output } from "./io.ts";
-import { printable } from "./printable.ts";
+import { escapeControls, hasControls, printable } from "./printable.ts";
 
 /*
  * The rules of our terminal output. This file is the only one that prints.
@@ -89,13 +89,23 @@ function writeLine(io: CliIo, line: string): void {
 }
 
 function toJson({ data, many }: Result): string {
-  if (many === true && Array.isArray(data)) return data.map((one) => JSON.stringify(one)).join("\n");
-  return JSON.stringify(data, undefined, 2);
+  // What JSON leaves as it is may still paint a terminal.
+  if (many === true && Array.isArray(data)) return escapeControls(data.map((one) => JSON.stringify(one)).join("\n"));
+  return escapeControls(JSON.stringify(data, undefined, 2));
 }
 
 async function toYaml({ data, many, isContinued }: Result): Promise<string> {
-  const { stringify } = await import("yaml");
-  const write = (value: unknown): string => stringify(value, { lineWidth: 0 });
+  const { Document, isScalar, visit } = await import("yaml");
+  const write = (value: unknown): string => {
+    const document = new Document(value);
+    // Only in double quotes YAML has escapes.
+    visit(document, {
+      Scalar: (_key, node) => {
+        if (isScalar(node) && typeof node.value === "string" && hasControls(node.value)) node.type = "QUOTE_DOUBLE";
+      },
+    });
+    return escapeControls(document.toString({ lineWidth: 0 }));
+  };
   const text = many === true && Array.isArray(data) ? data.map(write).join("---\n") : write(data);
   return isContinued === true ? `---\n${text}` : text;
 }

@@ -22,7 +22,7 @@ const refused: readonly (readonly [line: string, status: number, ...says: readon
   ["tsh ssh root@host;reboot", 2, /is not \[user@\]host/],
   ["tsh login", 2, /no proxy is given/, /--proxy=/],
   ["tsh login --proxy=p", 2, /no user is given/, /--user=/],
-  ["tsh login --proxy=https://p --user=u", 2, /has a scheme/],
+  ["tsh login --proxy=http://p --user=u", 2, /has a scheme/],
   ["tsh login --proxy=p --user=u --ttl=soon", 2, /is not a duration/],
   ["tsh login --proxy=p --user=u --ca-pin=md5:1", 2, /is not a CA pin/],
   ["tsh ls", 3, /not logged in/, /tsh login/],

@@ -7,10 +7,10 @@ export function otherAuthority(thrown: unknown, proxy: HostPort): unknown {
   for (let cause = thrown, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
     if (!("code" in cause) || !verdict.test(String(cause.code))) continue;
     const where = formatHostPort(proxy);
-    const message = `the cluster at ${where} shows another certificate authority than at the last login`;
-    return new PlatformError("unauthenticated", message, {
+    const by = thrown instanceof Error ? (/ \(it is issued by ".*"\)$/.exec(thrown.message)?.[0] ?? "") : "";
+    return new PlatformError("unauthenticated", `the cluster at ${where} shows another certificate authority than at the last login${by}`, {
       cause: thrown,
-      hint: "if the cluster was set up anew, log in with the pin that `tctl status` prints there: --ca-pin=sha256:…; if not, somebody stands in between",
+      hint: "if the authority was replaced since (tctl auth rotate) or the cluster set up again, log in with the pin that `tctl status` prints there: --ca-pin=sha256:…; if an HTTP proxy on the way inspects TLS, exempt this address from it; if neither, somebody stands in between",
     });
   }
   return thrown;

@@ -51,15 +51,22 @@ export function profilePaths(home: string, proxy: HostPort): ProfilePaths {
 }
 
 /** Facts of the profile of `proxy`, or of the current one. Throws `unauthenticated` when there is none. */
-export async function loadFacts(home: string, proxy?: HostPort): Promise<ProfileFacts> {
+/** A proxy as it was named. */
+export interface NamedProxy extends HostPort {
+  /** Where it may be as well, when no port was given. */
+  readonly otherPort?: number;
+}
+
+export async function loadFacts(home: string, proxy?: NamedProxy): Promise<ProfileFacts> {
   const name = proxy === undefined ? await currentName(home) : profileName(proxy);
-  const facts = name === undefined ? undefined : await readFacts(home, name);
+  const other = proxy?.otherPort === undefined ? undefined : profileName({ host: proxy.host, port: proxy.otherPort });
+  const facts = (name && (await readFacts(home, name))) || (other && (await readFacts(home, other))) || undefined;
   if (facts !== undefined) return facts;
   const where = proxy === undefined ? "" : ` at ${proxy.host}:${proxy.port}`;
   throw new PlatformError("unauthenticated", `not logged in${where}`, { hint: "log in with: tsh login --proxy=<host:port> --user=<name>" });
 }
 
-export async function loadProfile(home: string, proxy?: HostPort): Promise<Profile> {
+export async function loadProfile(home: string, proxy?: NamedProxy): Promise<Profile> {
   const facts = await loadFacts(home, proxy);
   const folder = join(home, profileName(facts.proxy));
   const all = [files.key, files.cert, files.tlsKey, files.tlsCert, files.ca].map((file) => needed(join(folder, file)));

@@ -14,22 +14,24 @@ import { type NewKeys, newKeys } from "../new-keys.ts";
 import { type Result, writeWarning } from "../output.ts";
 import { otherAuthority } from "../profile/other-authority.ts";
 import type { Profile } from "../profile/profile.ts";
-import { saveProfile, tshHome } from "../profile/profile-folder.ts";
+import { type NamedProxy, saveProfile, tshHome } from "../profile/profile-folder.ts";
 import { chooseTrust } from "./choose-trust.ts";
 import { describeProfile } from "./describe-profile.ts";
-import { defaultProxyPort, proxyOption } from "./with-profile.ts";
+import { reachableProxy } from "./reachable-proxy.ts";
+import { proxyOption } from "./with-profile.ts";
 
 /** `tsh login`: password and one-time code for certificates, stored under ~/.tsh. */
 export async function login(call: Call): Promise<Result> {
   const { io, options } = call;
-  const proxy = proxyOption(call);
+  const named = proxyOption(call);
   const user = options.text("user") ?? (io.env.TSH_USER || undefined);
-  if (proxy === undefined) throw missing("no proxy is given", "--proxy=<host[:port]>");
+  if (named === undefined) throw missing("no proxy is given", "--proxy=<host[:port]>");
   if (user === undefined) throw missing("no user is given", "--user=<name>");
   const ttl = options.text("ttl");
   const ttlSeconds = ttl === undefined ? 0 : parseDuration(ttl);
   if (ttlSeconds > 0xffff_ffff) throw new PlatformError("invalid", `--ttl: ${ttl} is too long`);
-  const { ca, from } = await withPortHint(proxy, options.text("proxy"), () => chooseTrust(call, proxy));
+  const proxy = await reachableProxy(named, io.env);
+  const { ca, from } = await withPortHint(named, () => chooseTrust(call, proxy));
   const connection = openAuthClient({ open: () => dial(proxy, { env: io.env }), ca });
   const keys = newKeys();
   try {
@@ -80,14 +82,13 @@ function toProfile({ proxy, keys, answer }: { proxy: HostPort; keys: NewKeys; an
   };
 }
 
-/** Says which port was tried when the user named none. */
-async function withPortHint<T>(proxy: HostPort, typed: string | undefined, work: () => Promise<T>): Promise<T> {
+/** Says which ports were tried when the user named none. */
+async function withPortHint<T>({ host, port, otherPort }: NamedProxy, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
-    const ownPort = typed === undefined || /:\d+$/.test(typed);
-    if (ownPort || !(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
-    const hint = `tried port ${defaultProxyPort}, because --proxy names none; give it as --proxy=${proxy.host}:443 or the port that your admin names`;
+    if (otherPort === undefined || !(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
+    const hint = `tried ports ${port} and ${otherPort}, because --proxy names none; give it as --proxy=${host}:<port>, with the port that your admin names`;
     throw new PlatformError(thrown.code, thrown.message, { cause: thrown, hint });
   }
 }

@@ -19,7 +19,7 @@ const commands: readonly CommandSpec[] = [
     details:
       "Log in with password and one-time code: asked on the terminal, or taken as two lines of standard input.\nKeys and certificates go to ~/.tsh (TSH_HOME).",
     options: [
-      { flags: "--proxy <address>", text: "web address of the proxy, host[:port]; port 3080 when none is given (or TSH_PROXY)" },
+      { flags: "--proxy <address>", text: "web address of the proxy, host[:port]; without a port 3080, then 443 (or TSH_PROXY)" },
       { flags: "--user <name>", text: "user name (or TSH_USER)" },
       { flags: "--ttl <duration>", text: "wanted validity, like 8h; the roles may allow less" },
       { flags: "--ca-pin <pin>", text: "sha256:… of the cluster's authority, as tctl status prints it; may be repeated", multiple: true },

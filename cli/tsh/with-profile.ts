@@ -1,16 +1,22 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
+import { parseHostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
 import type { Profile } from "../profile/profile.ts";
-import { loadProfile, tshHome } from "../profile/profile-folder.ts";
+import { loadProfile, type NamedProxy, tshHome } from "../profile/profile-folder.ts";
 
-/** Where a proxy is when nobody says a port: the web port of an unconfigured proxy. */
-export const defaultProxyPort = 3080;
+/** Where a proxy is when nobody says a port: the web port of an unconfigured proxy, and that of the web. */
+const defaultProxyPorts = [3080, 443] as const;
 
-/** The proxy that `--proxy` or TSH_PROXY names. */
-export function proxyOption({ io, options }: Pick<Call, "io" | "options">): HostPort | undefined {
-  const proxy = options.text("proxy") ?? (io.env.TSH_PROXY || undefined);
-  return proxy === undefined ? undefined : parseHostPort(proxy, defaultProxyPort, "--proxy");
+/** The proxy that `--proxy` or TSH_PROXY names. With `https://` as a browser shows it, its port is 443. Throws `invalid`. */
+export function proxyOption({ io, options }: Pick<Call, "io" | "options">): NamedProxy | undefined {
+  const given = options.text("proxy") ?? (io.env.TSH_PROXY || undefined);
+  if (given === undefined) return undefined;
+  const [first, second] = defaultProxyPorts;
+  const address = /^https:\/\/([^/]*)\/?$/i.exec(given)?.[1];
+  if (address !== undefined) return parseHostPort(address, second, "--proxy");
+  const isPortGiven = /^(?:\[[^\]]*\]|[^:[\]]*):\d*$/.test(given);
+  const proxy = parseHostPort(given, first, "--proxy");
+  return isPortGiven ? proxy : { ...proxy, otherPort: second };
 }
 
 /** What `--identity` names, or the profile of that proxy, else the current one. */

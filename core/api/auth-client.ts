@@ -5,6 +5,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { PlatformError } from "../errors/platform-error.ts";
 import { alpn, authServerName, roleServerName } from "../transport/alpn.ts";
+import { issuerOf, tlsError } from "../transport/dial/tls-error.ts";
 import { fromConnectError, withOurErrors } from "./auth-error.ts";
 import { AuthService } from "./generated/platform/auth/v1/auth_pb.ts";
 import { readAhead } from "./read-ahead.ts";
@@ -108,7 +109,7 @@ function ignore(): void {}
 
 const apiProtocols: readonly string[] = [alpn.auth, "h2"];
 
-/** TLS to the auth service over an open stream. Throws `unauthenticated` when its certificate is not of this cluster. */
+/** TLS to the auth service over an open stream. Throws `unavailable`, also when its certificate is not of this cluster. */
 export async function connectAuthTls(options: AuthClientOptions, protocols = apiProtocols): Promise<TLSSocket> {
   const stream = await options.open();
   const [first] = options.ca;
@@ -126,11 +127,15 @@ export async function connectAuthTls(options: AuthClientOptions, protocols = api
       clearTimeout(timer);
       socket.off("error", fail).off("close", closed);
     };
+    // Before Node judges the certificate: it is forgotten with the refusal.
+    let issuer: string | undefined;
+    socket.prependOnceListener("secure", () => {
+      issuer = issuerOf(socket);
+    });
     const fail = (cause: Error): void => {
       settle();
       socket.on("error", () => {}).destroy();
-      const message = `no TLS connection to the auth service: ${cause.message}`;
-      reject(cause instanceof PlatformError ? cause : new PlatformError("unavailable", message, { cause }));
+      reject(authTlsError(cause, issuer));
     };
     const closed = (): void => fail(new Error("the connection was closed"));
     const timer = setTimeout(() => fail(new PlatformError("timeout", "the auth service did not finish the TLS handshake in 10 s")), 10_000);
@@ -140,4 +145,11 @@ export async function connectAuthTls(options: AuthClientOptions, protocols = api
       resolve(socket);
     });
   });
+}
+
+/** Always `unavailable`: who stands between may go away again. */
+function authTlsError(cause: Error, issuer: string | undefined): PlatformError {
+  const error = tlsError(cause, { peer: "the auth service", hint: "check the address and its port", issuer });
+  if (error.code !== "unauthenticated" || error === cause) return error;
+  return new PlatformError("unavailable", `no TLS connection to the auth service: ${error.message}`, { hint: error.hint, cause });
 }

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { type FindAnswer, tunnelAddress } from "./discover-tunnel.ts";
+import { createTestAuthority } from "./dial/test-certificate.ts";
+import { listenTcp, onRequest } from "./dial/test-server.ts";
+import { discoverTunnel, type FindAnswer, tunnelAddress } from "./discover-tunnel.ts";
 
 const proxy = { host: "proxy.example.com", port: 3080 };
 const find = (tls: boolean, ssh?: FindAnswer["proxy"]["ssh"]): FindAnswer => ({ proxy: { tls_routing_enabled: tls, ...(ssh && { ssh }) } });
@@ -23,4 +25,27 @@ test.for([
   ["the environment without a port, TLS routing", find(true), "other", { address: { host: "other", port: 3080 }, tls: true }],
 ] as const)("%s", ([, answer, override, expected]) => {
   expect(tunnelAddress(answer, proxy, override)).toEqual(expected);
+});
+
+test.for([
+  [
+    "502 Bad Gateway",
+    "cannot reach it",
+    /has status 502, and its certificate, issued by "test authority [0-9a-f-]+", is not of the cluster's authority$/,
+  ],
+  ["200 OK", "<html>", /is not what a proxy says, and its certificate, issued by "test authority /],
+] as const)("%s of what stands between and inspects TLS is not laid to the cluster", async ([status, body, message]) => {
+  const [inspector, cluster] = [await createTestAuthority(), await createTestAuthority()];
+  const leaf = await inspector.issue({ type: "ip", value: "127.0.0.1" });
+  const server = await listenTcp(
+    (socket) => onRequest(socket, () => socket.end(`HTTP/1.1 ${status}\r\ncontent-length: ${body.length}\r\n\r\n${body}`)),
+    leaf,
+  );
+  const asked = discoverTunnel({ proxy: { host: server.host, port: server.port }, hostCa: [cluster.cert], env: {} });
+  await expect(asked).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringMatching(message),
+    hint: expect.stringContaining("inspects TLS"),
+  });
+  server.close();
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { DialOptions } from "./dial/dial.ts";
-import { httpsGet } from "./dial/https-get.ts";
+import { type HttpsAnswer, httpsGet } from "./dial/https-get.ts";
 import { trustedRoots } from "./dial/trusted-roots.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "./host-port.ts";
 
@@ -49,9 +49,16 @@ export async function discoverTunnel(options: DiscoverOptions): Promise<TunnelAd
 async function find(options: DiscoverOptions): Promise<FindAnswer> {
   const { proxy } = options;
   const answer = await get(options);
-  const what = `the answer of ${formatHostPort(proxy)} to /webapi/find`;
-  if (answer.status !== 200)
-    throw new PlatformError("unavailable", `${what} has status ${answer.status}`, { hint: "is this the web address of the proxy?" });
+  const where = formatHostPort(proxy);
+  const what = `the answer of ${where} to /webapi/find`;
+  const refuse = (why: string): PlatformError => {
+    if (answer.isOfCluster) return new PlatformError("unavailable", `${what} ${why}`, { hint: "is this the web address of the proxy?" });
+    const by = answer.issuer === undefined ? "" : `, issued by ${answer.issuer},`;
+    return new PlatformError("unavailable", `${what} ${why}, and its certificate${by} is not of the cluster's authority`, {
+      hint: `if an HTTP proxy on the way inspects TLS, exempt ${where} from it; if not, is this the web address of the proxy?`,
+    });
+  };
+  if (answer.status !== 200) throw refuse(`has status ${answer.status}`);
   let value: unknown;
   try {
     value = JSON.parse(answer.body.toString("utf8"));
@@ -60,26 +67,26 @@ async function find(options: DiscoverOptions): Promise<FindAnswer> {
   }
   const parsed = findSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new PlatformError("unavailable", `${what} is not what a proxy says`, { hint: "is this the web address of the proxy?" });
+  throw refuse("is not what a proxy says");
 }
 
 /**
  * The web address may carry a certificate of the cluster, a public one, or one that only browsers' users know. The last
  * resort does not verify it: the answer only says where to try, and the tunnel verifies the proxy whatever it says.
  */
-async function get({ proxy, hostCa, ...options }: DiscoverOptions): Promise<{ status: number; body: Buffer }> {
+async function get({ proxy, hostCa, ...options }: DiscoverOptions): Promise<HttpsAnswer & { readonly isOfCluster: boolean }> {
   const ask = (trust: { ca: readonly string[] } | { insecure: true }) => httpsGet(proxy, "/webapi/find", { ...options, ...trust, maxBytes: 65_536 });
   try {
-    return await ask({ ca: hostCa });
+    return { ...(await ask({ ca: hostCa })), isOfCluster: true };
   } catch (thrown) {
     if (!isUntrusted(thrown)) throw thrown;
   }
   try {
-    return await ask({ ca: trustedRoots() });
+    return { ...(await ask({ ca: trustedRoots() })), isOfCluster: false };
   } catch (thrown) {
     if (!isUntrusted(thrown)) throw thrown;
   }
-  return await ask({ insecure: true });
+  return { ...(await ask({ insecure: true })), isOfCluster: false };
 }
 
 function isUntrusted(thrown: unknown): boolean {

@@ -55,8 +55,8 @@ describe("copying files", () => {
   const scp = (...args: string[]) => user.tsh(["scp", ...args], { limitMs: 60_000 });
   /** A stock program that ends well. */
   const stock = async (command: string, ...args: string[]): Promise<string> => {
-    const ssh = { GIT_SSH_COMMAND: `ssh -F ${config}`, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
-    const done = await run(command, args, { env: { ...env(), ...ssh }, limitMs: 90_000 });
+    const git = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+    const done = await run(command, args, { env: { ...env(), ...git }, limitMs: 90_000 });
     expect(done, `${command} ${args.join(" ")}\n${done.stdout}${done.stderr}`).toMatchObject({ status: 0 });
     return done.stdout;
   };
@@ -123,9 +123,15 @@ describe("copying files", () => {
   test.for<readonly [name: string, args: () => string[], status: number, words: RegExp]>([
     ["no such remote file", () => [`${login}@web-1:/no/such/file`, dir], 5, /\/no\/such\/file: No such file or directory/],
     ["no such local file", () => [join(dir, "nowhere"), `${login}@web-1:${far}`], 5, /nowhere: No such file or directory/],
-    ["no such folder there", () => [join(dir, "tree/empty"), `${login}@web-1:/no/such/folder/x`], 5, /No such file or directory/],
+    [
+      "no such folder there",
+      () => [join(dir, "tree/empty"), `${login}@web-1:/no/such/folder/x`],
+      5,
+      /empty: could not write \/no\/such\/folder\/x: No such/,
+    ],
+    ["no such folder here", () => [`${login}@web-1:/etc/hostname`, "/no/such/x"], 5, /hostname: could not write \/no\/such\/x: No such file/],
     ["a folder without -r", () => [join(dir, "tree"), `${login}@web-1:${far}`], 2, /tree: is a folder\ncopy folders with -r/],
-    ["several into a file", () => [join(dir, "tree/empty"), join(dir, "config"), `${login}@web-1:${far}/none`], 5, /is no folder/],
+    ["several into a file", () => [join(dir, "tree/empty"), join(dir, "config"), `${login}@web-1:${far}/none`], 5, /is not a folder/],
     ["from host to host", () => ["web-1:a", "web-2:b"], 2, /from host to host nothing is copied/],
     ["nothing remote", () => ["a", "b"], 2, /neither side is a host/],
     ["a full disk", () => [join(dir, "tree/big"), `${login}@web-1:/dev/full`], 7, /No space left on device/],
@@ -133,6 +139,21 @@ describe("copying files", () => {
     const done = await scp(...args());
     expect(done.stderr).toMatch(words);
     expect(done.status).toBe(status);
+  });
+
+  test("a FIFO, where nobody writes or reads, is refused at once on both sides", async () => {
+    const fifo = join(dir, "fifo");
+    await output("mkfifo", [fifo]);
+    expect(await scp(fifo, `${login}@web-1:${far}/fifo`)).toMatchObject({ status: 2, stderr: expect.stringContaining("fifo: not a regular file") });
+    expect(await scp(`${login}@web-1:/etc/hostname`, fifo)).toMatchObject({ status: 2, stderr: expect.stringContaining("not a regular file") });
+  });
+
+  test("a name that is not UTF-8 is given as it is", async () => {
+    const place = await fresh("bytes");
+    const script = `name=$(printf 'gr\\374n'); cd "$1"; echo raw > "$name"; tsh scp "$name" "$2" && tsh scp "$2/$name" back && cat back`;
+    const done = await run("bash", ["-c", script, "bash", dir, `${login}@web-1:${place}`], { env: env() });
+    expect(done, done.stderr).toMatchObject({ status: 0, stdout: "raw\n" });
+    expect((await run("ls", [place], { env: env() })).raw.toString("latin1")).toBe("gr\xfcn\n");
   });
 
   test.skipIf(!root)("nobody reaches more through SFTP than the Unix user may", async () => {
@@ -180,32 +201,40 @@ describe("copying files", () => {
     expect((await readFile(join(dir, "batched/bigger"))).equals(big)).toBe(true);
   });
 
-  test.skipIf(!hasProgram("rsync"))("rsync", async () => {
-    const place = await fresh("rsync");
-    await stock("rsync", "-a", "-e", `ssh -F ${config}`, `${dir}/tree/`, `${host}:${place}/`);
+  /** What runs in ssh's place, and the host as it knows it. */
+  const ways = [
+    ["stock", () => `ssh -F ${config}`, host],
+    ["tsh", () => "tsh ssh", `${login}@web-1`],
+  ] as const;
+
+  test.skipIf(!hasProgram("rsync")).for(ways)("rsync with %s ssh", async ([name, ssh, there]) => {
+    const place = await fresh(`rsync-${name}`);
+    await stock("rsync", "-a", "-e", ssh(), `${dir}/tree/`, `${there}:${place}/`);
     expect(await shape(place, "%P %y %m %l")).toBe(await shape(join(dir, "tree"), "%P %y %m %l"));
-    await stock("rsync", "-a", "--checksum", "-e", `ssh -F ${config}`, `${host}:${place}/`, `${dir}/rsynced/`);
-    expect(await shape(join(dir, "rsynced"))).toBe(await shape(join(dir, "tree")));
+    await stock("rsync", "-a", "--checksum", "-e", `${ssh()} -p 22 -o ServerAliveInterval=5`, `${there}:${place}/`, `${dir}/rsynced-${name}/`);
+    expect(await shape(join(dir, `rsynced-${name}`))).toBe(await shape(join(dir, "tree")));
   });
 
-  test.skipIf(!hasProgram("git"))("git clone and push", async () => {
-    const place = await fresh("git");
-    await stock("ssh", "-F", config, host, `git init -q --bare ${place}/repo.git`);
-    const work = join(dir, "work");
-    await stock("git", "clone", "-q", `${host}:${place}/repo.git`, work);
+  test.skipIf(!hasProgram("git")).for(ways)("git clone and push with %s ssh", async ([name, ssh, there]) => {
+    const place = await fresh(`git-${name}`);
+    await stock("sh", "-c", `${ssh()} ${there} git init -q --bare ${place}/repo.git`);
+    const work = join(dir, `work-${name}`);
+    const git = (...args: string[]) => stock("git", "-c", `core.sshCommand=${ssh()}`, ...args);
+    // With a port git passes options that only ssh has.
+    await git("clone", "-q", `ssh://${there}:22${place}/repo.git`, work);
     await writeFile(join(work, "big"), big);
     await stock("git", "-C", work, "add", "big");
     await stock("git", "-C", work, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "big");
-    await stock("git", "-C", work, "push", "-q", "origin", "HEAD:refs/heads/main");
-    await stock("git", "clone", "-q", "-b", "main", `${host}:${place}/repo.git`, join(dir, "again"));
-    expect((await readFile(join(dir, "again/big"))).equals(big)).toBe(true);
+    await git("-C", work, "push", "-q", "origin", "HEAD:refs/heads/main");
+    await git("clone", "-q", "-b", "main", `${there}:${place}/repo.git`, join(dir, `again-${name}`));
+    expect((await readFile(join(dir, `again-${name}/big`))).equals(big)).toBe(true);
   });
 
-  test.skipIf(!root || !hasProgram("sshfs"))("sshfs", async (context) => {
-    const mount = join(dir, "mount");
+  test.skipIf(!root || !hasProgram("sshfs")).for(ways)("sshfs with %s ssh", async ([name, ssh, there], context) => {
+    const mount = join(dir, `mount-${name}`);
     await mkdir(mount);
-    const place = await fresh("sshfs");
-    const mounted = await run("sshfs", ["-F", config, `${host}:${place}`, mount], { env: env(), limitMs: 30_000 });
+    const place = await fresh(`sshfs-${name}`);
+    const mounted = await run("sshfs", ["-o", `ssh_command=${ssh()}`, `${there}:${place}`, mount], { env: env(), limitMs: 30_000 });
     // A container without /dev/fuse has sshfs and cannot mount: that says nothing of ours. Anything else fails below.
     if (/fuse: (device not found|mount failed|failed to open)/.test(mounted.stderr)) context.skip(mounted.stderr);
     expect(mounted, mounted.stderr).toMatchObject({ status: 0 });

@@ -52,6 +52,34 @@ describe("an SSH session", () => {
     expect((await user.tsh(["ssh", `${login}@${nodeId}`, "echo by-id"])).stdout).toBe("by-id\n");
   });
 
+  test("reaches the host by its name in any case of letters", async () => {
+    expect(await user.tsh(["ssh", `${login}@WEB-1`, "echo by-name"])).toMatchObject({ stdout: "by-name\n", status: 0 });
+  });
+
+  test("ends with the command that has not read its input, whenever that is", async () => {
+    const input = Buffer.alloc(20 * 1024 * 1024);
+    const commands = ["true", "head -c 100000 > /dev/null; exit 6", "head -c 9000000 > /dev/null; echo last words; exit 7"];
+    const done = await Promise.all(commands.flatMap((command) => [ssh([command], input), ssh([command], input), ssh([command], input)]));
+    expect(done.map(({ status, stdout }) => [status, stdout])).toEqual(
+      [
+        [0, ""],
+        [6, ""],
+        [7, "last words\n"],
+      ].flatMap((one) => [one, one, one]),
+    );
+  });
+
+  test("a terminal shows the bytes as they are", async () => {
+    const bytes = Array.from({ length: 256 }, (_, byte) => `\\0${byte.toString(8).padStart(3, "0")}`).join("");
+    const command = `stty raw -echo; printf START; printf %b '${bytes}'; printf END`;
+    const line = `exec "$TSH" ssh -t ${login}@web-1 "$COMMAND"`;
+    const done = await run("script", ["-qec", line, "/dev/null"], {
+      env: { TSH_HOME: user.home, TSH: program("tsh"), COMMAND: command, TERM: "xterm" },
+    });
+    const shown = done.raw.subarray(done.raw.indexOf("START") + 5, done.raw.lastIndexOf("END"));
+    expect([...shown]).toEqual(Array.from({ length: 256 }, (_, byte) => byte));
+  });
+
   test("carries binary data whole, both ways, and ends at the end of input", async () => {
     const data = randomBytes(20 * 1024 * 1024);
     const done = await ssh(["cat"], data);

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
@@ -18,6 +19,8 @@ describe("forwarding with tsh ssh", () => {
   const login = userInfo().username;
   let cluster: Cluster;
   let user: User;
+  /** Nobody but the tests of -N. */
+  let forwarder: User;
   let dir: string;
   let echo: EchoServer;
   let echoPort: number;
@@ -28,6 +31,7 @@ describe("forwarding with tsh ssh", () => {
     cluster = await startCluster();
     await cluster.agent({ name: "web-1" });
     user = await cluster.user("alice", { logins: login });
+    forwarder = await cluster.user("carol", { logins: `${login},nobody` });
   });
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
@@ -68,6 +72,37 @@ describe("forwarding with tsh ssh", () => {
       await until("tsh tells", () => printed().includes("channel: open failed: connect failed: Connection refused"));
     });
   });
+
+  test.for(userInfo().uid === 0 ? [login, "nobody"] : [login])(
+    "-N runs nothing and stands, also as %s: five seconds later the forward does, and no session began",
+    async (account) => {
+      const [port] = (await freePorts(1)) as [number];
+      const child = spawn(program("tsh"), ["ssh", "-N", "-L", `${port}:127.0.0.1:${echoPort}`, `${account}@web-1`], {
+        env: cleanEnv({ TSH_HOME: forwarder.home }),
+        stdio: ["pipe", "pipe", "pipe"],
+      });
+      let printed = "";
+      const print = (chunk: Buffer): void => {
+        printed += chunk.toString();
+      };
+      for (const stream of [child.stdout, child.stderr]) stream.on("data", print);
+      const closed = once(child, "close");
+      try {
+        child.stdin.write("echo a shell runs\n");
+        await until("the forward stands", async () => (await echoed({ port, host: "127.0.0.1" }, "x").catch(() => "")) === "x");
+        await delay(5000);
+        expect(child.exitCode).toBeNull();
+        expect(await echoed({ port, host: "127.0.0.1" }, "still there")).toBe("still there");
+        expect(printed).toBe("");
+        const events = await cluster.admin("audit", "ls", "--user=carol", "--format=json");
+        expect(events).toContain('"port"');
+        expect(events).not.toMatch(/"(?:session\.start|exec|subsystem)"/);
+      } finally {
+        child.kill();
+        await closed;
+      }
+    },
+  );
 
   test.for(["--socks4", "--socks4a", "--socks5", "--socks5-hostname"])("-D serves curl %s", async (kind) => {
     const [port] = (await freePorts(1)) as [number];

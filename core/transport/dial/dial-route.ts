@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { PlatformError } from "../../errors/platform-error.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
 import { type Attempt, ignoreError } from "./attempt.ts";
 import type { Route } from "./choose-proxy.ts";
@@ -35,11 +36,21 @@ export async function dialRoute(target: HostPort, route: Route, options: RouteOp
     throw thrown;
   }
 
-  function startProxyTls(over: Socket): Promise<Socket> {
+  async function startProxyTls(over: Socket): Promise<Socket> {
     const peer = `${proxy} (${url.variable}, on the way to ${wanted})`;
     const tls = { alpn: ["http/1.1"], servername: url.host, ca: proxyCa };
-    return startTls(over, tls, { attempt, peer, hint: `if the proxy does not speak TLS, write http:// in ${url.variable}` });
+    try {
+      return await startTls(over, tls, { attempt, peer, hint: `if the proxy does not speak TLS, write http:// in ${url.variable}` });
+    } catch (thrown) {
+      throw thrown instanceof PlatformError && thrown.code === "unauthenticated" ? untrustedProxy(thrown) : thrown;
+    }
   }
+}
+
+/** Without the cause: its code would be taken for a verdict on the target's certificate. */
+function untrustedProxy({ code, message }: PlatformError): PlatformError {
+  const hint = "add the authority of the proxy's certificate to those that this machine trusts (update-ca-certificates, update-ca-trust)";
+  return new PlatformError(code, message, { hint });
 }
 
 async function connectTcp({ host, port }: HostPort, attempt: Attempt, purpose: Purpose): Promise<Socket> {

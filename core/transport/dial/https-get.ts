@@ -1,5 +1,6 @@
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
 import { Attempt, ignoreError } from "./attempt.ts";
@@ -8,6 +9,7 @@ import { connectionError } from "./connection-error.ts";
 import type { DialOptions } from "./dial.ts";
 import { dialRoute } from "./dial-route.ts";
 import { dialTlsWithin } from "./dial-tls.ts";
+import { issuerOf } from "./tls-error.ts";
 
 export interface HttpsGetOptions extends DialOptions {
   /** PEM; left out: what this machine trusts. */
@@ -24,6 +26,8 @@ export interface HttpsAnswer {
   /** Names in lower case; repeated fields joined by `, `. */
   readonly headers: Record<string, string>;
   readonly body: Buffer;
+  /** Of the certificate that the server showed, quoted. */
+  readonly issuer?: string | undefined;
 }
 
 /**
@@ -41,7 +45,8 @@ export async function httpsGet(target: HostPort, path: string, options: HttpsGet
   attempt.signal.addEventListener("abort", stop, { once: true });
   if (attempt.signal.aborted) stop();
   try {
-    return await get(socket, { target, path, maxBytes: options.maxBytes ?? 1_048_576 });
+    const issuer = socket instanceof TLSSocket ? issuerOf(socket) : undefined;
+    return { ...(await get(socket, { target, path, maxBytes: options.maxBytes ?? 1_048_576 })), issuer };
   } catch (thrown) {
     if (attempt.signal.aborted) throw attempt.signal.reason;
     throw connectionError(thrown, { message: `no answer of ${formatHostPort(target)} to GET ${path}`, hint: "check the address and its port" });

@@ -2,7 +2,7 @@ import { isIP, type Socket } from "node:net";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { type Attempt, ignoreError } from "./attempt.ts";
-import { tlsError } from "./tls-error.ts";
+import { issuerOf, tlsError } from "./tls-error.ts";
 import { trustedRoots } from "./trusted-roots.ts";
 
 export interface TlsOptions {
@@ -36,13 +36,18 @@ export async function startTls(
     throw new PlatformError("invalid", `TLS to ${peer} cannot start: the certificate, its key or an authority is not usable`, { cause });
   }
   secure.on("error", ignoreError);
+  // Before Node judges the certificate: it is forgotten with the refusal.
+  let issuer: string | undefined;
+  secure.prependOnceListener("secure", () => {
+    issuer = issuerOf(secure);
+  });
   try {
     await attempt.next(secure, "secureConnect");
     return secure;
   } catch (thrown) {
     secure.destroy();
     socket.destroy();
-    throw tlsError(thrown, peer, hint);
+    throw tlsError(thrown, { peer, hint, issuer });
   }
 }
 

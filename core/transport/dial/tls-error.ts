@@ -1,8 +1,10 @@
+import type { PeerCertificate, TLSSocket } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { connectionError, errorCode } from "./connection-error.ts";
 
 const clock = "renew it, or check this machine's clock";
-const authority = "check the address; if the certificate is the right one, give its authority (or the CA pin) to this program";
+const authority =
+  "check the address; if the certificate is the right one, give its authority (or the CA pin) to this program; if an HTTP proxy on the way inspects TLS, exempt this address from it";
 
 /** OpenSSL's verification results as Node names them. */
 const verdicts: Readonly<Record<string, readonly [why: string, hint: string]>> = {
@@ -23,16 +25,42 @@ const verdicts: Readonly<Record<string, readonly [why: string, hint: string]>> =
   CERT_CHAIN_TOO_LONG: ["has a chain that is too long", authority],
 };
 
-/** A failed TLS handshake: `unauthenticated` when the certificate is refused, else `unavailable`. `peer` reads `the proxy p:3128`. */
-export function tlsError(thrown: unknown, peer: string, hint: string): PlatformError {
+export interface TlsPeer {
+  /** Reads `the proxy p:3128`. */
+  readonly peer: string;
+  /** What to do when it does not speak TLS. */
+  readonly hint: string;
+  /** Who issued its certificate, as `issuerOf` has it. */
+  readonly issuer?: string | undefined;
+}
+
+/** A failed TLS handshake: `unauthenticated` when the certificate is refused, else `unavailable`. */
+export function tlsError(thrown: unknown, { peer, hint, issuer }: TlsPeer): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
   const code = errorCode(thrown);
   const verdict = verdicts[code];
   if (verdict !== undefined) {
-    return new PlatformError("unauthenticated", `the certificate of ${peer} ${verdict[0]}`, { hint: verdict[1], cause: thrown });
+    const by = verdict[1] === authority && issuer !== undefined ? ` (it is issued by ${issuer})` : "";
+    return new PlatformError("unauthenticated", `the certificate of ${peer} ${verdict[0]}${by}`, { hint: verdict[1], cause: withoutAdvice(thrown) });
   }
   if (code === "ERR_SSL_WRONG_VERSION_NUMBER" || code === "ERR_SSL_PACKET_LENGTH_TOO_LONG") {
     return new PlatformError("unavailable", `${peer} does not speak TLS on this port`, { hint, cause: thrown });
   }
   return connectionError(thrown, { message: `no TLS connection to ${peer}`, hint });
+}
+
+/** Node's own text goes on with what to do for programs started by hand, which is not for users of ours. */
+function withoutAdvice(thrown: unknown): unknown {
+  if (thrown instanceof Error) thrown.message = thrown.message.replace(/; if the root CA is installed locally.*$/s, "");
+  return thrown;
+}
+
+/** Longest name of an issuer that is repeated, characters. */
+const longestIssuer = 120;
+
+/** The issuer of a certificate that the peer has shown, for messages: quoted, since nobody has verified it. */
+export function issuerOf(socket: TLSSocket): string | undefined {
+  const { CN, O } = (socket.getPeerCertificate() as Partial<PeerCertificate> | null)?.issuer ?? {};
+  const names = [CN, O].flat().filter((name) => typeof name === "string" && name !== "");
+  return names.length === 0 ? undefined : JSON.stringify(names.join(", ").slice(0, longestIssuer));
 }
