@@ -1,0 +1,90 @@
+import type { Connection } from "ssh2";
+import type { KexInit, Protocol } from "ssh2/lib/protocol/Protocol.js";
+import { string, u8, u32 } from "../bytes/writer.ts";
+import { PlatformError } from "../errors/platform-error.ts";
+import { ciphersFor, isAead, needsStrictExchange, type SshAlgorithms } from "./algorithms.ts";
+import { keyExchangeInit, readClientOffer } from "./key-exchange-init.ts";
+import { KeyExchangeInit, rawConnection, sendKeyExchangeInit, sendPayload } from "./ssh2.ts";
+
+/** What one server shows: its host keys' algorithms, best first, and what it may negotiate. */
+export interface ServerOffer {
+  readonly hostKeys: readonly string[];
+  readonly algorithms: SshAlgorithms;
+  /** By its list of ciphers, made once for all connections. */
+  readonly made: Map<string, KexInit>;
+}
+
+/** For an OpenSSH that keeps its offer to itself, ms. None does. */
+const silenceMs = 1000;
+const keyExchangeFailed = 3;
+const disconnect = 1;
+
+/**
+ * Offers algorithms to a client that has told its version. OpenSSH never waits for the server's offer: ours answers its own, because
+ * the client's order decides, and its order would choose slower ciphers, or such as need what an old one lacks.
+ */
+export function offerAlgorithms(connection: Connection, offer: ServerOffer): void {
+  const { _protocol: protocol } = rawConnection(connection);
+  protocol._offer = kexInit(offer, offer.algorithms.ciphers);
+  if (/^SSH-2\.0-OpenSSH_/.test(protocol._remoteIdentRaw?.toString("latin1") ?? "")) answerOffer(protocol, offer);
+}
+
+/** Ends a connection whose client chose a cipher that needs strict key exchange and has none: the client is told, and `error` is emitted. */
+export function requireStrictExchange(connection: Connection): void {
+  const { _protocol: protocol, _sock: stream } = rawConnection(connection);
+  connection.on("handshake", ({ cs, sc }) => {
+    const weak = [cs.cipher, sc.cipher].find(needsStrictExchange);
+    if (weak === undefined || protocol._strictMode === true) return;
+    const error = new PlatformError("unsupported", `${weak} needs strict key exchange, which this SSH client does not have`, {
+      hint: "update the client, or choose aes128-gcm@openssh.com",
+    });
+    sendPayload(protocol, Buffer.concat([u8(disconnect), u32(keyExchangeFailed), string(`${error.message}: ${error.hint}`), string("")]));
+    connection.emit("error", error);
+    stream.end();
+  });
+}
+
+function kexInit({ hostKeys, algorithms, made }: ServerOffer, ciphers: readonly string[]): KexInit {
+  const key = ciphers.join();
+  const known = made.get(key);
+  if (known !== undefined) return known;
+  const mac = ciphers.every(isAead) ? [] : algorithms.macAlgos;
+  const both = { cipher: ciphers, mac, compress: ["none"], lang: [] };
+  const fresh = new KeyExchangeInit({ kex: [...algorithms.kexAlgos, "kex-strict-s-v00@openssh.com"], serverHostKey: hostKeys, cs: both, sc: both });
+  made.set(key, fresh);
+  return fresh;
+}
+
+/** ssh2 sends its offer as soon as the version line is read: that one goes nowhere, and another is sent when the client's has come. */
+function answerOffer(protocol: Protocol, offer: ServerOffer): void {
+  const { _cipher: cipher, _packetRW: packets } = protocol;
+  const plain = packets.read;
+  protocol._cipher = Object.create(cipher, { encrypt: { value: () => {} } });
+  const answer = (ciphers: readonly string[]): void => {
+    clearTimeout(timer);
+    packets.read = plain;
+    protocol._cipher = cipher;
+    protocol._offer = kexInit(offer, ciphers);
+    sendKeyExchangeInit(protocol);
+  };
+  const timer = setTimeout(() => {
+    if (protocol._destruct !== undefined) answer(offer.algorithms.ciphers);
+  }, silenceMs).unref();
+  packets.read = {
+    cleanup: () => plain.cleanup(),
+    read: (payload) => {
+      if (payload[0] === keyExchangeInit) answer(ciphersOf(payload, offer));
+      return plain.read(payload);
+    },
+  };
+}
+
+/** What cannot be read ssh2 refuses next. */
+function ciphersOf(payload: Buffer, { algorithms }: ServerOffer): readonly string[] {
+  try {
+    return ciphersFor(readClientOffer(payload), algorithms);
+  } catch (thrown) {
+    if (thrown instanceof PlatformError) return algorithms.ciphers;
+    throw thrown;
+  }
+}
