@@ -7,7 +7,7 @@ import type { Log } from "../../core/log/log.ts";
 import { alpn } from "../../core/transport/alpn.ts";
 import { FailedArrivals } from "../../core/transport/arrivals/failed-arrivals.ts";
 import { HalfOpen } from "../../core/transport/arrivals/half-open.ts";
-import { hostContext } from "../../core/transport/arrivals/host-context.ts";
+import { hostContext } from "../../core/transport/arrivals/server-context.ts";
 import { type Listener, listen, peerAddress } from "../../core/transport/arrivals/listen.ts";
 import { peek } from "../../core/transport/arrivals/peek.ts";
 import { terminateTls } from "../../core/transport/arrivals/terminate-tls.ts";
