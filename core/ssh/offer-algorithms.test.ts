@@ -80,6 +80,10 @@ test("a client of any kind sees AEAD ciphers alone, no MAC, and the host's key b
   });
 });
 
+test("paramiko, which refuses a server without MACs, is shown some", async () => {
+  expect((await offered("paramiko_5.0.0", undefined)).macs).toBe(usualAlgorithms.macAlgos.join());
+});
+
 test("what is configured is what is offered, MACs beside the ciphers that use them", async () => {
   const algorithms = { ciphers: [chacha, "aes256-ctr"], kexAlgos: ["ecdh-sha2-nistp256"], macAlgos: ["hmac-sha2-512-etm@openssh.com"] };
   expect(await offered("dropbear_2022.83", undefined, algorithms)).toMatchObject({

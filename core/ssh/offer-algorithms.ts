@@ -25,8 +25,12 @@ const disconnect = 1;
  */
 export function offerAlgorithms(connection: Connection, offer: ServerOffer): void {
   const { _protocol: protocol } = rawConnection(connection);
-  protocol._offer = kexInit(offer, offer.algorithms.ciphers);
-  if (/^SSH-2\.0-OpenSSH_/.test(protocol._remoteIdentRaw?.toString("latin1") ?? "")) answerOffer(protocol, offer);
+  const version = protocol._remoteIdentRaw?.toString("latin1") ?? "";
+  const { ciphers, macAlgos } = offer.algorithms;
+  // paramiko (5.0) refuses a server without MACs, also for a cipher that has no use for one.
+  const needsMacs = version.startsWith("SSH-2.0-paramiko_") || !ciphers.every(isAead);
+  protocol._offer = kexInit(offer, { ciphers, macs: needsMacs ? macAlgos : [] });
+  if (version.startsWith("SSH-2.0-OpenSSH_")) answerOffer(protocol, offer);
 }
 
 /** Ends a connection whose client chose a cipher that needs strict key exchange and has none: the client is told, and `error` is emitted. */
@@ -44,12 +48,16 @@ export function requireStrictExchange(connection: Connection): void {
   });
 }
 
-function kexInit({ hostKeys, algorithms, made }: ServerOffer, ciphers: readonly string[]): KexInit {
-  const key = ciphers.join();
+interface Chosen {
+  readonly ciphers: readonly string[];
+  readonly macs: readonly string[];
+}
+
+function kexInit({ hostKeys, algorithms, made }: ServerOffer, { ciphers, macs }: Chosen): KexInit {
+  const key = [...ciphers, ...macs].join();
   const known = made.get(key);
   if (known !== undefined) return known;
-  const mac = ciphers.every(isAead) ? [] : algorithms.macAlgos;
-  const both = { cipher: ciphers, mac, compress: ["none"], lang: [] };
+  const both = { cipher: ciphers, mac: macs, compress: ["none"], lang: [] };
   const fresh = new KeyExchangeInit({ kex: [...algorithms.kexAlgos, "kex-strict-s-v00@openssh.com"], serverHostKey: hostKeys, cs: both, sc: both });
   made.set(key, fresh);
   return fresh;
@@ -64,7 +72,7 @@ function answerOffer(protocol: Protocol, offer: ServerOffer): void {
     clearTimeout(timer);
     packets.read = plain;
     protocol._cipher = cipher;
-    protocol._offer = kexInit(offer, ciphers);
+    protocol._offer = kexInit(offer, { ciphers, macs: ciphers.every(isAead) ? [] : offer.algorithms.macAlgos });
     sendKeyExchangeInit(protocol);
   };
   const timer = setTimeout(() => {
