@@ -1,4 +1,4 @@
-import type { Connection } from "ssh2";
+import type { Connection, NegotiatedAlgorithms } from "ssh2";
 import type { KexInit, Protocol } from "ssh2/lib/protocol/Protocol.js";
 import { string, u8, u32 } from "../bytes/writer.ts";
 import { PlatformError } from "../errors/platform-error.ts";
@@ -35,17 +35,19 @@ export function offerAlgorithms(connection: Connection, offer: ServerOffer): voi
 
 /** Ends a connection whose client chose a cipher that needs strict key exchange and has none: the client is told, and `error` is emitted. */
 export function requireStrictExchange(connection: Connection): void {
-  const { _protocol: protocol, _sock: stream } = rawConnection(connection);
-  connection.on("handshake", ({ cs, sc }) => {
-    const weak = [cs.cipher, sc.cipher].find(needsStrictExchange);
-    if (weak === undefined || protocol._strictMode === true) return;
-    const error = new PlatformError("unsupported", `${weak} needs strict key exchange, which this SSH client does not have`, {
-      hint: "update the client, or choose aes128-gcm@openssh.com",
-    });
-    sendPayload(protocol, Buffer.concat([u8(disconnect), u32(keyExchangeFailed), string(`${error.message}: ${error.hint}`), string("")]));
-    connection.emit("error", error);
-    stream.end();
-  });
+  connection.on("handshake", refuseUnlessStrict);
+}
+
+/** Shared by all connections: an idle one holds nothing of it. */
+function refuseUnlessStrict(this: Connection, { cs, sc }: NegotiatedAlgorithms): void {
+  const { _protocol: protocol, _sock: stream } = rawConnection(this);
+  const weak = [cs.cipher, sc.cipher].find(needsStrictExchange);
+  if (weak === undefined || protocol._strictMode === true) return;
+  const hint = "update the client, or choose aes128-gcm@openssh.com";
+  const error = new PlatformError("unsupported", `${weak} needs strict key exchange, which this SSH client does not have`, { hint });
+  sendPayload(protocol, Buffer.concat([u8(disconnect), u32(keyExchangeFailed), string(`${error.message}: ${hint}`), string("")]));
+  this.emit("error", error);
+  stream.end();
 }
 
 interface Chosen {
