@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { renewHost } from "../../../core/api/host-credentials.ts";
 import { fromSshCertificate } from "../../../core/identity/identity.ts";
 import { checkCertificate, parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { fromOpensshPrivate, publicLine } from "../../../core/ssh/keys.ts";
@@ -88,4 +89,7 @@ test("the proxy in the same process gets its identity without a token, and keeps
   const client = t.connect({ certificate: second.tlsCertificate, privateKey: second.tlsPrivateKey });
   await client.getAccess({});
   expect(new X509Certificate(second.tlsCertificate).checkHost("proxy.platform.internal")).toBeDefined();
+  const renewed = await renewHost(client, { credentials: second, hostname: "control", names: [] });
+  expect(keyOf(renewed)).toBe(keyOf(first));
+  expect([renewed.sshCertificate, renewed.tlsPrivateKey]).not.toEqual([second.sshCertificate, second.tlsPrivateKey]);
 });
