@@ -30,7 +30,6 @@ import { LiveChannels } from "./inventory/live-channels.ts";
 import { LiveNodes } from "./inventory/live-nodes.ts";
 import { LiveProxies } from "./inventory/live-proxies.ts";
 import { issueLocalHost } from "./inventory/local-host.ts";
-import { localSshKey } from "./inventory/local-ssh-key.ts";
 import { proxyNamesWrite } from "./inventory/names-in-use.ts";
 import { listNodes } from "./inventory/nodes.ts";
 import { ProxyReports } from "./inventory/proxy-reports.ts";
@@ -208,8 +207,7 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
     },
     issueProxy: async (proxyNames) => {
       await storage.put(proxyNamesWrite(cluster.proxyId, { hostname: config.nodename, names: proxyNames }));
-      const names = [...new Set([config.nodename, ...proxyNames])];
-      return await issueLocalHost(context, { hostId: cluster.proxyId, role: "proxy", names, sshKey: await localSshKey(storage, cluster.proxyId) });
+      return await issueLocalHost(context, { hostId: cluster.proxyId, role: "proxy", names: [...new Set([config.nodename, ...proxyNames])] });
     },
     metrics: () => authMetrics(context),
     look: async () => void (await Promise.all([context.presence.look(), context.rollouts.look()])),
