@@ -1,6 +1,8 @@
 import type { PlatformConfig } from "../core/config/platform-config.ts";
+import { sshAlgorithms } from "../core/config/ssh-algorithms.ts";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Labels } from "../core/resources/metadata.ts";
+import type { SshAlgorithms } from "../core/ssh/algorithms.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
 import type { LabelCommand } from "./labels/host-labels.ts";
 import type { PamConfig } from "./ssh/pam/pam-order.ts";
@@ -18,6 +20,8 @@ export interface AgentConfig {
     readonly names: readonly string[];
     readonly makesUsers: boolean;
     readonly commands: readonly LabelCommand[];
+    /** What its SSH service offers. */
+    readonly algorithms?: SshAlgorithms | undefined;
     /** Left out: PAM is not asked. */
     readonly pam?: PamConfig | undefined;
   };
@@ -64,6 +68,7 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
       names: ssh.public_addr.map((name) => name.host),
       makesUsers: !ssh.disable_create_host_user,
       commands: ssh.commands,
+      algorithms: sshAlgorithms(platform),
       ...(ssh.pam.enabled && { pam: { serviceName: ssh.pam.service_name, environment: ssh.pam.environment } }),
     },
   };

@@ -55,6 +55,7 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
     recordings,
     hold: connectionHolder({ client: () => auth.client(), log }),
     hostUsers,
+    algorithms: config.ssh.algorithms,
     live,
     pam,
     node,

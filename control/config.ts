@@ -1,8 +1,10 @@
 import type { StorageConfig } from "../core/config/audit-destination.ts";
 import type { PlatformConfig } from "../core/config/platform-config.ts";
 import { ports } from "../core/config/platform-config.ts";
+import { sshAlgorithms } from "../core/config/ssh-algorithms.ts";
 import type { UpgradeChannel } from "../core/config/upgrade-channels.ts";
 import type { RecordingMode } from "../core/resources/recording.ts";
+import type { SshAlgorithms } from "../core/ssh/algorithms.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
 
 export interface ControlConfig {
@@ -47,6 +49,8 @@ export interface ProxyConfig {
   readonly upgradeChannels?: Readonly<Record<string, UpgradeChannel>> | undefined;
   /** Served under /packages/. */
   readonly packagesDir?: string | undefined;
+  /** What the ports that speak SSH offer. */
+  readonly sshAlgorithms?: SshAlgorithms | undefined;
 }
 
 /** Control's part of a configuration; auth or proxy is left out where its section is off. */
@@ -93,5 +97,6 @@ function proxyConfig({ platform, auth_service: auth, proxy_service: proxy }: Pla
     caPins: platform.caPins,
     upgradeChannels: proxy.automatic_upgrades_channels,
     packagesDir: proxy.packages_dir,
+    sshAlgorithms: sshAlgorithms(platform),
   };
 }

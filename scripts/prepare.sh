@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl [ip]=iproute2 [nft]=nftables [ssh]=openssh-client
   [sshd]=openssh-server [squid]=squid-openssl [tinyproxy]=tinyproxy [unshare]=util-linux
   [sysctl]=procps [openssl]=openssl [tmux]=tmux
+  # Other people's SSH clients: small, and no servers.
+  [plink]=putty-tools [puttygen]=putty-tools [dbclient]=dropbear-bin
   # Copy files through us.
   [rsync]=rsync [git]=git [sshfs]=sshfs
   # An X server without a screen, and a client of it.
@@ -27,7 +29,7 @@ case ${1:?what for} in
   build) ;;
   check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux rsync git sshfs Xvfb xauth xdpyinfo "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
   bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx wrk) ;;
   packages) tools+=("${packing[@]}" aarch64-linux-gnu-g++ aarch64-linux-gnu-strip) ;;
   repository) tools=("${publishing[@]}") ;;

@@ -7,9 +7,9 @@ import type { Log } from "../../core/log/log.ts";
 import { alpn } from "../../core/transport/alpn.ts";
 import { FailedArrivals } from "../../core/transport/arrivals/failed-arrivals.ts";
 import { HalfOpen } from "../../core/transport/arrivals/half-open.ts";
-import { hostContext } from "../../core/transport/arrivals/host-context.ts";
 import { type Listener, listen, peerAddress } from "../../core/transport/arrivals/listen.ts";
 import { peek } from "../../core/transport/arrivals/peek.ts";
+import { hostContext } from "../../core/transport/arrivals/server-context.ts";
 import { terminateTls } from "../../core/transport/arrivals/terminate-tls.ts";
 import { turnAway } from "../../core/transport/arrivals/turn-away.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
@@ -41,7 +41,7 @@ const lingerMs = 2_000;
 const tellMs = 10_000;
 
 const words = {
-  ssh: "Only the cluster's proxies connect here. Use `tsh ssh`, `tsh proxy ssh` as ProxyCommand, or the proxy's SSH port.",
+  ssh: "Only the cluster's proxies connect here. Use `tsh ssh`, or write what `tsh config` prints into ~/.ssh/config and use ssh with the host's name.",
   http: "Only the cluster's proxies connect here.",
 };
 

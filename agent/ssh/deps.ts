@@ -2,6 +2,7 @@ import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { Recordings } from "../../core/recording-spool/recordings.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
+import type { SshAlgorithms } from "../../core/ssh/algorithms.ts";
 import type { AccessSource } from "../access/access-source.ts";
 import type { Spool } from "../audit/spool.ts";
 import type { HostUsers } from "../host-users/host-users.ts";
@@ -20,6 +21,8 @@ export interface SshDeps {
   /** The terminal sessions that run here, for those who join them. */
   readonly live: LiveSessions;
   readonly node: { readonly name: string; readonly labels: Labels };
+  /** What is offered to SSH clients; left out: the usual. */
+  readonly algorithms?: SshAlgorithms | undefined;
   /** For users whose connections are limited; see hold-connection.ts. */
   readonly hold: HoldConnection;
   readonly log: Log;

@@ -12,7 +12,7 @@ export async function serveSsh(stream: Duplex, request: StreamRequest, deps: Ssh
   const login = new Login({ request, deps, access });
   stream.write(encodeStreamReply({ ok: true }));
   try {
-    const { connection } = await acceptLogin({ stream, credentials, authenticate: login.authenticate, signal });
+    const { connection } = await acceptLogin({ stream, credentials, authenticate: login.authenticate, algorithms: deps.algorithms, signal });
     const { admitted } = login;
     if (admitted === undefined) throw new Error("a connection was accepted without a grant");
     await serveConnection(connection, { ...admitted, request, sessionRecording: access.sessionRecording, deps }, signal);

@@ -147,6 +147,7 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
   const clock = deps.clock ?? (() => performance.now());
   const identity = new CurrentIdentity(deps.credentials);
   const { cluster } = identity.current();
+  const { sshAlgorithms: algorithms } = config;
   const relaying: RelayedStreams = new RelayedStreams(() => worked());
   const isBusy = (): boolean => relaying.size > 0;
   /** A burst of tunnels leaves much freed memory behind, half of what a thousand take; large copies too. */
@@ -156,7 +157,7 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
   life.failed.promise.catch(() => {});
   const access = new AccessCache({ auth, log, clock });
   const audit = new AuditQueue({ auth, log, clusterName: cluster, now, signal });
-  const { between, run: sendRecordings } = openBetween({ folder: join(config.dataDir, "proxy"), auth, access, audit, log, now, signal });
+  const { between, run: sendRecordings } = openBetween({ folder: join(config.dataDir, "proxy"), auth, access, audit, log, now, algorithms, signal });
   return {
     config,
     log,
@@ -166,6 +167,7 @@ function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSigna
     clock,
     signal,
     identity,
+    algorithms,
     cluster,
     clusterName: cluster,
     version,

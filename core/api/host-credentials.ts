@@ -4,7 +4,7 @@ import { PlatformError } from "../errors/platform-error.ts";
 import type { Labels } from "../resources/metadata.ts";
 import type { HostRole } from "../resources/token.ts";
 import { parseCertificateLine } from "../ssh/certificate.ts";
-import { fromOpensshPrivate, generateSshKey, publicBlob, toOpensshPrivate } from "../ssh/keys.ts";
+import { fromOpensshPrivate, generateSshKey, publicBlob, publicLine, toOpensshPrivate } from "../ssh/keys.ts";
 import type { AuthClient } from "./auth-client.ts";
 
 /** What a host is and proves itself with. Holds private keys: never log it. */
@@ -71,9 +71,12 @@ export interface RenewOptions {
   readonly refused?: (why: string) => void;
 }
 
-/** New keys and certificates for the same host. `client` must be authenticated with the credentials at hand. */
+/**
+ * New certificates for the same host, and a new key for TLS. The SSH key stays: clients that cannot check certificates know the host by it.
+ * `client` must be authenticated with the credentials at hand.
+ */
 export async function renewHost(client: AuthClient, options: RenewOptions): Promise<HostCredentials> {
-  const keys = generateHostKeys();
+  const keys = generateHostKeys(fromOpensshPrivate(options.credentials.sshPrivateKey));
   const answer = await client.renewHost({
     hostname: options.hostname,
     names: [...options.names],
@@ -101,12 +104,11 @@ interface HostKeys {
   readonly tlsPublicKey: string;
 }
 
-function generateHostKeys(): HostKeys {
-  const ssh = generateSshKey();
+function generateHostKeys(sshKey = generateSshKey().privateKey): HostKeys {
   const tls = generateKeyPairSync("ec", { namedCurve: "P-256" });
   return {
-    sshPrivateKey: toOpensshPrivate(ssh.privateKey),
-    sshPublicKey: ssh.publicLine,
+    sshPrivateKey: toOpensshPrivate(sshKey),
+    sshPublicKey: publicLine(sshKey, ""),
     tlsPrivateKey: tls.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
     tlsPublicKey: tls.publicKey.export({ type: "spki", format: "pem" }).toString(),
   };

@@ -44,6 +44,10 @@ describe("a file is taken", () => {
       "with sections that are off, whatever they hold",
       `${head}auth_service: {}\ndb_service: { enabled: "no", databases: [{ name: x }] }\napp_service: { enabled: off }\nkubernetes_service: { enabled: false }\nwindows_desktop_service: { enabled: no, ldap: 7 }\nssh_service: { enabled: no, enhanced_recording: { enabled: yes }, commands: 7, labels: { a: b } }\n`,
     ],
+    [
+      "with SSH algorithms of its own",
+      `${head}  ciphers: [aes256-ctr, aes128-gcm@openssh.com]\n  kex_algos: [diffie-hellman-group14-sha256]\n  mac_algos: [hmac-sha2-512-etm@openssh.com]\nauth_service: {}\n`,
+    ],
     ["with byte order mark and Windows line ends", `\ufeff${head}auth_service: {}\n`.replaceAll("\n", "\r\n")],
   ];
   test.for(good)("%s", ([, text]) => {
@@ -59,6 +63,21 @@ describe("a file is refused for", () => {
       "an unknown key, with a suggestion",
       `${head}  nodenam: x\nauth_service: {}\n`,
       "4: platform.nodenam is not a known key; did you mean nodename?",
+    ],
+    [
+      "a cipher that we do not have, with the names",
+      `${head}  ciphers: [aes128-gcm@openssh.com, aes128-cbc]\nauth_service: {}\n`,
+      '4: platform.ciphers.1 "aes128-cbc" is not supported; the names here are aes128-gcm@openssh.com, aes256-gcm@openssh.com, chacha20-poly1305@openssh.com, aes128-ctr, aes192-ctr, aes256-ctr',
+    ],
+    [
+      "a MAC that is not encrypt-then-MAC",
+      `${head}  mac_algos: [hmac-sha2-256]\nauth_service: {}\n`,
+      '4: platform.mac_algos.0 "hmac-sha2-256" is not supported; the names here are hmac-sha2-256-etm@openssh.com, hmac-sha2-512-etm@openssh.com',
+    ],
+    [
+      "no cipher that tsh has",
+      `${head}  ciphers: [aes256-ctr]\nauth_service: {}\n`,
+      "4: platform.ciphers must hold one of aes128-gcm@openssh.com, aes256-gcm@openssh.com, chacha20-poly1305@openssh.com: tsh and the cluster's own connections have no others",
     ],
     ["an unknown section", `${head}sshservice: {}\nauth_service: {}\n`, "4: sshservice is not a known key; did you mean ssh_service?"],
     ["a key of the reference that does nothing yet", `${head}  cache: {}\nauth_service: {}\n`, "4: platform.cache is not supported yet; remove it"],

@@ -9,6 +9,7 @@ import { recordingModes } from "../resources/recording.ts";
 import { listenersPort } from "../transport/host-port.ts";
 import { storageSchema } from "./audit-destination.ts";
 import { hostPortText, oneAddress, onOff, orList } from "./setting.ts";
+import { sshAlgorithmKeys } from "./ssh-algorithms.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
 
 /** Default ports, those of the reference. */
@@ -47,6 +48,7 @@ export const platformSchema = z.strictObject({
   diag_addr: hostPortText(undefined).optional(),
   log: logSchema.prefault({}),
   storage: storageSchema.prefault({}),
+  ...sshAlgorithmKeys,
 });
 
 const positiveDuration = z.string().transform((text, context) => {

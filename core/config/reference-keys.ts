@@ -14,17 +14,7 @@ const referenceKeys: Readonly<Record<string, readonly string[]>> = {
     "debug_service",
     "relay_service",
   ],
-  platform: [
-    "relay_server",
-    "cache",
-    "shutdown_delay",
-    "connection_limits",
-    "auth_connection_config",
-    "ciphers",
-    "kex_algos",
-    "mac_algos",
-    "ciphersuites",
-  ],
+  platform: ["relay_server", "cache", "shutdown_delay", "connection_limits", "auth_connection_config", "ciphersuites"],
   "platform.log.format": ["extra_fields"],
   "platform.storage": ["type", "audit_sessions_uri", "path", "peers", "tls_cert_file", "tls_key_file", "tls_ca_file", "prefix"],
   auth_service: [

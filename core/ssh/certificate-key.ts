@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import type { ParsedKey } from "ssh2";
 import { Reader } from "../bytes/reader.ts";
 import { certificateSuffix } from "./certificate.ts";
-import { toOpensshPrivate } from "./keys.ts";
+import { publicBlob, toOpensshPrivate } from "./keys.ts";
 import { signRaw } from "./signature.ts";
 import { parseKeyText, plainAlgorithm } from "./ssh2.ts";
 
@@ -22,6 +22,13 @@ export function certificateKey(options: { privateKey: KeyObject; certificate: Bu
     sign: { value: sign },
     getPublicSSH: { value: () => options.certificate },
   });
+}
+
+/** The same key without its certificate, for clients that know hosts by keys alone. */
+export function plainKey({ privateKey, certificate }: { privateKey: KeyObject; certificate: Buffer }): ParsedKey {
+  const type = plainAlgorithm(requestAlgorithm(new Reader(certificate).text()));
+  const blob = publicBlob(privateKey);
+  return Object.create(certificateKey({ privateKey, certificate }), { type: { value: type, enumerable: true }, getPublicSSH: { value: () => blob } });
 }
 
 /** An RSA certificate's type names SHA-1; the algorithm to ask for does not. */

@@ -1,4 +1,5 @@
 import type { Algorithms } from "ssh2";
+import { usualAlgorithms } from "./algorithms.ts";
 
 export interface Keepalive {
   readonly intervalMs: number;
@@ -9,9 +10,10 @@ export interface Keepalive {
 /** A dead peer is known within a minute. */
 export const usualKeepalive: Keepalive = { intervalMs: 15_000, missed: 3 };
 
-/** AES-GCM only: the client's order wins, and OpenSSH's would choose slower ones. Every OpenSSH since 6.2 has these. */
-export const offeredAlgorithms: Algorithms = {
-  kex: ["curve25519-sha256", "curve25519-sha256@libssh.org"],
-  cipher: ["aes128-gcm@openssh.com", "aes256-gcm@openssh.com"],
+/** What our clients offer, in the order in which they want it. */
+export const clientAlgorithms: Algorithms = {
+  kex: usualAlgorithms.kexAlgos as NonNullable<Algorithms["kex"]> & string[],
+  cipher: usualAlgorithms.ciphers as NonNullable<Algorithms["cipher"]> & string[],
+  hmac: usualAlgorithms.macAlgos as NonNullable<Algorithms["hmac"]> & string[],
   compress: ["none"],
 };

@@ -6,7 +6,7 @@ import { certificateKey } from "./certificate-key.ts";
 import { forgetExchanges } from "./forget-exchange.ts";
 import { guardConnection } from "./guard-connection.ts";
 import type { LentAgent } from "./lent-agent.ts";
-import { type Keepalive, offeredAlgorithms, usualKeepalive } from "./negotiation.ts";
+import { clientAlgorithms, type Keepalive, usualKeepalive } from "./negotiation.ts";
 import { readRefusal } from "./refusal.ts";
 import { type RekeyLimits, scheduleRekey, usualRekeyLimits } from "./rekey.ts";
 import { Client, plainAlgorithm, rawConnection } from "./ssh2.ts";
@@ -83,7 +83,7 @@ function start(client: Client, options: ConnectSshOptions, facts: Handshake): vo
     readyTimeout: 0,
     keepaliveInterval: keepalive.intervalMs,
     keepaliveCountMax: keepalive.missed,
-    algorithms: { ...offeredAlgorithms, serverHostKey: hostCertificateTypes as never },
+    algorithms: { ...clientAlgorithms, serverHostKey: hostCertificateTypes as never },
     hostVerifier: (blob: Buffer) => verifyHost(client, blob, options, facts),
     ...(options.agent && { agent: options.agent }),
     // A parsed key is taken too; the types of ssh2 do not say so.

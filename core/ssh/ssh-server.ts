@@ -4,11 +4,13 @@ import type { Duplex } from "node:stream";
 import type { Connection, ParsedKey } from "ssh2";
 import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
 import { errorText, PlatformError } from "../errors/platform-error.ts";
+import { type SshAlgorithms, usualAlgorithms } from "./algorithms.ts";
 import { type AcceptedLogin, type Authenticate, answerLogins } from "./answer-logins.ts";
-import { certificateKey } from "./certificate-key.ts";
+import { certificateKey, plainKey } from "./certificate-key.ts";
 import { forgetExchanges } from "./forget-exchange.ts";
 import { guardConnection } from "./guard-connection.ts";
-import { type Keepalive, offeredAlgorithms, usualKeepalive } from "./negotiation.ts";
+import { type Keepalive, usualKeepalive } from "./negotiation.ts";
+import { offerAlgorithms, requireStrictExchange, type ServerOffer } from "./offer-algorithms.ts";
 import { type RekeyLimits, scheduleRekey, usualRekeyLimits } from "./rekey.ts";
 import { plainAlgorithm, rawConnection, Server } from "./ssh2.ts";
 import { tuneStream } from "./tune-stream.ts";
@@ -17,8 +19,10 @@ export interface AcceptSshOptions {
   /** A connected stream of any kind; owned by the connection from now on, also when it fails. */
   readonly stream: Duplex;
   readonly hostKey: KeyObject;
-  /** Blob of a host certificate of that key: all that is shown to clients. */
+  /** Blob of a host certificate of that key. Clients that cannot check it are shown the key alone. */
   readonly hostCertificate: Buffer;
+  /** Left out: the usual ones. */
+  readonly algorithms?: SshAlgorithms | undefined;
   /**
    * Policy: may this certificate log in under this name? Called once the client has proven that it holds the key, and before anything
    * else is judged: call `checkCertificate` in it. Throws to refuse; a PlatformError's message is shown to the client.
@@ -88,7 +92,7 @@ function handshake(options: AcceptSshOptions): Promise<AcceptedSsh> {
   endWith(signal, stream);
   stream.on("close", streamClosed);
   // Any duplex stream will do: ssh2 asks a socket for its address only, to pass it on.
-  serverFor(options).injectSocket(stream as Socket);
+  serverFor(options).server.injectSocket(stream as Socket);
   return outcome.promise;
 }
 
@@ -145,8 +149,10 @@ function greet(connection: Connection): void {
     return;
   }
   protocol._hostKeys = hostKeysOf(protocol);
+  offerAlgorithms(connection, serverFor(handshake.options).offer);
   forgetExchanges(connection);
   connection.on("error", connectionFailed);
+  requireStrictExchange(connection);
   answerLogins(connection, {
     authenticate: handshake.options.authenticate,
     onRefused: (error) => {
@@ -169,27 +175,35 @@ function hostKeysOf(protocol: Protocol): Protocol["_hostKeys"] {
   return Object.fromEntries(named);
 }
 
-/** ssh2's servers by what all their connections share: one holds a listener and lists of algorithms, many KiB. */
-const servers = new WeakMap<KeyObject, { readonly shared: string; readonly server: InstanceType<typeof Server> }>();
+interface SharedServer {
+  readonly shared: string;
+  readonly server: InstanceType<typeof Server>;
+  readonly offer: ServerOffer;
+}
 
-function serverFor({ hostKey, hostCertificate, banner, keepalive = usualKeepalive }: AcceptSshOptions): InstanceType<typeof Server> {
-  const shared = JSON.stringify([hostCertificate.toString("base64"), banner, keepalive.intervalMs, keepalive.missed]);
+/** ssh2's servers by what all their connections share: one holds a listener and lists of algorithms, many KiB. */
+const servers = new WeakMap<KeyObject, SharedServer>();
+
+function serverFor(options: AcceptSshOptions): SharedServer {
+  const { hostKey, hostCertificate, banner, keepalive = usualKeepalive, algorithms = usualAlgorithms } = options;
+  const shared = JSON.stringify([hostCertificate.toString("base64"), banner, keepalive.intervalMs, keepalive.missed, algorithms]);
   const known = servers.get(hostKey);
-  if (known?.shared === shared) return known.server;
-  const key = certificateKey({ privateKey: hostKey, certificate: hostCertificate });
+  if (known?.shared === shared) return known;
+  const both = { privateKey: hostKey, certificate: hostCertificate };
+  const keys = [certificateKey(both), plainKey(both)];
   const server = new Server(
     {
-      // ssh2 takes a parsed key here too; its types do not say so.
-      hostKeys: [{ key: key as never }],
-      algorithms: offeredAlgorithms,
+      // ssh2 takes a parsed key here too; its types do not say so. Each is chosen by its algorithm.
+      hostKeys: keys.map((key) => ({ key: key as never })),
       keepaliveInterval: keepalive.intervalMs,
       keepaliveCountMax: keepalive.missed,
       ...(banner === undefined ? {} : { banner }),
     },
     greet,
   );
-  servers.set(hostKey, { shared, server });
-  return server;
+  const made = { shared, server, offer: { hostKeys: keys.map(({ type }) => type), algorithms, made: new Map() } };
+  servers.set(hostKey, made);
+  return made;
 }
 
 function connectionError(error: Error): PlatformError {

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { type Duplex, duplexPair } from "node:stream";
@@ -6,9 +7,11 @@ import type { ClientChannel, ServerChannel } from "ssh2";
 import { expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
 import { relay } from "../transport/relay.ts";
+import { usualAlgorithms } from "./algorithms.ts";
 import { checkCertificate } from "./certificate.ts";
 import { generateSshKey } from "./keys.ts";
 import { issue, meet, openChannel } from "./session-fixture.ts";
+import { rawConnection } from "./ssh2.ts";
 
 const authority = generateSshKey();
 const stranger = generateSshKey();
@@ -215,4 +218,18 @@ test("half-close passes through a forwarded channel that is relayed", async () =
   expect(await text(ours)).toBe("answer");
   await done;
   agent.end();
+});
+
+test("bytes pass with ChaCha20 where a server offers no other cipher, over new keys too", async () => {
+  const algorithms = { ...usualAlgorithms, ciphers: ["chacha20-poly1305@openssh.com"] };
+  const { client, server, near, far } = await openChannel({ authority, server: { algorithms } });
+  const bytes = randomBytes(3_000_000);
+  const arrived = buffer(far);
+  near.write(bytes.subarray(0, 1_000_000));
+  const renewed = once(server, "rekey");
+  rawConnection(client)._protocol.rekey();
+  await renewed;
+  near.end(bytes.subarray(1_000_000));
+  expect((await arrived).equals(bytes)).toBe(true);
+  client.end();
 });

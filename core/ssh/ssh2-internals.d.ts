@@ -40,7 +40,18 @@ declare module "ssh2/lib/protocol/keyParser.js" {
 
 declare module "ssh2/lib/protocol/Protocol.js" {
   import type { ParsedKey } from "ssh2";
+  /** What one side offers, ready to be sent. */
+  export interface KexInit {
+    readonly totalSize: number;
+  }
   export interface Protocol {
+    _offer: KexInit;
+    /** Of what is sent. */
+    _cipher: { encrypt(packet: Buffer): void };
+    /** Undefined once the connection has failed. */
+    readonly _destruct: unknown;
+    /** Both ends keep to strict key exchange; undefined before the first one. */
+    readonly _strictMode: boolean | undefined;
     /** Defined while a key exchange runs. */
     readonly _kexinit: Buffer | undefined;
     /** Packets held back during a key exchange. */
@@ -51,7 +62,7 @@ declare module "ssh2/lib/protocol/Protocol.js" {
     /** A server's keys by algorithm; the server's one table unless it is replaced. */
     _hostKeys: Readonly<Record<string, ParsedKey>> | undefined;
     readonly _packetRW: {
-      readonly read: { read(payload: Buffer): Buffer };
+      read: { read(payload: Buffer): Buffer; cleanup(): void };
       readonly write: { readonly allocStart: number; alloc(size: number): Buffer; finalize(packet: Buffer): Buffer };
     };
     readonly _authsQueue: string[];
@@ -76,6 +87,28 @@ declare module "ssh2/lib/protocol/Protocol.js" {
   export type SignStep = (data: Buffer, done: (signature: Buffer) => void) => void;
   const protocolClass: { readonly prototype: Protocol };
   export default protocolClass;
+}
+
+declare module "ssh2/lib/protocol/kex.js" {
+  import type { KexInit, Protocol } from "ssh2/lib/protocol/Protocol.js";
+
+  interface Lists {
+    readonly cipher: readonly string[];
+    readonly mac: readonly string[];
+    readonly compress: readonly string[];
+    readonly lang: readonly string[];
+  }
+  const exchange: {
+    readonly KexInit: new (lists: {
+      readonly kex: readonly string[];
+      readonly serverHostKey: readonly string[];
+      readonly cs: Lists;
+      readonly sc: Lists;
+    }) => KexInit;
+    /** Sends our offer. */
+    kexinit(protocol: Protocol): void;
+  };
+  export default exchange;
 }
 
 declare module "ssh2/lib/Channel.js" {

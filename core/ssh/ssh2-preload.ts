@@ -113,7 +113,7 @@ function readRequestsWhole(): void {
   };
 }
 
-type RequestHandler = (protocol: object, channel: number, name: string, wantsReply: boolean, data: unknown) => void;
+type RequestHandler = (...values: [protocol: object, channel: number, name: string, wantsReply: boolean, data: unknown]) => void;
 
 readCertificatesToo();
 readRequestsWhole();

@@ -6,6 +6,7 @@ import "./ssh2-preload.ts";
 import type { Connection, ParsedKey } from "ssh2";
 import type { ChannelConnection, RawChannel } from "ssh2/lib/Channel.js";
 import clientClass from "ssh2/lib/client.js";
+import exchange from "ssh2/lib/protocol/kex.js";
 import keyParser from "ssh2/lib/protocol/keyParser.js";
 import Protocol, { type Protocol as RawProtocol, type SignStep } from "ssh2/lib/protocol/Protocol.js";
 import utils from "ssh2/lib/protocol/utils.js";
@@ -21,6 +22,8 @@ export type Client = InstanceType<typeof clientClass>;
 export const Server = serverClass;
 // Taken where a server's interval is 0: then there shall be no keepalive and no timer, as with a client.
 Server.KEEPALIVE_CLIENT_INTERVAL = 0;
+
+export const { KexInit: KeyExchangeInit, kexinit: sendKeyExchangeInit } = exchange;
 
 /** What a client and a server's connection have in common, with the private parts that core/ssh needs. */
 export interface RawConnection extends ChannelConnection {

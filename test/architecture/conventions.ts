@@ -109,6 +109,19 @@ export function ssh2Loaders(files: readonly SourceFile[]): string[] {
   );
 }
 
+/** Whoever makes a TLS server's context by itself forgets what all of them keep to. */
+export function tlsContexts(files: readonly SourceFile[]): string[] {
+  const own = ["core/transport/arrivals/server-context.ts", "core/transport/dial/"];
+  return files.flatMap(({ path, text }) =>
+    /\bcreateSecureContext\(/.test(withoutComments(text)) &&
+    !path.endsWith(".test.ts") &&
+    !/^(test|bench)\//.test(path) &&
+    !own.some((one) => path.startsWith(one))
+      ? [`${path} makes a TLS context by itself; core/transport/arrivals/server-context.ts has it`]
+      : [],
+  );
+}
+
 function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "");
 }

@@ -2,7 +2,16 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces, ssh2Loaders } from "./conventions.ts";
+import {
+  badExports,
+  badNames,
+  committedProducts,
+  environmentReaders,
+  impurities,
+  missingPurePlaces,
+  ssh2Loaders,
+  tlsContexts,
+} from "./conventions.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { readSources } from "./source-tree.ts";
 
@@ -46,6 +55,10 @@ test("only main.ts and programs/ read the environment", () => {
 
 test("ssh2 is loaded by core/ssh/ssh2.ts only", () => {
   expect(ssh2Loaders(files)).toEqual([]);
+});
+
+test("every TLS server takes its context from one place", () => {
+  expect(tlsContexts(files)).toEqual([]);
 });
 
 test.skipIf(!existsSync(join(root, ".git")))("nothing that is installed or built is in git", () => {

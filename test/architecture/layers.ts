@@ -20,7 +20,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/access": nouns,
   "core/transport": [...nouns, "core/access", "core/memory"],
   "core/ssh": middle,
-  "core/config": middle,
+  "core/config": [...middle, "core/ssh/algorithms.ts"],
   "core/api": [...middle, "core/ssh", "core/config"],
   agent: ["core"],
   control: ["core"],

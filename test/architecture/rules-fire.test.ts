@@ -1,7 +1,16 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { steps } from "../../scripts/check/steps.ts";
 import type { Finished } from "../world/program.ts";
-import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces, ssh2Loaders } from "./conventions.ts";
+import {
+  badExports,
+  badNames,
+  committedProducts,
+  environmentReaders,
+  impurities,
+  missingPurePlaces,
+  ssh2Loaders,
+  tlsContexts,
+} from "./conventions.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { plant } from "./planted.ts";
 import { readSources, type SourceFile } from "./source-tree.ts";
@@ -146,6 +155,7 @@ describe("the architecture test sees", () => {
     ["a default export", { "cli/a.ts": "export default 1;" }, badExports, /default export/],
     ["a reader of the environment", { "agent/a.ts": "export const home = process.env.HOME;" }, environmentReaders, /process\.env/],
     ["a second way to ssh2", { "core/a.ts": 'import ssh2 from "ssh2";' }, ssh2Loaders, /core\/a\.ts loads ssh2/],
+    ["a TLS context of its own", { "control/a.ts": "createSecureContext({ cert, key });" }, tlsContexts, /control\/a\.ts makes a TLS context/],
   ];
   test.for(cases)("%s", ([, files, find, found]) => {
     expect(find(tree(files)).join("\n")).toMatch(found);

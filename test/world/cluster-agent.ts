@@ -26,6 +26,8 @@ export interface AgentOptions {
   readonly dir?: string;
   /** More lines of `ssh_service`, indented by two. */
   readonly sshService?: string;
+  /** More lines of `platform`, indented by two. */
+  readonly platformSection?: string;
   /** Do not wait until it is connected. */
   readonly noWait?: boolean;
 }
@@ -52,6 +54,7 @@ export async function makeAgent(cluster: Cluster, options: AgentOptions): Promis
     pin: options.pin ?? (await cluster.pin()),
     labels: options.labels ?? {},
     more: options.sshService ?? "",
+    morePlatform: options.platformSection ?? "",
   });
   await writeFile(config, text, { mode: 0o600 });
   const args = ["start", "--config", config, "--pid-file", join(dir, "agent.pid")];

@@ -91,16 +91,18 @@ export interface AgentFacts {
   readonly labels?: Readonly<Record<string, string>>;
   /** More lines of `ssh_service`. */
   readonly more?: string;
+  /** More lines of `platform`. */
+  readonly morePlatform?: string;
 }
 
-export function agentConfig({ name, dataDir, proxy, authServer, token, pin, labels = {}, more = "" }: AgentFacts): string {
+export function agentConfig({ name, dataDir, proxy, authServer, token, pin, labels = {}, more = "", morePlatform = "" }: AgentFacts): string {
   const lines = Object.entries(labels).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}\n`);
   return `version: v3
 platform:
   nodename: ${name}
 ${dataDir === undefined ? "" : `  data_dir: ${dataDir}\n`}  ${authServer === undefined ? `proxy_server: ${proxy}` : `auth_server: ${authServer}`}
   auth_token: ${token}
-${pin === "" ? "" : `  ca_pin: ${pin}\n`}auth_service:
+${pin === "" ? "" : `  ca_pin: ${pin}\n`}${morePlatform}auth_service:
   enabled: no
 proxy_service:
   enabled: no

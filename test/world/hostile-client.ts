@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Duplex } from "node:stream";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
-import { offeredAlgorithms } from "../../core/ssh/negotiation.ts";
+import { clientAlgorithms } from "../../core/ssh/negotiation.ts";
 import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
 import { Client, plainAlgorithm, rawConnection } from "../../core/ssh/ssh2.ts";
 import { hostCertificateTypes } from "../../core/ssh/ssh2-preload.ts";
@@ -66,7 +66,7 @@ export async function guessPasswords(sock: Duplex): Promise<number> {
     // ssh2 takes any duplex stream; its types ask for a Readable.
     sock: sock as never,
     username: "root",
-    algorithms: { ...offeredAlgorithms, serverHostKey: hostCertificateTypes as never },
+    algorithms: { ...clientAlgorithms, serverHostKey: hostCertificateTypes as never },
     readyTimeout: 60_000,
     // Whoever it is. The exchange's signature names the plain algorithm.
     hostVerifier: () => {

@@ -16,7 +16,7 @@ export async function serveJoin(stream: Duplex, request: StreamRequest, deps: Ss
   const login = new JoinLogin({ request, mode, deps, access });
   stream.write(encodeStreamReply({ ok: true }));
   try {
-    const { connection } = await acceptLogin({ stream, credentials, authenticate: login.authenticate, signal });
+    const { connection } = await acceptLogin({ stream, credentials, authenticate: login.authenticate, algorithms: deps.algorithms, signal });
     const { admitted } = login;
     if (admitted === undefined) throw new Error("a connection was accepted without a grant");
     await serveJoined(connection, { ...admitted, mode, request, deps }, signal);

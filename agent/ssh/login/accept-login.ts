@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import type { Duplex } from "node:stream";
 import type { HostCredentials } from "../../../core/api/host-credentials.ts";
+import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import type { Authenticate } from "../../../core/ssh/answer-logins.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
@@ -21,13 +22,15 @@ export interface LoginStream {
   readonly stream: Duplex;
   readonly credentials: HostCredentials;
   readonly authenticate: Authenticate;
+  /** Left out: the usual ones. */
+  readonly algorithms?: SshAlgorithms | undefined;
   readonly signal: AbortSignal;
 }
 
 /** Speaks SSH as this host until the client is let in. Throws as acceptSsh does. */
-export async function acceptLogin({ stream, credentials, authenticate, signal }: LoginStream): Promise<AcceptedSsh> {
+export async function acceptLogin({ stream, credentials, authenticate, algorithms, signal }: LoginStream): Promise<AcceptedSsh> {
   const key = keys.get(credentials) ?? read(credentials);
-  return await acceptSsh({ stream, ...key, authenticate, handshakeTimeoutMs: handshakeMs, signal });
+  return await acceptSsh({ stream, ...key, authenticate, algorithms, handshakeTimeoutMs: handshakeMs, signal });
 }
 
 function read(credentials: HostCredentials): HostKey {

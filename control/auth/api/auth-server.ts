@@ -1,11 +1,11 @@
-import { constants } from "node:crypto";
 import { createServer as createHttp2Server, type Http2Session, type ServerHttp2Session } from "node:http2";
 import type { Duplex } from "node:stream";
-import { createSecureContext, type SecureContext, TLSSocket } from "node:tls";
+import { type SecureContext, TLSSocket } from "node:tls";
 import { createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { alpn } from "../../../core/transport/alpn.ts";
+import { hostContext } from "../../../core/transport/arrivals/server-context.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { RateLimit } from "../login/rate-limit.ts";
 import { authRoutes, maxRequest } from "./auth-routes.ts";
@@ -137,8 +137,7 @@ function secureContexts(identity: AuthServerDeps["identity"]): Contexts {
     const known = made.get(certificate);
     if (known !== undefined) return known;
     for (const old of [...made.keys()].slice(0, made.size + 1 - maxContexts)) made.delete(old);
-    // No tickets: every connection shows its certificate anew.
-    const context = createSecureContext({ cert: certificate, key: privateKey, minVersion: "TLSv1.3", secureOptions: constants.SSL_OP_NO_TICKET });
+    const context = hostContext({ tlsCertificate: certificate, tlsPrivateKey: privateKey });
     made.set(certificate, context);
     return context;
   };

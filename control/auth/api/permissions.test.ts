@@ -2,8 +2,10 @@ import { X509Certificate } from "node:crypto";
 import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { renewHost } from "../../../core/api/host-credentials.ts";
 import { fromSshCertificate } from "../../../core/identity/identity.ts";
 import { checkCertificate, parseCertificateLine } from "../../../core/ssh/certificate.ts";
+import { fromOpensshPrivate, publicLine } from "../../../core/ssh/keys.ts";
 import { openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
 
 async function joined(t: TestAuth, role: "node" | "proxy") {
@@ -76,13 +78,18 @@ test("a peer that speaks no TLS is cut off, and the service goes on", async () =
   await t.connect().getCluster({});
 });
 
-test("the proxy in the same process gets its identity without a token, and keeps its id", async () => {
+test("the proxy in the same process gets its identity without a token, and keeps its id and its SSH key", async () => {
   await using t = await openTestAuth();
-  const first = await t.auth.issueProxy(["proxy.example.com"]);
+  const [first, twin] = await Promise.all([t.auth.issueProxy(["proxy.example.com"]), t.auth.issueProxy(["proxy.example.com"])]);
   await t.restart();
   const second = await t.auth.issueProxy(["proxy.example.com"]);
   expect(second.hostId).toBe(first.hostId);
+  const keyOf = ({ sshPrivateKey }: typeof first): string => publicLine(fromOpensshPrivate(sshPrivateKey), "");
+  expect([twin, second].map(keyOf)).toEqual([keyOf(first), keyOf(first)]);
   const client = t.connect({ certificate: second.tlsCertificate, privateKey: second.tlsPrivateKey });
   await client.getAccess({});
   expect(new X509Certificate(second.tlsCertificate).checkHost("proxy.platform.internal")).toBeDefined();
+  const renewed = await renewHost(client, { credentials: second, hostname: "control", names: [] });
+  expect(keyOf(renewed)).toBe(keyOf(first));
+  expect([renewed.sshCertificate, renewed.tlsPrivateKey]).not.toEqual([second.sshCertificate, second.tlsPrivateKey]);
 });

@@ -1,10 +1,10 @@
 import type { KeyObject } from "node:crypto";
-import { createSecureContext, type SecureContext } from "node:tls";
+import type { SecureContext } from "node:tls";
 import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import type { TrustedKeys } from "../../../core/api/trusted-keys.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
-import { hostContext } from "../../../core/transport/arrivals/host-context.ts";
+import { hostContext, webContext } from "../../../core/transport/arrivals/server-context.ts";
 
 /** The proxy's own identity in the forms that its listeners use. */
 export interface ProxyIdentity {
@@ -55,7 +55,7 @@ function prepare(credentials: HostCredentials): ProxyIdentity {
     sshKey: fromOpensshPrivate(credentials.sshPrivateKey),
     sshCertificate: parseCertificateLine(credentials.sshCertificate).blob,
     tls: hostContext(credentials),
-    web: createSecureContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, minVersion: "TLSv1.2" }),
+    web: webContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey }),
     credentials,
   };
 }

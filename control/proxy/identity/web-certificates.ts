@@ -1,9 +1,10 @@
 import { createHash, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { createSecureContext, type SecureContext } from "node:tls";
+import type { SecureContext } from "node:tls";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { expiryWarning, type WebCertificate } from "../../../core/resources/proxy-facts.ts";
+import { webContext } from "../../../core/transport/arrivals/server-context.ts";
 import { judgeCertificate } from "./judge-certificate.ts";
 
 export interface KeyPairFiles {
@@ -162,7 +163,7 @@ async function loadPair({ certFile, keyFile }: KeyPairFiles): Promise<Loaded> {
   };
   const [cert, key] = [await read(certFile), await read(keyFile)];
   try {
-    const context = createSecureContext({ cert, key, minVersion: "TLSv1.2" });
+    const context = webContext({ cert, key });
     return { leaf: new X509Certificate(cert), context, digest: createHash("sha256").update(cert).update(key).digest("hex") };
   } catch (cause) {
     throw new PlatformError("invalid", `https_keypairs: ${certFile} and ${keyFile} are not a certificate and its key`, {

@@ -4,6 +4,7 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { openRecordings, type Recordings } from "../../../core/recording-spool/recordings.ts";
 import { type RecordingMode, recordedAt } from "../../../core/resources/recording.ts";
+import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import type { AccessCache } from "../routing/access-cache.ts";
 import type { AuditQueue } from "../routing/audit-queue.ts";
 import type { Candidate } from "../routing/find-target.ts";
@@ -26,6 +27,7 @@ export interface BetweenOptions {
   readonly audit: Pick<AuditQueue, "emit">;
   readonly log: Log;
   readonly now: () => Date;
+  readonly algorithms?: SshAlgorithms | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -4,6 +4,7 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import type { Labels } from "../../../core/resources/metadata.ts";
+import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import type { Authenticate } from "../../../core/ssh/answer-logins.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { generateSshKey } from "../../../core/ssh/keys.ts";
@@ -34,6 +35,8 @@ export interface StandServices extends RecordingServices {
   readonly auth: Pick<AuthClient, "signRelayedUser">;
   readonly access: Pick<AccessCache, "current">;
   readonly keys: StandInKeys;
+  /** What users' clients are offered; left out: the usual. */
+  readonly algorithms?: SshAlgorithms | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -122,7 +125,7 @@ async function serve({ near, channel, keys, hostCaSsh }: Between, facts: StandFa
     });
     host = { connection, login, isStrict };
   };
-  const { connection } = await acceptSsh({ stream: near, ...keys, keepalive: silent, signal, authenticate });
+  const { connection } = await acceptSsh({ stream: near, ...keys, algorithms: services.algorithms, keepalive: silent, signal, authenticate });
   if (host === undefined) throw new PlatformError("internal", "a client was let in without a host");
   // Nothing is awaited from here to the relay: the next message is its own.
   const { connection: far, login } = host;

@@ -1,6 +1,7 @@
 import type { TLSSocket } from "node:tls";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { peerCertificate } from "../../../core/identity/certified-identity.ts";
+import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import { alpn } from "../../../core/transport/alpn.ts";
 import { terminateTls } from "../../../core/transport/arrivals/terminate-tls.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
@@ -12,6 +13,8 @@ import { auditRefusal, openStream, type RoutingServices } from "./open-stream.ts
 import type { RelayedStreams } from "./relayed-streams.ts";
 
 export interface ClientStreamServices extends RoutingServices {
+  /** What SSH clients are offered; left out: the usual. */
+  readonly algorithms?: SshAlgorithms | undefined;
   readonly signal: AbortSignal;
   readonly relaying: RelayedStreams;
 }

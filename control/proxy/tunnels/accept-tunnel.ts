@@ -5,6 +5,7 @@ import { errorText, PlatformError, toPlatformError } from "../../../core/errors/
 import { fromSshCertificate, type HostIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { compactListeners } from "../../../core/memory/compact-listeners.ts";
+import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { readMessages } from "../../../core/transport/read-messages.ts";
@@ -26,6 +27,8 @@ export interface TunnelServices {
   readonly log: Log;
   readonly auth: AuthClient;
   readonly identity: CurrentIdentity;
+  /** What SSH clients are offered; left out: the usual. */
+  readonly algorithms?: SshAlgorithms | undefined;
   readonly access: AccessCache;
   readonly registry: TunnelRegistry;
   readonly statuses: StatusReports;
@@ -80,6 +83,7 @@ async function acceptAgent(transport: Duplex, services: TunnelServices): Promise
     stream: transport,
     hostKey: sshKey,
     hostCertificate: sshCertificate,
+    algorithms: services.algorithms,
     handshakeTimeoutMs: handshakeMs,
     keepalive: noKeepalive,
     signal: services.signal,

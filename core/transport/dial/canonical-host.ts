@@ -1,6 +1,7 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
+import { domainToASCII } from "node:url";
 
-/** A host as it is compared: a name in lower case without trailing dots, or an address in its one shortest form. */
+/** A host as it is compared: a name in lower case without trailing dots, in its xn-- form where it is not ASCII, or an address in its one shortest form. */
 export type CanonicalHost =
   | { readonly kind: "name"; readonly name: string }
   | { readonly kind: "address"; readonly family: "ipv4" | "ipv6"; readonly address: string };
@@ -10,7 +11,7 @@ export type CanonicalHost =
  * (`127.1`, `0x7f000001`) counts as one, and so does an IPv4-mapped IPv6 address. Never throws.
  */
 export function canonicalHost(host: string): CanonicalHost {
-  const bare = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
+  const bare = inAscii(host.toLowerCase()).replace(/^\[(.*)\]$/, "$1");
   const unzoned = bare.replace(/%.*$/, "");
   if (isIPv6(unzoned)) return canonicalIpv6(unzoned);
   const name = bare.replace(/\.+$/, "");
@@ -19,6 +20,12 @@ export function canonicalHost(host: string): CanonicalHost {
     if (isIPv4(address)) return { kind: "address", family: "ipv4", address };
   }
   return { kind: "name", name };
+}
+
+/** What is no name in Unicode either stays as it is. */
+function inAscii(text: string): string {
+  const isName = !/^[\0-\x7f]*$/.test(text) && !/[/\\?#@:]/.test(text);
+  return (isName && domainToASCII(text)) || text;
 }
 
 function canonicalIpv6(text: string): CanonicalHost {

@@ -1,3 +1,4 @@
+import { domainToASCII } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseHostPort } from "../host-port.ts";
@@ -50,6 +51,16 @@ const cases: readonly (readonly [list: string, target: string, entry: string | u
   [":3024", "10.1.2.3:3024", ":3024"],
   [":3024", "[fd00::1]:3024", ":3024"],
   [":3024", "example.com:443", undefined],
+  ["3024", "example.com:3024", "3024"],
+  ["3024", "0.0.11.208:443", undefined],
+  ["3024", "example.com:3080", undefined],
+  // Names in Unicode
+  ["bücher.example", "xn--bcher-kva.example:443", "bücher.example"],
+  ["BÜCHER.example", "a.xn--bcher-kva.example:443", "BÜCHER.example"],
+  [".bücher.example", "a.xn--bcher-kva.example:443", ".bücher.example"],
+  ["*.bücher.example:3024", "a.xn--bcher-kva.example:3024", "*.bücher.example:3024"],
+  [".bücher.example", "xn--bcher-kva.example:443", undefined],
+  ["xn--bcher-kva.example", "xn--bcher-kva.example:443", "xn--bcher-kva.example"],
   // IPv4 addresses
   ["10.1.2.3", "10.1.2.3:443", "10.1.2.3"],
   ["10.1.2.3", "10.1.2.4:443", undefined],
@@ -83,7 +94,12 @@ const cases: readonly (readonly [list: string, target: string, entry: string | u
   ["[fd00::]/8", "[fd12::1]:443", "[fd00::]/8"],
   ["fd00::/8", "[fe80::1]:443", undefined],
   ["fe80::1", "[fe80::1%eth0]:443", "fe80::1"],
+  ["::/0", "[fd00::1]:443", "::/0"],
+  ["::/0", "10.1.2.3:443", undefined],
+  ["::/1", "10.1.2.3:443", undefined],
+  ["::/0", "[::ffff:10.1.2.3]:443", undefined],
   // IPv4-mapped IPv6
+  ["::ffff:0:0/96", "10.1.2.3:443", "::ffff:0:0/96"],
   ["10.0.0.0/8", "[::ffff:10.1.2.3]:443", "10.0.0.0/8"],
   ["10.1.2.3", "[::ffff:a01:203]:443", "10.1.2.3"],
   ["::ffff:10.1.2.3", "10.1.2.3:443", "::ffff:10.1.2.3"],
@@ -113,6 +129,9 @@ describe("NO_PROXY", () => {
     "[example.com]",
     "[fd00::1",
     "example.com:0",
+    "0",
+    "65536",
+    "167838211",
     "example.com:70000",
     "example.com:https",
     "foo*.com",
@@ -134,6 +153,49 @@ describe("NO_PROXY", () => {
     fc.assert(
       fc.property(hosts, fc.nat(65_535), fc.oneof(fc.string(), fc.array(hosts).map(String)), (host, port, list) => {
         matchNoProxy({ host, port }, list);
+      }),
+    );
+  });
+
+  const port = fc.integer({ min: 1, max: 65_535 });
+  const address = fc.oneof(fc.ipV4(), fc.ipV6());
+
+  test("a number alone is that port of every host, and of no other port", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.domain(), address), port, port, (host, one, other) => {
+        expect(matchNoProxy({ host, port: one }, String(one)).entry).toBe(String(one));
+        expect(matchNoProxy({ host, port: one }, String(other)).entry).toBe(one === other ? String(other) : undefined);
+      }),
+    );
+  });
+
+  test("a network of one family has no address of the other", () => {
+    fc.assert(
+      fc.property(
+        fc.ipV4(),
+        fc.ipV6().filter((one) => !one.includes(".") && !one.startsWith("::")),
+        fc.nat(128),
+        (four, six, bits) => {
+          expect(matchNoProxy({ host: four, port: 1 }, `${six}/${bits}`).entry).toBeUndefined();
+          expect(matchNoProxy({ host: six, port: 1 }, `${four}/${bits % 33}`).entry).toBeUndefined();
+        },
+      ),
+    );
+  });
+
+  test("a name in Unicode and its xn-- form are one name", () => {
+    const label = fc.array(fc.constantFrom("ä", "é", "ß", "я", "日", "a", "Ü"), { minLength: 1, maxLength: 8 }).map((letters) => letters.join(""));
+    fc.assert(
+      fc.property(label, (first) => {
+        const name = `${first}.example`;
+        const ascii = domainToASCII(name);
+        for (const [entry, host] of [
+          [name, ascii],
+          [ascii, name],
+          [`.${name}`, `a.${ascii}`],
+        ] as const) {
+          expect(matchNoProxy({ host, port: 443 }, entry).entry).toBe(entry);
+        }
       }),
     );
   });

@@ -3,16 +3,16 @@ import type { HostPort } from "../host-port.ts";
 import { type CanonicalHost, canonicalHost } from "./canonical-host.ts";
 
 /**
- * One entry of NO_PROXY, as Go's httpproxy reads it, and `:port` besides:
+ * One entry of NO_PROXY, as Go's httpproxy reads it, and ports besides:
  *
  *   *                     everything                 10.0.0.0/8, fd00::/8   addresses in the network
  *   example.com           it and what is below it    10.1.2.3, fd00::1      that address
- *   .example.com, *.…     only what is below it      :3024, *:3024          that port of every host
+ *   .example.com, *.…     only what is below it      3024, :3024, *:3024    that port of every host
  *   name:3024, 10.1.2.3:3024, [fd00::1]:3024         only that port
  */
 type NoProxyEntry =
   | { readonly kind: "everything" }
-  | { readonly kind: "network"; readonly network: BlockList }
+  | { readonly kind: "network"; readonly network: BlockList; readonly family: "ipv4" | "ipv6" }
   | { readonly kind: "address"; readonly address: string }
   | { readonly kind: "domain"; readonly name: string; readonly itself: boolean };
 
@@ -49,16 +49,19 @@ function matches(entry: NoProxyEntry, host: CanonicalHost): boolean {
     return (entry.itself && host.name === entry.name) || host.name.endsWith(`.${entry.name}`);
   }
   if (host.kind !== "address") return false;
-  return entry.kind === "address" ? entry.address === host.address : entry.network.check(host.address, host.family);
+  if (entry.kind === "address") return entry.address === host.address;
+  // To a BlockList an IPv4 address is also an IPv6 one.
+  return entry.family === host.family && entry.network.check(host.address, host.family);
 }
 
 function parseEntry(text: string): Parsed | undefined {
   const slash = text.lastIndexOf("/");
   if (slash >= 0) {
-    const network = parseNetwork(text.slice(0, slash), text.slice(slash + 1));
-    return network && { text, port: undefined, entry: { kind: "network", network } };
+    const entry = parseNetwork(text.slice(0, slash), text.slice(slash + 1));
+    return entry && { text, port: undefined, entry };
   }
-  const split = isIP(text) === 6 ? null : /^(.*):(\d{1,5})$/.exec(text);
+  // To a resolver a number alone is an address (0.0.11.208); nobody means that here.
+  const split = isIP(text) === 6 ? null : /^(?:(.*):)?(\d{1,5})$/.exec(text);
   const port = split === null ? undefined : Number(split[2]);
   if (port !== undefined && (port < 1 || port > 65_535)) return undefined;
   const entry = parseHost(split === null ? text : (split[1] ?? ""), port !== undefined);
@@ -69,14 +72,16 @@ function parseHost(text: string, hasPort: boolean): NoProxyEntry | undefined {
   if (text === "*" || (text === "" && hasPort)) return { kind: "everything" };
   const bracketed = /^\[(.*)\]$/.exec(text);
   if (bracketed !== null && isIP((bracketed[1] ?? "").replace(/%.*$/, "")) !== 6) return undefined;
-  const host = canonicalHost(text);
-  if (host.kind === "address") return { kind: "address", address: host.address };
-  const below = /^\*?\./.exec(host.name);
-  const name = below === null ? host.name : host.name.slice(below[0].length);
+  if (/^\d+$/.test(text)) return undefined;
+  const below = /^\*?\./.exec(text);
+  const bare = below === null ? text : text.slice(below[0].length);
+  const host = canonicalHost(bare);
+  if (host.kind === "address" && below === null) return { kind: "address", address: host.address };
+  const name = host.kind === "name" ? host.name : bare;
   return /^[^.*:[\]@][^*:[\]@]*$/.test(name) ? { kind: "domain", name, itself: below === null } : undefined;
 }
 
-function parseNetwork(address: string, bits: string): BlockList | undefined {
+function parseNetwork(address: string, bits: string): NoProxyEntry | undefined {
   const bare = address.replace(/^\[(.*)\]$/, "$1");
   const written = isIP(bare);
   if (written === 0 || !/^\d{1,3}$/.test(bits)) return undefined;
@@ -87,5 +92,5 @@ function parseNetwork(address: string, bits: string): BlockList | undefined {
   if (prefix < 0 || prefix > (host.family === "ipv4" ? 32 : 128)) return undefined;
   const network = new BlockList();
   network.addSubnet(host.address, prefix, host.family);
-  return network;
+  return { kind: "network", network, family: host.family };
 }

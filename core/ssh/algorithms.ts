@@ -1,0 +1,54 @@
+/** What our SSH servers offer; a client takes the first of its own that is among them. */
+export interface SshAlgorithms {
+  readonly ciphers: readonly string[];
+  readonly kexAlgos: readonly string[];
+  /** For ciphers that do not authenticate by themselves; offered only beside one of those. */
+  readonly macAlgos: readonly string[];
+}
+
+/** The fastest by far, which every OpenSSH since 6.2 has. */
+const gcm = ["aes128-gcm@openssh.com", "aes256-gcm@openssh.com"] as const;
+const chacha = "chacha20-poly1305@openssh.com";
+const ctr = ["aes128-ctr", "aes192-ctr", "aes256-ctr"] as const;
+const ecdh = ["curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256", "ecdh-sha2-nistp384", "ecdh-sha2-nistp521"] as const;
+
+/** What may be configured, by the names of RFC 4253 and OpenSSH: encrypt-then-MAC alone, no SHA-1, no CBC. */
+export const knownAlgorithms = {
+  ciphers: [...gcm, chacha, ...ctr],
+  kexAlgos: [...ecdh, "diffie-hellman-group14-sha256", "diffie-hellman-group16-sha512"],
+  macAlgos: ["hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com"],
+} as const satisfies SshAlgorithms;
+
+/** AEAD alone. */
+export const usualAlgorithms: SshAlgorithms = { ciphers: [...gcm, chacha], kexAlgos: ecdh, macAlgos: knownAlgorithms.macAlgos };
+
+/** With these a prefix of the connection can be cut off unseen (Terrapin, CVE-2023-48795) unless both ends keep to strict key exchange. */
+export function needsStrictExchange(cipher: string): boolean {
+  return !isGcm(cipher);
+}
+
+/** `tsh` and the cluster's own connections have no others. */
+export function isAead(cipher: string): boolean {
+  return isGcm(cipher) || cipher === chacha;
+}
+
+function isGcm(cipher: string): boolean {
+  return gcm.some((one) => one === cipher);
+}
+
+/** The part of a client's first message that counts here. */
+export interface ClientOffer {
+  readonly ciphers: readonly string[];
+  readonly isStrict: boolean;
+}
+
+/**
+ * The ciphers to offer to a client whose offer is known: OpenSSH prefers slower ones, and clients without strict key exchange choose by
+ * their own order ciphers that need it. Where that would leave none, all of them.
+ */
+export function ciphersFor(client: ClientOffer, { ciphers }: SshAlgorithms): readonly string[] {
+  const shared = ciphers.filter((cipher) => client.ciphers.includes(cipher) && (client.isStrict || !needsStrictExchange(cipher)));
+  const fast = shared.filter(isGcm);
+  if (fast.length > 0) return fast;
+  return shared.length > 0 ? shared : ciphers;
+}

@@ -1,0 +1,100 @@
+import type { Connection, NegotiatedAlgorithms } from "ssh2";
+import type { KexInit, Protocol } from "ssh2/lib/protocol/Protocol.js";
+import { string, u8, u32 } from "../bytes/writer.ts";
+import { PlatformError } from "../errors/platform-error.ts";
+import { ciphersFor, isAead, needsStrictExchange, type SshAlgorithms } from "./algorithms.ts";
+import { keyExchangeInit, readClientOffer } from "./key-exchange-init.ts";
+import { KeyExchangeInit, rawConnection, sendKeyExchangeInit, sendPayload } from "./ssh2.ts";
+
+/** What one server shows: its host keys' algorithms, best first, and what it may negotiate. */
+export interface ServerOffer {
+  readonly hostKeys: readonly string[];
+  readonly algorithms: SshAlgorithms;
+  /** By its list of ciphers, made once for all connections. */
+  readonly made: Map<string, KexInit>;
+}
+
+/** For an OpenSSH that keeps its offer to itself, ms. None does. */
+const silenceMs = 1000;
+const keyExchangeFailed = 3;
+const disconnect = 1;
+
+/**
+ * Offers algorithms to a client that has told its version. OpenSSH never waits for the server's offer: ours answers its own, because
+ * the client's order decides, and its order would choose slower ciphers, or such as need what an old one lacks.
+ */
+export function offerAlgorithms(connection: Connection, offer: ServerOffer): void {
+  const { _protocol: protocol } = rawConnection(connection);
+  const version = protocol._remoteIdentRaw?.toString("latin1") ?? "";
+  const { ciphers, macAlgos } = offer.algorithms;
+  // paramiko (5.0) refuses a server without MACs, also for a cipher that has no use for one.
+  const needsMacs = version.startsWith("SSH-2.0-paramiko_") || !ciphers.every(isAead);
+  protocol._offer = kexInit(offer, { ciphers, macs: needsMacs ? macAlgos : [] });
+  if (version.startsWith("SSH-2.0-OpenSSH_")) answerOffer(protocol, offer);
+}
+
+/** Ends a connection whose client chose a cipher that needs strict key exchange and has none: the client is told, and `error` is emitted. */
+export function requireStrictExchange(connection: Connection): void {
+  connection.on("handshake", refuseUnlessStrict);
+}
+
+/** Shared by all connections: an idle one holds nothing of it. */
+function refuseUnlessStrict(this: Connection, { cs, sc }: NegotiatedAlgorithms): void {
+  const { _protocol: protocol, _sock: stream } = rawConnection(this);
+  const weak = [cs.cipher, sc.cipher].find(needsStrictExchange);
+  if (weak === undefined || protocol._strictMode === true) return;
+  const hint = "update the client, or choose aes128-gcm@openssh.com";
+  const error = new PlatformError("unsupported", `${weak} needs strict key exchange, which this SSH client does not have`, { hint });
+  sendPayload(protocol, Buffer.concat([u8(disconnect), u32(keyExchangeFailed), string(`${error.message}: ${hint}`), string("")]));
+  this.emit("error", error);
+  stream.end();
+}
+
+interface Chosen {
+  readonly ciphers: readonly string[];
+  readonly macs: readonly string[];
+}
+
+function kexInit({ hostKeys, algorithms, made }: ServerOffer, { ciphers, macs }: Chosen): KexInit {
+  const key = [...ciphers, ...macs].join();
+  const known = made.get(key);
+  if (known !== undefined) return known;
+  const both = { cipher: ciphers, mac: macs, compress: ["none"], lang: [] };
+  const fresh = new KeyExchangeInit({ kex: [...algorithms.kexAlgos, "kex-strict-s-v00@openssh.com"], serverHostKey: hostKeys, cs: both, sc: both });
+  made.set(key, fresh);
+  return fresh;
+}
+
+/** ssh2 sends its offer as soon as the version line is read: that one goes nowhere, and another is sent when the client's has come. */
+function answerOffer(protocol: Protocol, offer: ServerOffer): void {
+  const { _cipher: cipher, _packetRW: packets } = protocol;
+  const plain = packets.read;
+  protocol._cipher = Object.create(cipher, { encrypt: { value: () => {} } });
+  const answer = (ciphers: readonly string[]): void => {
+    clearTimeout(timer);
+    packets.read = plain;
+    protocol._cipher = cipher;
+    protocol._offer = kexInit(offer, { ciphers, macs: ciphers.every(isAead) ? [] : offer.algorithms.macAlgos });
+    sendKeyExchangeInit(protocol);
+  };
+  const timer = setTimeout(() => {
+    if (protocol._destruct !== undefined) answer(offer.algorithms.ciphers);
+  }, silenceMs).unref();
+  packets.read = {
+    cleanup: () => plain.cleanup(),
+    read: (payload) => {
+      if (payload[0] === keyExchangeInit) answer(ciphersOf(payload, offer));
+      return plain.read(payload);
+    },
+  };
+}
+
+/** What cannot be read ssh2 refuses next. */
+function ciphersOf(payload: Buffer, { algorithms }: ServerOffer): readonly string[] {
+  try {
+    return ciphersFor(readClientOffer(payload), algorithms);
+  } catch (thrown) {
+    if (thrown instanceof PlatformError) return algorithms.ciphers;
+    throw thrown;
+  }
+}

@@ -1,0 +1,71 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { type ConnectionOptions, connect, getCiphers, type TLSSocket } from "node:tls";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTestAuthority } from "../dial/test-certificate.ts";
+import { hostContext, webContext } from "./server-context.ts";
+import { terminateTls } from "./terminate-tls.ts";
+
+const servers: Server[] = [];
+const ports = { web: 0, host: 0 };
+
+beforeAll(async () => {
+  const { cert, key } = await (await createTestAuthority()).issue({ type: "dns", value: "a.test" });
+  const contexts = { web: webContext({ cert, key }), host: hostContext({ tlsCertificate: cert, tlsPrivateKey: key }) };
+  for (const kind of ["web", "host"] as const) {
+    const server = createServer({ pauseOnConnect: true }, (socket) => {
+      terminateTls(socket, { context: contexts[kind], alpn: "echo" }).then(
+        (tls) => tls.on("error", () => {}).pipe(tls),
+        () => {},
+      );
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    servers.push(server);
+    ports[kind] = (server.address() as AddressInfo).port;
+  }
+});
+afterAll(() => {
+  for (const server of servers) server.close();
+});
+
+/** Undefined: the handshake failed. */
+async function handshake(port: number, options: ConnectionOptions): Promise<TLSSocket | undefined> {
+  const socket = connect({ port, host: "127.0.0.1", servername: "a.test", ALPNProtocols: ["echo"], rejectUnauthorized: false, ...options });
+  return await new Promise((resolve) => {
+    socket.once("secureConnect", () => resolve(socket)).once("error", () => resolve(undefined));
+  });
+}
+
+test("of TLS 1.2 the web port takes suites with ECDHE and AEAD alone", async () => {
+  const taken: string[] = [];
+  for (const name of getCiphers().filter((one) => !one.startsWith("tls_"))) {
+    const socket = await handshake(ports.web, { maxVersion: "TLSv1.2", ciphers: `${name.toUpperCase()}:@SECLEVEL=0` });
+    if (socket !== undefined) taken.push(name);
+    socket?.destroy();
+  }
+  // Those with an RSA certificate's name need one.
+  expect(taken.sort()).toEqual(["ecdhe-ecdsa-aes128-gcm-sha256", "ecdhe-ecdsa-aes256-gcm-sha384", "ecdhe-ecdsa-chacha20-poly1305"]);
+});
+
+test("a client cannot renegotiate", async () => {
+  const socket = await handshake(ports.web, { maxVersion: "TLSv1.2" });
+  if (socket === undefined) throw new Error("no handshake");
+  const refused = new Promise<Error | null>((resolve) => {
+    socket.once("error", resolve);
+    socket.renegotiate({ rejectUnauthorized: false }, resolve);
+  });
+  expect(await refused).toMatchObject({ message: expect.stringMatching(/no renegotiation|renegotiat|handshake failure/i) });
+  socket.destroy();
+});
+
+test.for([
+  ["web", "TLSv1.3", "TLSv1.3"],
+  ["web", "TLSv1.2", "TLSv1.2"],
+  ["web", "TLSv1.1", undefined],
+  ["host", "TLSv1.3", "TLSv1.3"],
+  ["host", "TLSv1.2", undefined],
+] as const)("the %s port with a client of %s speaks %s", async ([kind, version, expected]) => {
+  const socket = await handshake(ports[kind], { minVersion: version, maxVersion: version, ciphers: "DEFAULT:@SECLEVEL=0" });
+  expect(socket?.getProtocol() ?? undefined).toBe(expected);
+  socket?.destroy();
+});
