@@ -34,7 +34,7 @@ async function checkAddress(address: HostPort): Promise<void> {
 async function checkCertificates({ keypairs, publicAddr }: ProxyConfig, inUse: readonly WebCertificate[], now: Date): Promise<readonly string[]> {
   const leaves = await Promise.all(keypairs.map(async (files) => ({ files, leaf: (await openPair(files, inUse, now)).leaf })));
   const expiring = leaves.flatMap(({ files, leaf }) => {
-    const warning = expiryWarning(leaf.validToDate, now);
+    const warning = expiryWarning({ from: leaf.validFromDate, until: leaf.validToDate }, now);
     return warning === undefined ? [] : [`the web certificate ${files.certFile} ${warning}`];
   });
   if (publicAddr === undefined || leaves.length === 0 || leaves.some(({ leaf }) => isFor(leaf, publicAddr.host))) return expiring;

@@ -85,6 +85,7 @@ export class WebCertificates {
     return this.#pairs.map(({ files, loaded }) => ({
       file: files.certFile,
       names: namesOf(loaded.leaf),
+      from: loaded.leaf.validFromDate.toISOString(),
       until: loaded.leaf.validToDate.toISOString(),
     }));
   }
@@ -132,8 +133,8 @@ export class WebCertificates {
   #warn(): void {
     const { log, now } = this.#deps;
     for (const pair of this.#pairs) {
-      const until = pair.loaded.leaf.validToDate;
-      const warning = expiryWarning(until, now());
+      const { until } = validity(pair.loaded);
+      const warning = expiryWarning(validity(pair.loaded), now());
       if (warning === undefined || now().getTime() - pair.warnedAt < warnEveryMs) continue;
       pair.warnedAt = now().getTime();
       log.warn(`the web certificate ${warning}`, { file: pair.files.certFile, until: until.toISOString(), hint: renewHint });
