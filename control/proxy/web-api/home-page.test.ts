@@ -11,6 +11,7 @@ test("what is not ours is shown as text", () => {
 
 test("where packages are served it says how to install them, of this version and from here", () => {
   expect(homePage(facts)).toContain("curl -fsS https://p.test/scripts/install.sh | sudo sh -s -- 1.2.3 enterprise");
+  expect(homePage(facts)).toContain("npm install --global https://p.test/packages/client/platform-client.tgz");
   const without = homePage({ ...facts, servesPackages: false, caPins: [] });
-  expect(without).not.toMatch(/install\.sh|ca-pin/);
+  expect(without).not.toMatch(/install\.sh|npm|ca-pin/);
 });

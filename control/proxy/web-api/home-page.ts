@@ -30,8 +30,10 @@ ${
   servesPackages
     ? `<p>On Linux it is in the package <code>platform-ent</code>, which this installs:</p>
 <pre>${escapeHtml(script)}</pre>
-<p class="quiet">Read <a href="/scripts/install.sh">the script</a> before you run it. To log in, the service needs neither be configured nor started.</p>`
-    : `<p>It is in the package <code>platform-ent</code>, which your administrator has.</p>`
+<p class="quiet">Read <a href="/scripts/install.sh">the script</a> before you run it. To log in from this computer you need not configure or start the service that it installs.</p>
+<p>On macOS, and wherever Node.js is:</p>
+<pre>${escapeHtml(`npm install --global https://${site}/packages/client/platform-client.tgz`)}</pre>`
+    : `<p>On Linux it is in the package <code>platform-ent</code>, which your administrator has.</p>`
 }
 <p class="quiet">Version ${escapeHtml(version)}</p>`,
   );
