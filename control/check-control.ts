@@ -1,9 +1,11 @@
 import type { X509Certificate } from "node:crypto";
 import { opendir } from "node:fs/promises";
 import { createServer, isIP } from "node:net";
+import { join } from "node:path";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import { expiryWarning, type WebCertificate } from "../core/resources/proxy-facts.ts";
 import { formatHostPort, type HostPort } from "../core/transport/host-port.ts";
+import { checkClusterName } from "./auth/open-cluster.ts";
 import type { ControlConfig, ProxyConfig } from "./config.ts";
 import { openPair } from "./proxy/identity/web-certificates.ts";
 
@@ -12,6 +14,7 @@ import { openPair } from "./proxy/identity/web-certificates.ts";
  * `inUse`: certificates of the process that runs.
  */
 export async function checkControl({ auth, proxy }: ControlConfig, inUse: readonly WebCertificate[], now = new Date()): Promise<readonly string[]> {
+  if (auth !== undefined) checkClusterName(join(auth.dataDir, "auth", "state.sqlite"), auth.clusterName);
   const listens = [auth?.listen, proxy?.webListen, proxy?.sshListen, proxy?.tunnelListen];
   for (const address of listens) if (address !== undefined) await checkAddress(address);
   return proxy === undefined ? [] : [...(await checkCertificates(proxy, inUse, now)), ...(await checkPackages(proxy))];
