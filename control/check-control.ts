@@ -7,7 +7,7 @@ import { expiryWarning, type WebCertificate } from "../core/resources/proxy-fact
 import { formatHostPort, type HostPort } from "../core/transport/host-port.ts";
 import { checkClusterName } from "./auth/open-cluster.ts";
 import type { ControlConfig, ProxyConfig } from "./config.ts";
-import { openPair } from "./proxy/identity/web-certificates.ts";
+import { openPair, usedFor } from "./proxy/identity/web-certificates.ts";
 
 /**
  * What a start of control would refuse, without starting: throws PlatformError as it would. Returns what works and should be put right.
@@ -35,7 +35,9 @@ async function checkAddress(address: HostPort): Promise<void> {
 }
 
 async function checkCertificates({ keypairs, publicAddr }: ProxyConfig, inUse: readonly WebCertificate[], now: Date): Promise<readonly string[]> {
-  const leaves = await Promise.all(keypairs.map(async (files) => ({ files, leaf: (await openPair(files, inUse, now)).leaf })));
+  const leaves = await Promise.all(
+    keypairs.map(async (files, index) => ({ files, leaf: (await openPair(files, usedFor({ files: keypairs, index, inUse }), now)).leaf })),
+  );
   const expiring = leaves.flatMap(({ files, leaf }) => {
     const warning = expiryWarning({ from: leaf.validFromDate, until: leaf.validToDate }, now);
     return warning === undefined ? [] : [`the web certificate ${files.certFile} ${warning}`];
