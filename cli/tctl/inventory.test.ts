@@ -74,7 +74,7 @@ test("each host stands where an admin looks for it, and auth and proxy services 
     refused_names: ["evil"],
     gone: ["gone"],
   });
-  expect(summary).toMatchObject({ total: 11, connected: 10, upgraders: { none: 2, unit: 8 } });
+  expect(summary).toMatchObject({ total: 12, connected: 11, upgraders: { none: 2, unit: 9 } });
   expect(Object.entries(summary.versions)).toEqual([
     ["17.0.0", 1],
     ["1.10.0", 1],
