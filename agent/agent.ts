@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { otherCluster } from "../core/api/other-cluster.ts";
 import { toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import { giveBack } from "../core/memory/give-back.ts";
@@ -137,6 +138,8 @@ async function openAgent(
   const isBusy = (): boolean => streams.open > 0;
   const worked = whenQuiet({ isBusy, act: () => giveBack(log, { isBusy }) }, end.signal);
   log.info("identity", { host: hostId, cluster });
+  const other = otherCluster(identity.current(), config.caPins);
+  if (other !== undefined) log.warn(other.message, { hint: other.hint });
   const sessions = (): number => streams.open + elsewhere();
   const proxies = proxyFinder(config, auth);
   const updater = await followUpdater({ env, log, clock, auth, identity, proxies, sessions, changed });

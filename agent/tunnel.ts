@@ -61,6 +61,8 @@ export class Tunnel {
     });
     this.#hearAuthorities(opened.welcome.authorities);
     events.onAccess(opened.welcome.accessRevision);
+    // The first of the heartbeat: the answer tells what may have changed while there was no tunnel, such as the maintenance windows.
+    this.#send({ type: "ping", time: clock.wall() });
     if (opened.transport.destroyed) this.end("the connection closed");
   }
 

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { around, createTestAuthority, past } from "../core/transport/dial/test-certificate.ts";
+import { openTestAuth } from "./auth/open-test-auth.ts";
 import { checkControl } from "./check-control.ts";
 import type { ProxyConfig } from "./config.ts";
 
@@ -36,6 +37,23 @@ test("what would start is not refused, and what should be put right is said", as
     "no certificate of https_keypairs is for the public address b.test: browsers, agents and updaters refuse it",
     expect.stringContaining("packages_dir"),
   ]);
+});
+
+test("another name for the cluster of the data folder is refused while its process runs", async () => {
+  await using t = await openTestAuth();
+  const auth = (clusterName: string) => ({
+    dataDir: t.dataDir,
+    nodename: "n",
+    clusterName,
+    listen: { host: "127.0.0.1", port: 0 },
+    names: [],
+    listenerMode: "multiplex" as const,
+    defaultSessionTtlSeconds: 1,
+    sessionRecording: "off" as const,
+  });
+  const checked = (name: string) => checkControl({ nodename: "n", dataDir: t.dataDir, auth: auth(name) }, []);
+  expect(await checked(t.auth.clusterName)).toEqual([]);
+  await expect(checked("another.test")).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("belongs to cluster") });
 });
 
 test.for<readonly [what: string, proxy: () => Partial<ProxyConfig>, said: RegExp]>([

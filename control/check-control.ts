@@ -1,17 +1,20 @@
 import type { X509Certificate } from "node:crypto";
 import { opendir } from "node:fs/promises";
 import { createServer, isIP } from "node:net";
+import { join } from "node:path";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import { expiryWarning, type WebCertificate } from "../core/resources/proxy-facts.ts";
 import { formatHostPort, type HostPort } from "../core/transport/host-port.ts";
+import { checkClusterName } from "./auth/open-cluster.ts";
 import type { ControlConfig, ProxyConfig } from "./config.ts";
-import { openPair } from "./proxy/identity/web-certificates.ts";
+import { openPair, usedFor } from "./proxy/identity/web-certificates.ts";
 
 /**
  * What a start of control would refuse, without starting: throws PlatformError as it would. Returns what works and should be put right.
  * `inUse`: certificates of the process that runs.
  */
 export async function checkControl({ auth, proxy }: ControlConfig, inUse: readonly WebCertificate[], now = new Date()): Promise<readonly string[]> {
+  if (auth !== undefined) checkClusterName(join(auth.dataDir, "auth", "state.sqlite"), auth.clusterName);
   const listens = [auth?.listen, proxy?.webListen, proxy?.sshListen, proxy?.tunnelListen];
   for (const address of listens) if (address !== undefined) await checkAddress(address);
   return proxy === undefined ? [] : [...(await checkCertificates(proxy, inUse, now)), ...(await checkPackages(proxy))];
@@ -32,9 +35,11 @@ async function checkAddress(address: HostPort): Promise<void> {
 }
 
 async function checkCertificates({ keypairs, publicAddr }: ProxyConfig, inUse: readonly WebCertificate[], now: Date): Promise<readonly string[]> {
-  const leaves = await Promise.all(keypairs.map(async (files) => ({ files, leaf: (await openPair(files, inUse, now)).leaf })));
+  const leaves = await Promise.all(
+    keypairs.map(async (files, index) => ({ files, leaf: (await openPair(files, usedFor({ files: keypairs, index, inUse }), now)).leaf })),
+  );
   const expiring = leaves.flatMap(({ files, leaf }) => {
-    const warning = expiryWarning(leaf.validToDate, now);
+    const warning = expiryWarning({ from: leaf.validFromDate, until: leaf.validToDate }, now);
     return warning === undefined ? [] : [`the web certificate ${files.certFile} ${warning}`];
   });
   if (publicAddr === undefined || leaves.length === 0 || leaves.some(({ leaf }) => isFor(leaf, publicAddr.host))) return expiring;

@@ -1,6 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { expiryWarning } from "../../core/resources/proxy-facts.ts";
+import { expiryWarning, validityOf } from "../../core/resources/proxy-facts.ts";
 import { Attempt, ignoreError } from "../../core/transport/dial/attempt.ts";
 import { errorCode } from "../../core/transport/dial/connection-error.ts";
 import { startTls, type TlsOptions } from "../../core/transport/dial/start-tls.ts";
@@ -24,6 +24,8 @@ interface Peer {
   readonly alpn: string | false | null;
   readonly issuer: string;
   readonly subject: string;
+  /** RFC 3339. */
+  readonly from: string;
   readonly until: string;
 }
 
@@ -49,8 +51,8 @@ export async function examineTls(exam: Examination, path: Path, ask: TlsAsk): Pr
 
 /** Whose certificate browsers, logins and updaters are shown, and until when it is valid. Throws PlatformError when it has expired. */
 export async function examineWebCertificate(path: Path, servername: string, now = new Date()): Promise<Said> {
-  const { subject, until } = await shakeHands(path, { alpn: ["http/1.1"], servername, insecure: true });
-  const warning = expiryWarning(new Date(until), now);
+  const { subject, from, until } = await shakeHands(path, { alpn: ["http/1.1"], servername, insecure: true });
+  const warning = expiryWarning(validityOf({ from, until }), now);
   const says = `web certificate of ${subject}, until ${until}`;
   if (warning === undefined) return { says };
   const hint = "on the proxy, renew the certificate of https_keypairs: it is taken without a reload";
@@ -104,7 +106,8 @@ function describe(secure: TLSSocket): Peer {
     alpn: secure.alpnProtocol,
     issuer: oneName(certificate?.issuer),
     subject: oneName(certificate?.subject),
-    until: certificate?.validToDate.toISOString() ?? "unknown",
+    from: (certificate?.validFromDate ?? new Date(0)).toISOString(),
+    until: (certificate?.validToDate ?? new Date(0)).toISOString(),
   };
 }
 

@@ -37,7 +37,8 @@ export async function certificatesOf(runtimeDirectory: string | undefined): Prom
   return (await mainProcess(runtimeDirectory))?.web_certificates ?? [];
 }
 
-async function mainProcess(runtimeDirectory: string | undefined): Promise<ProcessFacts | undefined> {
+/** The main process of the service with this runtime directory. Never throws. */
+export async function mainProcess(runtimeDirectory: string | undefined): Promise<ProcessFacts | undefined> {
   if (runtimeDirectory === undefined) return undefined;
   try {
     return (await otherProcesses(runtimeDirectory)).find(({ role }) => role === "main");

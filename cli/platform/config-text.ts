@@ -77,6 +77,7 @@ function authLines(wishes: ConfigWishes): string[] {
     onOff(wishes, "auth"),
     "  # Name of the cluster; it cannot be changed later. Without it the nodename.",
     setting("cluster_name", wishes.clusterName, "example.com"),
+    "  # For proxies and agents that join it directly; where all come through the proxy of this host, 127.0.0.1:3025 is enough.",
     "  listen_addr: 0.0.0.0:3025",
     "  # multiplex: everything through the proxy's web port. separate: 3023 and 3024 too.",
     "  proxy_listener_mode: multiplex",
@@ -87,7 +88,7 @@ function proxyLines(wishes: ConfigWishes): string[] {
   const pair = wishes.certFile !== undefined && wishes.keyFile !== undefined;
   const mark = pair ? "" : "# ";
   return [
-    "# The one door from outside.",
+    "# The one door from outside. [::] in place of 0.0.0.0 listens on IPv6 and IPv4.",
     "proxy_service:",
     onOff(wishes, "proxy"),
     `  web_listen_addr: 0.0.0.0:${webPort(wishes.publicAddr)}`,

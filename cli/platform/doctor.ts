@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { loadCredentials } from "../../core/api/credential-store.ts";
 import { credentialsValidity, type HostCredentials } from "../../core/api/host-credentials.ts";
+import { otherCluster } from "../../core/api/other-cluster.ts";
 import { trustByPin } from "../../core/api/trust.ts";
 import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
@@ -80,7 +81,11 @@ async function readConfiguration(file: string): Promise<Answer<Configured>> {
 }
 
 /** Undefined credentials: the host has not joined yet, and could. */
-async function findIdentity({ data_dir: folder, token }: PlatformConfig["platform"]): Promise<Answer<{ credentials: HostCredentials | undefined }>> {
+async function findIdentity({
+  data_dir: folder,
+  token,
+  caPins,
+}: PlatformConfig["platform"]): Promise<Answer<{ credentials: HostCredentials | undefined }>> {
   const credentials = await loadCredentials(join(folder, "agent", "credentials.json"));
   if (credentials === undefined) {
     if (token !== undefined) return { says: "this host has not joined yet: it will with the token of the configuration", value: { credentials } };
@@ -90,7 +95,9 @@ async function findIdentity({ data_dir: folder, token }: PlatformConfig["platfor
   }
   const until = credentialsValidity(credentials).to;
   const who = `host ${credentials.hostId} of the cluster ${JSON.stringify(credentials.cluster)}`;
-  if (Date.now() < until.getTime()) return { says: `${who}, until ${until.toISOString()}`, value: { credentials } };
+  const other = otherCluster(credentials, caPins);
+  const warning = other && `platform.ca_pin is of another authority: ${other.hint}`;
+  if (Date.now() < until.getTime()) return { says: `${who}, until ${until.toISOString()}`, value: { credentials }, warning };
   throw new PlatformError("unauthenticated", `${who}: its certificate expired at ${until.toISOString()}`, {
     hint: "if the clock is right, set a new token as platform.auth_token and restart the service: the host joins again",
   });
@@ -128,8 +135,9 @@ async function examine(exam: Examination, ask: AgentAsk): Promise<void> {
 }
 
 function tlsAsk({ target, env, platform, credentials }: AgentAsk): TlsAsk {
-  const untrusted = "compare platform.ca_pin with what `tctl status` prints";
   const { caPins: pins } = platform;
+  const other = credentials && otherCluster(credentials, pins);
+  const untrusted = other === undefined ? "compare platform.ca_pin with what `tctl status` prints" : `${other.message}: ${other.hint}`;
   if (credentials === undefined && pins.length === 0) {
     return { alpn: "http/1.1", servername: target.host, authorities: async () => undefined, untrusted };
   }

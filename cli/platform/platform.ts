@@ -27,6 +27,19 @@ export function platformProgram(services: Services): ProgramSpec {
         run: async (call) => (await import("./doctor.ts")).doctor(call),
       },
       {
+        name: "leave",
+        summary: "take this host out of its cluster, so that it can join another",
+        details:
+          "Remove this host from the cluster that it is of, and then the identity that it keeps in data_dir. The service must be stopped.\nWhere the cluster cannot be reached only the identity is removed, and the command for the cluster's admin is printed. It may be repeated.",
+        options: [
+          { flags: "-c, --config <file>", text: "configuration file; default /etc/platform.yaml" },
+          { flags: "--proxy <address>", text: "proxy of the cluster to leave, when the configuration names that of another one" },
+        ],
+        formats: ["text", "json", "yaml"],
+        examples: ["systemctl stop platform && platform leave && systemctl start platform"],
+        run: async (call) => (await import("./leave.ts")).leave(call),
+      },
+      {
         name: "version",
         summary: "show the version",
         formats: ["text", "json", "yaml"],

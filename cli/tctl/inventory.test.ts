@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { HostStatus } from "../../core/resources/host-status.ts";
 import type { Instance } from "../../core/resources/instance.ts";
-import { inventoryTable } from "./inventory.ts";
+import { inventoryTable, parseService } from "./inventory.ts";
 import { inventoryStatusText } from "./inventory-status-text.ts";
 import { summarizeInventory } from "./summarize-inventory.ts";
 
@@ -10,7 +10,7 @@ const windows = "2026-12-01T00:00:00.000Z";
 const host = (hostname: string, status: Partial<HostStatus> | undefined, more: Partial<Instance> = {}): Instance => ({
   server_id: `id-${hostname}`,
   hostname,
-  services: ["ssh"],
+  services: ["node"],
   version: "1.1.0",
   upgrader: status?.upgrader ?? (status === undefined ? "none" : "unit"),
   connected: true,
@@ -30,6 +30,18 @@ id-auth   auth1    auth     1.1.0   none
 id-web1   web1     node     1.1.0   unit
 id-web2   web2     node     1.1.0   unknown`,
   );
+});
+
+test.for(["node", "Proxy", "auth"])("--services=%s is one", (name) => {
+  expect(parseService(name)).toBe(name.toLowerCase());
+});
+
+test.for([
+  ["kube", /^services are node, proxy, auth$/],
+  ["ssh", /^services are node, proxy, auth$/],
+  ["nodes", /^did you mean node\? services are/],
+] as const)("--services=%s is refused with the list", ([name, hint]) => {
+  expect(() => parseService(name)).toThrow(expect.objectContaining({ code: "invalid", hint: expect.stringMatching(hint) }));
 });
 
 test("each host stands where an admin looks for it, and auth and proxy services are counted only", () => {
@@ -62,7 +74,7 @@ test("each host stands where an admin looks for it, and auth and proxy services 
     refused_names: ["evil"],
     gone: ["gone"],
   });
-  expect(summary).toMatchObject({ total: 11, connected: 10, upgraders: { none: 2, unit: 8 } });
+  expect(summary).toMatchObject({ total: 12, connected: 11, upgraders: { none: 2, unit: 9 } });
   expect(Object.entries(summary.versions)).toEqual([
     ["17.0.0", 1],
     ["1.10.0", 1],

@@ -1,4 +1,6 @@
 import type { AuthClient } from "../../core/api/auth-client.ts";
+import { nearestName } from "../../core/config/nearest-name.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type Instance, instanceSchema } from "../../core/resources/instance.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
@@ -7,13 +9,16 @@ import { withAdmin } from "./connect.ts";
 import { inventoryStatusText } from "./inventory-status-text.ts";
 import { summarizeInventory } from "./summarize-inventory.ts";
 
+const inventoryServices: readonly string[] = ["node", "proxy", "auth"];
+
 /** `tctl inventory ls`: what is connected and fits the filters. */
 export async function listInventory(call: Call): Promise<Result> {
   const { options } = call;
+  const services = options.list("services").map(parseService);
   return await withAdmin(call, async ({ client }) => {
     const found = await fetchInventory(client, {
       upgrader: options.text("upgrader") ?? "",
-      services: [...options.list("services")],
+      services,
       olderThan: options.text("olderThan") ?? "",
       newerThan: options.text("newerThan") ?? "",
       exactVersion: options.text("exactVersion") ?? "",
@@ -42,7 +47,7 @@ async function fetchInventory(client: AuthClient, filter: Filter): Promise<reado
   let cursor = "";
   do {
     const part = await client.listInventory({ ...filter, cursor });
-    found.push(...part.instancesJson.map((json) => instanceSchema.parse(JSON.parse(json))));
+    found.push(...part.instancesJson.map((json) => named(instanceSchema.parse(JSON.parse(json)))));
     cursor = part.cursor;
   } while (cursor !== "");
   const byName = ({ hostname, server_id }: Instance): string => `${hostname} ${server_id}`;
@@ -50,13 +55,23 @@ async function fetchInventory(client: AuthClient, filter: Filter): Promise<reado
 }
 
 export function inventoryTable(instances: readonly Instance[]): string {
-  const rows = instances.map((one) => [one.server_id, one.hostname, servicesText(one.services), one.version, upgraderText(one)]);
+  const rows = instances.map((one) => [one.server_id, one.hostname, one.services.join(","), one.version, upgraderText(one)]);
   return renderTable(["Server ID", "Hostname", "Services", "Version", "Upgrader"], rows);
 }
 
-/** A host with the ssh service is called a node, as where it joins. */
-function servicesText(services: readonly string[]): string {
-  return services.map((name) => (name === "ssh" ? "node" : name)).join(",");
+/** A host with the ssh service is called a node, as where it joins: in text, in JSON and in the filter. */
+function named(instance: Instance): Instance {
+  return { ...instance, services: instance.services.map((name) => (name === "ssh" ? "node" : name)) };
+}
+
+/** Of `--services`. Throws `invalid` for what nothing in an inventory is. */
+export function parseService(text: string): string {
+  const name = text.toLowerCase();
+  if (inventoryServices.includes(name)) return name;
+  const near = nearestName(name, inventoryServices);
+  throw new PlatformError("invalid", `--services: ${JSON.stringify(text)} is not a service that the inventory has`, {
+    hint: `${near === undefined ? "" : `did you mean ${near}? `}services are ${inventoryServices.join(", ")}`,
+  });
 }
 
 /** A host that has not been heard of since the auth service started may have any. */

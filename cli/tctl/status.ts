@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { parseJsonAs } from "../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { expiryWarning, webCertificateSchema } from "../../core/resources/proxy-facts.ts";
+import { expiryWarning, validityOf, webCertificateSchema } from "../../core/resources/proxy-facts.ts";
 import type { Rotation } from "../../core/resources/rotation.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
@@ -67,8 +67,9 @@ function describeRotation({ authority, phase, mode, next, last_rotated: last }: 
 const ofProxy = webCertificateSchema.extend({ proxy: z.string() });
 
 /** "proxy.example.com:443 until 2026-03-01T…, expires in 5 days (/etc/…)". Pure. */
-export function describeCertificate({ proxy, file, until }: z.infer<typeof ofProxy>, now: Date): string {
-  const warning = expiryWarning(new Date(until), now);
+function describeCertificate(certificate: z.infer<typeof ofProxy>, now: Date): string {
+  const { proxy, file, until } = certificate;
+  const warning = expiryWarning(validityOf(certificate), now);
   return `${proxy} until ${until}${warning === undefined ? "" : `, ${warning}`} (${file})`;
 }
 

@@ -1,10 +1,14 @@
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import { z } from "zod";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { isServiceCluster } from "../../core/identity/cluster-names.ts";
 import type { Storage } from "../storage/storage.ts";
 
 const clusterSchema = z.strictObject({ name: z.string(), auth_id: z.uuid(), proxy_id: z.uuid() });
+
+const factsKey = "/cluster/facts";
 
 export interface Cluster {
   readonly name: string;
@@ -15,24 +19,42 @@ export interface Cluster {
 
 /** The cluster's name and ids: written at first start, never changed. Throws `invalid` for another name, and for one that no new cluster may have. */
 export async function openCluster(storage: Storage, name: string): Promise<Cluster> {
-  const key = "/cluster/facts";
-  if (isServiceCluster(name) && (await storage.get(key)) === undefined) {
+  if (isServiceCluster(name) && (await storage.get(factsKey)) === undefined) {
     throw new PlatformError("invalid", `a cluster cannot be called ${name}: its hosts would get names of the platform's own services`, {
       hint: "choose another auth_service.cluster_name: a name of your own, such as cluster.example.com",
     });
   }
   try {
-    await storage.put({ key, value: JSON.stringify({ name, auth_id: randomUUID(), proxy_id: randomUUID() }), expect: "absent" });
+    await storage.put({ key: factsKey, value: JSON.stringify({ name, auth_id: randomUUID(), proxy_id: randomUUID() }), expect: "absent" });
   } catch (thrown) {
     if (!(thrown instanceof PlatformError) || thrown.code !== "already_exists") throw thrown;
   }
-  const stored = clusterSchema.parse(JSON.parse((await storage.get(key))?.value ?? "null"));
-  if (stored.name !== name) {
-    throw new PlatformError("invalid", `this data_dir belongs to cluster ${stored.name}; the configuration names it ${name}`, {
-      hint: `set auth_service.cluster_name to ${stored.name}: every certificate holds the name, so that it cannot change`,
+  const stored = clusterSchema.parse(JSON.parse((await storage.get(factsKey))?.value ?? "null"));
+  requireName(stored.name, name);
+  return { name, authId: stored.auth_id, proxyId: stored.proxy_id };
+}
+
+/** The same for a database that another process may use: nothing is written. Throws `invalid` for another name. */
+export function checkClusterName(file: string, name: string): void {
+  if (!existsSync(file)) return;
+  let stored: string;
+  try {
+    using database = new DatabaseSync(file, { readOnly: true, timeout: 2_000 });
+    const row = database.prepare("SELECT value FROM entries WHERE key = ?").get(factsKey);
+    stored = clusterSchema.parse(JSON.parse(String(row?.value))).name;
+  } catch {
+    // What is wrong with a database the start says.
+    return;
+  }
+  requireName(stored, name);
+}
+
+function requireName(stored: string, name: string): void {
+  if (stored !== name) {
+    throw new PlatformError("invalid", `this data_dir belongs to cluster ${stored}; the configuration names it ${name}`, {
+      hint: `set auth_service.cluster_name to ${stored}: every certificate holds the name, so that it cannot change`,
     });
   }
-  return { name, authId: stored.auth_id, proxyId: stored.proxy_id };
 }
 
 /** Of a cluster that was made before its name was refused. */

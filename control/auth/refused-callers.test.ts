@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addUser, codeOf, joinFacts, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "./open-test-auth.ts";
+import { addUser, codeOf, joinFacts, joinHost, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "./open-test-auth.ts";
 
 const minute = 60_000;
 
@@ -54,8 +54,16 @@ describe("certificates", () => {
     const stop = new AbortController();
     const watch = proxy.watchAccess({}, { signal: stop.signal, timeoutMs: 0 })[Symbol.asyncIterator]();
     expect((await watch.next()).value).toMatchObject({ revision, removedHosts: [] });
+    // An admin may; so may the host itself, and no other.
+    const other = await joinHost(t, "web2");
+    await expect(other.client.deleteResource({ kind: "node", name: joined.hostId })).rejects.toMatchObject({ code: "denied" });
+    await expect(client.deleteResource({ kind: "role", name: "access" })).rejects.toMatchObject({ code: "denied" });
+    await other.client.deleteResource({ kind: "node", name: other.id });
+    await expect(other.client.getAccess({})).rejects.toMatchObject({ code: "denied" });
+    expect(await t.events("node.deleted")).toMatchObject([{ user: `node:${other.id}`, name: other.id }]);
+    expect((await watch.next()).value).toMatchObject({ removedHosts: [other.id] });
     await t.admin.deleteResource({ kind: "node", name: joined.hostId });
-    expect((await watch.next()).value).toMatchObject({ removedHosts: [joined.hostId] });
+    expect((await watch.next()).value).toMatchObject({ removedHosts: expect.arrayContaining([joined.hostId]) });
     stop.abort();
     await expect(client.getAccess({})).rejects.toMatchObject({ code: "denied" });
     await expect(client.renewHost({ hostname: "web1", ...request(testKeys()) })).rejects.toMatchObject({ code: "denied" });

@@ -19,15 +19,21 @@ export function valueText(issue: z.core.$ZodIssue, value: unknown): string {
   if (issue.code === "invalid_key") return `${path} ${issue.issues[0]?.message ?? issue.message}`;
   if (issue.code !== "invalid_type") return `${path} ${issue.message}`;
   if (value === undefined && !path.includes(".")) return `${path} is missing`;
-  if (value === undefined) return `${path} is missing; add it`;
+  return `${path} ${typeText(issue, value)}`;
+}
+
+/** What is wrong with a value of another type than is wanted: "must be …, not …". */
+export function typeText(issue: { readonly expected: string }, value: unknown): string {
+  if (value === undefined) return "is missing; add it";
   const quoted = issue.expected === "string" && typeof value === "number" ? "; put it in quotes" : "";
-  if (value === null) return `${path} is empty; give it a value or remove the line`;
-  return `${path} must be ${kinds[issue.expected] ?? issue.expected}, not ${kindOf(value)}${quoted}`;
+  if (value === null) return "is empty; give it a value or remove the line";
+  return `must be ${kinds[issue.expected] ?? issue.expected}, not ${kindOf(value)}${quoted}`;
 }
 
 const kinds: Readonly<Record<string, string>> = {
   string: "text",
   number: "a number",
+  int: "a whole number",
   boolean: "yes or no",
   object: "a section of keys",
   record: "a section of keys",

@@ -12,7 +12,14 @@ test.for<readonly [until: string, said: string | undefined]>([
   ["2026-01-31T00:00:00Z", "expired 0 minutes ago"],
   ["2026-01-28T00:00:00Z", "expired 3 days ago"],
 ])("a certificate that is good until %s: %s", ([until, said]) => {
-  expect(expiryWarning(new Date(until), now)).toBe(said);
+  expect(expiryWarning({ until: new Date(until) }, now)).toBe(said);
+  expect(expiryWarning({ from: new Date("2025-01-01T00:00:00Z"), until: new Date(until) }, now)).toBe(said);
+});
+
+test("one that is valid for days only is renewed later", () => {
+  const from = new Date("2026-01-25T00:00:00Z");
+  expect(expiryWarning({ from, until: new Date("2026-02-04T00:00:00Z") }, now)).toBeUndefined();
+  expect(expiryWarning({ from, until: new Date("2026-02-02T00:00:00Z") }, now)).toBe("expires in 2 days");
 });
 
 test("a proxy's report is bounded, and one of the next version is still read", () => {

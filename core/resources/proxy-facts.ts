@@ -9,7 +9,8 @@ export const webCertificateSchema = z.object({
   file: z.string().min(1).max(4096),
   /** Names that it is good for. */
   names: z.array(z.string().max(255)).max(100).default([]),
-  /** When it expires, RFC 3339. */
+  /** Between which times it is valid, RFC 3339. */
+  from: time.optional(),
   until: time,
 });
 export type WebCertificate = z.infer<typeof webCertificateSchema>;
@@ -34,12 +35,21 @@ const dayMs = 86_400_000;
 /** A renewal is due long before: certificates that are renewed by programs have 30 days left then. */
 const warnDays = 21;
 
-/** "expires in 5 days", "expired 2 days ago", from 21 days before; undefined: there is time. Pure. */
-export function expiryWarning(until: Date, now: Date): string | undefined {
+/**
+ * "expires in 5 days", "expired 2 days ago": from 21 days before, and of one that is valid for a short time, when less than a third of it
+ * is left. Undefined: there is time. Pure.
+ */
+export function expiryWarning({ from, until }: { readonly from?: Date | undefined; readonly until: Date }, now: Date): string | undefined {
   const left = until.getTime() - now.getTime();
-  if (left > warnDays * dayMs) return undefined;
+  const third = from === undefined ? Number.POSITIVE_INFINITY : (until.getTime() - from.getTime()) / 3;
+  if (left > Math.min(warnDays * dayMs, third)) return undefined;
   if (left <= 0) return `expired ${span(-left)} ago`;
   return `expires in ${span(left)}`;
+}
+
+/** The times of a certificate, as dates. */
+export function validityOf({ from, until }: Pick<WebCertificate, "from" | "until">): { readonly from: Date | undefined; readonly until: Date } {
+  return { from: from === undefined ? undefined : new Date(from), until: new Date(until) };
 }
 
 function span(ms: number): string {

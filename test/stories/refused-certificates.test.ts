@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
+import { agentConfig } from "../world/cluster-config.ts";
 import type { User } from "../world/cluster-user.ts";
 import { type Finished, program, run } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
@@ -92,5 +93,39 @@ describe("refused certificates", () => {
     expect(jump.status).toBe(255);
     expect(jump.stderr).toMatch(/Permission denied/);
     await until("the jump host's refusal is audited", async () => (await refusals("auth")).length > before);
+  });
+
+  test("a host whose configuration names another cluster is told, leaves the one that it is of, and joins the other", {
+    timeout: 120_000,
+  }, async () => {
+    const agent = await other.agent({ name: "mover" });
+    const file = join(agent.dir, "platform.yaml");
+    await agent.service.stop();
+    const facts = { name: "mover", dataDir: join(agent.dir, "data"), proxy: cluster.proxy, labels: {} };
+    await writeFile(file, agentConfig({ ...facts, token: await cluster.token(), pin: await cluster.pin() }), { mode: 0o600 });
+    agent.start();
+    await until("it says of which cluster it is", () => /this host is of cluster .*platform leave/.test(agent.service.printed()));
+    await agent.service.stop();
+    const platform = (...args: string[]) => run(program("platform"), [...args, "--config", file]);
+    const doctor = await platform("doctor");
+    expect(doctor.stdout).toMatch(/^warning +identity .*\n.*platform leave/m);
+    expect(doctor.stdout).toMatch(/^FAILED +certificate .*\n.*platform leave/m);
+
+    // Cut short behind the removal: the identity is there still.
+    await cp(join(agent.dir, "data"), join(agent.dir, "copy"), { recursive: true });
+    const left = await platform("leave", "--proxy", other.proxy);
+    expect([left.status, left.stderr]).toEqual([0, ""]);
+    expect(left.stdout).toMatch(/^Removed host [0-9a-f-]{36} of cluster /);
+    expect(await other.admin("get", "node", "--format=json")).not.toContain('"mover"');
+    await rm(join(agent.dir, "data"), { recursive: true });
+    await cp(join(agent.dir, "copy"), join(agent.dir, "data"), { recursive: true });
+    const again = await platform("leave", "--proxy", other.proxy);
+    expect([again.status, again.stdout]).toEqual([0, expect.stringContaining("Removed the identity of this host")]);
+    expect(again.stderr).toContain("was removed from the cluster");
+    expect(await platform("leave")).toMatchObject({ status: 0, stdout: expect.stringContaining("This host is of no cluster") });
+
+    agent.start();
+    await until("it is a host of the other cluster", async () => (await cluster.admin("get", "node", "--format=json")).includes('"mover"'));
+    await agent.service.stop();
   });
 });

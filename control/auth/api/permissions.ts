@@ -40,7 +40,8 @@ export const permissions = {
   listResources: { hosts: ["proxy", "auth"], users: "by kind" },
   getResource: { hosts: ["proxy", "auth"], users: "by kind" },
   putResource: { hosts: ["auth"], users: "by kind" },
-  deleteResource: { hosts: ["auth"], users: "by kind" },
+  // A host itself alone.
+  deleteResource: { hosts: ["node", "auth"], users: "by kind" },
   getAccess: { hosts: ["node", "proxy", "auth"] },
   watchAccess: { hosts: ["node", "proxy", "auth"] },
   holdConnection: { hosts: ["node", "auth"] },

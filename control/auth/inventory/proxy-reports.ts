@@ -1,4 +1,4 @@
-import { expiryWarning, type ProxyFacts, type WebCertificate } from "../../../core/resources/proxy-facts.ts";
+import { expiryWarning, type ProxyFacts, validityOf, type WebCertificate } from "../../../core/resources/proxy-facts.ts";
 
 /** A proxy that has not reported for this long counts no more, ms; it reports every minute. */
 const rememberedMs = 180_000;
@@ -34,9 +34,9 @@ export class ProxyReports {
   /** What an admin should look at, a sentence each. `named` gives a proxy a name that people know. */
   warnings(named: (proxy: string) => string): readonly string[] {
     return this.#current().flatMap(([proxy, { web_certificates: certificates, failed_reload: failed }]) => [
-      ...certificates.flatMap(({ file, until }) => {
-        const warning = expiryWarning(new Date(until), this.#now());
-        return warning === undefined ? [] : [`the web certificate of ${named(proxy)} ${warning}: renew ${file}`];
+      ...certificates.flatMap((certificate) => {
+        const warning = expiryWarning(validityOf(certificate), this.#now());
+        return warning === undefined ? [] : [`the web certificate of ${named(proxy)} ${warning}: renew ${certificate.file}`];
       }),
       ...(failed === undefined ? [] : [failedReloadWarning(`the proxy ${named(proxy)}`, failed)]),
     ]);

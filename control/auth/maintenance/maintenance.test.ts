@@ -32,6 +32,7 @@ test.for<[why: string, document: object, message: RegExp]>([
   ["no hour", config({ weekdays: ["Mon"] }), /utc_start_hour/],
   ["no such day", config({ utc_start_hour: 2, weekdays: ["Mo"] }), /weekdays\.0: is no weekday/],
   ["a day twice", config({ utc_start_hour: 2, weekdays: ["Mon", "MONDAY"] }), /weekdays: names a day twice/],
+  ["a day that is not in a list", config({ utc_start_hour: 2, weekdays: "Mon" }), /weekdays: must be a list, not text/],
   ["no day", config({ utc_start_hour: 2, weekdays: [] }), /weekdays: names no day: leave it out/],
   ["another name", config({ utc_start_hour: 2 }, { metadata: { name: "mine" } }), /metadata\.name: is cluster-maintenance-config/],
   ["an unknown field", config({ utc_start_hour: 2, minutes: 5 }), /minutes/],

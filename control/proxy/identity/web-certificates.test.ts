@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLog } from "../../../core/log/log.ts";
 import { around, createTestAuthority, past, type TestAuthority, type TestCertificate } from "../../../core/transport/dial/test-certificate.ts";
-import { WebCertificates } from "./web-certificates.ts";
+import { usedFor, WebCertificates } from "./web-certificates.ts";
 
 const dayMs = 86_400_000;
 let dir: string;
@@ -74,4 +74,12 @@ test("an expired one ends a reload where the process before has a good one, and 
   await w.open([{ ...used, until: new Date(0).toISOString() }]);
   await w.open();
   expect(w.lines.filter((line) => line.includes("the web certificate expired"))).toHaveLength(2);
+});
+
+test("a pair takes the place of the one of the same file, or of the same place among as many", () => {
+  const used = (file: string) => ({ file, names: [], until: "2026-01-01T00:00:00Z" });
+  const files = ["/a", "/b"].map((name) => ({ certFile: name, keyFile: "" }));
+  expect(usedFor({ files, index: 1, inUse: [used("/b"), used("/a")] })).toEqual(used("/b"));
+  expect(usedFor({ files, index: 1, inUse: [used("/a"), used("/old")] })).toEqual(used("/old"));
+  expect(usedFor({ files, index: 1, inUse: [used("/a")] })).toBeUndefined();
 });

@@ -59,8 +59,8 @@ export class WebCertificates {
   async open(signal: AbortSignal): Promise<void> {
     const { inUse = [], now } = this.#deps;
     this.#pairs = await Promise.all(
-      this.#files.map(async (files) => {
-        const loaded = await openPair(files, inUse, now());
+      this.#files.map(async (files, index) => {
+        const loaded = await openPair(files, usedFor({ files: this.#files, index, inUse }), now());
         return { files, loaded, fault: "", isLasting: false, warnedAt: Number.NEGATIVE_INFINITY };
       }),
     );
@@ -86,6 +86,7 @@ export class WebCertificates {
     return this.#pairs.map(({ files, loaded }) => ({
       file: files.certFile,
       names: namesOf(loaded.leaf),
+      from: loaded.leaf.validFromDate.toISOString(),
       until: loaded.leaf.validToDate.toISOString(),
     }));
   }
@@ -133,8 +134,8 @@ export class WebCertificates {
   #warn(): void {
     const { log, now } = this.#deps;
     for (const pair of this.#pairs) {
-      const until = pair.loaded.leaf.validToDate;
-      const warning = expiryWarning(until, now());
+      const { until } = validity(pair.loaded);
+      const warning = expiryWarning(validity(pair.loaded), now());
       if (warning === undefined || now().getTime() - pair.warnedAt < warnEveryMs) continue;
       pair.warnedAt = now().getTime();
       log.warn(`the web certificate ${warning}`, { file: pair.files.certFile, until: until.toISOString(), hint: renewHint });
@@ -144,10 +145,22 @@ export class WebCertificates {
 
 const renewHint = "renew it; a new certificate at the same place is taken within seconds, without a reload";
 
-/** Reads a pair at a start; `inUse` are the certificates of the process that runs. Throws PlatformError `invalid` for one that cannot be used, or is worse. */
-export async function openPair(files: KeyPairFiles, inUse: readonly WebCertificate[], now: Date): Promise<Loaded> {
+interface Asked {
+  readonly files: readonly KeyPairFiles[];
+  readonly index: number;
+  /** Of the process that runs. */
+  readonly inUse: readonly WebCertificate[];
+}
+
+/** The certificate that a pair of the configuration takes the place of: that of the same file, or, where there are as many, of the same place. Pure. */
+export function usedFor({ files, index, inUse }: Asked): WebCertificate | undefined {
+  const same = inUse.find(({ file }) => file === files[index]?.certFile);
+  return same ?? (inUse.length === files.length ? inUse[index] : undefined);
+}
+
+/** Reads a pair at a start, in place of the one that is used. Throws PlatformError `invalid` for one that cannot be used, or is worse. */
+export async function openPair(files: KeyPairFiles, used: WebCertificate | undefined, now: Date): Promise<Loaded> {
   const loaded = await loadPair(files);
-  const used = inUse.find(({ file }) => file === files.certFile);
   const refusal = judgeCertificate(validity(loaded), used && { from: new Date(0), until: new Date(used.until) }, now);
   if (refusal === undefined) return loaded;
   throw new PlatformError("invalid", `https_keypairs: ${files.certFile}: ${refusal}`, { hint: renewHint });

@@ -3,11 +3,17 @@ import { PlatformError, toPlatformError } from "../../../core/errors/platform-er
 import type { Log } from "../../../core/log/log.ts";
 import { errorBody } from "./error-body.ts";
 import { httpStatus } from "./http-status.ts";
+import { KnownPaths } from "./known-paths.ts";
 
 /** What a client is told when a request fails, or is for nothing that there is. */
 export function addErrors(app: FastifyInstance, log: Log): void {
-  app.setNotFoundHandler(async (_request, reply) => {
-    await reply.code(404).send({ error: { message: "there is nothing at this path" } });
+  const known = new KnownPaths(app);
+  app.setNotFoundHandler(async (request, reply) => {
+    const methods = known.methods(request.raw.url ?? "");
+    if (methods.length === 0) return await reply.code(404).send(errorBody(new PlatformError("not_found", "there is nothing at this path")));
+    const allowed = methods.join(", ");
+    const error = new PlatformError("invalid", `this path does not take ${request.method}`, { hint: `it takes ${allowed}` });
+    return await reply.code(405).header("Allow", allowed).send(errorBody(error));
   });
   app.setErrorHandler(async (thrown, _request, reply) => {
     const error = fromFastify(thrown);

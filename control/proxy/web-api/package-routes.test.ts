@@ -134,7 +134,7 @@ describe("packages", () => {
   });
 
   test("are only read", async () => {
-    expect((await call("/packages/pool/a.deb", { method: "DELETE" })).status).toBe(404);
+    expect((await call("/packages/pool/a.deb", { method: "DELETE" })).status).toBe(405);
   });
 
   test("come whole to many at once", async () => {

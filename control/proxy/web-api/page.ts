@@ -11,6 +11,8 @@ const style = `
 body { font: 16px/1.5 system-ui, sans-serif; margin: 0; padding: 2rem 1rem; }
 main { max-width: 30rem; margin: 0 auto; }
 h1 { font-size: 1.4rem; margin: 0 0 .5rem; }
+h2 { font-size: 1.1rem; margin: 1.5rem 0 .5rem; }
+h2 code { font-size: inherit; }
 ol { padding-left: 1.2rem; }
 li { margin-bottom: 1rem; }
 figure { margin: .5rem 0; }
@@ -21,7 +23,7 @@ button { font: inherit; font-weight: 600; margin-top: 1.25rem; padding: .6rem 1.
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 code, pre { font: .9rem/1.5 ui-monospace, monospace; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line); border-radius: .4rem; padding: .75rem; }
-pre span { display: inline-block; max-width: 100%; }
+pre span, .secret span { display: inline-block; max-width: 100%; }
 .error { border-left: 4px solid var(--bad); padding: .5rem .75rem; background: #b423181a; border-radius: .2rem; }
 .quiet { color: #666; color: light-dark(#555, #aaa); font-size: .9rem; font-weight: 400; margin: .5rem 0; }
 .secret { display: block; margin-top: .25rem; overflow-wrap: anywhere; }

@@ -10,11 +10,10 @@ const common: PingFacts = {
 };
 const web = "0.0.0.0:443";
 
-const cases: readonly { name: string; facts: PingFacts; ssh: object; open: string; tls: boolean }[] = [
+const cases: readonly { name: string; facts: PingFacts; ssh: object; tls: boolean }[] = [
   {
     name: "multiplex with nothing else configured",
     facts: common,
-    open: "box:443",
     tls: true,
     ssh: {
       listen_addr: web,
@@ -33,7 +32,6 @@ const cases: readonly { name: string; facts: PingFacts; ssh: object; open: strin
       sshPublicAddr: { host: "ssh.example.com", port: 3023 },
       tunnelPublicAddr: { host: "tun.example.com", port: 3024 },
     },
-    open: "p.example.com:443",
     tls: true,
     ssh: {
       listen_addr: web,
@@ -53,7 +51,6 @@ const cases: readonly { name: string; facts: PingFacts; ssh: object; open: strin
       sshListen: { host: "0.0.0.0", port: 3023 },
       tunnelListen: { host: "::", port: 3024 },
     },
-    open: "p.example.com:8443",
     tls: false,
     ssh: {
       listen_addr: "0.0.0.0:3023",
@@ -74,7 +71,6 @@ const cases: readonly { name: string; facts: PingFacts; ssh: object; open: strin
       sshPublicAddr: { host: "s", port: 1 },
       tunnelPublicAddr: { host: "t", port: 2 },
     },
-    open: "box:443",
     tls: false,
     ssh: {
       listen_addr: "0.0.0.0:40023",
@@ -108,7 +104,7 @@ test.for<readonly [what: string, facts: PingFacts, open: string, ssh: string, tu
     "t:40024",
   ],
 ])("public addresses without a port get that of their listener: %s", ([, facts, open, ssh, tunnel]) => {
-  expect(findAnswer(facts).proxy.ssh).toMatchObject({ public_addr: open, ssh_public_addr: ssh, ssh_tunnel_public_addr: tunnel });
+  expect(findAnswer(facts, true).proxy.ssh).toMatchObject({ public_addr: open, ssh_public_addr: ssh, ssh_tunnel_public_addr: tunnel });
 });
 
 function same(address: string): readonly [string, string, string] {
@@ -116,13 +112,13 @@ function same(address: string): readonly [string, string, string] {
 }
 
 describe("ping", () => {
-  test.for(cases)("$name", ({ facts, ssh, open, tls }) => {
-    expect(pingAnswer(facts)).toEqual({
+  test.for(cases)("$name", ({ facts, ssh, tls }) => {
+    expect(pingAnswer(facts, true)).toEqual({
       auth: { type: "local", second_factor: "otp" },
       proxy: {
-        kube: { enabled: false, public_addr: open, listen_addr: web },
+        kube: { enabled: false, public_addr: "", listen_addr: "" },
         ssh,
-        db: { postgres_public_addr: open, mysql_listen_addr: web, mysql_public_addr: open },
+        db: { postgres_public_addr: "", mysql_listen_addr: "", mysql_public_addr: "" },
         tls_routing_enabled: tls,
       },
       server_version: "3.4.5",
@@ -133,7 +129,11 @@ describe("ping", () => {
     });
   });
 
+  test("whether there are automatic upgrades is said as it is", () => {
+    expect([findAnswer(common, true).automatic_upgrades, findAnswer(common, false).automatic_upgrades]).toEqual([true, false]);
+  });
+
   test("find leaves out how people sign in", () => {
-    expect(findAnswer(common)).not.toHaveProperty("auth");
+    expect(findAnswer(common, false)).not.toHaveProperty("auth");
   });
 });

@@ -15,7 +15,7 @@ export interface PingFacts {
   readonly tunnelPublicAddr?: HostPort | undefined;
 }
 
-/** Every field that clients of the reference select, always present; addresses are `host:port`. */
+/** Every field that clients of the reference select, always present; addresses are `host:port`, and empty for a service that is not there. */
 export interface PingProxy {
   readonly kube: { readonly enabled: boolean; readonly public_addr: string; readonly listen_addr: string };
   readonly ssh: {
@@ -48,11 +48,14 @@ export function publicAddress(facts: Pick<PingFacts, "publicAddr" | "nodename" |
   return publicAddr === undefined ? { host: nodename, port: webListen.port } : withPort(publicAddr, webListen);
 }
 
+/** A service that this proxy does not have is nowhere. */
+const nowhere = "";
+
 /**
- * Services without a listener of their own (all of them with TLS routing; Kubernetes and databases always) are reached at the
- * web address, which routes by ALPN, so that is their address.
+ * SSH without a listener of its own is reached at the web address, which routes by ALPN. `automaticUpgrades`: the version channel of this
+ * proxy names a version.
  */
-export function findAnswer(facts: PingFacts): FindAnswer {
+export function findAnswer(facts: PingFacts, automaticUpgrades: boolean): FindAnswer {
   const web = formatHostPort(facts.webListen);
   const open = publicAddress(facts);
   const own = (listen: HostPort | undefined): HostPort | undefined => (facts.multiplex ? undefined : listen);
@@ -61,7 +64,7 @@ export function findAnswer(facts: PingFacts): FindAnswer {
     formatHostPort(listen === undefined ? open : withPort(configured ?? { host: open.host, port: listen.port }, listen));
   return {
     proxy: {
-      kube: { enabled: false, public_addr: formatHostPort(open), listen_addr: web },
+      kube: { enabled: false, public_addr: nowhere, listen_addr: nowhere },
       ssh: {
         listen_addr: formatHostPort(ssh ?? facts.webListen),
         tunnel_listen_addr: formatHostPort(tunnel ?? facts.webListen),
@@ -70,19 +73,20 @@ export function findAnswer(facts: PingFacts): FindAnswer {
         ssh_public_addr: outside(facts.sshPublicAddr, ssh),
         ssh_tunnel_public_addr: outside(facts.tunnelPublicAddr, tunnel),
       },
-      db: { postgres_public_addr: formatHostPort(open), mysql_listen_addr: web, mysql_public_addr: formatHostPort(open) },
+      db: { postgres_public_addr: nowhere, mysql_listen_addr: nowhere, mysql_public_addr: nowhere },
       tls_routing_enabled: facts.multiplex,
     },
     server_version: facts.version,
     min_client_version: previousMajor(facts.version),
     cluster_name: facts.clusterName,
-    automatic_upgrades: true,
+    automatic_upgrades: automaticUpgrades,
+    // The one that is built: its package is platform-ent.
     edition: "ent",
   };
 }
 
-export function pingAnswer(facts: PingFacts): PingAnswer {
-  return { auth: { type: "local", second_factor: "otp" }, ...findAnswer(facts) };
+export function pingAnswer(facts: PingFacts, automaticUpgrades: boolean): PingAnswer {
+  return { auth: { type: "local", second_factor: "otp" }, ...findAnswer(facts, automaticUpgrades) };
 }
 
 /** Clients of the major version before this one still work. */

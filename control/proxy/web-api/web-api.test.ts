@@ -79,10 +79,40 @@ describe("the web API", () => {
     expect(answer.json()).toMatchObject({ error: { message: expect.any(String), code: "invalid" } });
   });
 
-  test.for(["/", "/webapi/nothing", "/webapi/ping/github", "/%ff"])("answers %s with an error in JSON", async (path) => {
+  test.for([
+    ["/webapi/nothing", "not_found"],
+    ["/webapi/ping/github", "not_found"],
+    ["/web", "not_found"],
+    ["/%ff", "invalid"],
+  ] as const)("answers %s with an error in JSON", async ([path, code]) => {
     const answer = await call(path);
-    expect([400, 404]).toContain(answer.status);
-    expect(answer.json()).toMatchObject({ error: { message: expect.any(String) } });
+    expect(answer.status).toBe(code === "invalid" ? 400 : 404);
+    expect(answer.json()).toMatchObject({ error: { message: expect.any(String), code } });
+  });
+
+  test.for([
+    ["POST", "/v1/webapi/automaticupgrades/channel/default/version", "GET, HEAD"],
+    ["PUT", "/webapi/automaticupgrades/channel/stable/cloud/critical", "GET, HEAD"],
+    ["POST", "/webapi/ping?a=b", "GET, HEAD"],
+    ["DELETE", "/web/invite/a.b", "GET, HEAD, POST"],
+    ["OPTIONS", "/", "GET, HEAD"],
+  ] as const)("%s %s is refused with the methods that are taken", async ([method, path, allowed]) => {
+    const answer = await call(path, { method });
+    expect([answer.status, answer.headers.allow]).toEqual([405, allowed]);
+    expect(answer.json()).toMatchObject({ error: { code: "invalid", hint: `it takes ${allowed}` } });
+  });
+
+  test("shows people who come with a browser whose door it is and how to get in, and needs nothing from elsewhere", async () => {
+    const { status, text, headers } = await call("/");
+    expect(status).toBe(200);
+    expect(headers["content-type"]).toBe("text/html; charset=utf-8");
+    expect(headers["content-security-policy"]).toMatch(
+      /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'$/,
+    );
+    expect(text.replaceAll(/<[^>]*>/g, "")).toContain("tsh login --proxy=proxy.example.com:443 --user=…");
+    expect(text).toContain(cluster.auth.caPin);
+    expect(text).toContain("<title>main</title>");
+    expect(text).not.toMatch(/<script|src=|href="(?!\/scripts\/install\.sh")|url\(|style="/i);
   });
 
   test("refuses a body that is too long", async () => {

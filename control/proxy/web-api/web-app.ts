@@ -7,6 +7,7 @@ import type { VersionServer } from "../versions/open-version-server.ts";
 import { authorityRoutes } from "./authority-routes.ts";
 import { addErrors } from "./error-answers.ts";
 import { errorBody } from "./error-body.ts";
+import { homeRoutes } from "./home-routes.ts";
 import { inviteRoutes } from "./invite-routes.ts";
 import { packageRoutes } from "./package-routes.ts";
 import type { PingFacts } from "./ping.ts";
@@ -54,6 +55,7 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   addErrors(app, services.log);
   addForms(app);
   pingRoutes(app, services);
+  homeRoutes(app, services);
   authorityRoutes(app, services);
   inviteRoutes(app, services);
   upgradeRoutes(app, services.versionServer);

@@ -39,7 +39,7 @@ export function terminateTls(
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const timer = setTimeout(() => fail(tls, new PlatformError("timeout", "the TLS handshake took too long")), timeoutMs);
   handshakes.set(tls, { socket, timer, resolve, reject });
-  tls.on("secure", onSecure).on("close", onClose).on("error", onError);
+  tls.on("secure", onSecure).on("end", onEnd).on("close", onClose).on("error", onError);
   return promise;
 }
 
@@ -76,9 +76,15 @@ function onSecure(this: TLSSocket): void {
   const handshake = settle(this);
   if (handshake === undefined) return;
   // Node waits there for a connection that has long been made.
+  this.off("end", onEnd);
   handshake.socket.removeAllListeners("connect");
   compactListeners(handshake.socket);
   handshake.resolve(this);
+}
+
+/** Only one direction may have ended: an HTTP proxy on the way keeps the other one open. */
+function onEnd(this: TLSSocket): void {
+  fail(this, new PlatformError("unavailable", "the client ended the connection during the TLS handshake: it may not trust the certificate"));
 }
 
 function onClose(this: TLSSocket): void {

@@ -99,7 +99,7 @@ export type GetClusterResponse = Message<"platform.auth.v1.GetClusterResponse"> 
   warnings: string[];
 
   /**
-   * Certificates of the proxies' web addresses, JSON each: {"proxy": "<host:port>", "file", "names": [], "until": "<RFC 3339>"}; told to
+   * Certificates of the proxies' web addresses, JSON each: {"proxy": "<host:port>", "file", "names": [], "from", "until": "<RFC 3339>"}; told to
    * those who are told the warnings.
    *
    * @generated from field: repeated string web_certificates_json = 11;
@@ -1639,7 +1639,7 @@ export type ReportChannelsRequest = Message<"platform.auth.v1.ReportChannelsRequ
   digest: string;
 
   /**
-   * What the proxy says of itself, JSON: {"web_certificates": [{"file", "names": [], "until"}], "failed_reload": {"at", "error"}};
+   * What the proxy says of itself, JSON: {"web_certificates": [{"file", "names": [], "from", "until"}], "failed_reload": {"at", "error"}};
    * empty: nothing.
    *
    * @generated from field: string proxy_json = 3;

@@ -1,0 +1,109 @@
+import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join, resolve } from "node:path";
+import { openAuthClient } from "../../core/api/auth-client.ts";
+import { loadCredentials } from "../../core/api/credential-store.ts";
+import type { HostCredentials } from "../../core/api/host-credentials.ts";
+import { readConfigFile } from "../../core/config/read-config-file.ts";
+import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { Env } from "../../core/transport/dial/choose-proxy.ts";
+import { dial } from "../../core/transport/dial/dial.ts";
+import { withProxyVariables } from "../../core/transport/dial/proxy-environment.ts";
+import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
+import type { Call } from "../command.ts";
+import type { Result } from "../output.ts";
+import { defaultConfigFile, mainProcess } from "./check-start.ts";
+
+/**
+ * `platform leave`: removes this host from the cluster that it is of, where that can be reached, and then the identity that it keeps. The
+ * identity goes last: a run that was cut short is repeated. Throws PlatformError while the service runs.
+ */
+export async function leave({ io, options }: Call): Promise<Result> {
+  const { config } = await readConfigFile(resolve(options.text("config") ?? defaultConfigFile), hostname());
+  const folder = join(config.platform.data_dir, "agent");
+  const held = await loadCredentials(join(folder, "credentials.json"));
+  if (held === undefined) {
+    return { data: { left: null }, text: `This host is of no cluster: there is no identity in ${folder}.` };
+  }
+  await requireStopped(held, io.env.RUNTIME_DIRECTORY?.split(":")[0]);
+  const given = options.text("proxy");
+  const { proxy_server: proxy, auth_server: auth } = config.platform;
+  const address = given === undefined ? (proxy ?? auth) : parseHostPort(given, 3080, "--proxy");
+  const env = withProxyVariables(io.env, await readFile("/etc/default/platform", "utf8").catch(() => ""));
+  const removal = await removeFromCluster(held, address, env);
+  const kept = await removeIdentity(folder, held);
+  const who = `host ${held.hostId} of cluster ${JSON.stringify(held.cluster)}`;
+  const lines = [
+    ...(removal === undefined ? [`Removed ${who} from the cluster.`] : []),
+    `Removed the identity of this host from ${folder}.`,
+    ...(kept === undefined
+      ? []
+      : [`Audit events or recordings that the cluster has not received are kept in ${kept}: remove the folder when nobody needs them.`]),
+    "With a token in its configuration it joins again when it starts: systemctl start platform",
+  ];
+  const notes =
+    removal === undefined
+      ? []
+      : [`warning: ${who} was not removed from the cluster: ${removal}; where it is still listed, run: tctl nodes rm ${held.hostId}`];
+  return {
+    data: { left: held.cluster, host_id: held.hostId, removed_from_cluster: removal === undefined, kept: kept ?? null },
+    text: lines.join("\n"),
+    notes,
+  };
+}
+
+/** A process that runs would write its identity again. */
+async function requireStopped({ hostId }: HostCredentials, runtimeDirectory = "/run/platform"): Promise<void> {
+  const running = await mainProcess(runtimeDirectory);
+  if (running?.host_id !== hostId) return;
+  throw new PlatformError("conflict", `the service runs with this identity (process ${running.pid})`, {
+    hint: "stop it first: systemctl stop platform",
+  });
+}
+
+/** Why it was not removed, in a sentence; undefined: it was. */
+async function removeFromCluster(held: HostCredentials, address: HostPort | undefined, env: Env): Promise<string | undefined> {
+  if (address === undefined) return "the configuration names no proxy_server or auth_server";
+  const credentials = { certificate: held.tlsCertificate, privateKey: held.tlsPrivateKey };
+  try {
+    using connection = openAuthClient({ open: () => dial(address, { env }), ca: held.hostCaPem, credentials });
+    await connection.client.deleteResource({ kind: "node", name: held.hostId });
+    return undefined;
+  } catch (thrown) {
+    const { code, message } = toPlatformError(thrown);
+    // A run before this one was cut short behind the removal; or an admin has removed it.
+    if (code === "not_found") return undefined;
+    return `${formatHostPort(address)}: ${message}`;
+  }
+}
+
+/** The credentials first: without them nothing else is an identity. Returns where what the cluster has not received yet is kept. */
+async function removeIdentity(folder: string, { hostId }: HostCredentials): Promise<string | undefined> {
+  try {
+    await rm(join(folder, "credentials.json"), { force: true });
+    if (!(await holdsFiles(join(folder, "audit"))) && !(await holdsFiles(join(folder, "recordings")))) {
+      await rm(folder, { recursive: true, force: true });
+      return undefined;
+    }
+    const kept = `${folder}-left-${hostId.slice(0, 8)}-${Date.now()}`;
+    await rename(folder, kept);
+    return kept;
+  } catch (cause) {
+    throw new PlatformError("unavailable", `${folder} cannot be removed: ${errorText(cause)}`, {
+      hint: "run as the user that owns it, or root",
+      cause,
+    });
+  }
+}
+
+async function holdsFiles(folder: string): Promise<boolean> {
+  try {
+    for (const name of await readdir(folder, { recursive: true })) {
+      const found = await stat(join(folder, name));
+      if (found.isFile() && found.size > 0) return true;
+    }
+    return false;
+  } catch {
+    return false;
+  }
+}

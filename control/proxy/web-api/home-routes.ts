@@ -1,0 +1,21 @@
+import type { FastifyInstance } from "fastify";
+import { formatHostPort } from "../../../core/transport/host-port.ts";
+import { homePage } from "./home-page.ts";
+import { pageHeaders } from "./page.ts";
+import { publicAddress } from "./ping.ts";
+import type { WebServices } from "./web-app.ts";
+
+/** `GET /`: a page for people. It shows nothing that ping and the export of authorities do not. */
+export function homeRoutes(app: FastifyInstance, { auth, clusterName, ping, packagesDir }: WebServices): void {
+  app.get("/", async (_request, reply) => {
+    const facts = ping();
+    // The page is there also while the auth service is not.
+    const caPins = await auth.getCluster({}, { timeoutMs: 5000 }).then(
+      (cluster) => cluster.caPins,
+      () => [],
+    );
+    const proxy = formatHostPort(publicAddress(facts));
+    const html = homePage({ clusterName, proxy, caPins, version: facts.version, servesPackages: packagesDir !== undefined });
+    return await reply.headers(pageHeaders()).send(html);
+  });
+}

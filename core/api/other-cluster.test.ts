@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { createTestAuthority } from "../transport/dial/test-certificate.ts";
+import type { HostCredentials } from "./host-credentials.ts";
+import { otherCluster } from "./other-cluster.ts";
+import { caPin } from "./trust.ts";
+
+test("pins of none of the authorities that a host knows mean another cluster, or a rotation; none at all mean nothing", async () => {
+  const [first, second, foreign] = await Promise.all([createTestAuthority(), createTestAuthority(), createTestAuthority()]);
+  const held: HostCredentials = {
+    hostId: "0b8a1e0e-8a35-4b06-9a9c-0a4f6a1f2a77",
+    cluster: "a",
+    role: "node",
+    sshPrivateKey: "",
+    sshCertificate: "",
+    tlsPrivateKey: "",
+    tlsCertificate: "",
+    hostCaPem: [first.cert, second.cert],
+    userCaPem: [],
+    hostCaSsh: [],
+    userCaSsh: [],
+  };
+  expect(otherCluster(held, [])).toBeUndefined();
+  expect(otherCluster(held, [caPin(foreign.cert), caPin(second.cert)])).toBeUndefined();
+  expect(otherCluster(held, [caPin(foreign.cert)])).toMatchObject({
+    message: `this host is of cluster "a" (host ${held.hostId}), and platform.ca_pin is of another authority`,
+    hint: expect.stringContaining("platform leave"),
+  });
+});
