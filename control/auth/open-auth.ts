@@ -187,10 +187,7 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
   };
   const looking = await workWhileServing(context, config, sockets);
   const following = followAuthorities(context, stop.signal);
-  const summing = setInterval(() => {
-    context.audit.sumUp();
-    context.room.look();
-  }, sumUpMs).unref();
+  const summing = sumUpRegularly(context);
   return {
     clusterName,
     caPin: context.authorities.host.pin,
@@ -232,6 +229,14 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
       await closeStores(context);
     },
   };
+}
+
+function sumUpRegularly({ audit, room }: AuthContext): NodeJS.Timeout {
+  const sumUp = (): void => {
+    audit.sumUp();
+    room.look();
+  };
+  return setInterval(sumUp, sumUpMs).unref();
 }
 
 async function closeStores({ audit, recordings, auditStore, storage }: AuthContext): Promise<void> {
