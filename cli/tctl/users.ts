@@ -48,6 +48,18 @@ export function stillValid(name: string, now: Date): string {
   return `Certificates of logins before now stay valid until they expire, at the latest at ${last}. To shut ${name} out at once: tctl lock --user=${name}`;
 }
 
+/** `tctl users unlock`: ends the wait after failed logins; password and code stay. */
+export async function unlockUser(call: Call): Promise<Result> {
+  const name = call.args[0] ?? "";
+  return await withAdmin(call, async ({ client }) => {
+    const { wasLocked } = await client.unlockUser({ user: name });
+    return {
+      data: { user: name, was_locked: wasLocked },
+      text: wasLocked ? `User ${name} may log in again.` : `User ${name} was not locked anywhere; failed logins are forgotten.`,
+    };
+  });
+}
+
 export async function updateUser(call: Call): Promise<Result> {
   const { args, options } = call;
   const name = args[0] ?? "";

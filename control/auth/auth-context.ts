@@ -52,8 +52,10 @@ export interface AuthContext {
   readonly upgradeChannels: Readonly<Record<string, UpgradeChannel>>;
   /** Which hosts are gone. */
   readonly presence: PresenceWatch;
-  /** One login at a time for each user name. */
+  /** One login at a time for each user name, and one report of sessions for each host. */
   readonly turns: Turns;
+  /** Of each user name, logins that have to wait wait one after the other. */
+  readonly slowTurns: Turns;
   /** One change at a time of each user's connections. */
   readonly connectionTurns: Turns;
   readonly log: Log;

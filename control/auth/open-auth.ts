@@ -48,6 +48,8 @@ import { warnOfUnknownResources } from "./roles/unknown-resources.ts";
 import { Rollouts } from "./rollout/rollouts.ts";
 import { createPasswordHasher, type HashCost } from "./users/password.ts";
 
+/** Logins of one user name that may wait for each other, each up to 10 s. */
+const maxSlow = 3;
 /** Of one user's connections that may wait for each other. */
 const maxChanges = 10_000;
 
@@ -156,7 +158,7 @@ async function openContext(
     room: stores.room,
     isAtProxy: recordedAt(config.sessionRecording)?.place === "proxy",
   });
-  const turns = { turns: createTurns(), connectionTurns: createTurns(maxChanges) };
+  const turns = { turns: createTurns(), slowTurns: createTurns(maxSlow), connectionTurns: createTurns(maxChanges) };
   const { upgradeChannels = {} } = config;
   const quotas = createHostQuotas(now);
   return { context: { ...own, upgradeChannels, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings, quotas }, cluster };
@@ -185,10 +187,7 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
   };
   const looking = await workWhileServing(context, config, sockets);
   const following = followAuthorities(context, stop.signal);
-  const summing = setInterval(() => {
-    context.audit.sumUp();
-    context.room.look();
-  }, sumUpMs).unref();
+  const summing = sumUpRegularly(context);
   return {
     clusterName,
     caPin: context.authorities.host.pin,
@@ -230,6 +229,14 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
       await closeStores(context);
     },
   };
+}
+
+function sumUpRegularly({ audit, room }: AuthContext): NodeJS.Timeout {
+  const sumUp = (): void => {
+    audit.sumUp();
+    room.look();
+  };
+  return setInterval(sumUp, sumUpMs).unref();
 }
 
 async function closeStores({ audit, recordings, auditStore, storage }: AuthContext): Promise<void> {

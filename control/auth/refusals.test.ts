@@ -150,7 +150,7 @@ describe("logins", () => {
       await expect(guess(wrong)).rejects.toMatchObject({ code: "unauthenticated", message: "wrong user name, password or one-time code" });
     }
     const until = new Date(t.now().getTime() + 30 * minute).toISOString();
-    const locked = { code: "limit", message: `too many failed tries: this user name is locked until ${until}` };
+    const locked = { code: "limit", message: `too many failed tries: this user name is locked for this address until ${until}` };
     await expect(guess(wrong)).rejects.toMatchObject(locked);
     await t.restart();
     await expect(guess(right)).rejects.toMatchObject(locked);
@@ -158,6 +158,36 @@ describe("logins", () => {
     expect((await t.events("user.login")).map(({ code }) => code)).toEqual(Array.from({ length: 7 }, () => "T1000W"));
     t.forward(30 * minute);
     if (user === "alice") await loggedIn(t, alice);
+  });
+
+  test("nobody is locked out by others: not by an address, nor by many, where a login succeeded before; an admin unlocks", async () => {
+    await using t = await openTestAuth();
+    const alice = await addUser(t, "alice", { roles: ["access"] });
+    const at = (address: string, password: string) =>
+      t.connect(undefined, address).login({ user: "alice", password, code: codeOf(alice.otpauthUri, t.now()), ...request(testKeys()) });
+    await at("198.51.100.1:4000", alice.password);
+    for (let tries = 0; tries < 5; tries += 1) await expect(at("203.0.113.9:1", "wrong")).rejects.toMatchObject({ code: "unauthenticated" });
+    await expect(at("203.0.113.9:2", alice.password)).rejects.toMatchObject({ code: "limit" });
+    // Of other strangers, 15 more are free; from then on each waits, longer and longer, and four at a time are too many.
+    for (let tries = 0; tries < 10; tries += 1)
+      await expect(at(`203.0.113.${20 + tries}:1`, "wrong")).rejects.toMatchObject({ code: "unauthenticated" });
+    t.forward(60_000);
+    const began = performance.now();
+    const others = Promise.allSettled([1, 2, 3, 4, 5].map((one) => at(`192.0.2.${one}:1`, "wrong")));
+    await at("198.51.100.1:4001", alice.password);
+    expect(performance.now() - began).toBeLessThan(400);
+    const codes = (await others).map((one) => (one.status === "rejected" ? (one.reason as { code: string }).code : "in"));
+    expect(codes.sort()).toEqual(["limit", "limit", "unauthenticated", "unauthenticated", "unauthenticated"]);
+    expect(performance.now() - began).toBeGreaterThan(450);
+    const shown = async () => JSON.parse((await t.admin.getResource({ kind: "user", name: "alice" })).json) as { status: { state: string } };
+    expect(await shown()).toMatchObject({ status: { state: "locked" } });
+    expect(await t.admin.unlockUser({ user: "alice" })).toMatchObject({ wasLocked: true });
+    expect(await t.admin.unlockUser({ user: "alice" })).toMatchObject({ wasLocked: false });
+    expect(await shown()).toMatchObject({ status: { state: "active" } });
+    expect(await t.events("user.unlocked")).toMatchObject([{ name: "alice", code: "T1011I" }, { name: "alice" }]);
+    t.forward(60_000);
+    await at("203.0.113.9:3", alice.password);
+    await expect(t.admin.unlockUser({ user: "nobody" })).rejects.toMatchObject({ code: "not_found" });
   });
 
   test("a code counts once", async () => {

@@ -22,10 +22,11 @@ describe("certificates", () => {
     expect(await t.events("access.denied")).toHaveLength(10);
     t.forward(minute);
     await expect(client.listEvents({})).rejects.toMatchObject({ code: "denied" });
-    expect(await t.events("access.denied")).toHaveLength(11);
-    expect(await t.events("cert.refused")).toMatchObject([
-      { error: "15 more refusals of this client within a minute", "addr.remote": "203.0.113.7" },
-    ]);
+    const denied = await t.events("access.denied");
+    expect(denied).toHaveLength(12);
+    const sum = { error: "15 more refusals of this client within a minute", "addr.remote": "203.0.113.7" };
+    expect(denied[10]).toMatchObject({ ...sum, user: "alice", method: "listEvents" });
+    expect(await t.events("cert.refused")).toEqual([]);
   });
 
   test("one of another cluster is refused and audited", async () => {

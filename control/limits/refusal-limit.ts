@@ -7,40 +7,53 @@ const minuteMs = 60_000;
 const maxClients = 10_000;
 const others = "(others)";
 
-interface Counted {
+/** Kinds of one client's refusals that are summed up each by itself. */
+const maxKinds = 8;
+
+interface Counted<K> {
   readonly began: number;
   seen: number;
+  /** Refusals that were not recorded, by the text of their kind. */
+  readonly left: Map<string, { readonly kind: K | undefined; count: number }>;
 }
 
 /** Refusals of a minute that were not recorded one by one. */
-export interface Suppressed {
+export interface Suppressed<K> {
   /** Address without a port, or the first half of an IPv6 one. */
   readonly client: string;
   readonly count: number;
+  /** As it was given; undefined: none was, or too many. */
+  readonly kind: K | undefined;
 }
 
-/** Keeps whoever is refused from growing the audit log without bound: ten events a minute for each client, and one sum. */
-export class RefusalLimit {
-  readonly #clients = new Map<string, Counted>();
+/** Keeps whoever is refused from growing the audit log without bound: ten events a minute for each client, and a sum of each kind. */
+export class RefusalLimit<K = undefined> {
+  readonly #clients = new Map<string, Counted<K>>();
 
-  /** Whether this refusal is recorded by itself. Call `ended` before, so that a new minute begins. */
-  take(peer: string, now: Date): boolean {
+  /** Whether this refusal is recorded by itself; `kind`: what sums keep apart. Call `ended` before, so that a new minute begins. */
+  take(peer: string, now: Date, kind?: K): boolean {
     const network = clientNetwork(peer);
     const client = this.#clients.has(network) || this.#clients.size < maxClients ? network : others;
-    const counted = this.#clients.get(client) ?? { began: now.getTime(), seen: 0 };
+    const counted = this.#clients.get(client) ?? { began: now.getTime(), seen: 0, left: new Map() };
     this.#clients.set(client, counted);
     counted.seen += 1;
-    return counted.seen <= perMinute;
+    if (counted.seen <= perMinute) return true;
+    const text = JSON.stringify(kind) ?? "";
+    const isOwn = counted.left.has(text) || counted.left.size < maxKinds;
+    const sum = counted.left.get(isOwn ? text : "") ?? { kind: isOwn ? kind : undefined, count: 0 };
+    sum.count += 1;
+    counted.left.set(isOwn ? text : "", sum);
+    return false;
   }
 
   /** What to sum up now: clients whose minute is over, or all of them at the end. */
-  ended(now: Date, all = false): readonly Suppressed[] {
-    const over: Suppressed[] = [];
-    for (const [client, { began, seen }] of this.#clients) {
+  ended(now: Date, all = false): readonly Suppressed<K>[] {
+    const over: Suppressed<K>[] = [];
+    for (const [client, { began, left }] of this.#clients) {
       // In the order in which their minutes began: the rest is younger. A clock set back begins anew.
       if (!all && now.getTime() - began < minuteMs && now.getTime() >= began) break;
       this.#clients.delete(client);
-      if (seen > perMinute) over.push({ client, count: seen - perMinute });
+      for (const { kind, count } of left.values()) over.push({ client, count, kind });
     }
     return over;
   }

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { alpn } from "../../core/transport/alpn.ts";
+import { HalfOpen } from "../../core/transport/arrivals/half-open.ts";
 import { type Listener, listen, peerAddress } from "../../core/transport/arrivals/listen.ts";
 import { terminateTls } from "../../core/transport/arrivals/terminate-tls.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
@@ -115,7 +116,12 @@ function pingFacts(config: ProxyConfig, services: ListenerServices, bound: Bound
   };
 }
 
+/** Connections whose client may still be in its handshake with the auth service, and for how long that takes at most, ms: each costs a relay. */
+const maxToAuth = 4_096;
+const toAuthMs = 10_000;
+
 function handlerTable(services: ListenerServices): HandlerTable {
+  const toAuth = new HalfOpen(maxToAuth);
   const insideTls =
     (name: string, accept: SshAccept): Handler =>
     async ({ socket, peer, established }) => {
@@ -130,6 +136,8 @@ function handlerTable(services: ListenerServices): HandlerTable {
       alpn.auth,
       async ({ socket, peer, established }) => {
         established();
+        toAuth.enter(socket);
+        setTimeout(() => toAuth.leave(socket), toAuthMs).unref();
         services.relayAuth(socket, peer);
       },
     ],

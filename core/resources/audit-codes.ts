@@ -6,6 +6,7 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "user.update": ["T1003I", "T1003I"],
   "user.delete": ["T1004I", "T1004I"],
   "user.locked": ["T1010W", "T1010W"],
+  "user.unlocked": ["T1011I", "T1011I"],
   "session.start": ["T2000I", "T2000I"],
   resize: ["T2002I", "T2002I"],
   "session.join": ["T2001I", "T2001I"],

@@ -43,6 +43,7 @@ const session = { ...server, user: short, login: short, sid: short };
 export const auditEventSchema = z.discriminatedUnion("event", [
   z.strictObject({ event: z.literal("user.login"), ...common, ...outcome, user: short }),
   z.strictObject({ event: z.literal("user.locked"), ...common, user: short, locked_until: short }),
+  z.strictObject({ event: z.literal("user.unlocked"), ...common, ...change }),
   z.strictObject({ event: z.literal("user.create"), ...common, ...change, roles: z.array(short) }),
   z.strictObject({ event: z.literal("user.update"), ...common, ...change, roles: z.array(short) }),
   z.strictObject({ event: z.literal("user.delete"), ...common, ...change }),

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { type Duplex, duplexPair } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
 import type { Channel } from "ssh2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { channelOf, rawConnection } from "../../core/ssh/ssh2.ts";
@@ -198,4 +199,40 @@ describe("hostile SSH clients", () => {
     await until("they are counted", () => /connections ended before anybody logged in.*count/.test(cluster.control.printed()));
     await aliceWorks();
   });
+
+  test("10,400 connections to the auth service that stop after their first message: bounded memory, tctl and others get in", {
+    timeout: 300_000,
+  }, async () => {
+    const hello = await firstMessage("platform-auth");
+    const sockets: Socket[] = [];
+    let isOver = false;
+    const statuses: number[] = [];
+    const asking = async (): Promise<void> => {
+      while (!isOver) statuses.push((await cluster.tctl(["status"], { limitMs: 60_000 })).status);
+    };
+    const grew = await attack(cluster.control.pid, async () => {
+      const asked = asking();
+      for (let count = 0; count < 10_400; count += 100) {
+        const some = await Promise.all(Array.from({ length: 100 }, () => silent(cluster.ports.web)));
+        for (const socket of some) socket.write(hello);
+        sockets.push(...some);
+      }
+      isOver = true;
+      await asked;
+    });
+    expect(sockets.length).toBe(10_400);
+    expect(new Set(statuses)).toEqual(new Set([0]));
+    for (const socket of sockets) socket.destroy();
+    expect(grew).toBeLessThan(400);
+    await aliceWorks();
+  });
 });
+
+/** What a TLS client that asks for this protocol sends first. */
+async function firstMessage(protocol: string): Promise<Buffer> {
+  const [near, far] = duplexPair();
+  connectTls({ socket: near, ALPNProtocols: [protocol], rejectUnauthorized: false }).on("error", () => {});
+  const [message] = (await once(far, "data")) as [Buffer];
+  near.destroy();
+  return message;
+}

@@ -120,6 +120,9 @@ describe("refusals", () => {
     expect(locked.status).toBe(8);
     expect(locked.stderr).toMatch(/locked until 20\d\d-/);
     expect(await cluster.admin("users", "ls")).toMatch(/eve .*locked until/);
+    expect(await cluster.admin("users", "unlock", "eve")).toBe("User eve may log in again.\n");
+    expect((await guess(await user.code())).status).toBe(0);
+    await audited(cluster, "user.unlocked", (event) => event.name === "eve");
     await audited(cluster, "user.login", (event) => event.user === "eve" && event.success === false);
     await audited(cluster, "user.locked", (event) => event.user === "eve");
   }, 120_000);

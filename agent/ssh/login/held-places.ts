@@ -1,5 +1,6 @@
 import type { Grant } from "../../../core/access/authorize.ts";
 import type { HeldConnection, HoldConnection } from "./hold-connection.ts";
+import { requireShare } from "./user-limits.ts";
 
 /** The places that one connection has taken, where its user's connections are limited. */
 export class HeldPlaces {
@@ -14,8 +15,9 @@ export class HeldPlaces {
     this.#id = id;
   }
 
-  /** Undefined where there is no limit. Throws as HoldConnection does. */
+  /** Undefined where roles set no limit. Throws `limit`, and as HoldConnection does. */
   async take({ maxConnections: maximum, identity }: Pick<Grant, "maxConnections" | "identity">): Promise<HeldConnection | undefined> {
+    requireShare(identity.name);
     if (maximum === undefined) return undefined;
     const held = await this.#hold({ user: identity.name, id: this.#id, maximum });
     // Several attempts may be under way, and the client may be gone.

@@ -1,3 +1,4 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { WindowBudget } from "../../../core/ssh/window-budget.ts";
 import { Slots } from "../forwarding/slots.ts";
 
@@ -12,11 +13,25 @@ export interface UserLimits {
 const mebibyte = 1024 * 1024;
 /** Beyond the 64 KiB that each channel gets: of all users, of one, and of one connection, bytes. */
 const windowBytes = { all: 512 * mebibyte, user: 128 * mebibyte, connection: 32 * mebibyte } as const;
+/** Connections of one user: half of the streams that this host serves. */
+const connectionsOfUser = 500;
 /** Forwarded connections. */
 const forwards = { all: 8192, user: 1024, connection: 512 } as const;
 
 const all: UserLimits = { windows: new WindowBudget(windowBytes.all), forwards: new Slots(forwards.all) };
 const users = new Map<string, { readonly limits: UserLimits; connections: number }>();
+
+/** Throws `limit` for a user who has as many connections to this host as one may have; the proxy counts them too. */
+export function requireShare(user: string): void {
+  if ((users.get(user)?.connections ?? 0) < connectionsOfUser) return;
+  throw new PlatformError(
+    "limit",
+    `access denied: ${user} has ${connectionsOfUser} connections to this host, which is the most that one user may have`,
+    {
+      hint: "end some of them first",
+    },
+  );
+}
 
 /** The limits of one connection; `end` when it has ended. */
 export function limitsOfConnection(user: string): UserLimits & { readonly end: () => void } {

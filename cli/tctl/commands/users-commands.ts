@@ -31,6 +31,12 @@ export const usersCommands: CommandSpec = {
       run: async (call) => (await import("../users.ts")).updateUser(call),
     }),
     remote({
+      name: "unlock",
+      summary: "let a user log in again after too many failed tries",
+      args: ["<name>"],
+      run: async (call) => (await import("../users.ts")).unlockUser(call),
+    }),
+    remote({
       name: "reset",
       summary: "end a user's password and code, and print a new invite link",
       args: ["<name>"],

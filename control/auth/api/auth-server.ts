@@ -10,13 +10,13 @@ import type { AuthContext } from "../auth-context.ts";
 import type { RateLimit } from "../login/rate-limit.ts";
 import { authRoutes, maxRequest } from "./auth-routes.ts";
 import type { Caller } from "./caller.ts";
+import { ConnectionBounds } from "./connection-bounds.ts";
 import { keepSession } from "./keep-session.ts";
 import { peerOf } from "./peer.ts";
 import { takeRelayed } from "./take-relayed.ts";
 
 /** TLS handshake, ms. */
 const handshakeMs = 10_000;
-const maxConnections = 10_000;
 /** What open calls get to finish at the end, ms. */
 const drainMs = 3_000;
 /** For the last bytes of closed connections, ms. */
@@ -47,6 +47,7 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
   const sessions = new Map<Http2Session, { peer: Peer; quiet: () => Promise<void> }>();
   const http2 = http2Server(deps, sessions);
   const contexts = secureContexts(deps.identity);
+  const bounds = new ConnectionBounds();
   let arriving: { peer: Peer; tls: TLSSocket } | undefined;
   let closing = false;
   http2.on("session", (session: ServerHttp2Session) => {
@@ -57,15 +58,22 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
   });
   const accept = (stream: Duplex, remoteAddress: string): void => {
     stream.on("error", () => {});
-    if (closing || open.size >= maxConnections) {
+    if (closing) {
       stream.destroy();
       return;
     }
     open.add(stream);
     stream.once("close", () => open.delete(stream));
+    bounds.arrive(stream, remoteAddress);
     handshake(stream, contexts, (tls) => {
-      if (tls.alpnProtocol === alpn.authRelay) return void takeRelayed(tls, { context, remoteAddress, accept });
-      arriving = { peer: peerOf(tls, { context, remoteAddress }), tls };
+      const peer = peerOf(tls, { context, remoteAddress });
+      if (!bounds.settle(stream, peer, remoteAddress)) {
+        context.log.debug("a connection was refused: its owner has too many", { peer: remoteAddress });
+        stream.destroy();
+        return;
+      }
+      if (tls.alpnProtocol === alpn.authRelay) return void takeRelayed(tls, peer, { context, remoteAddress, accept });
+      arriving = { peer, tls };
       // Makes the session, and tells it by "session", before it returns.
       http2.emit("connection", tls);
       arriving = undefined;

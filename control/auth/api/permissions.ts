@@ -36,6 +36,7 @@ export const permissions = {
   getRotations: { hosts: ["auth"], users: { resource: "cert_authority", verb: "read" } },
   rotateAuthority: { hosts: ["auth"], users: { resource: "cert_authority", verb: "update" } },
   createInvite: { hosts: ["auth"], users: { resource: "user", verb: "update" } },
+  unlockUser: { hosts: ["auth"], users: { resource: "user", verb: "update" } },
   createToken: { hosts: ["auth"], users: { resource: "token", verb: "create" } },
   listResources: { hosts: ["proxy", "auth"], users: "by kind" },
   getResource: { hosts: ["proxy", "auth"], users: "by kind" },

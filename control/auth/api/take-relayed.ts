@@ -5,7 +5,7 @@ import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeRelayHeader, maxRelayHeader } from "../../../core/transport/relay-header.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { requireHost } from "../inventory/host-records.ts";
-import { peerOf } from "./peer.ts";
+import type { Caller } from "./caller.ts";
 
 export interface Relayed {
   readonly context: AuthContext;
@@ -19,9 +19,8 @@ export interface Relayed {
 const headerMs = 10_000;
 
 /** A client that a proxy on another host relays, with the client's address, which counts because a proxy's certificate says it. Never throws. */
-export async function takeRelayed(tls: TLSSocket, { context, remoteAddress, accept }: Relayed): Promise<void> {
+export async function takeRelayed(tls: TLSSocket, peer: Caller | PlatformError, { context, remoteAddress, accept }: Relayed): Promise<void> {
   try {
-    const peer = peerOf(tls, { context, remoteAddress });
     if (peer instanceof PlatformError) throw peer;
     if (peer.kind !== "host" || peer.identity.role !== "proxy") throw new PlatformError("denied", "only proxies relay clients");
     await requireHost(context.storage, "proxy", peer.identity.id);

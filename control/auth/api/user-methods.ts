@@ -2,11 +2,12 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { login } from "../login/login.ts";
 import { acceptInvite, createInvite, getInvite } from "../users/invites.ts";
+import { unlockUser } from "../users/unlock-user.ts";
 import { callerName } from "./caller.ts";
 import { clusterFacts } from "./cluster-facts.ts";
 import { type Api, unary } from "./guard.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "login" | "getInvite" | "acceptInvite" | "createInvite">;
+type Methods = Pick<ServiceImpl<typeof AuthService>, "login" | "getInvite" | "acceptInvite" | "createInvite" | "unlockUser">;
 
 export function userMethods(api: Api): Methods {
   const { context, rateLimit } = api;
@@ -29,6 +30,10 @@ export function userMethods(api: Api): Methods {
       const actor = { name: callerName(caller), address: caller.address };
       const { token, expires } = await createInvite(context, { user, ttlSeconds, actor });
       return { token, expires: expires.toISOString() };
+    }),
+    unlockUser: unary(api, "unlockUser", async ({ user }, caller) => {
+      const actor = { name: callerName(caller), address: caller.address };
+      return { wasLocked: await unlockUser(context, { user, actor }) };
     }),
   };
 }

@@ -32,6 +32,16 @@ export interface AuditLogDeps {
   readonly isLow?: () => boolean;
 }
 
+/** What refusals that are summed up have in common. */
+type Kind = { readonly event: "cert.refused" } | { readonly event: "access.denied"; readonly user: string; readonly method: string };
+const several: Kind = { event: "access.denied", user: "(several)", method: "(several)" };
+
+/** Undefined: recorded one by one. */
+function kindOf(facts: AuditFacts): Kind | undefined {
+  if (facts.event === "cert.refused") return { event: facts.event };
+  return facts.event === "access.denied" ? { event: facts.event, user: facts.user, method: facts.method } : undefined;
+}
+
 export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog {
   const emit = (facts: AuditFacts): void => {
     store.append([makeAuditEvent(facts, { clusterName: deps.clusterName, now: deps.now(), uid: randomUUID() })]);
@@ -47,10 +57,10 @@ export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog 
       deps.log.error("an audit event could not be stored", { event: facts.event, error: errorText(thrown) });
     }
   };
-  const limit = new RefusalLimit();
+  const limit = new RefusalLimit<Kind>();
   const sumUp = (all = false): void => {
-    for (const { client, count } of limit.ended(deps.now(), all)) {
-      attempt({ event: "cert.refused", error: suppressedText(count), "addr.remote": client });
+    for (const { client, count, kind } of limit.ended(deps.now(), all)) {
+      attempt({ ...(kind ?? several), error: suppressedText(count), "addr.remote": client });
     }
   };
   return {
@@ -58,8 +68,8 @@ export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog 
     emitRefusal: (facts) => {
       sumUp();
       // The others are bounded by the limit on calls without a certificate.
-      const bounded = facts.event === "cert.refused" || facts.event === "access.denied";
-      if (!bounded || limit.take(facts["addr.remote"] ?? "", deps.now())) attempt(facts);
+      const kind = kindOf(facts);
+      if (kind === undefined || limit.take(facts["addr.remote"] ?? "", deps.now(), kind)) attempt(facts);
     },
     sumUp,
     append: (events) => store.append(events),

@@ -7,9 +7,9 @@ import {
   ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
   type Extension,
-  type JsonName,
   KeyUsageFlags,
   KeyUsagesExtension,
+  Name,
   SubjectAlternativeNameExtension,
   SubjectKeyIdentifierExtension,
   type X509Certificate,
@@ -100,8 +100,13 @@ export function skewed(now: Date): Date {
 /** Those that have no short name in the library: their OIDs. */
 const attributeNames: Readonly<Record<string, string>> = { description: "2.5.4.13", street: "2.5.4.9" };
 
-function subjectOf(identity: Identity): JsonName {
-  return toX509Subject(identity).map(([attribute, value]) => ({ [attributeNames[attribute] ?? attribute]: [value] }));
+/** Plain strings would be read as in RFC 4514: `\\` as an escape, `#` as the beginning of DER. */
+function subjectOf(identity: Identity): Name {
+  return new Name(toX509Subject(identity).map(([attribute, value]) => ({ [attributeNames[attribute] ?? attribute]: [exactly(value)] })));
+}
+
+function exactly(value: string): { readonly printableString: string } | { readonly utf8String: string } {
+  return /^[A-Za-z0-9 '()+,./:=?-]*$/.test(value) ? { printableString: value } : { utf8String: value };
 }
 
 /** 127 random bits: positive in DER. */

@@ -1,51 +1,117 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { clientNetwork } from "../../limits/client-network.ts";
 import type { Entry, Storage, Write } from "../../storage/storage.ts";
 
-/** Failed tries before a user name is locked, and for how long, ms. */
+/** Failed tries of a user name from one address before that address is locked out of it, and for how long, ms. */
 const maxFailures = 5;
 const lockMs = 30 * 60_000;
+/** Failed tries of a user name from everywhere after which strangers wait, and the longest wait of each, ms. */
+const freeFailures = 15;
+const firstWaitMs = 500;
+const longestWaitMs = 10_000;
+/** An address from which a user logged in does not wait for so long, ms. */
+const knownMs = 30 * 24 * 3_600_000;
 
-const lockSchema = z.strictObject({ failures: z.int(), locked_until: z.string().optional() });
+const countSchema = z.object({ failures: z.int(), locked_until: z.string().optional() });
 
-/**
- * Failed tries of a user name, whether or not such a user exists: the answers are the same. Kept in the storage, so that a
- * restart forgets nothing; forgotten 30 minutes after the last failure.
- */
-export async function lockedUntil(storage: Storage, user: string): Promise<Date | undefined> {
-  return decode(await storage.get(lockKey(user)));
+/** A try to log in: the name that was typed, whether or not there is such a user, and where it came from. */
+export interface LoginTry {
+  readonly user: string;
+  /** `ip:port` or `ip`. */
+  readonly address: string;
 }
 
-/** Counts a failure; returns until when the name is locked now, if it is. */
-export async function countFailure(storage: Storage, user: string, now: Date): Promise<Date | undefined> {
-  const key = lockKey(user);
-  const stored = await storage.get(key);
-  const failures = (stored === undefined ? 0 : lockSchema.parse(JSON.parse(stored.value)).failures) + 1;
+/**
+ * Failed tries are counted by name and address, so that nobody can lock out others, and the answers are the same for names that nobody has.
+ * Who tries a name from many addresses makes strangers wait, one after the other, but not those who logged in from where they are before. Kept
+ * in the storage, so that a restart forgets nothing; forgotten 30 minutes after the last failure.
+ */
+export async function lockedUntil(storage: Storage, attempt: LoginTry): Promise<Date | undefined> {
+  return lockOf(await storage.get(ofAddress(attempt)));
+}
+
+/** How long this try has to wait before it is looked at, ms: grows with the failures of others. */
+export async function waitOf(storage: Storage, attempt: LoginTry): Promise<number> {
+  const failures = countOf(await storage.get(ofName(attempt.user))) - freeFailures;
+  if (failures < 0 || (await storage.get(known(attempt))) !== undefined) return 0;
+  return Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(failures, 16));
+}
+
+/** Counts a failure; returns until when the name is locked for that address now, if it is. */
+export async function countFailure(storage: Storage, attempt: LoginTry, now: Date): Promise<Date | undefined> {
+  const [key, all] = [ofAddress(attempt), ofName(attempt.user)];
+  const failures = countOf(await storage.get(key)) + 1;
+  const ofAll = countOf(await storage.get(all)) + 1;
   const end = new Date(now.getTime() + lockMs);
   const locked = failures >= maxFailures;
   const value = JSON.stringify(locked ? { failures, locked_until: end.toISOString() } : { failures });
-  await storage.put({ key, value, expires: end });
+  await storage.batch([
+    { key, value, expires: end },
+    { key: all, value: JSON.stringify({ failures: ofAll }), expires: end },
+  ]);
   return locked ? end : undefined;
 }
 
-export function clearFailures(user: string): Write {
-  return { key: lockKey(user) };
+/** What a login that succeeded leaves: no failures of its address, which is known from now on. */
+export function rememberLogin(attempt: LoginTry, now: Date): readonly Write[] {
+  return [{ key: ofAddress(attempt) }, { key: known(attempt), value: "true", expires: new Date(now.getTime() + knownMs) }];
+}
+
+/** Undoes all failures of a name, and with `forget` also from where it logged in. */
+export async function clearFailures(storage: Storage, user: string, forget = false): Promise<readonly Write[]> {
+  const prefixes = [failuresPrefix(user), ...(forget ? [knownPrefix(user)] : [])];
+  const entries = await Promise.all(prefixes.map((prefix) => storage.list(prefix)));
+  return [{ key: ofName(user) }, ...entries.flat().map(({ key }) => ({ key }))].filter(isFirst);
+}
+
+/** For `tctl users ls`: until when some address is locked out of a name. */
+export async function lockedSomewhere(storage: Storage, user: string): Promise<Date | undefined> {
+  const locks = (await storage.list(failuresPrefix(user))).flatMap((entry) => lockOf(entry) ?? []);
+  return locks.reduce<Date | undefined>((last, lock) => (last === undefined || lock > last ? lock : last), undefined);
 }
 
 export function lockedError(until: Date): PlatformError {
-  return new PlatformError("limit", `too many failed tries: this user name is locked until ${until.toISOString()}`, {
-    hint: "wait, or ask an admin for: tctl users reset",
+  return new PlatformError("limit", `too many failed tries: this user name is locked for this address until ${until.toISOString()}`, {
+    hint: "wait, or ask an admin for: tctl users unlock",
   });
 }
 
-function decode(entry: Entry | undefined): Date | undefined {
-  if (entry === undefined) return undefined;
-  const { locked_until } = lockSchema.parse(JSON.parse(entry.value));
-  return locked_until === undefined ? undefined : new Date(locked_until);
+function isFirst({ key }: Write, index: number, all: readonly Write[]): boolean {
+  return all.findIndex((other) => other.key === key) === index;
+}
+
+function lockOf(entry: Entry | undefined): Date | undefined {
+  const until = entry === undefined ? undefined : countSchema.parse(JSON.parse(entry.value)).locked_until;
+  return until === undefined ? undefined : new Date(until);
+}
+
+function countOf(entry: Entry | undefined): number {
+  return entry === undefined ? 0 : countSchema.parse(JSON.parse(entry.value)).failures;
+}
+
+function ofName(user: string): string {
+  return `${failuresPrefix(user)}all`;
+}
+
+function ofAddress({ user, address }: LoginTry): string {
+  return `${failuresPrefix(user)}${hashOf(clientNetwork(address))}`;
+}
+
+function known({ user, address }: LoginTry): string {
+  return `${knownPrefix(user)}${hashOf(clientNetwork(address))}`;
 }
 
 /** Hashed: what was typed as a user name may be anything, even a password. */
-function lockKey(user: string): string {
-  return `/lock/${createHash("sha256").update(user).digest("hex")}`;
+function failuresPrefix(user: string): string {
+  return `/login-failures/${hashOf(user)}/`;
+}
+
+function knownPrefix(user: string): string {
+  return `/login-known/${hashOf(user)}/`;
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }

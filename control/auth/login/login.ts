@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { findLock, lockedError as lockedByAdmin } from "../../../core/access/find-lock.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { nameText } from "../../../core/resources/metadata.ts";
+import { clientNetwork } from "../../limits/client-network.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-user.ts";
 import { loginTtl, userIdentity } from "../certificates/user-identity.ts";
@@ -8,7 +10,7 @@ import { listLocks } from "../locks/locks.ts";
 import { credentialWrite, readCredential } from "../users/credentials.ts";
 import { acceptedStep, newTotpSecret } from "../users/totp.ts";
 import { findUser } from "../users/user-records.ts";
-import { clearFailures, countFailure, lockedError, lockedUntil } from "./lock.ts";
+import { countFailure, type LoginTry, lockedError, lockedUntil, rememberLogin, waitOf } from "./lock.ts";
 
 export interface LoginAsk {
   readonly user: string;
@@ -26,12 +28,18 @@ const decoySecret = newTotpSecret();
 
 /**
  * Password and one-time code for certificates. Unknown users, wrong passwords and wrong codes get the same answer for the
- * same work; after five of them in a row the name is locked for 30 minutes, a user's or not.
+ * same work; after five of them in a row the name is locked for 30 minutes, a user's or not, for that address.
  */
 export async function login(context: AuthContext, ask: LoginAsk): Promise<IssuedCertificates> {
   const name = nameText.safeParse(ask.user).success ? ask.user : "(not a user name)";
   try {
-    const issued = await context.turns(`login ${ask.user.slice(0, 256)}`, () => prove(context, ask, name));
+    const user = ask.user.slice(0, 256);
+    // Of a name and address one at a time; strangers who have to wait do so one after the other, whatever address they have.
+    const issued = await context.turns(`login ${user} ${clientNetwork(ask.address)}`, async () => {
+      const waitMs = await waitOf(context.storage, ask);
+      if (waitMs > 0) await context.slowTurns(user, () => sleep(waitMs));
+      return await context.turns(`login ${user}`, () => prove(context, ask, name));
+    });
     return issued;
   } catch (thrown) {
     const error = thrown instanceof PlatformError ? thrown.message : "internal error";
@@ -42,7 +50,7 @@ export async function login(context: AuthContext, ask: LoginAsk): Promise<Issued
 
 async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise<IssuedCertificates> {
   const { storage } = context;
-  const locked = await lockedUntil(storage, ask.user);
+  const locked = await lockedUntil(storage, ask);
   if (locked !== undefined) throw lockedError(locked);
   const user = await findUser(context, ask.user);
   const stored = await readCredential(storage, ask.user);
@@ -51,7 +59,7 @@ async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise
   const now = context.now();
   const step = acceptedStep({ secret: totp?.secret ?? decoySecret, code: ask.code, now, lastStep: totp?.last_step });
   if (user === undefined || stored === undefined || totp === undefined || !passwordRight || step === undefined) {
-    const until = await countFailure(storage, ask.user, now);
+    const until = await countFailure(storage, ask, now);
     if (until !== undefined) {
       context.audit.emitRefusal({ event: "user.locked", user: name, locked_until: until.toISOString(), "addr.remote": ask.address });
     }
@@ -62,7 +70,7 @@ async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise
   const { ttlSeconds, address } = ask;
   const identity = await userIdentity(context, user, { ttlSeconds, most: loginTtl, address });
   const issued = await context.authorities.issueUser(identity, { ...ask, now });
-  await spendCode(context, ask.user, { ...stored, credential: { ...stored.credential, totp: { secret: totp.secret, last_step: step } } });
+  await spendCode(context, ask, { ...stored, credential: { ...stored.credential, totp: { secret: totp.secret, last_step: step } } });
   context.audit.emit({ event: "user.login", success: true, user: name, "addr.remote": ask.address });
   return issued;
 }
@@ -71,13 +79,13 @@ function wrongError(locked: Date | undefined): PlatformError {
   const hint =
     locked === undefined
       ? "a code counts once: wait for the next one"
-      : `that was one try too many: this user name is locked until ${locked.toISOString()}; wait, or ask an admin for: tctl users reset`;
+      : `that was one try too many: this user name is locked for this address until ${locked.toISOString()}; wait, or ask an admin for: tctl users unlock`;
   return new PlatformError("unauthenticated", "wrong user name, password or one-time code", { hint });
 }
 
-async function spendCode(context: AuthContext, user: string, next: NonNullable<Awaited<ReturnType<typeof readCredential>>>): Promise<void> {
+async function spendCode(context: AuthContext, ask: LoginTry, next: NonNullable<Awaited<ReturnType<typeof readCredential>>>): Promise<void> {
   try {
-    await context.storage.batch([credentialWrite(user, next.credential, next), clearFailures(user)]);
+    await context.storage.batch([credentialWrite(ask.user, next.credential, next), ...rememberLogin(ask, context.now())]);
   } catch (thrown) {
     if (!(thrown instanceof PlatformError) || thrown.code !== "conflict") throw thrown;
     throw new PlatformError("unauthenticated", "password and code were changed during this login", { cause: thrown, hint: "log in again" });

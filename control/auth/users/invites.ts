@@ -40,7 +40,7 @@ export async function createInvite(
   const writes: Write[] = [
     inviteWrite(hash, { user, totp_secret: newTotpSecret(), expires: expires.toISOString(), used: false }, "absent"),
     credentialWrite(user, { invite: hash }, before),
-    clearFailures(user),
+    ...(await clearFailures(context.storage, user, true)),
   ];
   const old = before?.credential.invite;
   if (old !== undefined) writes.push({ key: inviteKey(old) });

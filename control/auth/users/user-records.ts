@@ -3,7 +3,7 @@ import { type User, userSchema } from "../../../core/resources/user.ts";
 import type { Write } from "../../storage/storage.ts";
 import type { Actor, AuthContext } from "../auth-context.ts";
 import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
-import { clearFailures, lockedUntil } from "../login/lock.ts";
+import { clearFailures, lockedSomewhere } from "../login/lock.ts";
 import { credentialKey, readCredential } from "./credentials.ts";
 import { inviteKey } from "./invites.ts";
 
@@ -49,7 +49,8 @@ export async function putUser(context: AuthContext, user: User, how: PutMode & {
 /** Removes the user with password, code and open invite. */
 export async function deleteUser(context: AuthContext, name: string, actor: Actor): Promise<void> {
   const invite = (await readCredential(context.storage, name))?.credential.invite;
-  const writes: Write[] = [{ key: documentKey("user", name), expect: "present" }, { key: credentialKey(name) }, clearFailures(name)];
+  const writes: Write[] = [{ key: documentKey("user", name), expect: "present" }, { key: credentialKey(name) }];
+  writes.push(...(await clearFailures(context.storage, name, true)));
   if (invite !== undefined) writes.push({ key: inviteKey(invite) });
   await named(`user ${name}`, context.storage.batch(writes));
   context.audit.emit({ event: "user.delete", user: actor.name, name, "addr.remote": actor.address });
@@ -57,7 +58,7 @@ export async function deleteUser(context: AuthContext, name: string, actor: Acto
 
 async function withStatus({ storage }: Stores, user: User): Promise<User> {
   const name = user.metadata.name;
-  const locked = await lockedUntil(storage, name);
+  const locked = await lockedSomewhere(storage, name);
   if (locked !== undefined) return { ...user, status: { state: "locked", locked_until: locked.toISOString() } };
   const stored = await readCredential(storage, name);
   return { ...user, status: { state: stored?.credential.password === undefined ? "invited" : "active" } };

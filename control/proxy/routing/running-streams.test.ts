@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { silentLog } from "../../../core/log/log.ts";
 import type { Lock, LockTarget } from "../../../core/resources/lock.ts";
-import { RunningStreams } from "./running-streams.ts";
+import { maxOfUser, RunningStreams } from "./running-streams.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
 const host = "7e55a0a1-3a70-4cf0-8f0e-0f3b1f2d9a11";
@@ -37,4 +37,23 @@ test("locks of others, expired ones and a login that is not known here leave the
   other.streams.apply([lock({ user: "alice" })]);
   await once(other.channel, "close");
   expect(channel.destroyed).toBe(false);
+});
+
+test("one user has at most 500 streams to a host; others and other hosts are not concerned, and what ends makes room", async () => {
+  const streams = new RunningStreams({ log: silentLog, now: () => now });
+  const open = (user = "alice", to = host): PassThrough => {
+    const channel = new PassThrough();
+    streams.add({ identity: { ...identity, name: user }, host: to, login: "root", channel });
+    return channel;
+  };
+  const all = Array.from({ length: maxOfUser }, () => open());
+  const refused = new PassThrough();
+  expect(() => streams.add({ identity, host, login: "root", channel: refused })).toThrow(expect.objectContaining({ code: "limit" }));
+  expect(refused.destroyed).toBe(true);
+  open("bob");
+  open("alice", "another host");
+  const [first] = all as [PassThrough];
+  await once(first.destroy(), "close");
+  open();
+  expect(() => open()).toThrow(/alice has 500 streams/);
 });

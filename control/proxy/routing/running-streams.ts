@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { findLock } from "../../../core/access/find-lock.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
@@ -14,12 +15,16 @@ export interface RunningStream {
   readonly channel: Duplex;
 }
 
+/** Streams of one user to one host: half of what a host serves. */
+export const maxOfUser = 500;
 /** For the agent to say why and to hang up, ms; one that is old, stuck or not to be trusted is cut off then. */
 const graceMs = 3000;
 
 /** Streams of people that are open, so that a lock ends them whatever the agent does. */
 export class RunningStreams {
   readonly #streams = new Set<RunningStream>();
+  /** Host and user → streams. */
+  readonly #counts = new Map<string, number>();
   readonly #doomed = new WeakSet<RunningStream>();
   readonly #options: { readonly log: Log; readonly now: () => Date; readonly graceMs?: number };
 
@@ -27,9 +32,25 @@ export class RunningStreams {
     this.#options = options;
   }
 
+  /** Throws `limit`, and ends the channel, when the user has as many to this host as one user may have. */
   add(stream: RunningStream): void {
+    const { channel, host, identity } = stream;
+    const key = `${host} ${identity.name}`;
+    const count = this.#counts.get(key) ?? 0;
+    if (count >= maxOfUser) {
+      channel.destroy();
+      throw new PlatformError("limit", `${identity.name} has ${count} streams to this host open, which is the most that one user may have`, {
+        hint: "end some of them first",
+      });
+    }
+    this.#counts.set(key, count + 1);
     this.#streams.add(stream);
-    stream.channel.once("close", () => this.#streams.delete(stream));
+    channel.once("close", () => {
+      this.#streams.delete(stream);
+      const left = (this.#counts.get(key) ?? 1) - 1;
+      if (left > 0) this.#counts.set(key, left);
+      else this.#counts.delete(key);
+    });
   }
 
   /** Ends what these locks shut out. */

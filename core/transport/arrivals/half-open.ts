@@ -30,8 +30,8 @@ export class HalfOpen {
     return this.#addresses.size;
   }
 
-  enter(socket: HalfOpenSocket): void {
-    const address = socket.remoteAddress ?? "";
+  /** `address`: who it counts for; left out: its remote address. */
+  enter(socket: HalfOpenSocket, address = socket.remoteAddress ?? ""): void {
     const own = this.#byAddress.get(address) ?? new Set();
     this.#addresses.set(socket, address);
     this.#byAddress.set(address, own.add(socket));

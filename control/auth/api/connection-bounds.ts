@@ -1,0 +1,63 @@
+import type { Duplex } from "node:stream";
+import { HalfOpen } from "../../../core/transport/arrivals/half-open.ts";
+import { clientNetwork } from "../../limits/client-network.ts";
+import { type Caller, callerName } from "./caller.ts";
+
+/** Connections in their TLS handshake: each costs some 75 KB. Those of this machine are counted apart. */
+const maxArriving = 1_024;
+/** Connections that showed no certificate: logins and joins, a thousand hosts at a time from behind one address. */
+const maxAnonymous = 1_024;
+/** All that showed one, and those of one of them: an agent has two or three. Each stream that a proxy relays is one of the proxy's. */
+const maxCertified = 60_000;
+const maxOfNode = 64;
+const maxOfUser = 1_000;
+
+/**
+ * How many connections the API takes. Strangers are bounded by themselves: beyond, the oldest of the address that has most is dropped, so that
+ * who opens many keeps out nobody but its own address, and nobody who has a certificate.
+ */
+export class ConnectionBounds {
+  readonly #arriving = new HalfOpen(maxArriving);
+  readonly #arrivingHere = new HalfOpen(maxArriving);
+  readonly #anonymous = new HalfOpen(maxAnonymous);
+  readonly #certified = new Map<string, number>();
+  #total = 0;
+
+  /** Dropped when it is too many, until it is settled. */
+  arrive(stream: Duplex, address: string): void {
+    const network = clientNetwork(address);
+    (isLoopback(network) ? this.#arrivingHere : this.#arriving).enter(stream, network);
+  }
+
+  /** The handshake is over. False: the connection is one too many of its owner. */
+  settle(stream: Duplex, peer: Caller | Error, address: string): boolean {
+    this.#arriving.leave(stream);
+    this.#arrivingHere.leave(stream);
+    if (peer instanceof Error || peer.kind === "anonymous") {
+      this.#anonymous.enter(stream, clientNetwork(address));
+      return !stream.destroyed;
+    }
+    return this.#certify(stream, peer);
+  }
+
+  #certify(stream: Duplex, peer: Exclude<Caller, { kind: "anonymous" }>): boolean {
+    const owner = `${peer.kind}:${callerName(peer)}`;
+    const count = this.#certified.get(owner) ?? 0;
+    const most = peer.kind === "user" ? maxOfUser : peer.identity.role === "node" ? maxOfNode : maxCertified;
+    if (count >= most || this.#total >= maxCertified) return false;
+    this.#certified.set(owner, count + 1);
+    this.#total += 1;
+    stream.once("close", () => {
+      this.#total -= 1;
+      const left = (this.#certified.get(owner) ?? 1) - 1;
+      if (left > 0) this.#certified.set(owner, left);
+      else this.#certified.delete(owner);
+    });
+    return true;
+  }
+}
+
+/** Of `clientNetwork`. */
+function isLoopback(network: string): boolean {
+  return /^(::ffff:)?127\./.test(network) || network === "0:0:0:0";
+}

@@ -1,0 +1,14 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Actor, AuthContext } from "../auth-context.ts";
+import { clearFailures, lockedSomewhere } from "../login/lock.ts";
+import { findUser } from "./user-records.ts";
+
+/** Forgets the failed logins of a user; password and code stay. Whether any address was locked out. Throws `not_found`. */
+export async function unlockUser(context: AuthContext, { user, actor }: { user: string; actor: Actor }): Promise<boolean> {
+  if ((await findUser(context, user)) === undefined)
+    throw new PlatformError("not_found", `user ${user} does not exist`, { hint: "tctl users ls shows them" });
+  const locked = await lockedSomewhere(context.storage, user);
+  await context.storage.batch(await clearFailures(context.storage, user));
+  context.audit.emit({ event: "user.unlocked", user: actor.name, name: user, "addr.remote": actor.address });
+  return locked !== undefined;
+}
