@@ -202,6 +202,15 @@ put() {
   { root cp "$2" "$1.new" && root chmod 644 "$1.new" && root mv "$1.new" "$1"; } || fail 1 "cannot write $1"
 }
 
+# drop FILE: removes it; remembered, to be taken back
+drop() {
+  if [ -n "$dry_run" ]; then printf 'remove %s\n' "$1"; return; fi
+  number=$((number + 1))
+  root cp -p "$1" "$temp/old.$number" || fail 1 "cannot keep a copy of $1"
+  printf '%s %s\n' "$number" "$1" >>"$temp/written"
+  root rm -f "$1" || fail 1 "cannot remove $1"
+}
+
 make_folder() {
   [ ! -d "$1" ] || return 0
   make_folder "$(dirname "$1")"
@@ -398,7 +407,9 @@ write_apt() {
     put /etc/apt/apt.conf.d/80platform "$temp/text"
   fi
   printf 'deb [signed-by=/etc/apt/keyrings/platform.asc arch=%s] %s/apt %s main\n' "$deb_arch" "$repository" "$channel" >"$temp/text"
-  put /etc/apt/sources.list.d/platform.list "$temp/text"
+  # Not in sources.list.d: every `apt-get update` of the host would ask it, behind an HTTP proxy in vain. An earlier script put it there.
+  put /etc/apt/platform.list "$temp/text"
+  ! grep -qs "^deb \\[signed-by=/etc/apt/keyrings/platform.asc arch=" /etc/apt/sources.list.d/platform.list || drop /etc/apt/sources.list.d/platform.list
 }
 
 write_dnf() {
@@ -500,18 +511,24 @@ install_apt() {
       attempt dpkg --remove --force-remove-reinstreq --force-depends "$one" || give_up
   done
   # Only our repository: another one that does not answer is none of our business.
-  attempt apt-get update -o Dir::Etc::sourcelist=sources.list.d/platform.list -o Dir::Etc::sourceparts=- -o APT::Get::List-Cleanup=0 \
+  attempt apt-get update -o Dir::Etc::sourcelist=/etc/apt/platform.list -o Dir::Etc::sourceparts=- -o APT::Get::List-Cleanup=0 \
     -o APT::Update::Error-Mode=any || give_up
-  if [ -z "$dry_run" ]; then
+  if [ -n "$dry_run" ]; then
+    parts=FOLDER-WITH-ALL-LISTS
+  else
+    # What the packages depend on is in the system's own lists.
+    parts=$temp/parts
+    mkdir "$parts"
+    for one in /etc/apt/platform.list /etc/apt/sources.list.d/*; do [ ! -r "$one" ] || cp "$one" "$parts/"; done
     for one in platform-ent platform-ent-updater; do
-      apt-cache madison "$one" | tr -d ' ' | grep -Fq "|$native|" || missing "$one"
+      apt-cache -o Dir::Etc::sourceparts="$parts" madison "$one" | tr -d ' ' | grep -Fq "|$native|" || missing "$one"
     done
   fi
-  set -- apt-get install --yes --allow-downgrades --no-install-recommends -o DPkg::Lock::Timeout=120 -o Dpkg::Options::=--force-confold \
+  set -- apt-get install -o Dir::Etc::sourceparts="$parts" --yes --allow-downgrades --no-install-recommends -o DPkg::Lock::Timeout=120 -o Dpkg::Options::=--force-confold \
     "platform-ent=$native" "platform-ent-updater=$native"
   attempt "$@" && return
   # What they depend on may be in the system's own lists, which a fresh image does not have.
-  if said 'unmet dependencies|depends:'; then attempt apt-get update && attempt "$@" && return; fi
+  if said 'unmet dependencies|depends:'; then attempt apt-get update -o Dir::Etc::sourceparts="$parts" && attempt "$@" && return; fi
   give_up
 }
 

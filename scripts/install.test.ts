@@ -208,3 +208,24 @@ describe("a repository's key", () => {
     expect(take(text)).toMatchObject({ status: text.includes("PGP") && !String(text).startsWith("hello") ? 3 : 9 });
   });
 });
+
+test.for([
+  ["v1.2.3", ["enterprise"], 0, "the cluster's channel default wants 1.2.3", "1.2.3 stable/v1 1.2.3"],
+  ["2.0.0-rc.1\n", ["auto", "cloud"], 0, "the cluster's channel stable/cloud wants 2.0.0-rc.1", "2.0.0-rc.1 stable/cloud 2.0.0~rc.1"],
+  ["none", ["enterprise"], 5, "wants no version at the moment", ""],
+  ["<html>log in</html>", ["auto", "enterprise"], 9, "is no version", ""],
+  ["v9.9.9", ["1.2.3", "enterprise"], 0, "", "1.2.3 stable/v1 1.2.3"],
+] as const)("the channel's %j for %j: status %d", ([said, args, status, words, settled]) => {
+  const folder = mkdtempSync(join(dir, "auto-"));
+  writeFileSync(join(folder, "said"), said);
+  writeFileSync(join(folder, "functions.sh"), script.replace('\nmain "$@"\n', "\n"));
+  const steps = `. ${folder}/functions.sh; temp=${folder}; get() { echo "$1" >${folder}/url; cp ${folder}/said "$2"; }
+    parse_arguments ${args.join(" ")} --proxy=access.test:443; check_arguments; settle_version; echo "$version $channel $native"`;
+  const run = sh(["-c", steps]);
+  expect({ status: run.status, out: run.stdout.trim() }).toEqual({ status, out: settled });
+  expect(run.stderr).toContain(words);
+  if (words !== "")
+    expect(readFileSync(join(folder, "url"), "utf8")).toMatch(
+      /^https:\/\/access\.test:443\/v1\/webapi\/automaticupgrades\/channel\/(default|stable\/cloud)\/version\n$/,
+    );
+});

@@ -1,6 +1,6 @@
 import { errorText } from "../core/errors/platform-error.ts";
 import { version } from "../core/versions/version.ts";
-import { takeLock } from "./lock.ts";
+import { runInProgress, takeLock } from "./lock.ts";
 import { type Look, look } from "./look.ts";
 import { openWorld, type Places } from "./open-world.ts";
 import { availability, exitStatus, fieldsLine, printable, statusText } from "./output.ts";
@@ -101,6 +101,11 @@ async function dryRun(places: Places, terminal: Terminal): Promise<number> {
     return exitStatus(thrown.reason, false);
   }
   const { current, target, reason, detail } = seen;
+  if (await runInProgress(places.state)) {
+    const running = "another run of the updater is in progress: what it does is not what the next one would do";
+    terminal.out(fieldsLine({ reason: "already_running", current, target, updater: version, detail: running }));
+    return 0;
+  }
   if (seen.unscheduled) terminal.err("WARNING: this host has no valid upgrade schedule; right after the installation that is as it should be");
   if (seen.staleSeconds !== undefined) terminal.err(`WARNING: the proxy could not ask anew: its answer is ${seen.staleSeconds} s old`);
   if (seen.unsigned !== undefined) terminal.err(printable(`WARNING: ${seen.unsigned}`));
@@ -108,8 +113,11 @@ async function dryRun(places: Places, terminal: Terminal): Promise<number> {
   if (outcome !== undefined) terminal.out(outcome);
   if (seen.acts || (outcome !== undefined && current !== target))
     terminal.out(printable(`the next run ${seen.acts ? "would act" : "would wait"}: ${detail}`));
-  terminal.out(fieldsLine({ reason, current, target, updater: version, detail }));
-  return exitStatus(reason, false);
+  if (seen.unavailable !== undefined) terminal.err(printable(`WARNING: ${seen.unavailable}`));
+  // `reason=` begins the line, because an updater that tries its successor looks for it; what a look ends in is no end of a run.
+  const end = seen.acts ? { reason: "dry_run", would: reason } : { reason };
+  terminal.out(fieldsLine({ ...end, current, target, updater: version, detail }));
+  return seen.acts ? 0 : exitStatus(reason, false);
 }
 
 async function status(rest: readonly string[], places: Places, terminal: Terminal): Promise<number> {
@@ -118,7 +126,8 @@ async function status(rest: readonly string[], places: Places, terminal: Termina
     return wrong(terminal, `status takes --format=json, not ${JSON.stringify(rest.join(" "))}`);
   const { state, damaged } = await readState(places.state);
   if (json) terminal.out(JSON.stringify({ version: 1, ...state, reason: state.reason ?? "never_ran" }));
-  else terminal.out(state.reason === undefined ? "the updater has not run on this host yet" : statusText(state));
+  else if (state.reason === undefined) terminal.out("the updater has not run on this host yet");
+  else terminal.out(statusText(state, { updater: version, running: await runInProgress(places.state) }));
   if (damaged) terminal.err("WARNING: the state file is damaged; the next run writes it anew");
   return 0;
 }

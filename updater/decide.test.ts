@@ -16,6 +16,7 @@ const failed = (reason: "endpoint_unreachable" | "certificate_wrong" | "version_
 });
 const draining = (count: number): Partial<Facts> => ({ agent: { active: true, version: "1.0.0", draining: count } });
 const admin = { hold: "apt-mark hold is set on platform-ent" };
+const ahead = { endpoint: wants("2.0.0"), found: skipping("2.0.0"), updater: "2.0.0", updaterPackage: "2.0.0" };
 const refused = { proof: { kind: "refused", detail: "the answer is not signed" } } as const;
 const unsigned = { proof: { kind: "unsigned", detail: "the answer is not signed: taken" } } as const;
 const signed = (critical: boolean) => ({ proof: { kind: "signed", critical, issued: 1 } }) as const;
@@ -51,6 +52,14 @@ const table: Record<string, Row[]> = {
     ["no version wanted, forced", { endpoint: { kind: "none" }, forced: true }, "stay", "not_wanted"],
     ["the package is not installed", { installed: undefined, ...newer }, "stay", "not_configured", /not installed/],
     ["the package is not installed, forced", { installed: undefined, ...newer, forced: true }, "stay", "not_configured"],
+  ],
+  "an updater that went ahead to a major that was rolled back": [
+    ["comes back in the window", { ...ahead, updaterHold: undefined }, "follow", "known_bad", /1\.0\.0|the updater goes back to 1\.0\.0/],
+    ["says so outside of it", { ...ahead, ...closed }, "stay", "known_bad", /goes back in the next maintenance window/],
+    ["is held", { ...ahead, updaterHold: "held by apt-mark" }, "stay", "known_bad", /another major than the agent, and held by apt-mark/],
+    ["was not installed as a package", { ...ahead, updaterPackage: undefined }, "stay", "known_bad"],
+    ["is back", { ...ahead, updater: "1.0.0", updaterPackage: "1.0.0" }, "stay", "known_bad", /^2\.0\.0 was rolled back on [^;]*$/],
+    ["of the same major stays", { ...ahead, updater: "1.1.0", updaterPackage: "1.1.0" }, "stay", "known_bad", /^[^;]*$/],
   ],
   "whose word it is": [
     ["signed", { ...newer, ...signed(false) }, "install", "upgraded"],

@@ -3,7 +3,7 @@ import { parseVersion } from "../core/versions/parse-version.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
 import type { Proof } from "./judge-proof.ts";
-import type { UpgradeInProgress } from "./parse-state.ts";
+import type { SkippedVersion, UpgradeInProgress } from "./parse-state.ts";
 import { type Schedule, windowAt } from "./schedule.ts";
 import type { AgentFacts } from "./service.ts";
 import type { FoundState } from "./state.ts";
@@ -156,11 +156,24 @@ function decideChange(change: Change, facts: Facts): Decision {
   const { from, to } = change;
   if (facts.hold !== undefined) return stay("held_by_admin", `${facts.hold}; ${to} waits`);
   const bad = facts.found.state.skip.find(({ version }) => version === to);
-  if (bad !== undefined && !facts.forced) return stay("known_bad", `${to} was rolled back on ${bad.since}: ${bad.why}`);
+  if (bad !== undefined && !facts.forced) return knownBad(bad, facts);
   const waiting = change.critical || facts.forced ? undefined : (outsideWindow(to, facts) ?? manySessions(to, facts));
   if (waiting !== undefined) return waiting;
   if (facts.unknownHold !== undefined) return stay(facts.unknownHold.reason, facts.unknownHold.detail);
   return otherMajor(change, facts) ?? { act: "install", from, to, reason: "upgraded", detail: sentence(change, facts.forced) };
+}
+
+/** The version stays out. An updater that went ahead of it to its major comes back to the agent's. */
+function knownBad({ version: to, since, why }: SkippedVersion, facts: Facts): Decision {
+  const detail = `${to} was rolled back on ${since}: ${why}`;
+  const { installed = "", updater, updaterPackage, updaterHold, schedule, now } = facts;
+  const apart = parseVersion(updater)?.major !== parseVersion(installed)?.major;
+  if (!apart || updaterPackage === undefined || updaterPackage === installed) return stay("known_bad", detail);
+  const besides = `the updater is ${updater}, of another major than the agent`;
+  const hindrance = updaterHold ?? badUpdater(installed, facts);
+  if (hindrance !== undefined) return stay("known_bad", `${detail}; ${besides}, and ${hindrance}`);
+  if (windowAt(schedule, now).kind !== "open") return stay("known_bad", `${detail}; ${besides}: it goes back in the next maintenance window`);
+  return { act: "follow", from: updaterPackage, to: installed, reason: "known_bad", detail: `${detail}; the updater goes back to ${installed}` };
 }
 
 function sentence({ from, to, critical }: Change, forced: boolean): string {

@@ -12,7 +12,11 @@ import { UpgradeError } from "./upgrade-error.ts";
 export async function followStep(tick: Tick, change: VersionChange): Promise<Ending> {
   const { from, to, reason } = change;
   const needed = reason === "major_mismatch";
-  const ending = tick.outcome ?? { reason, detail: needed ? `the updater is ${to} now; its next run upgrades the agent` : `${to}, the updater too` };
+  const back = reason === "known_bad" ? change.detail : undefined;
+  const ending = tick.outcome ?? {
+    reason,
+    detail: back ?? (needed ? `the updater is ${to} now; its next run upgrades the agent` : `${to}, the updater too`),
+  };
   try {
     await replace(tick, { from, to });
     return ending;
@@ -22,7 +26,7 @@ export async function followStep(tick: Tick, change: VersionChange): Promise<End
     tick.world.say(`the updater could not follow to ${to}: ${text}`);
     if (needed && thrown instanceof UpgradeError) return { reason: thrown.reason, detail: `the updater has to be ${to} first: ${text}` };
     if (needed) throw thrown;
-    return { reason: ending.reason, detail: `${tick.outcome?.detail ?? to}; the updater could not follow: ${text}` };
+    return { reason: ending.reason, detail: `${tick.outcome?.detail ?? back ?? to}; the updater could not follow: ${text}` };
   }
 }
 

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { access, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { takeLock } from "./lock.ts";
+import { runInProgress, takeLock } from "./lock.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -17,8 +17,20 @@ test("one at a time; the next as soon as it is free", async () => {
   {
     await using _first = await takeLock(place);
     await expect(takeLock(place)).rejects.toMatchObject({ reason: "already_running" });
+    expect(await runInProgress(place)).toBe(true);
   }
+  expect(await runInProgress(place)).toBe(false);
   await using _second = await takeLock(place);
+});
+
+test("looking whether there is one makes no file, and is in nobody's way", async () => {
+  const place = join(folder, "looked-at");
+  expect(await runInProgress(place)).toBe(false);
+  await expect(access(join(place, "lock"))).rejects.toThrow();
+  await (await takeLock(place))[Symbol.asyncDispose]();
+  const [lock, ...looks] = await Promise.all([takeLock(place), ...Array.from({ length: 4 }, () => runInProgress(place))]);
+  expect(looks).toHaveLength(4);
+  await lock[Symbol.asyncDispose]();
 });
 
 test("of two that come at once one gets it", async () => {

@@ -1,12 +1,15 @@
 import { spawn } from "node:child_process";
 import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { errorText } from "../core/errors/platform-error.ts";
 import { standardPath } from "./standard-path.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
 /** What `flock` exits with when another has the lock: of util-linux and of busybox, which only knows the short options. */
 const taken = 1;
+/** A look at the lock takes a few of these, ms. */
+const lookMs = 300;
 
 /**
  * One run at a time. The lock is the kernel's: `flock` takes it on our open file, where it stays until this process ends, however it
@@ -19,7 +22,12 @@ export async function takeLock(folder: string): Promise<AsyncDisposable> {
     // Appending creates without emptying; nothing is ever written.
     const file = await open(path, "a", 0o600);
     try {
-      const status = await flock(file.fd);
+      let status = await flock(file.fd, "-x");
+      // It may have been a look, which is over at once.
+      if (status === taken) {
+        await sleep(lookMs);
+        status = await flock(file.fd, "-x");
+      }
       if (status === 0) return file;
       throw status === taken
         ? new UpgradeError("already_running", "another run of the updater is in progress")
@@ -36,9 +44,20 @@ export async function takeLock(folder: string): Promise<AsyncDisposable> {
   }
 }
 
-function flock(fd: number): Promise<number> {
+/** Whether a run holds the lock, as far as this user can tell. Makes no file. Never throws. */
+export async function runInProgress(folder: string): Promise<boolean> {
+  try {
+    await using file = await open(join(folder, "lock"), "r");
+    return (await flock(file.fd, "-s")) === taken;
+  } catch {
+    return false;
+  }
+}
+
+/** `-s`: shared with others who look. */
+function flock(fd: number, how: "-x" | "-s"): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn("flock", ["-x", "-n", "3"], {
+    const child = spawn("flock", [how, "-n", "3"], {
       env: { PATH: standardPath },
       stdio: ["ignore", "ignore", "ignore", fd],
       timeout: 10_000,

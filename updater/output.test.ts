@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type UpgradeReason, upgradeReasons } from "../core/versions/upgrade-reason.ts";
 import { availability, exitStatus, fieldsLine, printable, statusText } from "./output.ts";
+import type { UpdaterState } from "./parse-state.ts";
 
 test.for([
   ["1.0.0", "1.0.0", "no upgrades available (1.0.0 == 1.0.0)"],
@@ -42,6 +43,7 @@ test("each reason is calm, or for an admin to look at", () => {
     "repository_unreachable",
     "signature_wrong",
     "no_space",
+    "no_way_back",
     "package_manager_busy",
     "package_manager_failed",
     "rolled_back",
@@ -58,21 +60,26 @@ test("each reason is calm, or for an admin to look at", () => {
 });
 
 test("the status is for people", () => {
-  expect(
-    statusText({
-      reason: "known_bad",
-      detail: "it\nfails",
-      current: "1.0.0",
-      target: "1.1.0",
-      upgrade: { phase: "watching", from: "1.0.0", to: "1.1.0", started: "T", boot: "", before: "ready", tries: 1 },
-      skip: [{ version: "1.1.0", since: "S", why: "w" }],
-    }).split("\n"),
-  ).toEqual([
+  const state: UpdaterState = {
+    reason: "known_bad",
+    detail: "it\nfails",
+    current: "1.0.0",
+    target: "1.1.0",
+    updater_version: "1.0.0",
+    upgrade: { phase: "watching", from: "1.0.0", to: "1.1.0", started: "T", boot: "", before: "ready", tries: 1 },
+    skip: [{ version: "1.1.0", since: "S", why: "w" }],
+  };
+  expect(statusText(state, { updater: "1.0.0", running: true }).split("\n")).toEqual([
     "Reason:      known_bad (this version was rolled back on this host: it is skipped until a newer one comes or an admin forces it)",
     "Detail:      it?fails",
     "Current:     1.0.0",
     "Target:      1.1.0",
+    "Updater:     1.0.0",
     "In progress: watching: 1.0.0 -> 1.1.0, since T",
     "Skipped:     1.1.0, rolled back on S: w",
   ]);
+  const killed = statusText(state, { updater: "1.1.0", running: false });
+  expect(killed).toContain("Updater:     1.1.0 (the last run was one of 1.0.0)\n");
+  expect(killed).toContain("Unfinished:  watching: 1.0.0 -> 1.1.0, since T; no run is under way: the next one goes on with it\n");
+  expect(statusText({ skip: [] }, { updater: "1.1.0", running: true })).toBe("Updater:     1.1.0\nIn progress: a run");
 });

@@ -54,9 +54,17 @@ function quoted(value: string): string {
   return printable(JSON.stringify(value));
 }
 
+interface StatusFacts {
+  /** Version of this updater. */
+  readonly updater: string;
+  /** A run is under way. */
+  readonly running: boolean;
+}
+
 /** `platform-upgrade status` for people. */
-export function statusText(state: UpdaterState): string {
-  const { upgrade, reason, skip, skip_updater = [] } = state;
+export function statusText(state: UpdaterState, { updater, running }: StatusFacts): string {
+  const { upgrade, reason, skip, skip_updater = [], updater_version: ran } = state;
+  const change = upgrade === undefined ? "" : `${upgrade.phase}: ${upgrade.from} -> ${upgrade.to}, since ${upgrade.started}`;
   const rows: [string, string | undefined][] = [
     ["Reason", reason === undefined ? undefined : `${reason} (${upgradeReasons[reason]})`],
     ["Detail", state.detail],
@@ -64,9 +72,10 @@ export function statusText(state: UpdaterState): string {
     ["Target", state.target],
     ["Channel", state.channel],
     ["Last run", state.at],
-    ["Updater", state.updater_version],
+    ["Updater", ran === undefined || ran === updater ? updater : `${updater} (the last run was one of ${ran})`],
     ["Host", state.host_id],
-    ["In progress", upgrade === undefined ? undefined : `${upgrade.phase}: ${upgrade.from} -> ${upgrade.to}, since ${upgrade.started}`],
+    ["In progress", running ? change || "a run" : undefined],
+    ["Unfinished", running || upgrade === undefined ? undefined : `${change}; no run is under way: the next one goes on with it`],
     ...skip.map(({ version, since, why }): [string, string] => ["Skipped", `${version}, rolled back on ${since}: ${why}`]),
     ...skip_updater.map(({ version, since, why }): [string, string] => ["Skipped", `updater ${version}, taken back on ${since}: ${why}`]),
   ];

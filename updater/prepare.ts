@@ -11,6 +11,9 @@ export async function prepare(tick: Tick, name: string, { from, to }: { readonly
   if (!(await installer.available(name, to))) throw new UpgradeError("package_missing", `the repository does not have ${name} ${to}`);
   const shortage = await installer.shortage(name, to);
   if (shortage !== undefined) throw new UpgradeError("no_space", shortage);
-  await tick.bestEffort(`${name} ${from} could not be kept for a roll-back`, () => installer.keep(name, from));
+  const keep = (): Promise<void> => installer.keep(name, from);
+  // An admin who forces has decided: without the way back rather than not at all.
+  if (tick.forced) await tick.bestEffort("there will be no way back", keep);
+  else await keep();
   signal.throwIfAborted();
 }

@@ -17,6 +17,15 @@ describe("a run", () => {
     },
   );
 
+  test("whose package before cannot be kept installs nothing, unless an admin forces it", async () => {
+    const host = new MemoryHost({ answer: wants("1.1.0") });
+    host.packages.keepError = new UpgradeError("no_way_back", "1.0.0 could not be kept");
+    expect(await tick(host)).toEqual({ reason: "no_way_back", detail: "1.0.0 could not be kept" });
+    expect([host.packages.installs, host.found.upgrade]).toEqual([[], undefined]);
+    expect(await runTick(host.world(), { forced: true })).toMatchObject({ reason: "upgraded" });
+    expect(host.installed).toBe("1.1.0");
+  });
+
   test("that cannot find out who holds the package asks once, and changes nothing", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0") });
     host.packages.holdError = new UpgradeError("package_manager_busy", "zypper runs");

@@ -20,6 +20,8 @@ test.for<[name: string, facts: Partial<HostFacts>, expected: object]>([
   ["without systemd something else runs it", { timer: "no_systemd" }, { reason: "up_to_date" }],
   ["systemd does not answer", { timer: "unknown" }, { reason: "up_to_date" }],
   ["timer stopped", { timer: "stopped" }, { reason: "timer_off", detail: expect.stringContaining("stopped"), target: "1.0.0" }],
+  ["timer stopped, and a run by hand", { timer: "stopped" }, { reason: "timer_off", outcome: { reason: "up_to_date", detail: "fine" } }],
+  ["timer stopped, and it never ran", { timer: "stopped", state: undefined }, { reason: "timer_off" }],
   ["timer disabled", { timer: "disabled" }, { reason: "timer_off", detail: expect.stringContaining("disabled") }],
   ["no run for two days", later(48 * hour), { reason: "up_to_date" }],
   [

@@ -34,14 +34,22 @@ export function describeHost(facts: HostFacts): HostStatus {
   const sessions = Math.min(facts.sessions, 1_000_000);
   if (upgrader === "none") return { upgrader, sessions };
   if (upgrader === "kube") return { upgrader, sessions, ...(externalVersion !== undefined && { upgrader_version: externalVersion }) };
+  const seen = obstacle(facts);
   return {
     upgrader,
     sessions,
     ...state,
-    ...obstacle(facts),
+    ...seen,
+    ...(seen.reason !== undefined && outcomeOf(state)),
     ...(schedule.until !== undefined && { schedule_until: schedule.until }),
     ...(schedule.error !== undefined && { schedule_error: schedule.error.slice(0, 500) }),
   };
+}
+
+/** What the updater said when it ran last. */
+function outcomeOf(state: UpdaterState | undefined): Pick<HostStatus, "outcome"> {
+  if (state?.reason === undefined) return {};
+  return { outcome: { reason: state.reason, ...(state.detail !== undefined && { detail: state.detail }) } };
 }
 
 /** Why the updater does not run, or has not yet; nothing when its own word counts. */

@@ -52,6 +52,7 @@ const troubles: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "repository_unreachable",
   "signature_wrong",
   "no_space",
+  "no_way_back",
   "package_manager_failed",
   "rolled_back",
   "rollback_failed",

@@ -6,7 +6,6 @@ import { parseDuration } from "../../core/resources/duration.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
-import { judgeFit, misfitText } from "../../core/versions/judge-fit.ts";
 import { version } from "../../core/versions/version.ts";
 import { askSecrets } from "../ask.ts";
 import type { Call } from "../command.ts";
@@ -15,6 +14,7 @@ import { type Result, writeWarning } from "../output.ts";
 import { otherAuthority } from "../profile/other-authority.ts";
 import type { Profile } from "../profile/profile.ts";
 import { type NamedProxy, saveProfile, tshHome } from "../profile/profile-folder.ts";
+import { checkVersion } from "./check-version.ts";
 import { chooseTrust } from "./choose-trust.ts";
 import { describeProfile } from "./describe-profile.ts";
 import { reachableProxy } from "./reachable-proxy.ts";
@@ -39,7 +39,8 @@ export async function login(call: Call): Promise<Result> {
     const cluster = await connection.client.getCluster({}).catch((thrown: unknown) => {
       throw from === "earlier login" ? otherAuthority(thrown, proxy) : thrown;
     });
-    checkVersion(call, cluster.version);
+    const warning = checkVersion({ own: version, cluster: cluster.version, skip: options.flag("skipVersionCheck") });
+    if (warning !== undefined) writeWarning(io, warning);
     const [password = "", code = ""] = await askSecrets(io, [`Password of ${user}`, "One-time code"]);
     const request = { user, password, code: code.replaceAll(" ", ""), sshPublicKey: keys.sshPublic, tlsPublicKey: keys.tlsPublic, ttlSeconds };
     const profile = toProfile({ proxy, keys, answer: await connection.client.login(request) });
@@ -49,16 +50,6 @@ export async function login(call: Call): Promise<Result> {
   } finally {
     connection.close();
   }
-}
-
-/** Too old: refused before anything is asked for. Newer by a major: it may work, which is said. */
-function checkVersion({ io, options }: Call, cluster: string): void {
-  const misfit = misfitText("this tsh", { peer: version, cluster });
-  if (misfit === undefined) return;
-  if (judgeFit(version, cluster) === "too_old" && !options.flag("skipVersionCheck")) {
-    throw new PlatformError("unsupported", misfit.message, { hint: `${misfit.hint}, or try it with --skip-version-check` });
-  }
-  writeWarning(io, `${misfit.message}: what is new to either may fail`);
 }
 
 function missing(message: string, flag: string): PlatformError {

@@ -18,6 +18,11 @@ export const hostStatusSchema = z.object({
   reason: z.enum(reasons).optional().catch(undefined),
   /** One sentence for people. */
   detail: z.string().max(500).optional(),
+  /** Where the last tick ended, when `reason` is what the agent sees instead: an upgrade by hand counts, although the timer is off. */
+  outcome: z
+    .object({ reason: z.enum(reasons), detail: z.string().max(500).optional() })
+    .optional()
+    .catch(undefined),
   /** The version that the tick aimed at. */
   target: versionText.optional(),
   /** The channel that it asked. */

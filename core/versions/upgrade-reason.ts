@@ -25,6 +25,7 @@ export const upgradeReasons = {
   repository_unreachable: "the package repository cannot be reached",
   signature_wrong: "the repository or the package is not signed by a key that this host trusts, or its index has expired",
   no_space: "there is not enough room on the disk for the package",
+  no_way_back: "the package to go back to could not be kept, so that nothing was installed",
   package_manager_busy: "another program holds the package manager",
   package_manager_failed: "the package manager failed",
   already_running: "another run of the updater is in progress",

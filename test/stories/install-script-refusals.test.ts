@@ -28,7 +28,7 @@ async function traces(machine: Machine): Promise<string> {
   const found = await machine.run([
     "sh",
     "-c",
-    `find ${folders} -name '*platform*' -o -path '*platform-upgrade.d*'; ls -d /usr/bin/platform; rpm -qa 'gpg-pubkey*' 'platform*'`,
+    `find ${folders} -name '*platform*' -o -path '*platform-upgrade.d*'; ls -d /usr/bin/platform /etc/apt/platform.list; rpm -qa 'gpg-pubkey*' 'platform*'`,
   ]);
   return found.stdout;
 }
@@ -111,7 +111,7 @@ test("systems that are not supported are told so before anything is done", async
 test("an admin's hold is respected, and named", async () => {
   await using machine = await site().machine({});
   await machine.output(script(versions.now, site().proxy, ca));
-  expect(await traces(machine)).toContain("/etc/apt/sources.list.d/platform.list");
+  expect(await traces(machine)).toContain("/etc/apt/platform.list");
   await machine.output(["apt-mark", "hold", "platform-ent"]);
   const held = await machine.run(script(versions.next, site().proxy, ca));
   expect(held).toMatchObject({ status: 7, stderr: expect.stringContaining("apt-mark unhold platform-ent") });

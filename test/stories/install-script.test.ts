@@ -17,6 +17,23 @@ async function disk(machine: Machine): Promise<string> {
   return lines.split("\n").sort().join("\n");
 }
 
+const [list, earlier] = ["/etc/apt/platform.list", "/etc/apt/sources.list.d/platform.list"];
+
+/** Apt's own update does not ask our repository; a list that an earlier script left where it would is moved, and back for an earlier updater. */
+async function asEarlier(machine: Machine): Promise<void> {
+  const scripts = "/var/lib/dpkg/info/platform-ent-updater";
+  const requests = site().server.asked.length;
+  await machine.run(["apt-get", "update"]);
+  expect(site().server.asked.length).toBe(requests);
+  const there = async (): Promise<string> => await machine.output(["sh", "-c", `ls ${list} ${earlier} 2>/dev/null; true`]);
+  expect(await there()).toBe(`${list}\n`);
+  await machine.output([`${scripts}.prerm`, "upgrade", "0.9.0"]);
+  expect(await there()).toBe(`${earlier}\n`);
+  await machine.output([`${scripts}.postinst`, "configure", versions.now]);
+  expect(await there()).toBe(`${list}\n`);
+  await machine.output([`${scripts}.prerm`, "upgrade", "0.9.0"]);
+}
+
 test.for(["apt", "dnf", "yum", "zypper"] as const)(
   "%s: exactly that version, twice without harm, then another edition and version",
   async (manager) => {
@@ -34,12 +51,15 @@ test.for(["apt", "dnf", "yum", "zypper"] as const)(
     expect(again.stderr).toContain("are installed already");
     expect({ status: again.status, disk: await disk(machine) }).toEqual({ status: 0, disk: before });
 
-    await machine.output(["rm", "/etc/platform-upgrade.d/endpoint"]);
+    if (manager === "apt") await asEarlier(machine);
     const other = await machine.run(script(`v${versions.next}`, "cloud"));
     expect(other).toMatchObject({ status: 0 });
+    expect(other.stderr).toContain("updates ask the channel stable/cloud from now on, in place of default\n");
     expect(other.stderr).toContain(`platform-ent ${versions.now} is installed: changing it to ${versions.next}`);
     expect(await machine.output(["platform", "version"])).toContain(versions.next);
     expect(await endpoint(machine)).toBe(`${site().proxy}/v1/webapi/automaticupgrades/channel/stable/cloud\n`);
+
+    if (manager === "apt") expect((await machine.run(["ls", earlier])).status).not.toBe(0);
 
     const back = await machine.run(script(versions.now, "cloud"));
     expect({ status: back.status, said: back.stderr }).toMatchObject({ status: 0 });

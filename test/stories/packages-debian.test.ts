@@ -15,16 +15,19 @@ describe("apt alone:", () => {
     await packages.install("1.0.0");
     await host.startAgent();
     await machine.write("/var/lib/platform/agent/credentials.json", "{}");
-    for (const name of ["endpoint", "package", "installer", "schedule", "ca", "mine"]) await machine.write(`/etc/platform-upgrade.d/${name}`, "x\n");
+    for (const name of ["endpoint", "package", "installer", "schedule", "ca", "authorities", "mine"])
+      await machine.write(`/etc/platform-upgrade.d/${name}`, "x\n");
     await machine.write("/var/lib/platform-upgrade/state", "{}");
+    // As install.sh leaves it; the list that this machine's packages come from is its admin's.
+    await machine.write("/etc/apt/platform.list", "deb https://control.test/packages/apt stable/v1 main\n");
     await machine.systemctl("disable", "platform-upgrade.timer");
     await purge();
     expect(await machine.output(["ls", "/etc/platform-upgrade.d"])).toBe("mine\n");
-    const gone = ["/var/lib/platform", "/var/lib/platform-upgrade", "/etc/needrestart/conf.d/platform.conf"];
+    const gone = ["/var/lib/platform", "/var/lib/platform-upgrade", "/etc/needrestart/conf.d/platform.conf", "/etc/apt/platform.list"];
     for (const path of [...gone, "/etc/systemd/system/multi-user.target.wants/platform.service"]) {
       expect([path, await host.exists(path)]).toEqual([path, false]);
     }
-    expect(await host.exists("/etc/platform.yaml")).toBe(true);
+    for (const path of ["/etc/platform.yaml", "/etc/apt/keyrings/platform.asc"]) expect([path, await host.exists(path)]).toEqual([path, true]);
     // Forgotten with the rest: what comes now is a first installation.
     await packages.install("1.0.0");
     expect(await host.timer()).toBe("active enabled");

@@ -63,7 +63,7 @@ describe("the updater and a proxy", () => {
   let cluster: Cluster;
   beforeAll(async () => {
     cluster = await clusterWith(
-      `    default: { static_version: v${installed} }\n    newer: { static_version: v1.99.0 }\n    stable/older: { static_version: 1.0.0 }\n`,
+      `    default: { static_version: v${installed} }\n    newer: { static_version: v1.99.0 }\n    stable/older: { static_version: 1.0.0 }\n    beyond: { static_version: v9.0.0, critical: yes }\n`,
     );
   });
   afterAll(async () => await cluster?.[Symbol.asyncDispose]());
@@ -98,6 +98,21 @@ describe("the updater and a proxy", () => {
     const status = await host.upgrade("status", "--format=json");
     expect(JSON.parse(status.stdout)).toEqual(await host.state());
     expect((await host.upgrade("dry-run")).stderr).not.toContain("no valid upgrade schedule");
+  });
+
+  test("is told why it gets nothing where the channel wants a higher major than the proxy, and so is the admin", async () => {
+    const host = await Host.make({ endpoint: channel(cluster, "beyond") });
+    const dry = await host.upgrade("dry-run");
+    expect({ status: dry.status, said: dry.stdout }).toEqual({
+      status: 0,
+      said: expect.stringMatching(/^reason=not_wanted .*channel beyond wants v9\.0\.0/),
+    });
+    for (const command of [["status"], ["upgrades", "status"], ["upgrades", "plan"]]) {
+      expect(await cluster.admin(...command)).toMatch(
+        /^Warning: +channel beyond wants v9\.0\.0, which has a higher major than this proxy \(v1\.0\.0\)/m,
+      );
+    }
+    expect(cluster.control.printed()).toMatch(/WARN .*channel=beyond/);
   });
 
   test("sees an older version as one that is wanted", async () => {

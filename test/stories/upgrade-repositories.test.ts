@@ -101,7 +101,7 @@ test("a man in the middle who offers an older version as critical is not believe
 test("nor is he believed about the repository where the endpoint is reached", { timeout: 200_000 }, async () => {
   await each(async (host) => {
     await using middle = await standBetween(host.machine, "100.95.0.0:1", () => "x");
-    const files = "/etc/apt/sources.list.d/platform.list /etc/yum.repos.d/platform.repo /etc/zypp/repos.d/platform.repo";
+    const files = "/etc/apt/platform.list /etc/yum.repos.d/platform.repo /etc/zypp/repos.d/platform.repo";
     const change = (from: string, to: string): string => `for f in ${files}; do [ ! -e $f ] || sed -i 's,//${from}/,//${to}/,' $f; done`;
     await host.machine.output(["sh", "-c", change(site.cluster.proxy, middle.address)]);
     await host.follow("critical/crashes");

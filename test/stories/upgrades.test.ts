@@ -80,8 +80,24 @@ test("a critical version is installed at once, whatever the window", { timeout: 
   await using host = await site().host();
   await scheduled(host, "closed");
   await host.follow("critical/next");
-  expect(await host.tick()).toMatchObject({ reason: "upgraded", current: versions.next });
+  expect(await host.tick()).toMatchObject({ reason: "upgraded", current: versions.next, signed_at: expect.any(Number) });
   await host.connected(versions.next);
+
+  // It has seen the auth service's signature: what somebody else has signed, or is too low for the host's admin, is not taken.
+  const folder = "/etc/platform-upgrade.d";
+  const keys = await host.machine.read(`${folder}/authorities`);
+  await host.follow("critical/now");
+  await host.machine.write(`${folder}/authorities`, keys.replace(/(ssh-ed25519 \S{30})\S/g, "$1+"));
+  expect(await host.tick()).toMatchObject({ reason: "not_signed", current: versions.next });
+  await host.machine.write(`${folder}/authorities`, keys);
+  await host.machine.write(`${folder}/minimum`, `${versions.next}\n`);
+  expect(await host.tick()).toMatchObject({ reason: "below_minimum", current: versions.next });
+  const dry = await host.upgrade("dry-run");
+  expect({ status: dry.status, said: dry.stdout }).toMatchObject({ status: 1, said: expect.stringMatching(/^reason=below_minimum /m) });
+  await host.machine.output(["rm", `${folder}/minimum`]);
+  expect((await host.upgrade("dry-run")).stdout).toMatch(
+    new RegExp(`^reason=dry_run would=upgraded current=${versions.next} target=${versions.now} `, "m"),
+  );
 });
 
 test("a timer that the admin switched off stays off, through an upgrade too, and the cluster is told", { timeout: 800_000 }, async () => {
@@ -93,6 +109,7 @@ test("a timer that the admin switched off stays off, through an upgrade too, and
   const forced = await host.upgrade("force");
   expect({ status: forced.status, said: forced.stdout + forced.stderr }).toMatchObject({ status: 0 });
   expect(await host.version()).toBe(versions.next);
+  await until("the upgrade by hand is audited", async () => (await host.events("upgrade.done")).some(({ reason }) => reason === "upgraded"));
   expect((await host.machine.run(["systemctl", "is-enabled", "platform-upgrade.timer"])).stdout).toBe("disabled\n");
   expect((await host.machine.run(["systemctl", "is-active", "platform-upgrade.timer"])).stdout).toBe("inactive\n");
   await host.machine.powerCut();

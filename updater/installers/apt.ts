@@ -14,8 +14,10 @@ import { marked } from "./transaction-mark.ts";
 import { tryToKeep } from "./try-to-keep.ts";
 import { withKeptPackage } from "./with-kept-package.ts";
 
-/** Ours, as the install script writes it. */
-const sourceFiles = ["/etc/apt/sources.list.d/platform.sources", "/etc/apt/sources.list.d/platform.list"] as const;
+/** Ours, as the install script writes it: where no other use of apt reads it; and as earlier ones did, or an admin. */
+const sourceFiles = ["/etc/apt/platform.list", "/etc/apt/sources.list.d/platform.sources", "/etc/apt/sources.list.d/platform.list"] as const;
+/** Our index: an `apt-get update` of the host's own forgets what its own lists do not name. */
+const lists = "/var/lib/platform-upgrade/lists";
 
 /** Debian and its family. Everything but `installed` is asked of our repository alone: no other can offer a version of ours. */
 export function aptInstaller(deps: InstallerDeps): Installer {
@@ -41,11 +43,12 @@ export function aptInstaller(deps: InstallerDeps): Installer {
 function onlyOurs(): string[] {
   const file = sourceFile();
   if (file === undefined) {
-    throw new UpgradeError("repository_unreachable", `${sourceFiles[1]} is missing: run the install script again to add the repository`);
+    throw new UpgradeError("repository_unreachable", `${sourceFiles[0]} is missing: run the install script again to add the repository`);
   }
   const options = [
     `Dir::Etc::sourcelist=${file}`,
     "Dir::Etc::sourceparts=-",
+    `Dir::State::lists=${lists}/`,
     "APT::Get::List-Cleanup=0",
     "Dir::Cache::pkgcache=",
     "Dir::Cache::srcpkgcache=",
@@ -75,6 +78,7 @@ const strict = [
 
 async function refresh(run: RunOnHost): Promise<void> {
   const args = ["-q", ...onlyOurs(), ...strict, "update"];
+  await mkdir(join(lists, "partial"), { recursive: true });
   await run({ file: "apt-get", args, step: "refresh", what: "the repository's index could not be read" });
 }
 

@@ -7,9 +7,11 @@ import { zypperInstaller } from "./zypper.ts";
 
 const made: Readonly<Record<InstallerKind, (deps: InstallerDeps) => Installer>> = { apt: aptInstaller, yum: yumInstaller, zypper: zypperInstaller };
 
+const aptFiles = ["/etc/apt/platform.list", "/etc/apt/sources.list.d/platform.list", "/etc/apt/sources.list.d/platform.sources"];
+
 /** In this order: a SUSE host may have dnf besides zypper, and an rpm host may have apt's tools; the repository file decides there. */
 const detected: readonly { readonly kind: InstallerKind; readonly program: string; readonly repository: readonly string[] }[] = [
-  { kind: "apt", program: "/usr/bin/apt-get", repository: ["/etc/apt/sources.list.d/platform.list", "/etc/apt/sources.list.d/platform.sources"] },
+  { kind: "apt", program: "/usr/bin/apt-get", repository: aptFiles },
   { kind: "zypper", program: "/usr/bin/zypper", repository: ["/etc/zypp/repos.d/platform.repo"] },
   { kind: "yum", program: "/usr/bin/dnf", repository: ["/etc/yum.repos.d/platform.repo"] },
   { kind: "yum", program: "/usr/bin/yum", repository: ["/etc/yum.repos.d/platform.repo"] },

@@ -1,17 +1,20 @@
 import { errorText } from "../../core/errors/platform-error.ts";
 import type { InstallerDeps } from "../installer.ts";
+import { UpgradeError } from "../upgrade-error.ts";
 import { keepPackage, type PackageFile } from "./kept-packages.ts";
 
-/** `keepPackage` as `Installer.keep` promises it: what cannot be had is logged. Throws when the run is to end. */
+/** `keepPackage` as `Installer.keep` promises it. Throws `no_way_back`, the package manager's `package_manager_busy`, and for the signal. */
 export async function tryToKeep(
-  { log, signal }: Pick<InstallerDeps, "log" | "signal">,
+  { signal }: Pick<InstallerDeps, "signal">,
   wanted: PackageFile,
   fetch: (folder: string) => Promise<unknown>,
 ): Promise<void> {
   try {
     await keepPackage(wanted, fetch);
-  } catch (thrown) {
+  } catch (cause) {
     signal.throwIfAborted();
-    log.warn("the installed package could not be kept for a roll-back", { name: wanted.name, version: wanted.version, error: errorText(thrown) });
+    if (cause instanceof UpgradeError && cause.reason === "package_manager_busy") throw cause;
+    const what = `${wanted.name} ${wanted.version}, which is installed now, could not be kept for a roll-back`;
+    throw new UpgradeError("no_way_back", `${what}: ${errorText(cause)}`, { cause });
   }
 }

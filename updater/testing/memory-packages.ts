@@ -27,6 +27,7 @@ export class MemoryPackages {
   /** Packages whose hold was asked for. */
   readonly holdQuestions: string[] = [];
   holdError: UpgradeError | undefined;
+  keepError: UpgradeError | undefined;
   refreshError: UpgradeError | undefined;
   installError: UpgradeError | undefined;
   healError: UpgradeError | undefined;
@@ -86,7 +87,10 @@ export class MemoryPackages {
       },
       available: async (_name, version) => this.#repository.has(version),
       shortage: async () => this.shortage,
-      keep: async (name, version) => await run.effect(`keep ${name} ${version}`, () => undefined),
+      keep: async (name, version) => {
+        if (this.keepError !== undefined) throw this.keepError;
+        await run.effect(`keep ${name} ${version}`, () => undefined);
+      },
       install: async (name, version, { allowDowngrade }) => {
         const older = compareVersions(version, this.look(name) ?? "") < 0;
         if (older && !allowDowngrade) throw new UpgradeError("package_manager_failed", "a downgrade is not allowed");

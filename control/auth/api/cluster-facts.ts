@@ -3,6 +3,7 @@ import type { GetClusterResponseSchema } from "../../../core/api/generated/platf
 import { version } from "../../../core/versions/version.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
+import { replacedWarning } from "../installed-version.ts";
 import { refusedNames } from "../inventory/names-in-use.ts";
 import { failedReloadWarning } from "../inventory/proxy-reports.ts";
 import { versionWarnings } from "../inventory/version-warnings.ts";
@@ -28,8 +29,10 @@ export async function clusterWarnings(context: AuthContext): Promise<readonly st
   const { channels, proxies, proxyReports, presence, shipping, clusterName, storage, room, live } = context;
   const named = (proxy: string): string => proxies.addressOf(proxy) ?? proxy;
   const failed = context.failedReload();
+  const replaced = await replacedWarning(version, { running: "/proc/self/exe", onDisk: process.execPath });
   return [
     ...room.warnings(),
+    ...(replaced === undefined ? [] : [replaced]),
     ...clusterNameWarnings(clusterName),
     ...channels.warnings(named),
     ...channels.troubleWarnings(named),

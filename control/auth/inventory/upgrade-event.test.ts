@@ -156,3 +156,25 @@ test("a node shows what its host says, and one whose status cannot be read count
   await t.auth.localClient("proxy").reportNode({ hostId, hostname: "web1", version: "1.0.0", connected: false, statusJson: "" });
   expect(await shown()).toMatchObject({ status: { connected: false, host: { sessions: 5 } } });
 });
+
+test("an upgrade by hand is audited at once, although the timer is off", () => {
+  const off = (version: string, reason: "up_to_date" | "upgraded" | "rolled_back", target: string): HostReport => ({
+    version,
+    status: {
+      upgrader: "unit",
+      sessions: 0,
+      reason: "timer_off",
+      detail: "disabled",
+      outcome: { reason, detail: "by hand" },
+      target,
+      at: "2026-11-20T10:00:00Z",
+    },
+  });
+  const first = upgradeEvent(undefined, off("1.0.0", "up_to_date", "1.0.0"));
+  expect(first.event).toBeUndefined();
+  const done = upgradeEvent(first.memory, off("1.1.0", "upgraded", "1.1.0"));
+  expect(done.event).toEqual({ event: "upgrade.done", reason: "upgraded", from: "1.0.0", to: "1.1.0" });
+  const back = upgradeEvent(done.memory, off("1.1.0", "rolled_back", "1.2.0"));
+  expect(back.event).toMatchObject({ event: "upgrade.rolled_back", from: "1.2.0", to: "1.1.0", error: "by hand" });
+  expect(upgradeEvent(back.memory, off("1.1.0", "rolled_back", "1.2.0")).event).toBeUndefined();
+});

@@ -32,6 +32,9 @@ const failures: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "repository_unreachable",
   "signature_wrong",
   "no_space",
+  "no_way_back",
+  "below_minimum",
+  "not_signed",
   "package_manager_failed",
   "restart_needed",
   "certificate_wrong",
@@ -52,7 +55,7 @@ const settled: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>(["up_to_date"
  * Pure.
  */
 export function upgradeEvent(memory: UpgradeMemory | undefined, { version, status }: HostReport): { event?: UpgradeEvent; memory: UpgradeMemory } {
-  const { reason, detail } = status;
+  const { reason, detail } = status.outcome ?? status;
   const target = status.target?.replace(/^v/, "");
   const known: UpgradeMemory = memory ?? { version };
   if (status.upgrader === "none") return { memory: { version } };

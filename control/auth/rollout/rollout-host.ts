@@ -49,6 +49,7 @@ const hindered: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "repository_unreachable",
   "signature_wrong",
   "no_space",
+  "no_way_back",
   "package_manager_busy",
   "package_manager_failed",
   "restart_needed",

@@ -11,7 +11,10 @@ interface TroubleFacts {
 
 /** What an admin should know of the channels: versions that are not served, version servers that fail. A channel has one at most. */
 export function channelTroubles({ channels, upstreams, beyond }: TroubleFacts): readonly ChannelTrouble[] {
-  return [...channels].flatMap(([channel, planned]): readonly ChannelTrouble[] => {
+  // A channel that stands in for another one has the same trouble.
+  const seen = new Set<PlannedChannel>();
+  const each = [...channels].filter(([, planned]) => !seen.has(planned) && seen.add(planned));
+  return each.flatMap(([channel, planned]): readonly ChannelTrouble[] => {
     const why = beyond(channel);
     if (why !== undefined) return [{ channel, kind: "beyond_major", text: why }];
     const upstream = planned !== "own" && "forwardUrl" in planned ? upstreams.get(planned.forwardUrl) : undefined;

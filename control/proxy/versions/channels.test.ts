@@ -104,6 +104,13 @@ describe("a channel without an upstream", () => {
     expect(channels.troubles()).toEqual([{ channel: "b", kind: "beyond_major", text: why }]);
   });
 
+  test("that stands in for another one has its trouble, which is told once", async () => {
+    const { channels, lines } = await open({ default: { staticVersion: "v2.0.0", critical: false } });
+    expect(channels.read("stable/cloud").version).toBe("none");
+    expect(channels.troubles().map(({ channel }) => channel)).toEqual(["default"]);
+    expect(lines.join("").match(/serves none/g)).toHaveLength(1);
+  });
+
   test("that nobody configured does not exist", async () => {
     const { channels } = await open({});
     expect(() => channels.read("beta")).toThrow(expect.objectContaining({ code: "not_found" }));

@@ -139,7 +139,7 @@ export class Channels {
   }
 
   #warnOfBeyond(): void {
-    const beyond = new Map([...this.#channels.keys()].flatMap((name) => [[name, this.#beyond(name)] as const]).filter(hasWhy));
+    const beyond = new Map(this.troubles().flatMap(({ channel, kind, text }) => (kind === "beyond_major" ? [[channel, text] as const] : [])));
     for (const [channel, why] of beyond) {
       if (this.#warned.get(channel) !== why) this.#options.log.warn("a version channel serves none", { channel, why: `it ${why}` });
     }
@@ -166,8 +166,4 @@ export class Channels {
       .then(() => writeKeptAnswers(file, good))
       .catch((error: unknown) => log.warn("the last answers of version servers could not be written down", { file, error: errorText(error) }));
   }
-}
-
-function hasWhy(entry: readonly [string, string | undefined]): entry is readonly [string, string] {
-  return entry[1] !== undefined;
 }

@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { checkVersion } from "./check-version.ts";
+
+test.for([
+  ["1.2.0", "1.0.0", undefined],
+  ["1.0.0", "2.0.0", undefined],
+  ["1.0.0", "", undefined],
+  ["17.0.0", "1.0.0", "this tsh is 17.0.0, newer by a major than the cluster (1.0.0): what is new to either may fail"],
+] as const)("tsh %s and a cluster of %j: %j", ([own, cluster, warning]) => {
+  expect(checkVersion({ own, cluster, skip: false })).toBe(warning);
+});
+
+test("a tsh that is too old is refused with what to do, unless its user wants to try it", () => {
+  const facts = { own: "1.0.0", cluster: "17.0.0" };
+  expect(() => checkVersion({ ...facts, skip: false })).toThrow(
+    expect.objectContaining({ code: "unsupported", hint: "install 17.0.0 here, or try it with --skip-version-check" }),
+  );
+  expect(checkVersion({ ...facts, skip: true })).toMatch(/too old for the cluster \(17\.0\.0\)/);
+});

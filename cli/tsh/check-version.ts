@@ -1,0 +1,14 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { judgeFit, misfitText } from "../../core/versions/judge-fit.ts";
+
+/**
+ * What to warn of before somebody logs in to a cluster; undefined: nothing. Newer by a major may work. Throws `unsupported` for a tsh that is
+ * too old, unless the user wants to try it. Pure.
+ */
+export function checkVersion({ own, cluster, skip }: { own: string; cluster: string; skip: boolean }): string | undefined {
+  const misfit = misfitText("this tsh", { peer: own, cluster });
+  if (misfit === undefined) return undefined;
+  if (judgeFit(own, cluster) === "too_old" && !skip)
+    throw new PlatformError("unsupported", misfit.message, { hint: `${misfit.hint}, or try it with --skip-version-check` });
+  return `${misfit.message}: what is new to either may fail`;
+}

@@ -1,0 +1,38 @@
+import { execFile } from "node:child_process";
+import { stat } from "node:fs/promises";
+
+/** The executable that runs, and where a package manager puts another one. */
+export interface Executables {
+  readonly running: string;
+  readonly onDisk: string;
+}
+
+/** For its answer, ms. */
+const limitMs = 5000;
+/** By inode: an executable is asked once. */
+const known = new Map<number, Promise<string | undefined>>();
+
+/** What a package manager has put in the place of the executable that runs, as a sentence; undefined: nothing, or nothing that answers. */
+export async function replacedWarning(version: string, { running, onDisk }: Executables): Promise<string | undefined> {
+  try {
+    const [own, found] = await Promise.all([stat(running), stat(onDisk)]);
+    if (own.dev === found.dev && own.ino === found.ino) return undefined;
+    const asked = known.get(found.ino) ?? versionOf(onDisk);
+    known.clear();
+    known.set(found.ino, asked);
+    const installed = await asked;
+    return installed === undefined || installed === version
+      ? undefined
+      : `${installed} is installed here, and ${version} runs: systemctl reload platform`;
+  } catch {
+    return undefined;
+  }
+}
+
+function versionOf(program: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    execFile(program, ["version"], { timeout: limitMs, killSignal: "SIGKILL", maxBuffer: 4096, env: {} }, (error, stdout) =>
+      resolve(error === null ? /^platform (\d[0-9A-Za-z.+-]{0,63})$/m.exec(stdout)?.[1] : undefined),
+    );
+  });
+}
