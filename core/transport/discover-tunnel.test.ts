@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { type FindAnswer, tunnelAddress } from "./discover-tunnel.ts";
+import { type FindAnswer, tunnelAddresses } from "./discover-tunnel.ts";
+import { formatHostPort } from "./host-port.ts";
 
 const proxy = { host: "proxy.example.com", port: 3080 };
 const find = (tls: boolean, ssh?: FindAnswer["proxy"]["ssh"]): FindAnswer => ({ proxy: { tls_routing_enabled: tls, ...(ssh && { ssh }) } });
@@ -22,5 +23,17 @@ test.for([
   ["the environment wins", find(false, { ssh_tunnel_public_addr: "t:1" }), "[::1]:5", { address: { host: "::1", port: 5 }, tls: false }],
   ["the environment without a port, TLS routing", find(true), "other", { address: { host: "other", port: 3080 }, tls: true }],
 ] as const)("%s", ([, answer, override, expected]) => {
-  expect(tunnelAddress(answer, proxy, override)).toEqual(expected);
+  expect(tunnelAddresses(answer, proxy, override)).toEqual([expected]);
+});
+
+test.for([
+  [
+    "TLS routing: the public address, and then the one that was asked",
+    "public.example.com:443",
+    ["public.example.com:443", "proxy.example.com:3080"],
+  ],
+  ["the public address is the one that was asked", "Proxy.example.com:3080", ["proxy.example.com:3080"]],
+] as const)("%s", ([, open, expected]) => {
+  const addresses = tunnelAddresses(find(true, { public_addr: open }), proxy, undefined).map(({ address }) => formatHostPort(address));
+  expect(addresses).toEqual(expected);
 });
