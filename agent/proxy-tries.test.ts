@@ -39,8 +39,8 @@ test("several behind one address are tried there, and only there", () => {
 
 test("one that was met is tried there, and now and then elsewhere: an address that never led to it holds up nothing", () => {
   const tries = fresh();
-  tries.want([proxy("a", "unknown.internal:3080")]);
   tries.met("a", home);
+  tries.want([proxy("a", "unknown.internal:3080")]);
   const addresses = Array.from({ length: 10 }, () => {
     const address = tries.address("a");
     fail(tries, "a", 1);

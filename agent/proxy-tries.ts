@@ -11,8 +11,6 @@ interface Tries {
   failures: number;
   /** Of the clock that the caller passes, ms. */
   notBefore: number;
-  /** The address at which it was met last. */
-  metAt?: string;
 }
 
 export interface ProxyTriesOptions {
@@ -25,6 +23,8 @@ export interface ProxyTriesOptions {
 export class ProxyTries {
   readonly #options: ProxyTriesOptions;
   readonly #tries = new Map<string, Tries>([[anyProxy, { failures: 0, notBefore: 0 }]]);
+  /** Id → the address at which it was met last, also before it was on a list. */
+  readonly #metAt = new Map<string, string>();
   #proxies: readonly ClusterProxy[] = [];
 
   constructor(options: ProxyTriesOptions) {
@@ -35,10 +35,11 @@ export class ProxyTries {
   want(proxies: readonly ClusterProxy[]): void {
     const before = new Map(this.#proxies.map((proxy) => [proxy.id, proxy]));
     for (const id of before.keys()) if (!proxies.some((proxy) => proxy.id === id)) this.#tries.delete(id);
+    for (const id of this.#metAt.keys()) if (!proxies.some((proxy) => proxy.id === id)) this.#metAt.delete(id);
     for (const { id, since, addr } of proxies) {
       const known = before.get(id);
       if (known?.since === since && known.addr === addr) continue;
-      this.#tries.set(id, { ...this.#tries.get(id), failures: 0, notBefore: 0 });
+      this.#tries.set(id, { failures: 0, notBefore: 0 });
     }
     this.#proxies = proxies;
   }
@@ -63,7 +64,8 @@ export class ProxyTries {
   address(id: string): string {
     const { home } = this.#options;
     const addr = this.proxy(id)?.addr ?? home;
-    const { failures, metAt } = this.#of(id);
+    const { failures } = this.#of(id);
+    const metAt = this.#metAt.get(id);
     const others = [...new Set([addr, home])].filter((address) => address !== metAt);
     if (metAt === undefined) return others[failures % others.length] ?? home;
     if (others.length === 0 || failures % 5 !== 4) return metAt;
@@ -71,8 +73,7 @@ export class ProxyTries {
   }
 
   met(id: string, address: string): void {
-    const tries = this.#tries.get(id);
-    if (tries !== undefined) tries.metAt = address;
+    this.#metAt.set(id, address);
   }
 
   /** A try was in vain, or a tunnel has ended that lived so long, ms. `hasOthers`: people reach this host through other proxies. */

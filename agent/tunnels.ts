@@ -172,8 +172,7 @@ export class Tunnels implements Reach {
     const claim = (proxyId: string): void => this.#claim(entry, proxyId);
     try {
       const opened = await open({ at, claim }, (channel) => void this.#serve(entry, channel), entry.abort.signal);
-      this.#tries.met(opened.welcome.proxyId, at);
-      this.#adopt(entry, opened);
+      this.#adopt(entry, { opened, at });
     } catch (thrown) {
       this.#entries.delete(entry.id);
       this.#postpone(aim, 0);
@@ -196,13 +195,15 @@ export class Tunnels implements Reach {
     return this.#chosen.size === 0 || this.#chosen.has(proxyId) || !this.#listed.has(proxyId);
   }
 
-  #adopt(entry: Entry, opened: OpenedTunnel): void {
+  #adopt(entry: Entry, { opened, at }: { opened: OpenedTunnel; at: string }): void {
     const { log, clock, onAccess, onMaintenance, onAuthorities, onProxies } = this.#options;
-    const { proxyId } = opened.welcome;
-    if (entry.state === "opening") entry.state = "up";
+    const { notice, proxyId: told } = opened.welcome;
+    // What its certificate says counts: no proxy takes another one's place.
+    const proxyId = entry.proxy ?? told;
     entry.proxy = proxyId;
+    if (entry.state === "opening") entry.state = "up";
+    this.#tries.met(proxyId, at);
     log.info("tunnel is up", { tunnel: entry.id, proxy: proxyId, name: this.#tries.proxy(proxyId)?.name });
-    const { notice } = opened.welcome;
     if (notice !== undefined) log.warn(`the proxy says: ${notice}`);
     const onEnd = (): void => {
       this.#entries.delete(entry.id);

@@ -134,7 +134,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     user: (name, wanted = {}) => makeUser(cluster, { name, netns, ...wanted }),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(agents.map((agent) => agent.service.stop()));
-      await Promise.all([cluster.proxyService, ...proxies.map(({ service }) => service)].map((one) => one?.stop()));
+      await Promise.all(proxies.map(({ service }) => service.stop()));
+      await cluster.proxyService?.stop();
       await cluster.control.stop();
       await rm(dir, { recursive: true, force: true });
     },
