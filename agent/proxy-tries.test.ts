@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ClusterProxy } from "../core/resources/proxy.ts";
 import { anyProxy } from "./next-tunnels.ts";
-import { ProxyTries, patience } from "./proxy-tries.ts";
+import { ProxyTries } from "./proxy-tries.ts";
 
 const home = "lb.example.com:443";
 const proxy = (id: string, addr = `${id}.example.com:443`, since = "2026-01-01T00:00:00Z"): ClusterProxy => ({ id, name: id, addr, since });
@@ -65,10 +65,22 @@ test("a proxy that has come back is tried at once, one that went off the list no
 test("tries are bounded: seldom after many in vain while another proxy is there, soon when none is", () => {
   const tries = fresh();
   tries.want([proxy("a"), proxy("b")]);
-  fail(tries, "b", patience);
+  fail(tries, "b", tries.patience);
   expect(notBefore(tries, "b")).toBeLessThanOrEqual(30_000);
   fail(tries, "b", 1);
   expect(notBefore(tries, "b")).toBeGreaterThan(200_000);
   tries.hurry(0);
   expect(notBefore(tries, "b")).toBeLessThanOrEqual(8_000);
+});
+
+test("behind a balancer that leads to others, tries come soon after each other, and seldom once there were enough for every proxy", () => {
+  const tries = fresh();
+  tries.want([proxy("a", home), proxy("b", home)]);
+  const meet = (): void => tries.failed("b", { livedMs: 0, now: 0, hasOthers: true, metAnother: true });
+  for (let count = 0; count < tries.patience; count += 1) {
+    meet();
+    expect(notBefore(tries, "b")).toBeLessThanOrEqual(2_000);
+  }
+  meet();
+  expect(notBefore(tries, "b")).toBeGreaterThan(200_000);
 });

@@ -3,14 +3,27 @@ import { backOffDelay, failuresAfter } from "../core/transport/back-off.ts";
 import { anyProxy, type WantedTunnel } from "./next-tunnels.ts";
 
 /** After so many tries in vain, a proxy is tried seldom, as long as another one is there. */
-export const patience = 12;
+const patience = 12;
 /** Longest wait between tries from then on, ms. */
 const seldomMs = 300_000;
+/** Of a balancer that leads to one proxy after the other each try shows another one, ms; with each proxy behind it, it takes some more. */
+const meetingMs = 2_000;
+const triesEach = 4;
 
 interface Tries {
   failures: number;
   /** Of the clock that the caller passes, ms. */
   notBefore: number;
+}
+
+export interface Failure {
+  /** How long the tunnel that has ended lived, ms; 0: there was none. */
+  readonly livedMs: number;
+  readonly now: number;
+  /** People reach this host through other proxies. */
+  readonly hasOthers: boolean;
+  /** Another proxy answered, which has a tunnel already. */
+  readonly metAnother?: boolean;
 }
 
 export interface ProxyTriesOptions {
@@ -76,13 +89,19 @@ export class ProxyTries {
     this.#metAt.set(id, address);
   }
 
-  /** A try was in vain, or a tunnel has ended that lived so long, ms. `hasOthers`: people reach this host through other proxies. */
-  failed(id: string, { livedMs, now, hasOthers }: { livedMs: number; now: number; hasOthers: boolean }): void {
+  /** A try was in vain, or a tunnel has ended. */
+  failed(id: string, { livedMs, now, hasOthers, metAnother = false }: Failure): void {
     const tries = this.#tries.get(id) ?? (this.#proxies.length === 0 ? this.#of(anyProxy) : undefined);
     if (tries === undefined) return;
     tries.failures = failuresAfter(tries.failures, livedMs);
-    const isSeldom = hasOthers && tries.failures > patience;
-    tries.notBefore = now + backOffDelay(tries.failures, this.#options.random(), isSeldom ? { capMs: seldomMs } : {});
+    const isSeldom = hasOthers && tries.failures > this.patience;
+    const cap = isSeldom ? { capMs: seldomMs } : metAnother ? { capMs: meetingMs } : {};
+    tries.notBefore = now + backOffDelay(tries.failures, this.#options.random(), cap);
+  }
+
+  /** Tries in vain after which a proxy is tried seldom. */
+  get patience(): number {
+    return patience + triesEach * this.#proxies.length;
   }
 
   /** The last tunnel is gone: nothing waits for long. */

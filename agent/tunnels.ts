@@ -7,7 +7,7 @@ import type { ClusterProxy } from "../core/resources/proxy.ts";
 import { chooseProxies } from "./choose-proxies.ts";
 import { anyProxy, nextTunnels } from "./next-tunnels.ts";
 import type { OpenedTunnel } from "./open-tunnel.ts";
-import { ProxyTries, patience } from "./proxy-tries.ts";
+import { ProxyTries } from "./proxy-tries.ts";
 import type { Reach } from "./reach.ts";
 import { type Clock, Tunnel } from "./tunnel.ts";
 
@@ -175,8 +175,9 @@ export class Tunnels implements Reach {
       this.#adopt(entry, { opened, at });
     } catch (thrown) {
       this.#entries.delete(entry.id);
-      this.#postpone(aim, 0);
-      if (!this.#stopping) this.#logFailure(toPlatformError(thrown), { aim, at });
+      const error = toPlatformError(thrown);
+      this.#postpone(aim, 0, error.code === "conflict");
+      if (!this.#stopping) this.#logFailure(error, { aim, at });
       if (aim === anyProxy && this.#chosen.size === 0 && this.#options.remembered.length > 0) this.follow(this.#options.remembered);
       else this.#step();
     }
@@ -244,8 +245,8 @@ export class Tunnels implements Reach {
   }
 
   /** The next try waits: full jitter, less when the last tunnel lived long. */
-  #postpone(proxy: string, livedMs: number): void {
-    this.#tries.failed(proxy, { livedMs, now: this.#options.clock.steady(), hasOthers: this.#hasOthers() });
+  #postpone(proxy: string, livedMs: number, metAnother = false): void {
+    this.#tries.failed(proxy, { livedMs, now: this.#options.clock.steady(), hasOthers: this.#hasOthers(), metAnother });
   }
 
   #hasOthers(than?: Entry): boolean {
@@ -260,7 +261,7 @@ export class Tunnels implements Reach {
     const facts = { proxy: this.#tries.proxy(aim)?.name, at, code: error.code, error: error.message, hint: error.hint, cause, retryMs };
     // A load balancer leads to proxies that were met before: that is no fault until it has done so many times.
     if (error.code !== "conflict") log.warn("no tunnel", facts);
-    else if (this.#tries.failures(aim) === patience) log.warn("no tunnel", { ...facts, hint: stickyHint });
+    else if (this.#tries.failures(aim) === this.#tries.patience) log.warn("no tunnel", { ...facts, hint: stickyHint });
     else log.debug("no tunnel", facts);
   }
 }
