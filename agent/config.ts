@@ -31,6 +31,8 @@ export interface AgentConfig {
 export interface ProxyWay {
   readonly kind: "proxy";
   readonly proxyServer: HostPort;
+  /** The proxy runs in this process: it is reached where it listens, whatever it is called outside. */
+  readonly isLocal?: boolean;
 }
 
 /** It joins the auth service directly, and listens: the proxies dial it. */
@@ -74,7 +76,8 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
   };
   const { token, caPins, proxy_server: proxyServer, auth_server: authServer } = platform;
   if (proxyServer !== undefined) return { ...shared, token, caPins, way: { kind: "proxy", proxyServer } };
-  if (local !== undefined) return { ...shared, token: local.token, caPins: local.caPins, way: { kind: "proxy", proxyServer: local.webAddress } };
+  if (local !== undefined)
+    return { ...shared, token: local.token, caPins: local.caPins, way: { kind: "proxy", proxyServer: local.webAddress, isLocal: true } };
   if (authServer !== undefined) return { ...shared, token, caPins, way: directWay(config, authServer) };
   throw new PlatformError("invalid", "ssh_service needs platform.proxy_server or auth_server", {
     hint: "write the proxy's public address as proxy_server",

@@ -1,11 +1,15 @@
+import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { Log } from "../core/log/log.ts";
+import type { ClusterProxy } from "../core/resources/proxy.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
+import { formatHostPort } from "../core/transport/host-port.ts";
 import type { ListenSockets } from "../core/transport/listen-sockets.ts";
 import type { AccessSource } from "./access/access-source.ts";
 import type { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
 import type { AuthorityFollower } from "./follow-authorities.ts";
+import { followProxies, readList } from "./follow-proxies.ts";
 import type { UpdaterSide } from "./follow-updater.ts";
 import type { IdentityKeeper } from "./identity-keeper.ts";
 import type { HostLabels } from "./labels/host-labels.ts";
@@ -58,10 +62,13 @@ export async function openReach(parts: ReachParts, end: AbortSignal): Promise<Re
     const { openDirect } = await import("./direct/open-direct.ts");
     return await openDirect({ ...own, ...told, way, nodename, steady: clock.steady });
   }
-  const { proxyServer } = way;
+  const { proxyServer, isLocal = false } = way;
   const next = {
     nodename,
-    proxyServer,
+    isLocal,
+    home: formatHostPort(proxyServer),
+    avoided: new Map<string, number>(),
+    answers: new Map(),
     identity: parts.identity,
     labels,
     services: parts.services,
@@ -70,10 +77,18 @@ export async function openReach(parts: ReachParts, end: AbortSignal): Promise<Re
     updater,
     authorities,
   };
-  return new Tunnels({
+  const file = join(config.dataDir, "agent", "proxies.json");
+  const onList = (proxies: readonly ClusterProxy[]): void => tunnels.follow(proxies);
+  const list = followProxies({ client: () => parts.auth.client(), log, onList, file }, end);
+  const tunnels: Tunnels = new Tunnels({
     ...told,
+    hostId: parts.identity.current().hostId,
+    home: next.home,
+    remembered: await readList(file),
     clock,
-    open: (onStream, ended) => openNext(next, onStream, AbortSignal.any([ended, end])).finally(worked),
+    open: (to, onStream, ended) => openNext(next, { ...to, onStream }, AbortSignal.any([ended, end])).finally(worked),
     onAuthorities: authorities.told,
+    onProxies: list.told,
   });
+  return tunnels;
 }

@@ -43,6 +43,8 @@ export interface OpenTunnelOptions {
   readonly credentials: HostCredentials;
   readonly facts: AgentFacts;
   readonly dial: DialOptions;
+  /** Called with the id of the proxy that has shown its certificate; throws to go no further. */
+  readonly claim?: (proxyId: string) => void;
   /** Called for each channel that the proxy opens, from the first moment on. */
   readonly onStream: (channel: Duplex) => void;
   /** Ends the tunnel, at any time. */
@@ -64,7 +66,7 @@ export async function openTunnel(options: OpenTunnelOptions): Promise<OpenedTunn
     privateKey: fromOpensshPrivate(credentials.sshPrivateKey),
     certificate: parseCertificateLine(credentials.sshCertificate).blob,
     hostAuthorities: credentials.hostCaSsh,
-    checkHost: (certificate) => checkProxy(certificate, credentials.cluster),
+    checkHost: (certificate) => options.claim?.(checkProxy(certificate, credentials.cluster)),
     timeoutMs: handshakeMs,
     signal,
   });
@@ -87,10 +89,10 @@ export async function openTunnel(options: OpenTunnelOptions): Promise<OpenedTunn
   }
 }
 
-/** Only a proxy of this cluster may stand at the other end: no other host, although the same authority signed for it. */
-function checkProxy(certificate: SshCertificate, cluster: string): void {
+/** Id of the proxy. Only a proxy of this cluster may stand at the other end: no other host, although the same authority signed for it. */
+function checkProxy(certificate: SshCertificate, cluster: string): string {
   const identity = fromSshCertificate(certificate);
-  if (identity.kind === "host" && identity.role === "proxy" && identity.cluster === cluster) return;
+  if (identity.kind === "host" && identity.role === "proxy" && identity.cluster === cluster) return identity.id;
   throw new PlatformError("unauthenticated", "the other end of the tunnel is not a proxy of this cluster");
 }
 

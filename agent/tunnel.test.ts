@@ -31,7 +31,7 @@ test("a tunnel that came up asks at once for what the proxy knows: the maintenan
     labels: {},
   };
   const ignored = (): void => {};
-  const events = { onAccess: ignored, onMaintenance: revision.resolve, onAuthorities: ignored, onDrain: ignored, onEnd: ignored };
+  const events = { onAccess: ignored, onMaintenance: revision.resolve, onAuthorities: ignored, onProxies: ignored, onDrain: ignored, onEnd: ignored };
   const tunnel = new Tunnel(opened, { log: silentLog, clock: { wall: () => 5, steady: () => 5 }, events });
   expect(await revision.promise).toBe("7");
   expect(asked).toEqual([{ type: "ping", time: 5 }]);

@@ -24,6 +24,8 @@ export interface TunnelEvents {
   readonly onMaintenance: (revision: string) => void;
   /** Digest of the authorities' keys, each time it is heard. */
   readonly onAuthorities: (digest: string) => void;
+  /** Revision of the list of proxies, each time it is heard. */
+  readonly onProxies: (revision: string) => void;
   readonly onEnd: () => void;
   /** The proxy has read that this tunnel drains: what it opened before has arrived. */
   readonly onDraining?: () => void;
@@ -59,7 +61,7 @@ export class Tunnel {
       onMessage: (message) => this.#receive(message),
       onError: (error) => this.end(errorText(error)),
     });
-    this.#hearAuthorities(opened.welcome.authorities);
+    this.#hear(opened.welcome);
     events.onAccess(opened.welcome.accessRevision);
     // The first of the heartbeat: the answer tells what may have changed while there was no tunnel, such as the maintenance windows.
     this.#send({ type: "ping", time: clock.wall() });
@@ -100,12 +102,12 @@ export class Tunnel {
     switch (message.type) {
       case "pong":
         if (message.maintenanceRevision !== undefined) this.#events.onMaintenance(message.maintenanceRevision);
-        this.#hearAuthorities(message.authorities);
+        this.#hear(message);
         this.#events.onAccess(message.accessRevision);
         if (message.time === drainingPing) this.#events.onDraining?.();
         return;
       case "access":
-        this.#hearAuthorities(message.authorities);
+        this.#hear(message);
         this.#events.onAccess(message.accessRevision);
         return;
       case "drain":
@@ -120,8 +122,9 @@ export class Tunnel {
   }
 
   /** A proxy of the version before says nothing of them. */
-  #hearAuthorities(digest: string | undefined): void {
-    if (digest !== undefined) this.#events.onAuthorities(digest);
+  #hear({ authorities, proxies }: { readonly authorities?: string | undefined; readonly proxies?: string | undefined }): void {
+    if (authorities !== undefined) this.#events.onAuthorities(authorities);
+    if (proxies !== undefined) this.#events.onProxies(proxies);
   }
 
   #send(message: Parameters<typeof encodeTunnelMessage>[0]): void {

@@ -1,25 +1,41 @@
 import type { Duplex } from "node:stream";
-import { errorText, type PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
+import { errorText, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { HostStatus } from "../core/resources/host-status.ts";
 import type { Labels } from "../core/resources/metadata.ts";
-import { backOffDelay, failuresAfter } from "../core/transport/back-off.ts";
-import { nextTunnels } from "./next-tunnels.ts";
+import type { ClusterProxy } from "../core/resources/proxy.ts";
+import { chooseProxies } from "./choose-proxies.ts";
+import { anyProxy, nextTunnels } from "./next-tunnels.ts";
 import type { OpenedTunnel } from "./open-tunnel.ts";
+import { ProxyTries } from "./proxy-tries.ts";
 import type { Reach } from "./reach.ts";
 import { type Clock, Tunnel } from "./tunnel.ts";
 
+/** Which way a tunnel is opened. */
+export interface TunnelWay {
+  /** `host:port` of a proxy's web address. */
+  readonly at: string;
+  /** Called with the id of the proxy that answers, as soon as it has proven it. Throws `conflict` when no tunnel to it is wanted. */
+  readonly claim: (proxyId: string) => void;
+}
+
 export interface TunnelsOptions {
+  readonly hostId: string;
+  /** `host:port` where this host joined. */
+  readonly home: string;
+  /** The list of proxies of the last run; used when nothing answers where this host joined. */
+  readonly remembered: readonly ClusterProxy[];
   readonly log: Log;
   readonly clock: Clock;
   readonly random?: () => number;
-  /** Finds the proxy and opens one; the signal ends it at any time. */
-  readonly open: (onStream: (channel: Duplex) => void, signal: AbortSignal) => Promise<OpenedTunnel>;
+  /** Opens one; the signal ends it at any time. */
+  readonly open: (way: TunnelWay, onStream: (channel: Duplex) => void, signal: AbortSignal) => Promise<OpenedTunnel>;
   /** Serves one stream to its end. Never throws. */
   readonly serve: (channel: Duplex) => Promise<void>;
   readonly onAccess: (revision: string) => void;
   readonly onMaintenance: (revision: string) => void;
   readonly onAuthorities: (digest: string) => void;
+  readonly onProxies: (revision: string) => void;
   /** What the host says of itself now. */
   readonly status: () => HostStatus;
   readonly labels: () => Labels;
@@ -31,27 +47,51 @@ interface Entry {
   state: "opening" | "up" | "leaving";
   streams: number;
   keepUntil: number;
+  /** Id of the proxy that it is opened for. */
+  readonly aim: string;
+  /** Id of the proxy that it leads to, once that is known. */
+  proxy?: string;
   tunnel?: Tunnel;
 }
 
+const stickyHint =
+  "a load balancer that always picks the same proxy for this host hides the others: give each proxy a public_addr of its own, or let the balancer pick in turns";
 /** How long a tunnel whose proxy is stopping stays, ms: clients in the middle of their handshake still come through it. */
 const lingerMs = 20_000;
-/** How many proxies to be connected to. */
-const wantedTunnels = 1;
 
-/** Keeps the wanted tunnels up until it is stopped. Effects of the decision in next-tunnels.ts. */
+/** Keeps a tunnel to every proxy up until it is stopped. Effects of the decision in next-tunnels.ts. */
 export class Tunnels implements Reach {
   readonly #options: TunnelsOptions;
   readonly #entries = new Map<number, Entry>();
   readonly #idle = Promise.withResolvers<void>();
+  readonly #tries: ProxyTries;
+  /** Ids of the proxies that have ever been on the list, and of those to which tunnels are kept. */
+  readonly #listed = new Set<string>();
+  #chosen = new Set<string>();
   #nextId = 1;
-  #failures = 0;
-  #notBefore = 0;
   #stopping = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: TunnelsOptions) {
     this.#options = options;
+    const { home, random = Math.random } = options;
+    this.#tries = new ProxyTries({ home, random });
+    this.#step();
+  }
+
+  /** These are the proxies of the cluster now. A tunnel to one that is gone from the list ends with its streams. */
+  follow(proxies: readonly ClusterProxy[]): void {
+    const chosen = chooseProxies(proxies, this.#options.hostId);
+    for (const { id } of proxies) this.#listed.add(id);
+    this.#chosen = new Set(chosen.map(({ id }) => id));
+    this.#tries.want(chosen);
+    for (const entry of this.#entries.values()) {
+      if (entry.state !== "up" || entry.proxy === undefined || this.#isWanted(entry.proxy)) continue;
+      this.#options.log.info("this proxy is not one of the cluster's any more: its tunnel ends", { tunnel: entry.id, proxy: entry.proxy });
+      entry.tunnel?.announceDraining();
+      entry.state = "leaving";
+      entry.keepUntil = Number.POSITIVE_INFINITY;
+    }
     this.#step();
   }
 
@@ -115,39 +155,62 @@ export class Tunnels implements Reach {
     clearTimeout(this.#timer);
     const now = this.#options.clock.steady();
     const tunnels = [...this.#entries.values()];
-    const next = nextTunnels({ wanted: wantedTunnels, tunnels, stopping: this.#stopping, notBefore: this.#notBefore, now });
+    const facts = tunnels.map(({ id, state, streams, keepUntil, aim, proxy = aim }) => ({ id, state, streams, keepUntil, proxy }));
+    const next = nextTunnels({ wanted: this.#tries.wanted, tunnels: facts, stopping: this.#stopping, now });
     for (const id of next.end) this.#entries.get(id)?.tunnel?.end("not needed any more");
-    for (let count = 0; count < next.open; count += 1) void this.#open();
+    for (const proxy of next.open) void this.#open(proxy);
     if (next.wakeAt !== undefined) this.#timer = setTimeout(() => this.#step(), Math.max(1, next.wakeAt - now));
     if (this.#stopping && this.#entries.size === 0) this.#idle.resolve();
   }
 
-  async #open(): Promise<void> {
-    const { log, open } = this.#options;
-    const entry: Entry = { id: this.#nextId, abort: new AbortController(), state: "opening", streams: 0, keepUntil: 0 };
+  async #open(aim: string): Promise<void> {
+    const { open } = this.#options;
+    const entry: Entry = { id: this.#nextId, abort: new AbortController(), state: "opening", streams: 0, keepUntil: 0, aim };
     this.#nextId += 1;
     this.#entries.set(entry.id, entry);
+    const at = this.#tries.address(aim);
+    const claim = (proxyId: string): void => this.#claim(entry, proxyId);
     try {
-      const opened = await open((channel) => void this.#serve(entry, channel), entry.abort.signal);
-      this.#adopt(entry, opened);
+      const opened = await open({ at, claim }, (channel) => void this.#serve(entry, channel), entry.abort.signal);
+      this.#adopt(entry, { opened, at });
     } catch (thrown) {
       this.#entries.delete(entry.id);
-      this.#postpone(0);
-      if (!this.#stopping) this.#logFailure(log, toPlatformError(thrown));
-      this.#step();
+      const error = toPlatformError(thrown);
+      this.#postpone(aim, 0, error.code === "conflict");
+      if (!this.#stopping) this.#logFailure(error, { aim, at });
+      if (aim === anyProxy && this.#chosen.size === 0 && this.#options.remembered.length > 0) this.follow(this.#options.remembered);
+      else this.#step();
     }
   }
 
-  #adopt(entry: Entry, opened: OpenedTunnel): void {
-    const { log, clock, onAccess, onMaintenance, onAuthorities } = this.#options;
+  /** Behind one address there may be several proxies: each gets one tunnel. */
+  #claim(entry: Entry, proxyId: string): void {
+    const others = [...this.#entries.values()].filter((other) => other !== entry && other.state !== "leaving");
+    if (others.some(({ proxy }) => proxy === proxyId)) throw new PlatformError("conflict", "this address leads to a proxy that has a tunnel already");
+    if (!this.#isWanted(proxyId)) throw new PlatformError("conflict", "this address leads to a proxy to which no tunnel is kept");
+    entry.proxy = proxyId;
+  }
+
+  /** One that was never on the list may be about to come onto it. */
+  #isWanted(proxyId: string): boolean {
+    return this.#chosen.size === 0 || this.#chosen.has(proxyId) || !this.#listed.has(proxyId);
+  }
+
+  #adopt(entry: Entry, { opened, at }: { opened: OpenedTunnel; at: string }): void {
+    const { log, clock, onAccess, onMaintenance, onAuthorities, onProxies } = this.#options;
+    const { notice, proxyId: told } = opened.welcome;
+    // What its certificate says counts: no proxy takes another one's place.
+    const proxyId = entry.proxy ?? told;
+    entry.proxy = proxyId;
     if (entry.state === "opening") entry.state = "up";
-    log.info("tunnel is up", { tunnel: entry.id, proxy: opened.welcome.proxyId });
-    const { notice } = opened.welcome;
+    this.#tries.met(proxyId, at);
+    log.info("tunnel is up", { tunnel: entry.id, proxy: proxyId, name: this.#tries.proxy(proxyId)?.name });
     if (notice !== undefined) log.warn(`the proxy says: ${notice}`);
     const onEnd = (): void => {
       this.#entries.delete(entry.id);
       entry.abort.abort();
-      if (entry.state === "up") this.#postpone(clock.steady() - tunnel.openedAt);
+      if (entry.state === "up") this.#postpone(proxyId, clock.steady() - tunnel.openedAt);
+      if (!this.#hasOthers(entry)) this.#tries.hurry(clock.steady());
       this.#step();
     };
     const onDrain = (): void => {
@@ -155,7 +218,7 @@ export class Tunnels implements Reach {
       log.info("the proxy is stopping: opening the next tunnel", { tunnel: entry.id });
       entry.state = "leaving";
       entry.keepUntil = clock.steady() + lingerMs;
-      this.#postpone(clock.steady() - tunnel.openedAt);
+      this.#postpone(proxyId, clock.steady() - tunnel.openedAt);
       this.#step();
     };
     const onDraining = (): void => {
@@ -167,7 +230,7 @@ export class Tunnels implements Reach {
     const tunnel: Tunnel = new Tunnel(opened, {
       log: log.with({ tunnel: entry.id }),
       clock,
-      events: { onAccess, onMaintenance, onAuthorities, onDrain: later(onDrain), onEnd: later(onEnd), onDraining },
+      events: { onAccess, onMaintenance, onAuthorities, onProxies, onDrain: later(onDrain), onEnd: later(onEnd), onDraining },
     });
     entry.tunnel = tunnel;
     tunnel.tell(this.#options.status(), this.#options.labels());
@@ -182,15 +245,23 @@ export class Tunnels implements Reach {
   }
 
   /** The next try waits: full jitter, less when the last tunnel lived long. */
-  #postpone(livedMs: number): void {
-    const { clock, random = Math.random } = this.#options;
-    this.#failures = failuresAfter(this.#failures, livedMs);
-    this.#notBefore = clock.steady() + backOffDelay(this.#failures, random());
+  #postpone(proxy: string, livedMs: number, metAnother = false): void {
+    this.#tries.failed(proxy, { livedMs, now: this.#options.clock.steady(), hasOthers: this.#hasOthers(), metAnother });
   }
 
-  #logFailure(log: Log, error: PlatformError): void {
-    const retryMs = Math.max(0, Math.round(this.#notBefore - this.#options.clock.steady()));
+  #hasOthers(than?: Entry): boolean {
+    return [...this.#entries.values()].some((entry) => entry !== than && entry.state === "up");
+  }
+
+  #logFailure(error: PlatformError, { aim, at }: { aim: string; at: string }): void {
+    const { log, clock } = this.#options;
+    const wanted = this.#tries.wanted.find(({ proxy }) => proxy === aim);
+    const retryMs = Math.max(0, Math.round((wanted?.notBefore ?? 0) - clock.steady()));
     const cause = error.cause === undefined ? undefined : errorText(error.cause);
-    log.warn("no tunnel", { code: error.code, error: error.message, hint: error.hint, cause, retryMs });
+    const facts = { proxy: this.#tries.proxy(aim)?.name, at, code: error.code, error: error.message, hint: error.hint, cause, retryMs };
+    // A load balancer leads to proxies that were met before: that is no fault until it has done so many times.
+    if (error.code !== "conflict") log.warn("no tunnel", facts);
+    else if (this.#tries.failures(aim) === this.#tries.patience) log.warn("no tunnel", { ...facts, hint: stickyHint });
+    else log.debug("no tunnel", facts);
   }
 }

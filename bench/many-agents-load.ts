@@ -4,8 +4,8 @@ import { Tunnels } from "../agent/tunnels.ts";
 import { type HostCredentials, joinHost } from "../core/api/host-credentials.ts";
 import { silentLog } from "../core/log/log.ts";
 import { dial } from "../core/transport/dial/dial.ts";
-import { discoverTunnel } from "../core/transport/discover-tunnel.ts";
-import { parseHostPort } from "../core/transport/host-port.ts";
+import { discoverTunnels } from "../core/transport/discover-tunnel.ts";
+import { formatHostPort, parseHostPort } from "../core/transport/host-port.ts";
 import { version } from "../core/versions/version.ts";
 
 /*
@@ -57,12 +57,17 @@ function keep({ name, credentials }: (typeof hosts)[number]): Tunnels {
     onAccess: () => {},
     onMaintenance: () => {},
     onAuthorities: () => {},
+    onProxies: () => {},
+    hostId: credentials.hostId,
+    home: formatHostPort(proxy),
+    remembered: [],
     status,
     labels,
-    open: async (onStream, signal) => {
+    open: async (_way, onStream, signal) => {
       try {
         setMaxListeners(0, signal);
-        const target = await discoverTunnel({ proxy, hostCa: credentials.hostCaPem, env: {}, signal });
+        const [target] = await discoverTunnels({ proxy, hostCa: credentials.hostCaPem, env: {}, signal, refers: false });
+        if (target === undefined) throw new Error("no tunnel address");
         const opened = await openTunnel({ target, credentials, facts, dial: { env: {} }, onStream, signal });
         open += 1;
         ups.push(Date.now());

@@ -17,6 +17,7 @@ export const checks = [
   "clock",
   "tunnel",
   "access",
+  "proxies",
   "port",
   "host",
   "web",

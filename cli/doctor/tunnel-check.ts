@@ -1,16 +1,19 @@
 import type { Socket } from "node:net";
+import { openAuthClient } from "../../core/api/auth-client.ts";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
-import { PlatformError } from "../../core/errors/platform-error.ts";
+import { parseJsonAs } from "../../core/bytes/parse-json.ts";
+import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { type ClusterProxy, maxAgentProxies, proxySchema } from "../../core/resources/proxy.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import { Attempt, ignoreError } from "../../core/transport/dial/attempt.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { dialTls } from "../../core/transport/dial/dial-tls.ts";
-import { discoverTunnel } from "../../core/transport/discover-tunnel.ts";
-import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
+import { discoverTunnels, type TunnelAddress } from "../../core/transport/discover-tunnel.ts";
+import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import type { Said } from "./examination.ts";
 
-interface TunnelAsk {
+export interface TunnelAsk {
   readonly target: HostPort;
   readonly env: Env;
   readonly credentials: HostCredentials;
@@ -19,17 +22,70 @@ interface TunnelAsk {
 /** Where the proxy takes tunnels, and that it speaks SSH there. Throws PlatformError. */
 export async function examineTunnel({ target, env, credentials }: TunnelAsk): Promise<Said> {
   const ca = credentials.hostCaPem;
-  const { address, tls } = await discoverTunnel({ proxy: target, hostCa: ca, env });
+  const addresses = await discoverTunnels({ proxy: target, hostCa: ca, env });
+  let before: unknown;
+  for (const address of addresses) {
+    try {
+      const says = await greet(address, { ca, env });
+      if (before === undefined) return { says };
+      return { says, warning: `${errorText(before)}: the proxy's public_addr is not reached from here` };
+    } catch (thrown) {
+      before ??= thrown;
+    }
+  }
+  throw before;
+}
+
+async function greet({ address, tls }: TunnelAddress, { ca, env }: { ca: readonly string[]; env: Env }): Promise<string> {
   const where = formatHostPort(address);
   const secured = { alpn: [alpn.tunnel], servername: roleServerName("proxy"), ca };
   const socket = tls ? await dialTls(address, secured, { env }) : await dial(address, { env });
   socket.on("error", ignoreError);
   try {
     const banner = await firstBytes(socket, where);
-    if (banner.startsWith("SSH-2.0-")) return { says: `the proxy takes tunnels at ${where}${tls ? ", inside TLS" : ""}` };
+    if (banner.startsWith("SSH-2.0-")) return `the proxy takes tunnels at ${where}${tls ? ", inside TLS" : ""}`;
     throw new PlatformError("unavailable", `${where} takes a connection, but speaks no SSH`, { hint: "check tunnel_public_addr of the proxy" });
   } finally {
     socket.destroy();
+  }
+}
+
+/** Whether tunnels reach the cluster's other proxies too. Throws `unavailable`, which names those that they do not reach. */
+export async function examineProxies(ask: TunnelAsk): Promise<Said> {
+  const { target, env, credentials } = ask;
+  const proxies = await listProxies(target, env, credentials);
+  if (proxies.length < 2) return { says: "the cluster has no other proxy" };
+  const own = formatHostPort(target);
+  const others = [...new Set(proxies.map(({ addr }) => addr))].filter((addr) => addr !== own);
+  const checked = others.slice(0, maxAgentProxies).map(async (addr) => {
+    const failed = await examineTunnel({ ...ask, target: parseHostPort(addr, undefined, "a proxy's address") }).then(
+      () => undefined,
+      (thrown: unknown) => toPlatformError(thrown).message,
+    );
+    const names = proxies.filter((proxy) => proxy.addr === addr).map(({ name }) => name);
+    return failed === undefined ? [] : [`${names.join(", ")} at ${addr}: ${failed}`];
+  });
+  const failed = (await Promise.all(checked)).flat();
+  if (failed.length > 0) {
+    throw new PlatformError("unavailable", `people do not reach this host through every proxy of the cluster: ${failed.join("; ")}`, {
+      hint: "let this host connect there, or correct public_addr of that proxy; docs/several-proxies.md",
+    });
+  }
+  const count = proxies.length;
+  const more = count > maxAgentProxies ? `; a host keeps tunnels to ${maxAgentProxies} of them` : "";
+  return { says: `tunnels reach the addresses of all ${count} proxies of the cluster${more}` };
+}
+
+/** An older auth service lists none. */
+async function listProxies(target: HostPort, env: Env, host: HostCredentials): Promise<readonly ClusterProxy[]> {
+  const credentials = { certificate: host.tlsCertificate, privateKey: host.tlsPrivateKey };
+  using connection = openAuthClient({ open: () => dial(target, { env }), ca: host.hostCaPem, credentials });
+  try {
+    const { proxiesJson } = await connection.client.listProxies({});
+    return proxiesJson.map((json) => parseJsonAs(proxySchema, json, "a proxy of the list"));
+  } catch (thrown) {
+    if (thrown instanceof PlatformError && thrown.code === "unsupported") return [];
+    throw thrown;
   }
 }
 

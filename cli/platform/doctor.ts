@@ -23,14 +23,14 @@ import { readEnvironmentFile } from "../doctor/read-environment-file.ts";
 import { report } from "../doctor/report.ts";
 import { serviceEnvironment } from "../doctor/service-environment.ts";
 import { examineTls, examineWebCertificate, type TlsAsk } from "../doctor/tls-checks.ts";
-import { examineTunnel } from "../doctor/tunnel-check.ts";
+import { examineProxies, examineTunnel, type TunnelAsk } from "../doctor/tunnel-check.ts";
 import { examineUpdater } from "../doctor/updater-check.ts";
 import type { Result } from "../output.ts";
 import { defaultConfigFile } from "./check-start.ts";
 
 const wanted: readonly CheckName[] = [
   ...(["configuration", "identity", "environment", "route", "name", "connection", "tls", "alpn", "certificate"] as const),
-  ...(["answer", "version", "clock", "tunnel", "access", "web"] as const),
+  ...(["answer", "version", "clock", "tunnel", "access", "proxies", "web"] as const),
 ];
 
 /** `platform doctor`: the agent's way to its cluster, as the service goes it. */
@@ -127,11 +127,16 @@ async function examine(exam: Examination, ask: AgentAsk): Promise<void> {
   const { answers, trusted } = await examineTls(exam, path, tlsAsk(ask));
   const fits = answers && (await examineAnswer(exam, { target, env }));
   if (!trusted || !fits) return;
-  if (credentials === undefined) exam.skip(["tunnel", "access"], "this host has not joined yet");
-  else if (await exam.passes("tunnel", () => examineTunnel({ target, env, credentials }))) {
-    await exam.passes("access", () => askAuth(target, env, credentials));
-  } else exam.skip(["access"], "not reached");
+  if (credentials === undefined) exam.skip(["tunnel", "access", "proxies"], "this host has not joined yet");
+  else await examineTunnels(exam, { target, env, credentials });
   await exam.passes("web", () => examineWebCertificate(path, target.host));
+}
+
+async function examineTunnels(exam: Examination, ask: TunnelAsk): Promise<void> {
+  const { target, env, credentials } = ask;
+  const reached = (await exam.passes("tunnel", () => examineTunnel(ask))) && (await exam.passes("access", () => askAuth(target, env, credentials)));
+  if (reached) await exam.passes("proxies", () => examineProxies(ask));
+  else exam.skip(["access", "proxies"], "not reached");
 }
 
 function tlsAsk({ target, env, platform, credentials }: AgentAsk): TlsAsk {

@@ -57,6 +57,19 @@ test("a second login replaces the first as a whole and leaves nothing beside it"
   expect((await readdir(home)).sort()).toEqual(["current", "p_3080"]);
 });
 
+test("a login holds at the other proxies of its cluster: the one that is named is tried first", async () => {
+  const profile = profileAt("one");
+  const others = [
+    { host: "two", port: 443 },
+    { host: "three", port: 443 },
+  ];
+  await saveProfile(home, { ...profile, facts: { ...profile.facts, others } }, "a");
+  expect((await loadProfile(home)).facts).toMatchObject({ proxy: { host: "one" }, others });
+  const named = await loadProfile(home, { host: "two", port: 443 });
+  expect(named.facts).toMatchObject({ proxy: { host: "two" }, others: [{ host: "one" }, { host: "three" }], user: "alice" });
+  await expect(loadProfile(home, { host: "four", port: 443 })).rejects.toMatchObject({ code: "unauthenticated" });
+});
+
 test("several proxies live side by side; the last login is the current one", async () => {
   await saveProfile(home, profileAt("one"), "a");
   await saveProfile(home, profileAt("::1"), "b");

@@ -50,20 +50,37 @@ export function profilePaths(home: string, proxy: HostPort): ProfilePaths {
   return { folder, key: join(folder, files.key), cert: join(folder, files.cert), knownHosts: join(folder, files.knownHosts) };
 }
 
-/** Facts of the profile of `proxy`, or of the current one. Throws `unauthenticated` when there is none. */
 /** A proxy as it was named. */
 export interface NamedProxy extends HostPort {
   /** Where it may be as well, when no port was given. */
   readonly otherPort?: number;
 }
 
+/** Facts of the profile of `proxy`, or of the current one. Throws `unauthenticated` when there is none. */
 export async function loadFacts(home: string, proxy?: NamedProxy): Promise<ProfileFacts> {
   const name = proxy === undefined ? await currentName(home) : profileName(proxy);
   const other = proxy?.otherPort === undefined ? undefined : profileName({ host: proxy.host, port: proxy.otherPort });
   const facts = (name && (await readFacts(home, name))) || (other && (await readFacts(home, other))) || undefined;
   if (facts !== undefined) return facts;
+  const shared = proxy === undefined ? undefined : await findShared(home, proxy);
+  if (shared !== undefined) return shared;
   const where = proxy === undefined ? "" : ` at ${proxy.host}:${proxy.port}`;
   throw new PlatformError("unauthenticated", `not logged in${where}`, { hint: "log in with: tsh login --proxy=<host:port> --user=<name>" });
+}
+
+/** A login at another proxy of the cluster to which this one belongs. */
+async function findShared(home: string, proxy: HostPort): Promise<ProfileFacts | undefined> {
+  const wanted = profileName(proxy);
+  const profiles = await listProfiles(home);
+  return profiles.find(({ facts }) => facts?.others?.some((other) => profileName(other) === wanted))?.facts;
+}
+
+/** The proxy that was asked for comes first when the login was at another one. */
+function dialledAt(facts: ProfileFacts, proxy: HostPort): ProfileFacts {
+  const [asked, own] = [profileName(proxy), profileName(facts.proxy)];
+  if (asked === own) return facts;
+  const others = [facts.proxy, ...(facts.others ?? [])].filter((other) => profileName(other) !== asked);
+  return { ...facts, proxy, others };
 }
 
 export async function loadProfile(home: string, proxy?: NamedProxy): Promise<Profile> {
@@ -73,7 +90,11 @@ export async function loadProfile(home: string, proxy?: NamedProxy): Promise<Pro
   const [sshPrivateKey = "", sshCertificate = "", tlsPrivateKey = "", tlsCertificate = "", ca = ""] = await Promise.all(all);
   const hostCaPem = ca.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? [];
   if (hostCaPem.length === 0) throw damaged(join(folder, files.ca), "it holds no certificate");
-  return { facts, secrets: { sshPrivateKey, sshCertificate, tlsPrivateKey, tlsCertificate }, hostCaPem };
+  return {
+    facts: proxy === undefined ? facts : dialledAt(facts, proxy),
+    secrets: { sshPrivateKey, sshCertificate, tlsPrivateKey, tlsCertificate },
+    hostCaPem,
+  };
 }
 
 /** Host authorities of an earlier login at this proxy, when its files are whole. */

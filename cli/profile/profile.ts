@@ -11,6 +11,8 @@ export interface Profile {
 
 export interface ProfileFacts {
   readonly proxy: HostPort;
+  /** The cluster's other proxies as of the login, which take it too. */
+  readonly others?: readonly HostPort[];
   readonly user: string;
   readonly cluster: string;
   readonly roles: readonly string[];
@@ -32,7 +34,8 @@ export interface ProfileSecrets {
 
 /** profile.json of a profile's folder: the facts, and the version of this form. */
 export function encodeFacts(facts: ProfileFacts): string {
-  return `${JSON.stringify({ version: 1, ...facts, proxy: formatHostPort(facts.proxy) }, undefined, 2)}\n`;
+  const addresses = { proxy: formatHostPort(facts.proxy), others: facts.others?.map(formatHostPort) };
+  return `${JSON.stringify({ version: 1, ...facts, ...addresses }, undefined, 2)}\n`;
 }
 
 /** Throws `invalid` naming the file and what is wrong in it. Checked by hand: `tsh ssh` must start without a schema library. */
@@ -59,6 +62,8 @@ export function decodeFacts(text: string, file: string): ProfileFacts {
   const traits = typeof fields.traits === "object" && fields.traits !== null ? Object.entries(fields.traits) : wrong("traits is missing");
   return {
     proxy: hostPort(string("proxy")) ?? wrong("proxy is no host:port"),
+    // Left out where there are none, and by tsh of the version before.
+    ...(fields.others !== undefined && { others: strings(fields.others, "others").flatMap((other) => hostPort(other) ?? []) }),
     user: string("user"),
     cluster: string("cluster"),
     roles: strings(fields.roles, "roles"),

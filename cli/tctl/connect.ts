@@ -5,6 +5,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
+import { dialProxy } from "../profile/dial-proxy.ts";
 import { otherAuthority } from "../profile/other-authority.ts";
 import { requireValid } from "../profile/profile.ts";
 import { chosenProfile } from "../tsh/with-profile.ts";
@@ -65,7 +66,7 @@ async function throughProxy(call: Call, why: string): Promise<Connected> {
     const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
     const proxyAddress = formatHostPort(facts.proxy);
     return {
-      connection: openAuthClient({ open: () => dial(facts.proxy, { env: call.io.env }), ca: hostCaPem, credentials }),
+      connection: openAuthClient({ open: () => dialProxy(facts, call.io), ca: hostCaPem, credentials }),
       loggedInAt: facts.proxy,
       via: `through the proxy ${proxyAddress}, as ${facts.user}`,
       proxyAddress,

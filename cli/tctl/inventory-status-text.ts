@@ -20,14 +20,15 @@ export function inventoryStatusText(summary: InventorySummary): string {
     ...section("Timer off", summary.timer_off, ["Version", "Detail"]),
     ...section("Not enrolled in automatic upgrades", summary.not_enrolled, ["Version"]),
     ...section("Without a name that they asked for", summary.refused_names, ["Detail"]),
+    ...section("Not connected to every proxy", summary.partly_connected, ["Version", "Detail"]),
     ...section("Not connected", summary.gone, ["Version", "At"]),
   ];
   if (isFine(summary)) parts.push("Every host is connected, enrolled, and at the version that its channel wants.");
   return parts.join("\n\n");
 }
 
-function isFine({ unfit, behind, ahead, failed, no_schedule, timer_off, not_enrolled, refused_names, gone }: InventorySummary): boolean {
-  return [unfit, behind, ahead, failed, no_schedule, timer_off, not_enrolled, refused_names, gone].every((hosts) => hosts.length === 0);
+function isFine({ total: _total, connected: _connected, versions: _versions, upgraders: _upgraders, ...troubles }: InventorySummary): boolean {
+  return Object.values(troubles).every((hosts) => hosts.length === 0);
 }
 
 function countsText(title: string, counts: Readonly<Record<string, number>>): string {

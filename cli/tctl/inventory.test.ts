@@ -72,6 +72,7 @@ test("each host stands where an admin looks for it, and auth and proxy services 
     timer_off: ["off"],
     not_enrolled: ["bare"],
     refused_names: ["evil"],
+    partly_connected: [],
     gone: ["gone"],
   });
   expect(summary).toMatchObject({ total: 12, connected: 11, upgraders: { none: 2, unit: 9 } });
@@ -105,4 +106,16 @@ test("the text names what is wrong, cuts long lists, and says so when all is wel
   expect(text).toContain("web0     id-web0   1.0.0   no_space    3 MB are free");
   expect(text).toContain("… and 5 more: --format=json has them all");
   expect(text).not.toContain("Every host");
+});
+
+test("a host that lacks a tunnel to some of the proxies is named with them", () => {
+  const proxy = (name: string): Instance => ({ ...auth, server_id: `id-${name}`, hostname: name, services: ["proxy"] });
+  const all = ["a", "b"].map(proxy);
+  const both = host("web1", { reason: "up_to_date" }, { proxies: ["id-a", "id-b"] });
+  expect(summarizeInventory([...all, both]).partly_connected).toEqual([]);
+  const one = host("web2", { reason: "up_to_date" }, { proxies: ["id-b"] });
+  const dialled = host("db1", { reason: "up_to_date" });
+  const summary = summarizeInventory([...all, both, one, dialled]);
+  expect(summary.partly_connected).toMatchObject([{ hostname: "web2", detail: "no tunnel to a" }]);
+  expect(inventoryStatusText(summary)).toContain("Not connected to every proxy: 1");
 });

@@ -1,4 +1,6 @@
+import { parseJsonAs } from "../../core/bytes/parse-json.ts";
 import type { Node } from "../../core/resources/node.ts";
+import { type ProxyState, proxyStateSchema } from "../../core/resources/proxy.ts";
 import type { Call } from "../command.ts";
 import { hostFilter, listHosts } from "../host-filter.ts";
 import { type Result, textResult } from "../output.ts";
@@ -10,24 +12,34 @@ export async function listNodes(call: Call): Promise<Result> {
   const filter = hostFilter(call);
   return await withAdmin(call, async ({ client }) => {
     const nodes = await listHosts(client, filter);
-    return { data: nodes, text: nodesTable(nodes), names: nodes.map(({ spec }) => spec.hostname) };
+    const { proxiesJson } = await client.getCluster({});
+    const proxies = proxiesJson.map((json) => parseJsonAs(proxyStateSchema, json, "a proxy"));
+    return { data: nodes, text: nodesTable(nodes, proxies), names: nodes.map(({ spec }) => spec.hostname) };
   });
 }
 
-export function nodesTable(nodes: readonly Node[]): string {
+export function nodesTable(nodes: readonly Node[], proxies: readonly ProxyState[] = []): string {
   const rows = nodes.map(({ metadata, spec, status }) => [
     spec.hostname,
     metadata.name,
-    spec.addr ?? tunnelText(status),
+    spec.addr ?? tunnelText(status, proxies),
     renderLabels(metadata.labels),
     spec.version,
   ]);
   return renderTable(["Host", "UUID", "Tunnel", "Labels", "Version"], rows);
 }
 
-function tunnelText(status: Node["status"]): string {
-  if (status?.connected === true) return status.addr ?? "connected";
+function tunnelText(status: Node["status"], all: readonly ProxyState[]): string {
+  if (status?.connected === true) return status.addr ?? connectedText(status.proxies, all);
   return status?.since === undefined ? "offline" : `offline since ${status.since}`;
+}
+
+/** With tunnels to some proxies only, people reach the host through those alone. */
+function connectedText(held: readonly string[] | undefined, all: readonly ProxyState[]): string {
+  const here = all.filter(({ connected }) => connected);
+  const has = here.filter(({ id }) => held?.includes(id) === true);
+  if (held === undefined || has.length === 0 || has.length === here.length) return "connected";
+  return `connected to ${has.map(({ name }) => name).join(", ")} (${has.length} of ${here.length} proxies)`;
 }
 
 export async function removeNode(call: Call): Promise<Result> {

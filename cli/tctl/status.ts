@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { parseJsonAs } from "../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { type ProxyState, proxyStateSchema } from "../../core/resources/proxy.ts";
 import { expiryWarning, validityOf, webCertificateSchema } from "../../core/resources/proxy-facts.ts";
 import type { Rotation } from "../../core/resources/rotation.ts";
 import type { Call } from "../command.ts";
@@ -16,6 +17,7 @@ export async function status(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client, via }) => {
     const cluster = await client.getCluster({});
     const rotations = await rotationsOf(client);
+    const proxies = cluster.proxiesJson.map((json) => parseJsonAs(proxyStateSchema, json, "a proxy"));
     const certificates = cluster.webCertificatesJson.map((json) => parseJsonAs(ofProxy, json, "a proxy's certificate"));
     const authority = (pem: readonly string[]): string => pem.map(describeAuthority).join("; ") || "(none)";
     const text = renderFacts([
@@ -25,7 +27,7 @@ export async function status(call: Call): Promise<Result> {
       ["User CA", authority(cluster.userCaPem)],
       ...rotations.map((rotation) => ["Rotation", describeRotation(rotation)] as const),
       ...cluster.caPins.map((pin) => ["CA pin", pin] as const),
-      ["Proxies", cluster.proxyPublicAddrs.join(", ") || "(none has connected)"],
+      ...proxyLines(proxies, cluster.proxyPublicAddrs),
       ...certificates.map((certificate) => ["Web certificate", describeCertificate(certificate, new Date())] as const),
       ["Connected", via],
       ...cluster.warnings.map((warning) => ["Warning", warning] as const),
@@ -36,6 +38,7 @@ export async function status(call: Call): Promise<Result> {
       version,
       ca_pins: caPins,
       proxy_public_addrs: cluster.proxyPublicAddrs,
+      proxies,
       proxy_listener_mode: proxyListenerMode,
       host_ca: hostCaSsh,
       user_ca: userCaSsh,
@@ -44,6 +47,15 @@ export async function status(call: Call): Promise<Result> {
       warnings: cluster.warnings,
     };
     return { data, text };
+  });
+}
+
+/** An older auth service, and one that does not show hosts to this user, tells the addresses only. */
+function proxyLines(proxies: readonly ProxyState[], addresses: readonly string[]): readonly (readonly [string, string])[] {
+  if (proxies.length === 0) return [["Proxies", addresses.join(", ") || "(none has connected)"]];
+  return proxies.map(({ name, addr, connected, hosts, id }) => {
+    const tunnels = `${hosts} ${hosts === 1 ? "host has a tunnel" : "hosts have a tunnel"} to it`;
+    return ["Proxy", `${addr}  ${name} (${id}), ${connected ? tunnels : "not connected"}`] as const;
   });
 }
 

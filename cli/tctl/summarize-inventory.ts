@@ -1,4 +1,5 @@
 import type { Instance } from "../../core/resources/instance.ts";
+import { maxAgentProxies } from "../../core/resources/proxy.ts";
 import { compareVersions } from "../../core/versions/compare-versions.ts";
 import { judgeFit } from "../../core/versions/judge-fit.ts";
 import { parseVersion } from "../../core/versions/parse-version.ts";
@@ -36,6 +37,8 @@ export interface InventorySummary {
   /** Hosts whose certificate lacks names that their configuration gives them. */
   readonly refused_names: readonly HostLine[];
   readonly gone: readonly HostLine[];
+  /** Hosts without a tunnel to some of the proxies. */
+  readonly partly_connected: readonly HostLine[];
 }
 
 /** Ends of a run after which an admin has something to look at. */
@@ -84,6 +87,7 @@ export function summarizeInventory(instances: readonly Instance[]): InventorySum
     refused_names: instances.flatMap((host) =>
       host.refused_names === undefined ? [] : [{ ...hostLine(host), ...detailOf(host.refused_names.join("; ")) }],
     ),
+    partly_connected: partlyConnected(here, hosts),
     gone: instances.filter(({ connected }) => !connected).map((host) => ({ ...hostLine(host), ...(host.since !== undefined && { at: host.since }) })),
   };
 }
@@ -93,6 +97,17 @@ function unfitLine(host: Instance, cluster: string): HostLine[] {
   if (fit === "fits" || fit === "newer") return [];
   const detail = fit === "too_new" ? `newer by a major than the cluster (${cluster})` : `too old for the cluster (${cluster})`;
   return [{ server_id: host.server_id, hostname: host.hostname, version: host.version, detail }];
+}
+
+function partlyConnected(here: readonly Instance[], hosts: readonly Instance[]): readonly HostLine[] {
+  const proxies = here.filter(({ services }) => services.includes("proxy"));
+  const wanted = Math.min(proxies.length, maxAgentProxies);
+  return hosts.flatMap((host) => {
+    const { proxies: held } = host;
+    if (held === undefined || held.length >= wanted) return [];
+    const missing = proxies.filter(({ server_id: id }) => !held.includes(id)).map(({ hostname }) => hostname);
+    return [{ ...hostLine(host), detail: `no tunnel to ${missing.join(", ")}` }];
+  });
 }
 
 function lacksSchedule({ upgrader, status }: Instance): boolean {

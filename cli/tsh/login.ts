@@ -5,7 +5,7 @@ import { fromSshCertificate } from "../../core/identity/identity.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
-import type { HostPort } from "../../core/transport/host-port.ts";
+import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import { version } from "../../core/versions/version.ts";
 import { askSecrets } from "../ask.ts";
 import type { Call } from "../command.ts";
@@ -52,6 +52,12 @@ export async function login(call: Call): Promise<Result> {
   }
 }
 
+function othersThan(proxy: HostPort, addresses: readonly string[]): readonly HostPort[] {
+  return addresses
+    .map((address) => parseHostPort(address, undefined, "a proxy of the cluster"))
+    .filter((other) => formatHostPort(other) !== formatHostPort(proxy));
+}
+
 function missing(message: string, flag: string): PlatformError {
   return new PlatformError("invalid", message, { hint: `give it with ${flag}` });
 }
@@ -62,7 +68,17 @@ function toProfile({ proxy, keys, answer }: { proxy: HostPort; keys: NewKeys; an
   if (identity.kind !== "user" || cluster === undefined) throw new PlatformError("unavailable", "the auth service sent no certificate of a user");
   const { name: user, roles, traits, logins, validBefore: validUntil } = identity;
   return {
-    facts: { proxy, user, cluster: identity.cluster, roles, traits, logins, validUntil, hostCaSsh: cluster.hostCaSsh },
+    facts: {
+      proxy,
+      others: othersThan(proxy, cluster.proxyPublicAddrs),
+      user,
+      cluster: identity.cluster,
+      roles,
+      traits,
+      logins,
+      validUntil,
+      hostCaSsh: cluster.hostCaSsh,
+    },
     secrets: {
       sshPrivateKey: keys.sshPrivate,
       sshCertificate: answer.sshCertificate,

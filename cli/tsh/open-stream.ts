@@ -1,10 +1,10 @@
 import type { TLSSocket } from "node:tls";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
-import { dialTls } from "../../core/transport/dial/dial-tls.ts";
 import { readFrame } from "../../core/transport/read-frame.ts";
 import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamKind } from "../../core/transport/stream-request.ts";
 import type { CliIo } from "../io.ts";
+import { dialProxyTls } from "../profile/dial-proxy.ts";
 import { loginCommand, type Profile, requireValid } from "../profile/profile.ts";
 
 export interface StreamAsk {
@@ -27,7 +27,7 @@ export async function openStream(io: CliIo, { profile, kind, target, login }: St
   requireValid(facts, new Date());
   const identity = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
   const tls = { alpn: [alpn.stream], servername: roleServerName("proxy"), ca: hostCaPem, ...identity };
-  const socket = await dialTls(facts.proxy, tls, { env: io.env });
+  const socket = await dialProxyTls(facts, tls, io);
   try {
     socket.write(encodeStreamRequest({ kind, target, login, clientAddress: "", sessionId: "", accessRevision: "" }));
     // Control waits for the agent: its own limit is shorter than this one.

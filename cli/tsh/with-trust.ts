@@ -1,7 +1,7 @@
 import { openAuthClient } from "../../core/api/auth-client.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { dial } from "../../core/transport/dial/dial.ts";
 import type { Call } from "../command.ts";
+import { dialProxy } from "../profile/dial-proxy.ts";
 import { otherAuthority } from "../profile/other-authority.ts";
 import { type Profile, requireValid } from "../profile/profile.ts";
 import { saveTrust, tshHome } from "../profile/profile-folder.ts";
@@ -26,7 +26,7 @@ export async function withTrust<T>(call: Pick<Call, "io" | "options">, profile: 
 async function newerTrust({ io, options }: Pick<Call, "io" | "options">, profile: Profile): Promise<Profile | undefined> {
   const { facts, secrets, hostCaPem: ca } = profile;
   const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
-  using connection = openAuthClient({ open: () => dial(facts.proxy, { env: io.env }), ca, credentials });
+  using connection = openAuthClient({ open: () => dialProxy(facts, io), ca, credentials });
   const { hostCaPem, hostCaSsh } = await connection.client.getCluster({});
   const known = new Set([...ca, ...facts.hostCaSsh].map((one) => one.trim()));
   if ([...hostCaPem, ...hostCaSsh].every((one) => known.has(one.trim()))) return undefined;

@@ -25,6 +25,7 @@ import { AuditShipping } from "./audit/shipping/audit-shipping.ts";
 import type { AuthContext } from "./auth-context.ts";
 import { followAuthorities } from "./authority/follow-authorities.ts";
 import { openAuthorities } from "./authority/open-authorities.ts";
+import { dropLostProxies } from "./inventory/cluster-proxies.ts";
 import { hostWrite, removedKey } from "./inventory/host-records.ts";
 import { LiveChannels } from "./inventory/live-channels.ts";
 import { LiveNodes } from "./inventory/live-nodes.ts";
@@ -82,7 +83,7 @@ export interface Auth {
   issueProxy(names: readonly string[]): Promise<HostCredentials>;
   /** In the text form of Prometheus. */
   metrics(): Promise<string>;
-  /** Looks at the presence of hosts and at the roll-outs now; it does so regularly by itself. */
+  /** Looks at the presence of hosts, at the roll-outs and at the list of proxies now; it does so regularly by itself. */
   look(): Promise<void>;
   /**
    * Another process takes over: takes no more connections, lets open calls finish and says goodbye to whoever is connected.
@@ -209,7 +210,7 @@ async function createAuth(context: AuthContext, { config, deps, cluster, adminFi
       return await issueLocalHost(context, { hostId: cluster.proxyId, role: "proxy", names: [...new Set([config.nodename, ...proxyNames])] });
     },
     metrics: () => authMetrics(context),
-    look: async () => void (await Promise.all([context.presence.look(), context.rollouts.look()])),
+    look: async () => void (await Promise.all([context.presence.look(), context.rollouts.look(), dropLostProxies(context)])),
     retire: async () => {
       own.stop();
       await looking[Symbol.asyncDispose]();

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { createTestAuthority } from "./dial/test-certificate.ts";
 import { listenTcp, onRequest } from "./dial/test-server.ts";
-import { discoverTunnel, type FindAnswer, tunnelAddress } from "./discover-tunnel.ts";
+import { discoverTunnels, type FindAnswer, tunnelAddresses } from "./discover-tunnel.ts";
+import { formatHostPort } from "./host-port.ts";
 
 const proxy = { host: "proxy.example.com", port: 3080 };
 const find = (tls: boolean, ssh?: FindAnswer["proxy"]["ssh"]): FindAnswer => ({ proxy: { tls_routing_enabled: tls, ...(ssh && { ssh }) } });
@@ -24,7 +25,19 @@ test.for([
   ["the environment wins", find(false, { ssh_tunnel_public_addr: "t:1" }), "[::1]:5", { address: { host: "::1", port: 5 }, tls: false }],
   ["the environment without a port, TLS routing", find(true), "other", { address: { host: "other", port: 3080 }, tls: true }],
 ] as const)("%s", ([, answer, override, expected]) => {
-  expect(tunnelAddress(answer, proxy, override)).toEqual(expected);
+  expect(tunnelAddresses(answer, proxy, override)).toEqual([expected]);
+});
+
+test.for([
+  [
+    "TLS routing: the public address, and then the one that was asked",
+    "public.example.com:443",
+    ["public.example.com:443", "proxy.example.com:3080"],
+  ],
+  ["the public address is the one that was asked", "Proxy.example.com:3080", ["proxy.example.com:3080"]],
+] as const)("%s", ([, open, expected]) => {
+  const addresses = tunnelAddresses(find(true, { public_addr: open }), proxy, undefined).map(({ address }) => formatHostPort(address));
+  expect(addresses).toEqual(expected);
 });
 
 test.for([
@@ -41,7 +54,7 @@ test.for([
     (socket) => onRequest(socket, () => socket.end(`HTTP/1.1 ${status}\r\ncontent-length: ${body.length}\r\n\r\n${body}`)),
     leaf,
   );
-  const asked = discoverTunnel({ proxy: { host: server.host, port: server.port }, hostCa: [cluster.cert], env: {} });
+  const asked = discoverTunnels({ proxy: { host: server.host, port: server.port }, hostCa: [cluster.cert], env: {} });
   await expect(asked).rejects.toMatchObject({
     code: "unavailable",
     message: expect.stringMatching(message),

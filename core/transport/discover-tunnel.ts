@@ -16,34 +16,44 @@ const address = z.string().max(300).optional();
 const findSchema = z.object({
   proxy: z.object({
     tls_routing_enabled: z.boolean(),
-    ssh: z.object({ ssh_tunnel_public_addr: address, tunnel_listen_addr: address }).optional(),
+    ssh: z.object({ public_addr: address, ssh_tunnel_public_addr: address, tunnel_listen_addr: address }).optional(),
   }),
 });
 export type FindAnswer = z.infer<typeof findSchema>;
 
 const defaultTunnelPort = 3024;
 
-/** Pure: `override` is PLATFORM_TUNNEL_PUBLIC_ADDR. */
-export function tunnelAddress(answer: FindAnswer, proxy: HostPort, override: string | undefined): TunnelAddress {
+/**
+ * Where to try, in this order; at least one. With TLS routing that is the public web address of the answer, and then the address that was
+ * asked, which is known to lead to a proxy: the public one may be a name that this host does not know. Pure: `override` is
+ * PLATFORM_TUNNEL_PUBLIC_ADDR.
+ */
+export function tunnelAddresses(answer: FindAnswer, proxy: HostPort, override: string | undefined): readonly TunnelAddress[] {
   const { tls_routing_enabled: tls, ssh } = answer.proxy;
-  if (override) return { address: parseHostPort(override, tls ? proxy.port : defaultTunnelPort, "PLATFORM_TUNNEL_PUBLIC_ADDR"), tls };
-  if (tls) return { address: proxy, tls };
+  if (override) return [{ address: parseHostPort(override, tls ? proxy.port : defaultTunnelPort, "PLATFORM_TUNNEL_PUBLIC_ADDR"), tls }];
+  if (tls) {
+    const open = ssh?.public_addr ? parseHostPort(ssh.public_addr, proxy.port, "the proxy's public address") : proxy;
+    const isSame = open.host.toLowerCase() === proxy.host.toLowerCase() && open.port === proxy.port;
+    return [...(isSame ? [] : [{ address: open, tls }]), { address: proxy, tls }];
+  }
   if (ssh?.ssh_tunnel_public_addr)
-    return { address: parseHostPort(ssh.ssh_tunnel_public_addr, defaultTunnelPort, "the proxy's tunnel address"), tls };
+    return [{ address: parseHostPort(ssh.ssh_tunnel_public_addr, defaultTunnelPort, "the proxy's tunnel address"), tls }];
   const listen = ssh?.tunnel_listen_addr ? parseHostPort(ssh.tunnel_listen_addr, defaultTunnelPort, "the proxy's tunnel listener") : undefined;
-  return { address: { host: proxy.host, port: listen?.port ?? defaultTunnelPort }, tls };
+  return [{ address: { host: proxy.host, port: listen?.port ?? defaultTunnelPort }, tls }];
 }
 
 export interface DiscoverOptions extends DialOptions {
   readonly proxy: HostPort;
   /** PEM certificates of the host authority. */
   readonly hostCa: readonly string[];
+  /** False: only the address that is asked, where TLS routing would allow for the public one too. */
+  readonly refers?: boolean;
 }
 
-/** Asks the proxy's web address how its tunnels are reached. Throws `unavailable`, `timeout`, `invalid`. */
-export async function discoverTunnel(options: DiscoverOptions): Promise<TunnelAddress> {
-  const answer = await find(options);
-  return tunnelAddress(answer, options.proxy, options.env.PLATFORM_TUNNEL_PUBLIC_ADDR);
+/** Asks the proxy's web address how its tunnels are reached: where to try, in this order. Throws `unavailable`, `timeout`, `invalid`. */
+export async function discoverTunnels(options: DiscoverOptions): Promise<readonly TunnelAddress[]> {
+  const addresses = tunnelAddresses(await find(options), options.proxy, options.env.PLATFORM_TUNNEL_PUBLIC_ADDR);
+  return options.refers === false ? addresses.slice(-1) : addresses;
 }
 
 async function find(options: DiscoverOptions): Promise<FindAnswer> {

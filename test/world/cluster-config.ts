@@ -19,6 +19,13 @@ export interface ControlFacts {
   readonly moreAuth?: string;
 }
 
+export interface ProxyFacts extends ControlFacts {
+  /** Name of its host and its folder. */
+  readonly proxy?: string;
+  /** Empty: the configuration names none. */
+  readonly publicAddr?: string;
+}
+
 /** Auth and proxy service in one process. */
 export function controlConfig({ dir, address, name, ports, mode, more = "", moreAuth = "" }: ControlFacts): string {
   const separate = mode === "separate" ? `  listen_addr: ${address}:${ports.ssh}\n  tunnel_listen_addr: ${address}:${ports.tunnel}\n` : "";
@@ -59,11 +66,14 @@ ssh_service:
 }
 
 /** The proxy service alone: it joins the auth service. */
-export function proxyConfig({ dir, address, name, ports, more = "" }: ControlFacts, trust: { token: string; pin: string }): string {
+export function proxyConfig(
+  { dir, address, name, ports, more = "", proxy = "proxy", publicAddr = `${name}:${ports.web}` }: ProxyFacts,
+  trust: { token: string; pin: string },
+): string {
   return `version: v3
 platform:
-  nodename: proxy
-  data_dir: ${join(dir, "proxy")}
+  nodename: ${proxy}
+  data_dir: ${join(dir, proxy)}
   auth_server: ${name}:${ports.auth}
   auth_token: ${trust.token}
   ca_pin: ${trust.pin}
@@ -72,8 +82,7 @@ auth_service:
 proxy_service:
   enabled: yes
   web_listen_addr: ${address}:${ports.web}
-  public_addr: ${name}:${ports.web}
-${more}ssh_service:
+${publicAddr === "" ? "" : `  public_addr: ${publicAddr}\n`}${more}ssh_service:
   enabled: no
 `;
 }

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Agent, type AgentOptions, makeAgent } from "./cluster-agent.ts";
 import { authConfig, controlConfig, type Ports, proxyConfig } from "./cluster-config.ts";
+import { makeProxy, type ProxyOptions, type ProxyProcess } from "./cluster-proxy.ts";
 import { makeUser, type User, type UserOptions } from "./cluster-user.ts";
 import { freePorts } from "./free-port.ts";
 import { type Finished, program, type RunOptions, run } from "./program.ts";
@@ -40,11 +41,15 @@ export interface Cluster extends AsyncDisposable {
   /** The second process of a split control. */
   proxyService: Service | undefined;
   restart(): Promise<void>;
+  /** Starts the second process of a split control again. */
+  restartProxy(): Promise<void>;
   tctl(args: readonly string[], options?: RunOptions): Promise<Finished>;
   /** A tctl that must succeed; its standard output. */
   admin(...args: string[]): Promise<string>;
   pin(): Promise<string>;
   token(...args: string[]): Promise<string>;
+  /** One more proxy of a split cluster, which has joined and answers. */
+  addProxy(options: ProxyOptions): Promise<ProxyProcess>;
   agent(options: AgentOptions): Promise<Agent>;
   user(name: string, options?: UserOptions): Promise<User>;
 }
@@ -73,8 +78,10 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     await until("the auth service answers", async () => (await cluster.tctl(["status"])).status === 0);
     const token = await cluster.token("--type=proxy");
     await writeFile(file, proxyConfig(facts, { token, pin: await cluster.pin() }), { mode: 0o600 });
-    return startService(platform, ["start", "--config", file, "--pid-file", join(dir, "proxy.pid")], { netns, env });
+    return startProxyService();
   };
+  const startProxyService = (): Service =>
+    startService(platform, ["start", "--config", join(dir, "proxy.yaml"), "--pid-file", join(dir, "proxy.pid")], { netns, env });
   const ready = async (): Promise<void> => {
     await until(`control answers on ${proxy}`, async () => {
       if (cluster.control.exited) throw new Error(cluster.control.printed());
@@ -82,6 +89,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     });
   };
   const agents: Agent[] = [];
+  const proxies: ProxyProcess[] = [];
   const cluster: Cluster = {
     dir,
     ports: { web, auth, ssh, tunnel },
@@ -91,6 +99,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     restart: async () => {
       await cluster.control.stop();
       cluster.control = begin();
+      await ready();
+    },
+    restartProxy: async () => {
+      await cluster.proxyService?.stop();
+      cluster.proxyService = startProxyService();
       await ready();
     },
     tctl: (args, more = {}) =>
@@ -106,6 +119,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       const made = JSON.parse(await cluster.admin("tokens", "add", ...type, "--format=json", ...args)) as { secret?: string; token?: string };
       return made.secret ?? made.token ?? "";
     },
+    addProxy: async (wanted) => {
+      const made = await makeProxy(cluster, { platform, netns, ...facts, ...wanted });
+      proxies.push(made);
+      await made.answers();
+      return made;
+    },
     agent: async (wanted) => {
       const agent = await makeAgent(cluster, wanted);
       agents.push(agent);
@@ -115,6 +134,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     user: (name, wanted = {}) => makeUser(cluster, { name, netns, ...wanted }),
     [Symbol.asyncDispose]: async () => {
       await Promise.all(agents.map((agent) => agent.service.stop()));
+      await Promise.all(proxies.map(({ service }) => service.stop()));
       await cluster.proxyService?.stop();
       await cluster.control.stop();
       await rm(dir, { recursive: true, force: true });

@@ -1,8 +1,8 @@
 import { openAuthClient } from "../../../core/api/auth-client.ts";
 import type { Node } from "../../../core/resources/node.ts";
-import { dial } from "../../../core/transport/dial/dial.ts";
 import { type HostFilter, listHosts } from "../../host-filter.ts";
 import type { CliIo } from "../../io.ts";
+import { dialProxy } from "../../profile/dial-proxy.ts";
 import { otherAuthority } from "../../profile/other-authority.ts";
 import { type Profile, requireValid } from "../../profile/profile.ts";
 
@@ -10,7 +10,7 @@ import { type Profile, requireValid } from "../../profile/profile.ts";
 export async function reachableHosts(io: CliIo, { facts, secrets, hostCaPem }: Profile, filter: HostFilter): Promise<readonly Node[]> {
   requireValid(facts, new Date());
   const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
-  using connection = openAuthClient({ open: () => dial(facts.proxy, { env: io.env }), ca: hostCaPem, credentials });
+  using connection = openAuthClient({ open: () => dialProxy(facts, io), ca: hostCaPem, credentials });
   return await listHosts(connection.client, filter).catch((thrown: unknown) => {
     throw otherAuthority(thrown, facts.proxy);
   });

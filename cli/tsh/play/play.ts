@@ -3,9 +3,9 @@ import { openAuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { encodeCastEvent, encodeCastHeader } from "../../../core/recording/cast.ts";
 import { parseDuration } from "../../../core/resources/duration.ts";
-import { dial } from "../../../core/transport/dial/dial.ts";
 import type { Call } from "../../command.ts";
 import { type Result, textResult } from "../../output.ts";
+import { dialProxy } from "../../profile/dial-proxy.ts";
 import { otherAuthority } from "../../profile/other-authority.ts";
 import { requireValid } from "../../profile/profile.ts";
 import { chosenProfile } from "../with-profile.ts";
@@ -42,7 +42,7 @@ async function fetched(call: Call, name: string): Promise<Buffer> {
   const { facts, secrets, hostCaPem } = await chosenProfile(call);
   requireValid(facts, new Date());
   const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
-  using connection = openAuthClient({ open: () => dial(facts.proxy, { env: call.io.env }), ca: hostCaPem, credentials });
+  using connection = openAuthClient({ open: () => dialProxy(facts, call.io), ca: hostCaPem, credentials });
   return await fetchRecording(connection.client, name).catch((thrown: unknown) => {
     throw otherAuthority(thrown, facts.proxy);
   });

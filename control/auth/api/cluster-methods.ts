@@ -41,12 +41,11 @@ export function clusterMethods(api: Api): Methods {
       const { id, role } = hostOf(caller);
       const isAgent = role === "node";
       if (!isAgent) await keepProxyVersion(context, id, version);
-      const wasConnected = context.proxies.isConnected(id);
+      const cameBack = context.proxies.isLost(id);
       using _watching = context.live.watching(id, context.now);
       using _proxy = context.proxies.watching(id, isAgent ? "" : publicAddr);
-      const address = role === "proxy" ? context.proxies.addressOf(id) : undefined;
-      // A second process of a proxy, which is to replace the first, is not another proxy.
-      if (address !== undefined && !wasConnected) await keepClusterProxy(context, id, address);
+      const addr = role === "proxy" ? context.proxies.addressOf(id) : undefined;
+      if (addr !== undefined) await keepClusterProxy(context, { id, addr, cameBack });
       for await (const state of watchAccess(context, signal)) {
         if (state.removedHosts.includes(id)) throw removedError(id);
         const removedHosts = isAgent ? [] : [...state.removedHosts];

@@ -19,8 +19,17 @@ export function clusterProxyKey(id: string): string {
   return `${clusterProxiesPrefix}${id}`;
 }
 
-/** A proxy has connected, and said where it is reached. */
-export async function keepClusterProxy({ storage, now }: Pick<AuthContext, "storage" | "now">, id: string, addr: string): Promise<void> {
+/**
+ * A proxy has connected, and said where it is reached. Nothing is written for one that is on the list, unless it was lost (`cameBack`): after
+ * a restart of the auth service all proxies connect again, which is no news to the agents.
+ */
+export async function keepClusterProxy(
+  { storage, now }: Pick<AuthContext, "storage" | "now">,
+  { id, addr, cameBack }: { id: string; addr: string; cameBack: boolean },
+): Promise<void> {
+  const entry = await storage.get(clusterProxyKey(id));
+  const known = entry === undefined ? undefined : recordSchema.safeParse(JSON.parse(entry.value)).data;
+  if (known?.addr === addr && !cameBack) return;
   await storage.put({ key: clusterProxyKey(id), value: JSON.stringify({ addr, since: now().toISOString() }) });
 }
 

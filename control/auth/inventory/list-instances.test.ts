@@ -46,6 +46,7 @@ test("the inventory holds the auth service, proxies with the version that they r
     upgrader: "unit",
     connected: true,
     since,
+    proxies: [proxy.id],
     wanted: "1.3.0",
     status: { upgrader: "unit", reason: "outside_window", channel: "default", sessions: 0 },
   });

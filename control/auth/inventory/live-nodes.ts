@@ -56,10 +56,10 @@ export class LiveNodes {
   /** Keeps `since` while nothing changes. A proxy's "gone" does not undo what another proxy holds. */
   report(id: string, report: LiveReport, now: Date): void {
     const known = this.#nodes.get(id);
-    const { proxy, connected, address, isDialled, hostname, version, status = known?.status } = report;
+    const { proxy, connected, address, isDialled, hostname, version, status } = report;
     const others = known?.proxies.filter((other) => other !== proxy) ?? [];
     if (!connected && known?.connected === true && others.length > 0) {
-      this.#set(id, { ...known, proxies: others, status });
+      this.#set(id, { ...known, proxies: others });
       return;
     }
     const since = known?.connected === connected ? known.since : now;

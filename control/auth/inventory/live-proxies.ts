@@ -47,6 +47,11 @@ export class LiveProxies {
     return (this.#proxies.get(id)?.watches ?? 0) > 0;
   }
 
+  /** It was connected since this service started, and is not now. */
+  isLost(id: string): boolean {
+    return this.#proxies.get(id)?.watches === 0;
+  }
+
   /** How long it has not been connected, ms; one that has not been seen since this service started, since then. */
   goneForMs(id: string): number {
     const proxy = this.#proxies.get(id);

@@ -1,7 +1,9 @@
 import type { Node } from "../../../core/resources/node.ts";
+import type { ProxyState } from "../../../core/resources/proxy.ts";
 import { judgeFit } from "../../../core/versions/judge-fit.ts";
 import { version } from "../../../core/versions/version.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { proxyStates } from "../inventory/cluster-proxies.ts";
 import { listNodes } from "../inventory/nodes.ts";
 import { withoutV } from "../rollout/to-rollout-host.ts";
 
@@ -11,7 +13,7 @@ const maxGone = 1_000;
 /** Versions that are told apart; hosts choose what they report. */
 const maxVersions = 100;
 
-type Watched = Pick<AuthContext, "storage" | "live" | "presence" | "rollouts" | "channels">;
+type Watched = Pick<AuthContext, "storage" | "live" | "presence" | "rollouts" | "proxies" | "channels">;
 type Series = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[];
 
 /** What the auth service knows, in the text form of Prometheus. Made anew at every call: a host that was removed leaves nothing behind. */
@@ -25,6 +27,7 @@ export async function authMetrics(context: Watched): Promise<string> {
     for (const [labels, value] of series) made.set({ ...labels }, value);
   };
   addHosts(gauge, { presence: context.presence, nodes: await listNodes(context) });
+  addProxies(gauge, await proxyStates(context));
   addRollouts(gauge, context);
   addVersions(gauge, context);
   return await registry.metrics();
@@ -75,6 +78,20 @@ function addVersions(gauge: AddGauge, { channels, live }: Watched): void {
     "platform_hosts_unfit",
     "Connected hosts whose version does not fit the cluster's",
     unfit.map(([fit, count]) => [{ fit }, count]),
+  );
+}
+
+function addProxies(gauge: AddGauge, states: readonly ProxyState[]): void {
+  const each = (value: (state: ProxyState) => number): Series => states.map((state) => [{ proxy: state.id, name: state.name }, value(state)]);
+  gauge(
+    "platform_proxy_connected",
+    "1 while the proxy is connected to the auth service, else 0",
+    each(({ connected }) => (connected ? 1 : 0)),
+  );
+  gauge(
+    "platform_proxy_hosts",
+    "Hosts that have a tunnel to the proxy",
+    each(({ hosts }) => hosts),
   );
 }
 

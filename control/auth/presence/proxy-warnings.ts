@@ -48,6 +48,6 @@ function missingWarning({ id, name, addr }: ProxyState, hosts: ProxyFacts["hosts
 export async function proxyFacts(context: Pick<AuthContext, "storage" | "live" | "proxies" | "now">): Promise<ProxyFacts> {
   const states = await proxyStates(context);
   const tunnelled = [...context.live.all()].filter(([, node]) => node.connected && node.isDialled !== true);
-  const hosts = tunnelled.map(([id, { names, since, proxies }]) => ({ hostname: names[0] ?? id, since: since.getTime(), proxies }));
+  const hosts = tunnelled.map(([, { hostname, since, proxies }]) => ({ hostname, since: since.getTime(), proxies }));
   return { states, hosts, now: context.now().getTime() };
 }

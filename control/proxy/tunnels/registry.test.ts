@@ -45,6 +45,15 @@ describe("TunnelRegistry", () => {
     expect(labels(target)).toEqual([]);
   });
 
+  test("who waits for a host has its tunnel as soon as it comes, and nothing when none comes in time", async () => {
+    const waited = registry.arrival(idA, 5_000);
+    const inVain = registry.arrival(idB, 10);
+    registry.add(tunnel(idA, "web-1", { label: "a" }));
+    expect((await waited)?.label).toBe("a");
+    expect((await registry.arrival(idA, 0))?.label).toBe("a");
+    expect(await inVain).toBeUndefined();
+  });
+
   test("uses the newest tunnel of a host and goes back to an older one when it ends", () => {
     const older = tunnel(idA, "web-1", { label: "older" });
     const newer = tunnel(idA, "web-1", { label: "newer" });

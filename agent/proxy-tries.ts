@@ -1,0 +1,115 @@
+import type { ClusterProxy } from "../core/resources/proxy.ts";
+import { backOffDelay, failuresAfter } from "../core/transport/back-off.ts";
+import { anyProxy, type WantedTunnel } from "./next-tunnels.ts";
+
+/** After so many tries in vain, a proxy is tried seldom, as long as another one is there. */
+const patience = 12;
+/** Longest wait between tries from then on, ms. */
+const seldomMs = 300_000;
+/** Of a balancer that leads to one proxy after the other each try shows another one, ms; with each proxy behind it, it takes some more. */
+const meetingMs = 2_000;
+const triesEach = 4;
+
+interface Tries {
+  failures: number;
+  /** Of the clock that the caller passes, ms. */
+  notBefore: number;
+}
+
+export interface Failure {
+  /** How long the tunnel that has ended lived, ms; 0: there was none. */
+  readonly livedMs: number;
+  readonly now: number;
+  /** People reach this host through other proxies. */
+  readonly hasOthers: boolean;
+  /** Another proxy answered, which has a tunnel already. */
+  readonly metAnother?: boolean;
+}
+
+export interface ProxyTriesOptions {
+  /** `host:port` where this host joined: an address of one proxy, or of a load balancer before several. */
+  readonly home: string;
+  readonly random: () => number;
+}
+
+/** Where each proxy is tried next, and when. */
+export class ProxyTries {
+  readonly #options: ProxyTriesOptions;
+  readonly #tries = new Map<string, Tries>([[anyProxy, { failures: 0, notBefore: 0 }]]);
+  /** Id → the address at which it was met last, also before it was on a list. */
+  readonly #metAt = new Map<string, string>();
+  #proxies: readonly ClusterProxy[] = [];
+
+  constructor(options: ProxyTriesOptions) {
+    this.#options = options;
+  }
+
+  /** These are wanted from now on. One that is new or has come back is tried at once. */
+  want(proxies: readonly ClusterProxy[]): void {
+    const before = new Map(this.#proxies.map((proxy) => [proxy.id, proxy]));
+    for (const id of before.keys()) if (!proxies.some((proxy) => proxy.id === id)) this.#tries.delete(id);
+    for (const id of this.#metAt.keys()) if (!proxies.some((proxy) => proxy.id === id)) this.#metAt.delete(id);
+    for (const { id, since, addr } of proxies) {
+      const known = before.get(id);
+      if (known?.since === since && known.addr === addr) continue;
+      this.#tries.set(id, { failures: 0, notBefore: 0 });
+    }
+    this.#proxies = proxies;
+  }
+
+  get wanted(): readonly WantedTunnel[] {
+    const ids = this.#proxies.length === 0 ? [anyProxy] : this.#proxies.map(({ id }) => id);
+    return ids.map((proxy) => ({ proxy, notBefore: this.#of(proxy).notBefore }));
+  }
+
+  proxy(id: string): ClusterProxy | undefined {
+    return this.#proxies.find((proxy) => proxy.id === id);
+  }
+
+  failures(id: string): number {
+    return this.#of(id).failures;
+  }
+
+  /**
+   * Where to try now. A proxy that was met is mostly tried where it was met; one that was not, at its own address and where this host joined
+   * in turns: there a load balancer leads to one proxy after the other.
+   */
+  address(id: string): string {
+    const { home } = this.#options;
+    const addr = this.proxy(id)?.addr ?? home;
+    const { failures } = this.#of(id);
+    const metAt = this.#metAt.get(id);
+    const others = [...new Set([addr, home])].filter((address) => address !== metAt);
+    if (metAt === undefined) return others[failures % others.length] ?? home;
+    if (others.length === 0 || failures % 5 !== 4) return metAt;
+    return others[Math.floor(failures / 5) % others.length] ?? metAt;
+  }
+
+  met(id: string, address: string): void {
+    this.#metAt.set(id, address);
+  }
+
+  /** A try was in vain, or a tunnel has ended. */
+  failed(id: string, { livedMs, now, hasOthers, metAnother = false }: Failure): void {
+    const tries = this.#tries.get(id) ?? (this.#proxies.length === 0 ? this.#of(anyProxy) : undefined);
+    if (tries === undefined) return;
+    tries.failures = failuresAfter(tries.failures, livedMs);
+    const isSeldom = hasOthers && tries.failures > this.patience;
+    const cap = isSeldom ? { capMs: seldomMs } : metAnother ? { capMs: meetingMs } : {};
+    tries.notBefore = now + backOffDelay(tries.failures, this.#options.random(), cap);
+  }
+
+  /** Tries in vain after which a proxy is tried seldom. */
+  get patience(): number {
+    return patience + triesEach * this.#proxies.length;
+  }
+
+  /** The last tunnel is gone: nothing waits for long. */
+  hurry(now: number): void {
+    for (const tries of this.#tries.values()) tries.notBefore = Math.min(tries.notBefore, now + backOffDelay(4, this.#options.random()));
+  }
+
+  #of(id: string): Tries {
+    return this.#tries.get(id) ?? { failures: 0, notBefore: 0 };
+  }
+}

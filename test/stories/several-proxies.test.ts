@@ -1,0 +1,177 @@
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { auditEvents } from "../world/audited.ts";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { Agent } from "../world/cluster-agent.ts";
+import type { ProxyProcess } from "../world/cluster-proxy.ts";
+import type { User } from "../world/cluster-user.ts";
+import { holdSession } from "../world/held-session.ts";
+import { type Finished, program, run } from "../world/program.ts";
+import { type Processes, processes } from "../world/reload.ts";
+import { type RoundRobin, startRoundRobin } from "../world/round-robin.ts";
+import { until } from "../world/until.ts";
+
+const login = userInfo().username;
+
+interface Status {
+  readonly proxies: readonly { id: string; name: string; addr: string; connected: boolean; hosts: number }[];
+  readonly warnings: readonly string[];
+}
+
+/** One cluster through the life of its proxies: the tests build on each other, in this order. */
+describe("several proxies", () => {
+  let cluster: Cluster;
+  let web: Agent;
+  let alice: User;
+  let second: ProxyProcess;
+  let balancer: RoundRobin;
+  let behind: readonly ProxyProcess[];
+  let reloaded: Processes | undefined;
+  const robot = (): string => join(cluster.dir, "robot.id");
+  /** A session through the proxy of this address, by a machine's identity, which belongs to no proxy. */
+  const through = (proxy: string, host = "web-1", limitMs = 20_000): Promise<Finished> =>
+    run(program("tsh"), ["-i", robot(), `--proxy=${proxy}`, "ssh", `${login}@${host}`, "echo through"], {
+      env: { TSH_HOME: join(cluster.dir, "nobody") },
+      limitMs,
+    });
+  const status = async (): Promise<Status> => JSON.parse(await cluster.admin("status", "--format=json")) as Status;
+  const proxyNames = async (host: string): Promise<readonly string[]> => {
+    const nodes = JSON.parse(await cluster.admin("nodes", "ls", "--format=json")) as {
+      spec: { hostname: string };
+      status?: { proxies?: string[] };
+    }[];
+    const held = nodes.find(({ spec }) => spec.hostname === host)?.status?.proxies ?? [];
+    return (await status()).proxies
+      .filter(({ id }) => held.includes(id))
+      .map(({ name }) => name)
+      .sort();
+  };
+  const connectedTo = (host: string, names: readonly string[]) =>
+    until(`${host} has tunnels to ${names.join(", ")}`, async () => (await proxyNames(host)).join() === names.toSorted().join());
+  beforeAll(async () => {
+    cluster = await startCluster({ split: true });
+    web = await cluster.agent({ name: "web-1" });
+    alice = await cluster.user("alice", { logins: login, noLogin: true });
+    const signed = await cluster.tctl(["auth", "sign", "--user=alice", "--ttl=8h", `--out=${robot()}`]);
+    expect(signed.status, signed.stderr).toBe(0);
+  });
+  afterAll(async () => {
+    await reloaded?.[Symbol.asyncDispose]();
+    await cluster?.[Symbol.asyncDispose]();
+    await balancer?.[Symbol.asyncDispose]();
+  });
+
+  test("a proxy that is added has a tunnel of every agent at once: the first session through it gets in", async () => {
+    second = await cluster.addProxy({ name: "proxy-2" });
+    expect(await through(second.address)).toMatchObject({ status: 0, stdout: "through\n" });
+    expect(await through(cluster.proxy)).toMatchObject({ status: 0, stdout: "through\n" });
+    await connectedTo("web-1", ["proxy", "proxy-2"]);
+    expect((await status()).proxies).toMatchObject([
+      { connected: true, hosts: 1 },
+      { connected: true, hosts: 1 },
+    ]);
+    expect(web.service.printed().match(/tunnel is up/g)).toHaveLength(2);
+    expect((await alice.login()).status).toBe(0);
+    // One login holds at every proxy that was there.
+    expect(await alice.tsh([`--proxy=${second.address}`, "ssh", `${login}@web-1`, "echo through"])).toMatchObject({ status: 0, stdout: "through\n" });
+  });
+
+  test("a session through one proxy is listed and joined through the other", async () => {
+    await using session = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, "echo begins; cat"]);
+    await session.until("begins");
+    const listed = await run(program("tsh"), ["-i", robot(), `--proxy=${second.address}`, "sessions", "ls", "--format=json"], {});
+    const [{ sid = "" } = {}] = JSON.parse(listed.stdout) as { sid?: string }[];
+    await using joined = holdSession(alice, ["-i", robot(), `--proxy=${second.address}`, "join", sid]);
+    await joined.until("begins");
+    session.type("\u0004");
+    expect(await session.ended).toBe(0);
+    expect(await joined.ended).toBe(0);
+  });
+
+  test("a proxy is killed: sessions through the other go on, and tsh reaches the host at once through the one that is left", async () => {
+    await using held = holdSession(alice, ["-i", robot(), `--proxy=${second.address}`, "ssh", "-tt", `${login}@web-1`, "echo begins; cat"]);
+    await held.until("begins");
+    await cluster.proxyService?.kill();
+    expect(await through(second.address)).toMatchObject({ status: 0, stdout: "through\n" });
+    held.type("still here\n");
+    await held.until(/still here[\s\S]*still here/);
+    held.type("\u0004");
+    expect(await held.ended).toBe(0);
+    // Who logged in at the proxy that is gone goes through the other one without asking for it.
+    const fallen = await alice.tsh(["ssh", `${login}@web-1`, "echo through"], { limitMs: 20_000 });
+    expect(fallen).toMatchObject({
+      status: 0,
+      stdout: "through\n",
+      stderr: expect.stringContaining(`cannot be reached: going through ${second.address}`),
+    });
+    await until("the lost proxy is told of", async () => (await status()).warnings.some((text) => /^proxy proxy \(.*\) is not connected/.test(text)));
+    expect(await auditEvents(cluster, "agent.gone")).toEqual([]);
+    expect(await proxyNames("web-1")).toEqual(["proxy-2"]);
+  });
+
+  test("two proxies behind one address of a load balancer: agents meet both, whether they joined there or not", async () => {
+    balancer = await startRoundRobin([]);
+    behind = await Promise.all(["proxy-3", "proxy-4"].map((name) => cluster.addProxy({ name, publicAddr: balancer.address })));
+    balancer.lead(behind.map(({ port }) => port));
+    reloaded = await processes(join(cluster.dir, "agent-web-2", "agent.pid"), join(cluster.dir, "run-web-2"));
+    await cluster.agent({ name: "web-2", proxy: balancer.address, env: reloaded.env });
+    for (const host of ["web-1", "web-2"]) await connectedTo(host, ["proxy-2", "proxy-3", "proxy-4"]);
+    for (const { address } of behind) {
+      for (const host of ["web-1", "web-2"]) expect(await through(address, host)).toMatchObject({ status: 0, stdout: "through\n" });
+    }
+    expect(await through(second.address, "web-2")).toMatchObject({ status: 0, stdout: "through\n" });
+    for (let count = 0; count < 4; count += 1) expect(await through(balancer.address)).toMatchObject({ status: 0, stdout: "through\n" });
+  });
+
+  test("a proxy is removed: agents leave it, and everybody else stays reachable", async () => {
+    const { proxies } = await status();
+    const fourth = proxies.find(({ name }) => name === "proxy-4");
+    await cluster.admin("nodes", "rm", fourth?.id ?? "");
+    await connectedTo("web-1", ["proxy-2", "proxy-3"]);
+    await until("the agent has left it", () => web.service.printed().includes("this proxy is not one of the cluster's any more"));
+    expect((await status()).proxies.map(({ name }) => name).sort()).toEqual(["proxy", "proxy-2", "proxy-3"]);
+    balancer.lead(behind.slice(0, 1).map(({ port }) => port));
+    expect(await through(second.address)).toMatchObject({ status: 0 });
+    expect(await auditEvents(cluster, "agent.gone")).toEqual([]);
+  });
+
+  test("a proxy that agents cannot reach: people, admins and the host's doctor are told, in words", async () => {
+    const fifth = await cluster.addProxy({ name: "proxy-5", publicAddr: "nowhere.invalid:443" });
+    const refused = await through(fifth.address);
+    expect(refused.status).not.toBe(0);
+    expect(refused.stderr).toMatch(/web-1 is connected to proxy .*proxy-2 \(127\.0\.0\.1:\d+\).*, and not to this one yet/);
+    expect(refused.stderr).toMatch(/go through that proxy: tsh --proxy=127\.0\.0\.1:\d+/);
+    expect(await cluster.admin("nodes", "ls")).toMatch(/connected to proxy-[23], proxy-[23] \(2 of 3 proxies\)/);
+    const doctor = await run(program("platform"), ["doctor", "--config", join(cluster.dir, "agent-web-2", "platform.yaml"), "--format=json"], {});
+    expect(doctor.stdout).toContain("proxy-5 at nowhere.invalid:443");
+    // A host that joined there goes on where it joined: the name that the proxy announces is no obstacle.
+    await cluster.agent({ name: "web-3", proxy: fifth.address });
+    expect(await through(fifth.address, "web-3")).toMatchObject({ status: 0, stdout: "through\n" });
+  });
+
+  test("a proxy that comes back is met again, and an agent that starts while its own proxy is away finds the others", async () => {
+    await web.service.stop();
+    web.start();
+    await connectedTo("web-1", ["proxy-2", "proxy-3"]);
+    await cluster.restartProxy();
+    await connectedTo("web-1", ["proxy", "proxy-2", "proxy-3"]);
+    expect(await alice.tsh(["ssh", `${login}@web-1`, "echo through"], { limitMs: 20_000 })).toMatchObject({ status: 0, stdout: "through\n" });
+  });
+
+  test("an agent that is reloaded is reached through every proxy, and the session that it had goes on", async () => {
+    const args = ["-i", robot(), `--proxy=${second.address}`, "ssh", "-tt", `${login}@web-2`, "echo begins; cat"];
+    await using held = holdSession(alice, args);
+    await held.until("begins");
+    const main = await reloaded?.reload();
+    expect(main).toMatchObject({ role: "main", ready: true });
+    for (const proxy of [cluster.proxy, second.address, behind[0]?.address ?? ""]) {
+      expect(await through(proxy, "web-2"), proxy).toMatchObject({ status: 0, stdout: "through\n" });
+    }
+    held.type("still here\n");
+    await held.until(/still here[\s\S]*still here/);
+    held.type("\u0004");
+    expect(await held.ended).toBe(0);
+    expect((await auditEvents(cluster, "agent.gone")).filter((event) => event.server_name === "web-2")).toEqual([]);
+  });
+});
