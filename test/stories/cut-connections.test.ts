@@ -109,11 +109,15 @@ describe("a connection that is lost", () => {
     const running = [...beginAll()];
     let isCut = false;
     try {
-      await until(
-        "all of them are connected",
-        () => running.every(({ name, says }) => name.startsWith("scp") || /ready|logged in/.test(says())),
-        30_000,
+      const isConnected = ({ name, says }: Running): boolean => /^(?:scp|proxy)/.test(name) || /ready|logged in/.test(says());
+      await until("all of them are connected", () => running.every(isConnected)).catch((cause: unknown) => {
+        throw new Error(running.map(({ name, says }) => `${name}: ${says()}`).join("\n"), { cause });
+      });
+      const sid = await until(
+        "the terminal is listed",
+        async () => (await user.tsh(["sessions", "ls", "--format=names"])).stdout.trim() || undefined,
       );
+      running.push(begin("join", ["join", "--mode=peer", sid], "silent"));
       // Any moment will do.
       await delay(200 + Math.random() * 1000);
       expect(running.filter(({ child }) => child.exitCode !== null).map(({ name, says }) => `${name}: ${says()}`)).toEqual([]);
