@@ -80,10 +80,10 @@ describe("a connection that is lost", () => {
   }
 
   const cuts: readonly Cut[] = [
-    { name: "the agent is killed", limitMs: 20_000, cut: () => agent.service.kill(), mend: async () => agent.start() },
+    { name: "the agent is killed", limitMs: 40_000, cut: () => agent.service.kill(), mend: async () => agent.start() },
     {
       name: "control is killed",
-      limitMs: 20_000,
+      limitMs: 40_000,
       cut: () => cluster.control.kill(),
       mend: () => cluster.restart(),
     },
@@ -98,7 +98,7 @@ describe("a connection that is lost", () => {
     },
     {
       name: "the user is locked",
-      limitMs: 20_000,
+      limitMs: 40_000,
       cut: () => cluster.admin("lock", "--user=alice"),
       mend: async () => {},
     },
