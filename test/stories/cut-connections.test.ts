@@ -80,10 +80,10 @@ describe("a connection that is lost", () => {
   }
 
   const cuts: readonly Cut[] = [
-    { name: "the agent is killed", limitMs: 20_000, cut: () => agent.service.kill(), mend: async () => agent.start() },
+    { name: "the agent is killed", limitMs: 40_000, cut: () => agent.service.kill(), mend: async () => agent.start() },
     {
       name: "control is killed",
-      limitMs: 20_000,
+      limitMs: 40_000,
       cut: () => cluster.control.kill(),
       mend: () => cluster.restart(),
     },
@@ -98,7 +98,7 @@ describe("a connection that is lost", () => {
     },
     {
       name: "the user is locked",
-      limitMs: 20_000,
+      limitMs: 40_000,
       cut: () => cluster.admin("lock", "--user=alice"),
       mend: async () => {},
     },
@@ -109,11 +109,15 @@ describe("a connection that is lost", () => {
     const running = [...beginAll()];
     let isCut = false;
     try {
-      await until(
-        "all of them are connected",
-        () => running.every(({ name, says }) => name.startsWith("scp") || /ready|logged in/.test(says())),
-        30_000,
+      const isConnected = ({ name, says }: Running): boolean => /^(?:scp|proxy)/.test(name) || /ready|logged in/.test(says());
+      await until("all of them are connected", () => running.every(isConnected)).catch((cause: unknown) => {
+        throw new Error(running.map(({ name, says }) => `${name}: ${says()}`).join("\n"), { cause });
+      });
+      const sid = await until(
+        "the terminal is listed",
+        async () => (await user.tsh(["sessions", "ls", "--format=names"])).stdout.trim() || undefined,
       );
+      running.push(begin("join", ["join", "--mode=peer", sid], "silent"));
       // Any moment will do.
       await delay(200 + Math.random() * 1000);
       expect(running.filter(({ child }) => child.exitCode !== null).map(({ name, says }) => `${name}: ${says()}`)).toEqual([]);
