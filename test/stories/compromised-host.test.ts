@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { cp, mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openAuthClient } from "../../core/api/auth-client.ts";
@@ -19,7 +19,7 @@ async function moveToSmallDisk(cluster: Cluster): Promise<string> {
   await rename(data, `${data}.before`);
   await output("mkdir", ["-m", "0700", data]);
   await output("mount", ["-t", "tmpfs", "-o", "size=40m,mode=0700", "tmpfs", data]);
-  await cp(`${data}.before`, data, { recursive: true, preserveTimestamps: true });
+  await output("cp", ["-a", `${data}.before/.`, data]);
   await cluster.restart();
   return data;
 }
@@ -67,12 +67,12 @@ describe.skipIf(process.getuid?.() !== 0)("a compromised host", () => {
     expect(await served("web-1.test.cluster")).toBe("web-1");
     for (const name of ["web-1.test.cluster", "WEB-1"]) {
       await evil.service.stop();
-      evil = await cluster.agent({ name, folder: "evil", sshService: '  public_addr: "web-1.test.cluster:3022"\n' });
+      evil = await cluster.agent({ name, folder: "evil", sshService: '  public_addr: "web-1.test.cluster:3022"\n', noWait: true });
       await until("its log says what it did not get", () =>
         /lacks a name[^\n]*is the name of a node: a node cannot have it/.test(evil.service.printed()),
       );
+      await until("it is back under its own name", async () => (await served("harmless")) === "evil");
       for (const target of ["web-1.test.cluster", "WEB-1.test.cluster", "web-1"]) expect(await served(target), `${name}: ${target}`).toBe("web-1");
-      expect(await served("harmless")).toBe("evil");
     }
     expect(await cluster.admin("status")).toMatch(/did not get a name that it asked for: .*is the name of a node/);
     expect(await cluster.admin("inventory", "status")).toMatch(/Without a name that they asked for: 1/);
@@ -81,7 +81,7 @@ describe.skipIf(process.getuid?.() !== 0)("a compromised host", () => {
   test("gets no name of a service by way of the cluster's: no new cluster is called internal", async () => {
     const dir = join(cluster.dir, "internal");
     await mkdir(dir);
-    const text = `version: v3\nplatform: {nodename: control, data_dir: ${dir}/data}\nauth_service: {enabled: yes, cluster_name: internal, listen_addr: "127.0.0.1:0"}\n`;
+    const text = `version: v3\nplatform: {nodename: control, data_dir: ${dir}/data}\nauth_service: {enabled: yes, cluster_name: internal, listen_addr: "127.0.0.1:3025"}\n`;
     await writeFile(join(dir, "platform.yaml"), text, { mode: 0o600 });
     const done = await run(program("platform"), ["start", "--config", join(dir, "platform.yaml")]);
     expect(done.status).not.toBe(0);
@@ -104,13 +104,12 @@ describe.skipIf(process.getuid?.() !== 0)("a compromised host", () => {
       const bob = await cluster.user("bob");
       await cluster.admin("tokens", "add", "--type=node");
       await cluster.admin("users", "rm", "alice");
-      const nodes = JSON.parse(await cluster.admin("nodes", "ls", "--format=json")) as { metadata: { name: string }; spec: { hostname: string } }[];
+      const nodes = JSON.parse(await cluster.admin("get", "node", "--format=json")) as { metadata: { name: string }; spec: { hostname: string } }[];
       const id = nodes.find(({ spec }) => spec.hostname === "harmless")?.metadata.name ?? "";
       await cluster.admin("lock", `--server-id=${id}`);
       await cluster.admin("nodes", "rm", id);
       await until("the host is gone", async () => !(await bob.tsh(["ls", "--format=names"])).stdout.includes("harmless"));
       expect((await bob.tsh(["ssh", "root@harmless", "true"])).status).not.toBe(0);
-      expect(cluster.control.printed()).toMatch(/the reserve for the cluster's own records was given up/);
     } finally {
       await cluster.control.stop();
       await output("umount", ["-l", data]);
