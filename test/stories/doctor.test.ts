@@ -174,7 +174,9 @@ test("the agent's own doctor goes the service's way, and takes the proxy from it
   await writeFile(file, `HTTPS_PROXY=${squid.httpUrl}\n`, { mode: 0o600 });
   const through = await agentsDoctor("--environment-file", file);
   expect(through.report).toMatchObject({ ok: true, stops_at: null });
-  expect(outcomes(through.report)).toMatch(/^configuration ok, identity ok, environment ok, route ok, .*connect ok, .*tunnel ok, access ok, web ok$/);
+  expect(outcomes(through.report)).toMatch(
+    /^configuration ok, identity ok, environment ok, route ok, .*connect ok, .*tunnel ok, access ok, proxies ok, web ok$/,
+  );
   expect(JSON.stringify(through.report)).not.toMatch(/p@ss|p%40ss/);
   const direct = await agentsDoctor("--environment-file", join(web.dir, "none"));
   expect([direct.status, finding(direct.report, "connect")]).toEqual([0, undefined]);
