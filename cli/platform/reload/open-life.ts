@@ -46,23 +46,35 @@ export async function openLife(options: LifeOptions): Promise<Life> {
   stack.defer(async () => held?.[Symbol.asyncDispose]());
   if (pidFile !== undefined && predecessor === undefined) held = await takePidFile(pidFile);
   const retire = new AbortController();
+  // The service manager hears the main process alone: one that replaces another is it only when that one has said so.
+  let isHeard = predecessor === undefined;
   let said = "";
   const say = (text: string): void => {
     const status = `${version}: ${text}`;
-    if (status !== said) void manager.notify(`STATUS=${status}`);
+    if (isHeard && status !== said) void manager.notify(`STATUS=${status}`);
     said = status;
   };
-  const main = async (): Promise<void> => {
+  const ready = async (): Promise<void> => {
+    isHeard = true;
+    await manager.notify("READY=1", `STATUS=${said || version}`);
+  };
+  const takePid = async (): Promise<void> => {
     if (pidFile !== undefined) held = await replacePidFile(pidFile);
-    await manager.notify(`MAINPID=${process.pid}`, "READY=1", `STATUS=${version}`);
+  };
+  const announce = (pid: number): Promise<void> => manager.notify(`MAINPID=${pid}`);
+  const reclaim = async (): Promise<void> => {
+    await takePid();
+    // One of an earlier version may have announced itself.
+    await announce(process.pid);
+    await ready();
   };
   const stopping = stack.use(
     stopSignals(log, { onHangUp: () => (options.isTerminal ? stopping.stop("SIGHUP of the terminal") : reloader.request()) }),
   );
   const stop = (reason: string): void => stopping.stop(reason);
-  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, state, retire: () => retire.abort(), reclaim: main, stop, say });
+  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, state, retire: () => retire.abort(), announce, reclaim, stop, say });
   stopping.signal.addEventListener("abort", () => {
-    if (state.role === "main") void manager.notify("STOPPING=1");
+    if (state.role === "main" && isHeard) void manager.notify("STOPPING=1");
     predecessor?.stopping();
     void reloader.stop();
   });
@@ -72,7 +84,12 @@ export async function openLife(options: LifeOptions): Promise<Life> {
     await sockets.start();
     state.reload = { state: "done", pid: process.pid, version, at: new Date().toISOString() };
     state.become("main");
-    await main();
+    await takePid();
+    // A process of an earlier version leaves it to us, and only its word counts.
+    if (predecessor?.announces === false) {
+      await manager.notifyAs(predecessor.pid, `MAINPID=${process.pid}`);
+      await ready();
+    }
     log.info("this process has taken over", { pid: process.pid, version });
     reloader.start();
   };
@@ -81,7 +98,8 @@ export async function openLife(options: LifeOptions): Promise<Life> {
   return {
     stopping: stopping.signal,
     retire: retire.signal,
-    begin: () => predecessor?.follow({ log, ready: () => state.isReady, takeOver, reload: () => reloader.request(), stop }),
+    begin: () =>
+      predecessor?.follow({ log, ready: () => state.isReady, takeOver, announced: () => void ready(), reload: () => reloader.request(), stop }),
     [Symbol.asyncDispose]: async () => {
       clearInterval(telling);
       predecessor?.close();
