@@ -168,7 +168,6 @@ describe("an SSH session", () => {
     const own = `sessions/${uid}`;
     expect(Number(await readFile(`${pids}/${own}/pids.max`, "utf8"))).toBeGreaterThan(100);
     await writeFile(`${pids}/${own}/pids.max`, "60");
-    await writeFile(`${memory}/${own}/memory.limit_in_bytes`, "64M");
 
     const bomb = holdSession(user, ["ssh", "-tt", `${login}@web-2`, "exec bash -c 'while :; do sleep 600 & done'"]);
     await until("the bomb has gone off", async () => (await readFile(`${pids}/${own}/pids.current`, "utf8")).trim() === "60");
@@ -177,8 +176,10 @@ describe("an SSH session", () => {
     await until("it is over", async () => Number(await readFile(`${pids}/${own}/pids.current`, "utf8")) < 10);
     await run("pkill", ["-KILL", "-u", uid, "-x", "sleep"]);
 
+    await writeFile(`${memory}/${own}/memory.limit_in_bytes`, "64M");
     const greedy = await user.tsh(["ssh", `${login}@web-2`, "head -c 300M /dev/zero | tail -c 299M | wc -c; cat /proc/self/oom_score_adj"]);
-    expect(greedy.stdout).toBe("0\n0\n");
+    expect(await readFile(`${memory}/${own}/memory.limit_in_bytes`, "utf8")).toBe(`${64 * 1024 ** 2}\n`);
+    expect(greedy.stdout, greedy.stderr).toBe("0\n0\n");
     expect((await user.tsh(["ssh", "root@web-2", "head -c 200M /dev/zero | tail -c 199M | wc -c"])).stdout).toBe(`${199 * 1024 ** 2}\n`);
     await until("what is empty is gone", async () => (await run("test", ["-e", `${pids}/${own}`])).status !== 0);
   });
