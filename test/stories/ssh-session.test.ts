@@ -174,13 +174,13 @@ describe("an SSH session", () => {
     expect((await user.tsh(["ssh", "root@web-2", "sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0 & done; wait; echo all'"])).stdout).toBe("all\n");
     await bomb[Symbol.asyncDispose]();
     await until("it is over", async () => Number(await readFile(`${pids}/${own}/pids.current`, "utf8")) < 10);
-    await run("pkill", ["-KILL", "-u", uid, "-x", "sleep"]);
 
     await writeFile(`${memory}/${own}/memory.limit_in_bytes`, "64M");
     const greedy = await user.tsh(["ssh", `${login}@web-2`, "head -c 300M /dev/zero | tail -c 299M | wc -c; cat /proc/self/oom_score_adj"]);
     expect(await readFile(`${memory}/${own}/memory.limit_in_bytes`, "utf8")).toBe(`${64 * 1024 ** 2}\n`);
     expect(greedy.stdout, greedy.stderr).toBe("0\n0\n");
     expect((await user.tsh(["ssh", "root@web-2", "head -c 200M /dev/zero | tail -c 199M | wc -c"])).stdout).toBe(`${199 * 1024 ** 2}\n`);
+    await held[Symbol.asyncDispose]();
     await until("what is empty is gone", async () => (await run("test", ["-e", `${pids}/${own}`])).status !== 0);
   });
 
