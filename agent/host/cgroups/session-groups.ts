@@ -67,8 +67,8 @@ function ownHierarchies(): readonly Hierarchy[] {
 
 /** This process goes into its own group: one that has processes passes no controllers on. */
 function settle({ folder }: Hierarchy): void {
-  mkdirSync(join(folder, agentGroup), { recursive: true });
-  mkdirSync(join(folder, sessionsGroup), { recursive: true });
+  makeFolder(join(folder, agentGroup));
+  makeFolder(join(folder, sessionsGroup));
   writeFileSync(join(folder, agentGroup, "cgroup.procs"), String(process.pid));
 }
 
@@ -113,7 +113,7 @@ class Groups implements SessionGroups {
     // Another process of the agent may remove a user's empty group at any time.
     for (let tries = 1; ; tries += 1) {
       try {
-        const isNew = mkdirSync(own, { recursive: true }) !== undefined;
+        const isNew = makeFolder(own);
         const { tasks, memory } = this.#place.limits;
         const counts = kind === "unified" || kind === "pids";
         if (counts) limitOnce(own, "pids.max", tasks);
@@ -174,6 +174,17 @@ function limitOnce(folder: string, file: string, value: number): void {
 
 function isLimited(folder: string): boolean {
   return /^\d+\s*$/.test(textOf(join(folder, "pids.max")));
+}
+
+/** Whether it is new. Not mkdir's own `recursive`, which turns in circles for ever where the kernel says ENOENT. */
+function makeFolder(folder: string): boolean {
+  try {
+    mkdirSync(folder);
+    return true;
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw thrown;
+  }
 }
 
 /** Groups of sessions of processes that are gone. */
