@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import { exitWith } from "./core/processes/exit-with.ts";
+import { nameProcess } from "./core/processes/name-process.ts";
 import { version } from "./core/versions/version.ts";
 
 /*
@@ -9,6 +10,7 @@ import { version } from "./core/versions/version.ts";
 
 const name = programName(process.argv0);
 const args = process.argv.slice(2);
+nameProcess(name);
 
 process.on("uncaughtException", (error: unknown) => {
   const { message, stack } = error instanceof Error ? error : new Error(String(error));

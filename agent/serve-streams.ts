@@ -2,6 +2,7 @@ import type { Log } from "../core/log/log.ts";
 import type { AccessSource } from "./access/access-source.ts";
 import type { AuthSource } from "./auth-source.ts";
 import type { AgentConfig } from "./config.ts";
+import { openSessionGroups } from "./host/cgroups/session-groups.ts";
 import { endLogin } from "./host/end-login.ts";
 import { openHostUsers } from "./host-users/open-host-users.ts";
 import type { IdentityKeeper } from "./identity-keeper.ts";
@@ -13,7 +14,8 @@ import { LiveSessions } from "./ssh/join/live-sessions.ts";
 import { connectionHolder } from "./ssh/login/hold-connection.ts";
 import type { Pam } from "./ssh/pam/open-pam.ts";
 import { ownCommand } from "./ssh/program/own-command.ts";
-import { findUnixUser } from "./ssh/unix-user.ts";
+import { requireOpenAccount } from "./ssh/shadow.ts";
+import { findUnixUser, type UnixUser } from "./ssh/unix-user.ts";
 import { openStreams, type Streams } from "./streams.ts";
 
 export interface ServingParts {
@@ -60,9 +62,20 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
     pam,
     node,
     log,
-    findUser: findUnixUser,
+    findUser: pam === undefined && process.geteuid?.() === 0 ? findOpenUser : findUnixUser,
     starter,
+    groups: process.geteuid?.() === 0 ? openSessionGroups(log) : undefined,
     launch: ownCommand(),
   };
   return Object.assign(openStreams({ services: agentServices({ ssh }), log }, signal), { process: live.process });
+}
+
+/** The Unix user of a login whose account is open: PAM would judge that, and is not asked. */
+async function findOpenUser(login: string): Promise<UnixUser> {
+  // At once: each is a program that may ask a directory server.
+  const open = requireOpenAccount(login);
+  open.catch(() => {});
+  const user = await findUnixUser(login);
+  await open;
+  return user;
 }

@@ -1,5 +1,6 @@
 import { errorText } from "../core/errors/platform-error.ts";
 import { exitWith } from "../core/processes/exit-with.ts";
+import { nameProcess } from "../core/processes/name-process.ts";
 import { runCommand } from "./commands.ts";
 import { placesOf } from "./open-world.ts";
 import { fieldsLine, printable } from "./output.ts";
@@ -8,6 +9,7 @@ import { fieldsLine, printable } from "./output.ts";
 
 // The agent, which need not be root, reads the state, and every user what a package's scripts make.
 process.umask(0o022);
+nameProcess("platform-upgrade");
 
 const stop = new AbortController();
 for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, () => stop.abort(new Error(`stopped by ${name}`)));

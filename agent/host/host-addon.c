@@ -30,9 +30,11 @@ static const struct {
   napi_callback function;
 } functions[] = {
     {"tryLock", try_lock},
+    {"packetPair", packet_pair},
     {"recordLogout", record_logout},
     {"socketPair", socket_pair},
     {"startProgram", start_program},
+    {"takeDescriptor", take_descriptor},
     {"takeEnd", take_end},
 };
 

@@ -6,6 +6,10 @@ export interface HostAddon {
   recordLogout(pid: number): void;
   /** Two connected sockets: ours, which does not block, and the program's. */
   socketPair(): [ours: number, theirs: number];
+  /** Two connected sockets that keep packets apart. */
+  packetPair(): [ours: number, theirs: number];
+  /** A descriptor that came through our end of such a pair, with its id; undefined: none is there. Does not wait. */
+  takeDescriptor(fd: number): [id: number, descriptor: number] | undefined;
   /**
    * Starts a program as the leader of its own session; its descriptor i is `fds[i]`. No string may have a NUL. Whoever calls it takes
    * its end. Throws when it cannot be started.

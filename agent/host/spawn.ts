@@ -56,6 +56,16 @@ export function socketPair(): [ours: number, theirs: number] {
   return native().socketPair();
 }
 
+/** Two connected sockets that keep packets apart, ours first. */
+export function packetPair(): [ours: number, theirs: number] {
+  return native().packetPair();
+}
+
+/** A descriptor that came through our end of such a pair, with its id; undefined: none has come. */
+export function takeDescriptor(fd: number): [id: number, descriptor: number] | undefined {
+  return native().takeDescriptor(fd);
+}
+
 function native() {
   const addon = hostAddon();
   if (addon === undefined) throw new Error("programs are started by the built executable only, and this runs from source");

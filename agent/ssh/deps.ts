@@ -5,6 +5,7 @@ import type { Labels } from "../../core/resources/metadata.ts";
 import type { SshAlgorithms } from "../../core/ssh/algorithms.ts";
 import type { AccessSource } from "../access/access-source.ts";
 import type { Spool } from "../audit/spool.ts";
+import type { SessionGroups } from "../host/cgroups/session-groups.ts";
 import type { HostUsers } from "../host-users/host-users.ts";
 import type { LiveSessions } from "./join/live-sessions.ts";
 import type { HoldConnection } from "./login/hold-connection.ts";
@@ -34,6 +35,8 @@ export interface SshDeps {
   readonly pam?: Pam | undefined;
   /** Path of `session-start`, through which programs become users; see open-starter.ts. */
   readonly starter: string;
+  /** Left out: sessions have no control groups. */
+  readonly groups?: SessionGroups | undefined;
   /** How to start this program again; see own-command.ts. */
   readonly launch: readonly [string, ...string[]];
   readonly now?: () => Date;

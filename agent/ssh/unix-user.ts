@@ -1,8 +1,8 @@
-import { existsSync } from "node:fs";
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { loginText } from "../../core/resources/metadata.ts";
 import { capture } from "../host/capture.ts";
+import { findGetent, notFound } from "./getent.ts";
 
 /** A line of passwd(5). */
 export interface UnixUser {
@@ -14,9 +14,6 @@ export interface UnixUser {
   readonly shell: string;
 }
 
-/** Asks the name service; without one there is /etc/passwd alone. Its exit status when there is no such user. */
-const getents = ["/usr/bin/getent", "/bin/getent"] as const;
-const notFound = 2;
 /** Of /etc/nologin, bytes. */
 const maxClosedText = 800;
 /** For one look-up, which may ask a directory server, ms. */
@@ -44,7 +41,7 @@ export async function findAccount(login: string): Promise<UnixUser | undefined> 
 }
 
 async function lookUp(login: string): Promise<UnixUser | undefined> {
-  const getent = getents.find((path) => existsSync(path));
+  const getent = findGetent();
   if (getent === undefined) return parsePasswd(await readFile("/etc/passwd", "utf8"), login);
   try {
     const { code, stdout } = await capture({ path: getent, args: ["passwd", "--", login], limitMs: lookupMs, maxBytes: 65_536 });

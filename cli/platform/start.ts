@@ -4,6 +4,7 @@ import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
 import { errorText } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
+import { processAddon } from "../../core/processes/process-addon.ts";
 import { formatHostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
@@ -56,6 +57,8 @@ interface Starting {
 }
 
 async function run({ services, io, options, predecessor }: Starting): Promise<Result> {
+  // Keys of hosts and of authorities would be in it.
+  processAddon()?.forbidDumps();
   const file = resolve(options.text("config") ?? defaultConfigFile);
   const { config, warnings } = await readConfigFile(file, hostname());
   const diagnostics = options.text("diagAddr");

@@ -64,12 +64,14 @@ async function buildPlatform(input: ProgramInput): Promise<string> {
   const { root, work, target } = input;
   const { main, parts } = await bundle(input);
   const sshcrypto = await compileAddon(root, target, join(work, "sshcrypto.node"));
-  const own = (name: "memory.node" | "host.node"): Promise<string> => compileOwnAddon({ root, target, name, output: join(work, name) });
+  const own = (name: "memory.node" | "host.node" | "process.node"): Promise<string> =>
+    compileOwnAddon({ root, target, name, output: join(work, name) });
   const assets = {
     "pty.node": target.pty,
     "sshcrypto.node": sshcrypto,
     "memory.node": await own("memory.node"),
     "host.node": await own("host.node"),
+    "process.node": await own("process.node"),
     "session-start": await compileSessionStart(root, target, join(work, "session-start")),
   };
   for (const file of Object.values(assets)) await checkGlibc(file, target.oldestGlibc);

@@ -102,6 +102,7 @@ export function ${name}Addon() { addon ??= loadNative("${name}.node"); return ad
       }));
       hooks.onLoad({ filter: /core\/memory\/memory-addon\.ts$/ }, () => own("memory"));
       hooks.onLoad({ filter: /agent\/host\/host-addon\.ts$/ }, () => own("host"));
+      hooks.onLoad({ filter: /core\/processes\/process-addon\.ts$/ }, () => own("process"));
       hooks.onLoad({ filter: /agent\/host\/session\/session-program\.ts$/ }, () => ({
         contents: `export { sessionProgram } from ${JSON.stringify(join(dirname(loader), "session-program.ts"))};`,
         resolveDir: "/",

@@ -10,7 +10,8 @@ const strict = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"];
 /** Our own addons, in C. They use Node-API alone: no runtime's version. */
 const ownAddons = {
   "memory.node": ["core/memory/memory-addon.c"],
-  "host.node": ["host-addon.c", "record-logout.c", "start-program.c", "session/utmp-record.c"].map((name) => `agent/host/${name}`),
+  "process.node": ["core/processes/process-addon.c"],
+  "host.node": ["host-addon.c", "hand-over.c", "record-logout.c", "start-program.c", "session/utmp-record.c"].map((name) => `agent/host/${name}`),
 } as const;
 
 interface OwnAddon {

@@ -13,7 +13,7 @@ const shipped = "/usr/lib/platform";
 let loaded = 0;
 const held = new Map<string, unknown>();
 
-/** `pty.node`, `sshcrypto.node`, `memory.node` or `host.node`, loaded once. Throws when the host lets us load it from nowhere. */
+/** `pty.node`, `sshcrypto.node`, `memory.node`, `host.node` or `process.node`, loaded once. Throws when the host lets us load it from nowhere. */
 export function loadNative(name: string): unknown {
   const found = held.get(name) ?? load(name);
   held.set(name, found);

@@ -26,9 +26,9 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   control: ["core"],
   cli: ["core"],
   // It must work when all else is broken.
-  updater: ["core/errors", "core/log", "core/versions", "core/processes/exit-with.ts", "core/transport/dial", "core/transport/host-port.ts"],
+  updater: ["core/errors", "core/log", "core/versions", "core/processes", "core/transport/dial", "core/transport/host-port.ts"],
   programs: ["agent", "control", "cli", "core"],
-  "main.ts": ["programs", "agent", "core/processes/exit-with.ts", "core/versions"],
+  "main.ts": ["programs", "agent", "core/processes", "core/versions"],
   scripts: [],
   test: ["agent", "control", "cli", "core", "updater", "main.ts", "scripts"],
   bench: ["agent", "control", "cli", "core", "updater", "scripts", "test"],

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -65,6 +65,12 @@ describe("forwarding with stock OpenSSH", () => {
     }
   }
 
+  async function openTo(port: number): Promise<Socket> {
+    const socket = connect(port, "127.0.0.1");
+    await once(socket, "connect");
+    return socket.on("error", () => {});
+  }
+
   test("-L reaches a port of the host, and a refused one is told in OpenSSH's words", async () => {
     const [port, other] = (await freePorts(2)) as [number, number];
     await during(["-L", `${port}:127.0.0.1:${echoPort}`, "-L", `${other}:127.0.0.1:1`], async (printed) => {
@@ -111,6 +117,25 @@ describe("forwarding with stock OpenSSH", () => {
       expect((await output("stat", ["-c", "%U %a", there])).trim()).toBe(`${login} 600`);
     });
     await until("the socket is gone", async () => (await run("test", ["-e", there])).status !== 0);
+  });
+
+  test.runIf(root)("connections and listeners of a login belong to it, as the kernel sees them", async () => {
+    const uid = Number(await output("id", ["-u", login]));
+    const [port, remote] = (await freePorts(2)) as [number, number];
+    const owners = async (line: RegExp): Promise<readonly number[]> =>
+      (await readFile("/proc/net/tcp", "utf8")).split("\n").flatMap((one) => (line.test(one) ? Number(one.trim().split(/\s+/)[7]) : []));
+    const hex = (of: number): string => of.toString(16).toUpperCase().padStart(4, "0");
+    await during(["-L", `${port}:127.0.0.1:${echoPort}`, "-R", `${remote}:127.0.0.1:${echoPort}`], async () => {
+      const there = await until("the tunnel stands", () => openTo(port));
+      // The end that went out, by its peer; the other belongs to the server.
+      expect(await until("it is made", async () => (await owners(new RegExp(`:\\s.*:.* 0100007F:${hex(echoPort)} 01 `))).includes(uid))).toBe(true);
+      expect(await owners(new RegExp(` 0100007F:${hex(remote)} 00000000:0000 0A `))).toEqual([uid]);
+      const arrived = await openTo(remote);
+      expect(await until("it has arrived", async () => (await owners(new RegExp(` 0100007F:${hex(remote)} 0100007F:\\S+ 01 `))).at(0))).toBe(uid);
+      there.destroy();
+      arrived.destroy();
+    });
+    expect((await run("pgrep", ["-u", String(uid), "-x", "platform-ports"])).stdout).toBe("");
   });
 
   test.runIf(root)("a Unix socket that the user may not use stays shut, and so does a low port", async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
+import { freePorts } from "../world/free-port.ts";
 import { type HostInRoot, hostInRoot } from "../world/host-in-root.ts";
 import { machinesSkip } from "../world/machine-skip.ts";
 import { type OwnRoot, openOwnRoot } from "../world/own-root.ts";
@@ -88,6 +89,26 @@ describe.skipIf(machinesSkip !== undefined)("logins of a host", { timeout: 120_0
     expect((await user.tsh(["ssh", "root@web-1", "id -un"])).stdout).toBe("root\n");
     await root.sh("rm /etc/nologin");
     expect((await user.tsh(["ssh", "bob@web-1", "id -un"])).stdout).toBe("bob\n");
+  });
+
+  test("an account that has expired or is locked is closed for sessions, files and ports; one that never had a password is open", async () => {
+    const [port] = (await freePorts(1)) as [number];
+    const answers = async (): Promise<string[]> => {
+      const done = await Promise.all([
+        user.tsh(["ssh", "bob@web-1", "id -un"]),
+        user.tsh(["scp", "bob@web-1:/etc/hostname", "/dev/null"]),
+        user.tsh(["ssh", "-L", `${port}:127.0.0.1:1`, "bob@web-1", "true"]),
+      ]);
+      return done.map(({ status, stdout, stderr }) => (status === 0 ? "in" : (/has expired|is locked/.exec(stderr)?.[0] ?? `${stdout}${stderr}`)));
+    };
+    expect(await root.sh("getent shadow bob | cut -d: -f2")).toBe("!\n");
+    expect((await answers())[0]).toBe("in");
+    await root.sh("usermod -L -e 1 bob");
+    expect(await answers()).toEqual(["has expired", "has expired", "has expired"]);
+    await root.sh("usermod -e '' -p '$6$x$y' bob && usermod -L bob");
+    expect(await answers()).toEqual(["is locked", "is locked", "is locked"]);
+    await root.sh("usermod -U bob");
+    expect((await answers())[0]).toBe("in");
   });
 
   test("a user whose shell is nologin reads its line, for a shell, a command and files", async () => {

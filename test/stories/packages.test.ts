@@ -23,7 +23,7 @@ describe.each<MachineManager>(["apt", "dnf", "zypper"])("%s:", (manager) => {
     const properties = await machine.systemctl("show", "-p", "Type,Restart,RestartUSec,NotifyAccess,RuntimeDirectory,Environment", "platform");
     expect(properties.trim().split("\n").sort()).toEqual([
       "Environment=PLATFORM_EXT_UPGRADER=unit",
-      "NotifyAccess=all",
+      "NotifyAccess=main",
       "Restart=always",
       "RestartUSec=5s",
       "RuntimeDirectory=platform",

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import { agentConfig } from "../world/cluster-config.ts";
 import type { User } from "../world/cluster-user.ts";
+import { holdSession } from "../world/held-session.ts";
 import { type Machine, startMachine } from "../world/machine.ts";
 import { type HostAddress, openHostAddress } from "../world/machine-network.ts";
 import { machinesSkip } from "../world/machine-skip.ts";
@@ -122,6 +123,61 @@ describe.skipIf(machinesSkip !== undefined)("systemctl reload platform", () => {
     expect((await machine.run(["pgrep", "-x", "platform"])).stdout).toBe("");
     expect((await open).status).not.toBe(0);
     expect((await machine.run(["ls", "/run/platform", "/run/platform.pid"])).status).not.toBe(0);
+  });
+
+  test("no session speaks for the service, ends it, or lives in the agent's group; its processes have names", { timeout: 120_000 }, async () => {
+    await machine.output(["useradd", "-m", "-s", "/bin/bash", "keeper"]);
+    await machine.systemctl("start", "platform");
+    await connected();
+    const main = await mainPid();
+    await using other = holdSession(user, ["ssh", "-tt", `root@${machine.hostname}`, "echo in; exec sleep 600"]);
+    await other.until("in");
+    // The socket of systemd is open to all; each of these ended the service, or took it over, while it heard everybody.
+    const lines = [
+      "export NOTIFY_SOCKET=/run/systemd/notify",
+      "systemd-notify WATCHDOG_USEC=1000",
+      "sleep 300 </dev/null >/dev/null 2>&1 & P=$!",
+      "systemd-notify MAINPID=$P STATUS=owned-by-mallory",
+      "systemd-notify STOPPING=1 ERRNO=1",
+      "kill -ABRT $BASHPID",
+    ];
+    await user.tsh(["ssh", `keeper@${machine.hostname}`, lines.join("\n")]);
+    const uid = (await machine.output(["id", "-u", "keeper"])).trim();
+    const inside = await user.tsh(["ssh", `keeper@${machine.hostname}`, "cat /proc/self/cgroup /proc/self/oom_score_adj; ulimit -c; ulimit -u"]);
+    expect(inside.stdout).toMatch(new RegExp(`/platform\\.service/sessions/${uid}/${main}-\\d+\n`));
+    expect(inside.stdout).toMatch(/\n0\n0\n\d+\n$/);
+    const journal = await until("systemd has refused them all", async () => {
+      const text = await machine.output(["journalctl", "--output=cat", "--no-pager", "--grep=reception only permitted for main PID"]);
+      return text.trim().split("\n").length >= 3 && text;
+    });
+    expect(journal).toContain(`reception only permitted for main PID ${main}`);
+    const shown = await machine.systemctl(
+      "show",
+      "-p",
+      "MainPID,StatusText,ActiveState,NRestarts,WatchdogUSec,OOMPolicy,LimitCORE,Delegate",
+      "platform",
+    );
+    for (const line of [`MainPID=${main}`, "ActiveState=active", "NRestarts=0", "OOMPolicy=continue", "LimitCORE=0", "Delegate=yes"]) {
+      expect(shown.split("\n")).toContain(line);
+    }
+    expect(shown).not.toMatch(/mallory|WatchdogUSec=1ms/);
+    await login();
+
+    // A reload still hands over, with what a session of a Unix user has left running in place.
+    await machine.systemctl("reload", "platform");
+    const second = await reloaded(main);
+    expect((await machine.output(["pgrep", "-u", "keeper", "-x", "sleep"])).trim()).toMatch(/^\d+$/);
+    expect(await machine.read(`/proc/${second}/cgroup`)).toMatch(/\/platform\.service\/agent\n/);
+    expect((await machine.output(["pgrep", "-x", "platform"])).trim().split("\n").sort()).toEqual([String(main), String(second)].sort());
+    expect(await machine.systemctl("status", "platform")).toContain(`Main PID: ${second} (platform)`);
+    await until("systemd has its status", async () => /sessions$/m.test(await machine.systemctl("show", "-P", "StatusText", "platform")));
+    // What nobody may look into dumps nothing.
+    await machine.output(["kill", "-ABRT", String(second)]);
+    await reloaded(second);
+    expect((await machine.run(["sh", "-c", "ls /core* /var/lib/platform/core* /var/lib/systemd/coredump/*"])).stdout).toBe("");
+    expect(
+      (await machine.output(["sh", "-c", "find /sys/fs/cgroup -path '*platform.service/sessions/*' -name cgroup.procs | xargs -r cat"])).trim(),
+    ).toBe("");
   });
 
   test("works for an agent that is not root: its pid file is in the runtime directory", { timeout: 120_000 }, async () => {

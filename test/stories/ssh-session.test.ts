@@ -1,8 +1,11 @@
 import { randomBytes } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
+import { groupsSkip, openControlGroups } from "../world/control-groups.ts";
+import { holdSession } from "../world/held-session.ts";
 import { output, program, run } from "../world/program.ts";
 import { until } from "../world/until.ts";
 
@@ -149,6 +152,36 @@ describe("an SSH session", () => {
     } finally {
       await run("tmux", ["-L", session, "kill-server"]);
     }
+  });
+
+  test.skipIf(groupsSkip() !== undefined)("is in a control group of its user's: a fork bomb and a greedy program hurt nobody else", async () => {
+    await using groups = await openControlGroups(`pt-${process.pid}`);
+    const { pids, memory } = groups.folders;
+    await writeFile(`${pids}/pids.max`, "2000");
+    await using agent = await cluster.agent({ name: "web-2", groups: [pids, memory] });
+    expect(await readFile(`${pids}/agent/cgroup.procs`, "utf8")).toContain(String(agent.service.pid));
+    expect(await readFile(`${pids}/sessions/pids.max`, "utf8")).toBe("1488\n");
+    // Holds the user's group, so that its limits can be made small enough for a test.
+    await using held = holdSession(user, ["ssh", "-tt", `${login}@web-2`, "cat /proc/self/cgroup; exec sleep 600"]);
+    const uid = (await output("id", ["-u", login])).trim();
+    await held.until(new RegExp(`:pids:/pt-${process.pid}\\.service/sessions/${uid}/${agent.service.pid}-\\d+`));
+    const own = `sessions/${uid}`;
+    expect(Number(await readFile(`${pids}/${own}/pids.max`, "utf8"))).toBeGreaterThan(100);
+    await writeFile(`${pids}/${own}/pids.max`, "60");
+
+    const bomb = holdSession(user, ["ssh", "-tt", `${login}@web-2`, "exec bash -c 'while :; do sleep 600 & done'"]);
+    await until("the bomb has gone off", async () => (await readFile(`${pids}/${own}/pids.current`, "utf8")).trim() === "60");
+    expect((await user.tsh(["ssh", "root@web-2", "sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0 & done; wait; echo all'"])).stdout).toBe("all\n");
+    await bomb[Symbol.asyncDispose]();
+    await until("it is over", async () => Number(await readFile(`${pids}/${own}/pids.current`, "utf8")) < 10);
+
+    await writeFile(`${memory}/${own}/memory.limit_in_bytes`, "64M");
+    const greedy = await user.tsh(["ssh", `${login}@web-2`, "head -c 300M /dev/zero | tail -c 299M | wc -c; cat /proc/self/oom_score_adj"]);
+    expect(await readFile(`${memory}/${own}/memory.limit_in_bytes`, "utf8")).toBe(`${64 * 1024 ** 2}\n`);
+    expect(greedy.stdout, greedy.stderr).toBe("0\n0\n");
+    expect((await user.tsh(["ssh", "root@web-2", "head -c 200M /dev/zero | tail -c 199M | wc -c"])).stdout).toBe(`${199 * 1024 ** 2}\n`);
+    await held[Symbol.asyncDispose]();
+    await until("what is empty is gone", async () => (await run("test", ["-e", `${pids}/${own}`])).status !== 0);
   });
 
   test("is in the audit log from start to end, with its command", async () => {

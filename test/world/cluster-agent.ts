@@ -28,6 +28,8 @@ export interface AgentOptions {
   readonly sshService?: string;
   /** More lines of `platform`, indented by two. */
   readonly platformSection?: string;
+  /** Control groups that it starts in. */
+  readonly groups?: readonly string[];
   /** Do not wait until it is connected. */
   readonly noWait?: boolean;
 }
@@ -58,8 +60,10 @@ export async function makeAgent(cluster: Cluster, options: AgentOptions): Promis
   });
   await writeFile(config, text, { mode: 0o600 });
   const args = ["start", "--config", config, "--pid-file", join(dir, "agent.pid")];
+  const [command, all] = options.platform === undefined ? withPlainHome(program("platform"), args) : ([options.platform, args] as const);
+  const enter = (options.groups ?? []).map((folder) => `echo $$ >${folder}/cgroup.procs; `).join("");
   const begin = (): Service =>
-    startService(...(options.platform === undefined ? withPlainHome(program("platform"), args) : ([options.platform, args] as const)), {
+    startService("sh", ["-c", `${enter}exec "$@"`, "sh", command, ...all], {
       netns: options.netns,
       ...(options.env && { env: options.env }),
     });

@@ -42,6 +42,8 @@ bool take_order(struct order *order) {
   order->service = taken("SERVICE");
   order->ruser = taken("RUSER");
   order->shows = taken("SHOWS") != NULL;
+  order->groups = taken("GROUPS");
+  if (!taken_id("TASKS", &order->tasks)) order->tasks = 0;
   return taken_id("UID", &order->uid) && taken_id("GID", &order->gid) && order->user != NULL && order->home != NULL;
 }
 

@@ -23,13 +23,17 @@ struct order {
   /* SERVICE: PAM's; NULL: it is not asked. RUSER: who comes, in the cluster. SHOWS: a shell at a terminal shows what modules say. */
   const char *service, *ruser;
   bool shows;
+  /* GROUPS: folders of the session's control groups, with colons between; NULL: none. TASKS: most of the user's processes; 0: others count them. */
+  const char *groups;
+  unsigned int tasks;
 };
 
 /* Takes the order out of this process's environment, and leaves one in which nothing comes from outside. */
 bool take_order(struct order *order);
 
 /*
- * Descriptors: through `answer_fd` a refusal goes back; `reports_fd` and the program at `program_fd` are for `files`; from `aside_fd` on
+ * Descriptors: through `answer_fd` a refusal goes back; `reports_fd` and the program at `program_fd` are for `files`, and where its reports
+ * would go, `sockets` hands sockets over (user-sockets.h); from `aside_fd` on
  * the three standard streams wait, and from `modules_fd` on are those that modules open.
  */
 enum { answer_fd = 3, reports_fd = 4, program_fd = 5, aside_fd = 6, modules_fd = 9 };

@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 #include "order.h"
 #include "pam-session.h"
+#include "place.h"
 #include "session-environment.h"
 #include "terminal.h"
+#include "user-sockets.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +27,7 @@
  *   session-start account                        may the user come in? PAM says
  *   session-start session <path> <argv[0]> …     opens a session at PAM, where one is ordered, becomes the user and turns into the program
  *   session-start files <argv[0]> …              opens one, and turns into the program at descriptor 5, as root: it becomes the user itself
+ *   session-start sockets                        becomes the user and makes TCP sockets for the agent, until that leaves
  *
  * Descriptor 3: a sentence is a refusal. It is closed when the program starts, but for `files`, where it and 4 are the program's.
  */
@@ -137,6 +141,16 @@ static void turn_into_program(const struct order *order, const char *path, char 
   turn_into(path, argv, variables);
 }
 
+/* Nothing of the user's runs in it, and nobody but root may look into it: it was root's process. */
+static int become_sockets(const struct order *order) {
+  if (order->becomes) become_user(order);
+  prctl(PR_SET_DUMPABLE, 0);
+  prctl(PR_SET_NAME, "platform-ports");
+  close(answer_fd);
+  serve_sockets();
+  return 0;
+}
+
 /* Modules must be done in time, and nothing is left half done by who asks this process to end. */
 static void go_through_pam(const struct order *order) {
   need_pam();
@@ -160,7 +174,7 @@ static int ask_only(const struct order *order, bool about_account) {
 int main(int argc, char *argv[]) {
   static struct order order;
   const char *mode = argc > 1 ? argv[1] : "";
-  bool is_files = strcmp(mode, "files") == 0, is_session = strcmp(mode, "session") == 0;
+  bool is_files = strcmp(mode, "files") == 0, is_session = strcmp(mode, "session") == 0, is_sockets = strcmp(mode, "sockets") == 0;
   is_fed = is_files;
   if (!take_order(&order) || argc < (is_files ? 3 : is_session ? 4 : 2)) give_up("not meant to be called by people");
   if (chdir("/") != 0) give_up("/ cannot be entered: %s", strerror(errno));
@@ -170,7 +184,8 @@ int main(int argc, char *argv[]) {
   sigaction(SIGALRM, &late, NULL);
   alarm(limit);
   umask(022);
-  if (!is_files && !is_session) return ask_only(&order, strcmp(mode, "account") == 0);
+  if (!is_files && !is_session && !is_sockets) return ask_only(&order, strcmp(mode, "account") == 0);
+  take_place(&order);
   if (order.terminal != NULL && is_session) adopt_terminal(&order);
   if (order.becomes) keep_login_uid(order.uid);
   if (order.service != NULL) go_through_pam(&order);
@@ -178,5 +193,6 @@ int main(int argc, char *argv[]) {
   alarm(0);
   signal(SIGALRM, SIG_DFL);
   if (is_files) turn_into_files(argv + 2);
+  if (is_sockets) return become_sockets(&order);
   turn_into_program(&order, argv[2], argv + 3);
 }

@@ -1,7 +1,8 @@
 import { lookup } from "node:dns/promises";
-import { connect, isIP, type Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { systemText } from "./system-text.ts";
+import type { TcpSockets } from "./tcp-sockets.ts";
 import { createTurns } from "./turns.ts";
 
 export interface HostAddress {
@@ -10,17 +11,15 @@ export interface HostAddress {
   readonly port: number;
 }
 
-/** For one address, ms. */
-const connectMs = 20_000;
 /** Look-ups block a thread of the few that the agent's file work uses too. */
 const lookupTurns = createTurns({ atOnce: 2, waiting: 256 });
 
 /** A TCP connection from this host, half-open allowed, paused. Tries a name's addresses in order, as sshd does. Throws `unavailable` with the last reason. */
-export async function connectHost({ host, port }: HostAddress, gone: AbortSignal): Promise<Socket> {
+export async function connectHost(sockets: Pick<TcpSockets, "connect">, { host, port }: HostAddress, gone: AbortSignal): Promise<Socket> {
   let last: unknown;
   for (const address of await addressesOf(host)) {
     try {
-      return await connectOne({ host: address, port }, gone);
+      return await sockets.connect({ host: address, port }, gone);
     } catch (thrown) {
       last = thrown;
       if (gone.aborted) break;
@@ -37,29 +36,4 @@ async function addressesOf(host: string): Promise<readonly string[]> {
   } catch (thrown) {
     throw new PlatformError("unavailable", systemText(thrown), { cause: thrown });
   }
-}
-
-function connectOne({ host, port }: HostAddress, gone: AbortSignal): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
-    const fail = (error: Error): void => {
-      settle();
-      socket.on("error", () => {}).destroy();
-      reject(error);
-    };
-    const late = (): void => fail(Object.assign(new Error("Connection timed out"), { code: "ETIMEDOUT" }));
-    const abort = (): void => fail(new Error("the client left"));
-    const timer = setTimeout(late, connectMs);
-    const settle = (): void => {
-      clearTimeout(timer);
-      gone.removeEventListener("abort", abort);
-      socket.off("error", fail);
-    };
-    gone.addEventListener("abort", abort, { once: true });
-    socket.once("error", fail).once("connect", () => {
-      settle();
-      resolve(socket.pause());
-    });
-    if (gone.aborted) abort();
-  });
 }

@@ -2,11 +2,14 @@ import type { Connection } from "ssh2";
 import type { UserConnection } from "../serve-connection.ts";
 import type { PortReport } from "./port-report.ts";
 import type { Slots } from "./slots.ts";
+import type { TcpSockets } from "./tcp-sockets.ts";
 
 /** What all forwarding of one connection shares. */
 export interface Forwarding {
   readonly connection: Connection;
   readonly facts: UserConnection;
+  /** In the name of the Unix user. */
+  readonly sockets: TcpSockets;
   /** Of the connections that it forwards. */
   readonly slots: Slots;
   readonly report: PortReport;

@@ -1,4 +1,4 @@
-import type { Server, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { type Forwarding, noForwarding } from "./forwarding.ts";
@@ -12,7 +12,7 @@ const mostListeners = 64;
 const firstFreePort = 1024;
 
 interface Listener {
-  readonly servers: readonly Server[];
+  readonly stop: () => void;
   readonly close: () => Promise<void>;
 }
 
@@ -33,14 +33,13 @@ export class RemoteForwards {
     let bound = port;
     await this.#listen(formatHostPort({ host: address, port }), async () => {
       if (port !== 0 && port < firstFreePort && this.#forwarding.facts.user.uid !== 0) throw new PlatformError("denied", "Permission denied");
-      const { servers, port: chosen } = await listenOnLoopback(port);
-      bound = chosen;
-      const open = (socket: Socket): OpenChannel => {
+      const { connection, sockets } = this.#forwarding;
+      const listener = await listenOnLoopback(sockets, port, (socket, chosen) => {
         const { remoteAddress = "", remotePort = 0 } = socket;
-        return (done) => this.#forwarding.connection.forwardOut(address, chosen, remoteAddress, remotePort, done);
-      };
-      this.#serve(servers, open);
-      return { key: `tcp ${address} ${chosen}`, servers, close: async () => {} };
+        this.#handOver(socket, (done) => connection.forwardOut(address, chosen, remoteAddress, remotePort, done));
+      });
+      bound = listener.port;
+      return { key: `tcp ${address} ${bound}`, stop: () => listener.close(), close: async () => {} };
     });
     return bound;
   }
@@ -50,9 +49,10 @@ export class RemoteForwards {
       const { user, deps } = this.#forwarding.facts;
       const asUser = { user, launch: deps.launch };
       const { server } = await listenAsUser(asUser, path);
-      this.#serve([server], () => (done) => this.#forwarding.connection.openssh_forwardOutStreamLocal(path, done));
+      server.on("error", () => {});
+      server.on("connection", (socket) => this.#handOver(socket, (done) => this.#forwarding.connection.openssh_forwardOutStreamLocal(path, done)));
       const close = async (): Promise<void> => removeAsUser(asUser, { path, folder: false });
-      return { key: `unix ${path}`, servers: [server], close };
+      return { key: `unix ${path}`, stop: () => server.close(), close };
     });
     return true;
   }
@@ -106,7 +106,7 @@ export class RemoteForwards {
   async #remove(key: string): Promise<boolean> {
     const listener = this.#listeners.get(key);
     this.#listeners.delete(key);
-    for (const server of listener?.servers ?? []) server.close();
+    listener?.stop();
     await listener?.close().catch((thrown: unknown) => {
       this.#forwarding.facts.deps.log.info("a socket's file could not be removed", { error: errorText(thrown) });
     });
@@ -126,13 +126,8 @@ export class RemoteForwards {
     }
   }
 
-  #serve(servers: readonly Server[], open: (socket: Socket) => OpenChannel): void {
-    for (const server of servers) {
-      server.on("error", () => {});
-      server.on("connection", (socket) => {
-        socket.allowHalfOpen = true;
-        void handOver(this.#forwarding, socket, open(socket));
-      });
-    }
+  #handOver(socket: Socket, open: OpenChannel): void {
+    socket.allowHalfOpen = true;
+    void handOver(this.#forwarding, socket, open);
   }
 }

@@ -13,7 +13,9 @@ import type { Forwarding } from "./forwarding.ts";
 import { createPortReport } from "./port-report.ts";
 import { RemoteForwards } from "./remote.ts";
 import type { Slots } from "./slots.ts";
+import { OwnTcp, type TcpSockets } from "./tcp-sockets.ts";
 import { connectAsUser } from "./user-sockets.ts";
+import { UserTcp } from "./user-tcp.ts";
 import { X11Forwarding } from "./x11-forwarding.ts";
 
 export interface ServedForwarding {
@@ -31,6 +33,7 @@ export function serveForwarding(connection: Connection, facts: UserConnection, s
   const forwarding: Forwarding = {
     connection,
     facts,
+    sockets: socketsOf(facts),
     slots,
     report: portReport(facts),
     gone: closed.signal,
@@ -46,7 +49,7 @@ export function serveForwarding(connection: Connection, facts: UserConnection, s
     return () => before.then(connect);
   };
   connection.on("tcpip", (accept, reject, { destIP: host, destPort: port }) => {
-    const connect = inOrder(() => connectHost({ host, port }, closed.signal));
+    const connect = inOrder(() => connectHost(forwarding.sockets, { host, port }, closed.signal));
     track(direct(forwarding, { accept, reject, addr: formatHostPort({ host, port }), connect }));
   });
   connection.on("openssh.streamlocal", (accept, reject, { socketPath: path }) => {
@@ -58,11 +61,17 @@ export function serveForwarding(connection: Connection, facts: UserConnection, s
   const end = async (): Promise<void> => {
     closed.abort();
     await Promise.all([remote.close(), agent.close(), ...running]);
+    forwarding.sockets.close();
     await forwarding.report.end().catch((thrown: unknown) => {
       facts.deps.log.error("forwarded ports could not be recorded", { error: errorText(thrown) });
     });
   };
   return { agent, x11: new X11Forwarding(forwarding), settled: () => remote.settled(), end };
+}
+
+/** An agent that is the user already needs nobody else's process. */
+function socketsOf({ user, deps }: UserConnection): TcpSockets {
+  return process.geteuid?.() === user.uid ? new OwnTcp() : new UserTcp({ user, starter: deps.starter, groups: deps.groups });
 }
 
 function onRequests(remote: RemoteForwards, connection: Connection, { deps }: UserConnection): void {

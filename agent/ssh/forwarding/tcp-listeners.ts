@@ -1,6 +1,7 @@
-import { createServer, Server } from "node:net";
+import type { Socket } from "node:net";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { systemText } from "./system-text.ts";
+import type { TcpListener, TcpSockets } from "./tcp-sockets.ts";
 
 /** As sshd's `GatewayPorts no`: whatever the client asks for, only this host itself can connect. */
 const loopbacks = ["127.0.0.1", "::1"] as const;
@@ -8,37 +9,35 @@ const loopbacks = ["127.0.0.1", "::1"] as const;
 const mostTries = 8;
 
 /** Listens on both loopback addresses; port 0 chooses one. At least one must work. Throws `unavailable`. */
-export async function listenOnLoopback(port: number): Promise<{ readonly servers: readonly Server[]; readonly port: number }> {
+export async function listenOnLoopback(
+  sockets: Pick<TcpSockets, "listen">,
+  port: number,
+  arrived: (socket: Socket, port: number) => void,
+): Promise<TcpListener> {
   for (let tries = 1; ; tries += 1) {
-    const first = await listen(loopbacks[0], port).catch(systemError);
-    const chosen = first instanceof Error ? port : portOf(first);
-    const second = await listen(loopbacks[1], chosen).catch(systemError);
-    const servers = [first, second].filter((one): one is Server => one instanceof Server);
+    const on = (host: string, wanted: number): Promise<TcpListener | NodeJS.ErrnoException> =>
+      sockets.listen({ host, port: wanted }, (socket) => arrived(socket, chosen)).catch(systemError);
+    let chosen = port;
+    const first = await on(loopbacks[0], port);
+    if (!isError(first)) chosen = first.port;
+    const second = await on(loopbacks[1], chosen);
+    if (!isError(second)) chosen = second.port;
+    const listeners = [first, second].filter((one): one is TcpListener => !isError(one));
+    const close = (): void => {
+      for (const listener of listeners) listener.close();
+    };
     // A host without IPv6 has one; a port that somebody else holds on the other address would be theirs.
-    const isTaken = [first, second].some((one) => one instanceof Error && one.code === "EADDRINUSE");
-    const [bound] = servers;
-    if (bound !== undefined && !isTaken) return { servers, port: portOf(bound) };
-    for (const server of servers) server.close();
+    const isTaken = [first, second].some((one) => isError(one) && one.code === "EADDRINUSE");
+    if (listeners.length > 0 && !isTaken) return { port: chosen, close };
+    close();
     if (port !== 0 || !isTaken || tries === mostTries) throw new PlatformError("unavailable", systemText([first, second].find(isError)));
   }
 }
 
-function isError(value: unknown): value is Error {
+function isError(value: unknown): value is NodeJS.ErrnoException {
   return value instanceof Error;
 }
 
 function systemError(thrown: unknown): NodeJS.ErrnoException {
   return thrown as NodeJS.ErrnoException;
-}
-
-function portOf(server: Server): number {
-  const address = server.address();
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
-
-function listen(host: string, port: number): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
-    server.once("error", reject).listen({ host, port, ipv6Only: host.includes(":"), backlog: 128 }, () => resolve(server));
-  });
 }

@@ -1,11 +1,12 @@
 import { accessSync, constants } from "node:fs";
-import type { Server, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { startProgram } from "../program/start-program.ts";
 import type { Forwarding } from "./forwarding.ts";
 import { handOver } from "./hand-over.ts";
 import { listenOnLoopback } from "./tcp-listeners.ts";
+import type { TcpListener, TcpSockets } from "./tcp-sockets.ts";
 import type { X11Ask } from "./x11-ask.ts";
 
 const xauth = "/usr/bin/xauth";
@@ -37,41 +38,33 @@ export class X11Forwarding {
   async open(ask: X11Ask, gone: AbortSignal): Promise<string> {
     if (this.refusal !== undefined) throw new PlatformError("denied", this.refusal);
     this.#open += 1;
-    let servers: readonly Server[] = [];
-    const close = (): void => {
-      for (const server of servers) server.close();
-    };
+    let bound: TcpListener | undefined;
+    const close = (): void => bound?.close();
     gone.addEventListener("abort", () => {
       this.#open -= 1;
       close();
     });
-    const bound = await listenOnFree();
-    servers = bound.servers;
+    bound = await listenOnFree(this.#forwarding.sockets, (socket) => this.#serve(socket, { single: ask.single, gone, close }));
     if (gone.aborted) close();
-    this.#serve(servers, { single: ask.single, gone, close });
     const display = `${bound.port - firstPort + 10}.${ask.screen}`;
     await this.#tellUser(display, ask);
     return `localhost:${display}`;
   }
 
-  #serve(servers: readonly Server[], { single, gone, close }: { single: boolean; gone: AbortSignal; close: () => void }): void {
+  #serve(socket: Socket, { single, gone, close }: { single: boolean; gone: AbortSignal; close: () => void }): void {
     const { connection, slots } = this.#forwarding;
-    for (const server of servers) {
-      server.on("error", () => {});
-      server.on("connection", (socket: Socket) => {
-        if (single) close();
-        socket.allowHalfOpen = true;
-        const { remoteAddress = "", remotePort = 0 } = socket;
-        void handOver({ slots, gone }, socket, (done) => connection.x11(remoteAddress, remotePort, done));
-      });
-    }
+    if (single) close();
+    socket.allowHalfOpen = true;
+    const { remoteAddress = "", remotePort = 0 } = socket;
+    void handOver({ slots, gone }, socket, (done) => connection.x11(remoteAddress, remotePort, done));
   }
 
   /** As sshd: clients of localhost:10 look the cookie up as this host's unix:10. It goes through standard input, never argv. */
   async #tellUser(display: string, { protocol, cookie }: X11Ask): Promise<void> {
     const { user, deps } = this.#forwarding.facts;
     const env = { HOME: user.home, USER: user.login, LOGNAME: user.login, PATH: "/usr/bin:/bin" };
-    const program = startProgram({ user, program: { path: xauth, argv: ["xauth", "-q", "-"] }, env, starter: deps.starter });
+    const { starter, groups } = deps;
+    const program = startProgram({ user, program: { path: xauth, argv: ["xauth", "-q", "-"] }, env, starter, groups });
     const late = new AbortController();
     const { pipes } = program;
     pipes?.stdin.on("error", () => {}).end(`remove unix:${display}\nadd unix:${display} ${protocol} ${cookie}\n`);
@@ -99,11 +92,11 @@ function canRun(path: string): boolean {
   }
 }
 
-async function listenOnFree(): Promise<{ readonly servers: readonly Server[]; readonly port: number }> {
+async function listenOnFree(sockets: TcpSockets, arrived: (socket: Socket) => void): Promise<TcpListener> {
   let last: unknown;
   for (let port = firstPort; port < firstPort + mostDisplays; port += 1) {
     try {
-      return await listenOnLoopback(port);
+      return await listenOnLoopback(sockets, port, arrived);
     } catch (thrown) {
       last = thrown;
     }

@@ -51,7 +51,8 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: Buff
     const clientIp = ipOf(request.clientAddress);
     const pam = deps.pam?.order({ identity: grant.identity, shows: terminal !== undefined && command === undefined });
     const at = terminal && wanted && { path: terminal.path, modes: wanted.modes };
-    const program = startProgram({ user, program: programOf(user, command), env, clientIp, terminal: at, pam, starter: deps.starter });
+    const { starter, groups } = deps;
+    const program = startProgram({ user, program: programOf(user, command), env, clientIp, terminal: at, pam, starter, groups });
     channel.program = program;
     if (terminal !== undefined) channel.shared = shareTerminal(channel, terminal);
     const hangUp = (): void => program.signal("SIGHUP");

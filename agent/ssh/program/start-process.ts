@@ -2,7 +2,9 @@ import { closeSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { SessionGroup } from "../../host/cgroups/session-groups.ts";
 import { type Spawned, type SystemText, socketPair, spawn } from "../../host/spawn.ts";
+import { type OrderVariables, ordered } from "./session-order.ts";
 
 /** A process that becomes a user. */
 export interface ProcessOptions {
@@ -15,8 +17,10 @@ export interface ProcessOptions {
   readonly hasPipes: boolean;
   /** A pipe at descriptor 4 through which the process reports. */
   readonly hasReports?: boolean;
-  /** A descriptor of ours that becomes 5, after that of reports. */
+  /** A descriptor of ours that becomes the next, 4 or, after that of reports, 5. */
   readonly more?: number | undefined;
+  /** Of `session-start` only, which goes there. Given back here when the process has ended. */
+  readonly group?: SessionGroup | undefined;
 }
 
 export interface StartedProgram extends Spawned {
@@ -34,13 +38,15 @@ const maxReason = 2000;
  * Starts it as the leader of its own session. What it says at descriptor 3 before it closes it is why it could not become the user or
  * start what it should. Throws `denied` for what cannot be started, such as a command with a NUL.
  */
-export function startProcess({ command, args, env, instructions = "", hasPipes, hasReports = false, more }: ProcessOptions): StartedProgram {
+export function startProcess({ command, args, env, instructions = "", hasPipes, hasReports = false, more, group }: ProcessOptions): StartedProgram {
   const ends = new Ends();
   try {
     const streams = hasPipes ? { stdin: ends.pair(), stdout: ends.pair(), stderr: ends.pair() } : ends.nothing(3);
     const answer = ends.pair();
     const reports = hasReports ? ends.pair() : undefined;
-    const spawned = spawn({ path: command, argv: ["platform", ...args], env, fds: [...ends.theirs, ...(more === undefined ? [] : [more])] });
+    const fds = [...ends.theirs, ...(more === undefined ? [] : [more])];
+    const spawned = spawn({ path: command, argv: ["platform", ...args], env: { ...env, ...placeOf(group) }, fds });
+    if (group !== undefined) void spawned.exited.then(() => group.release());
     const pipes = streams && { stdin: ends.writer(streams.stdin), stdout: ends.reader(streams.stdout), stderr: ends.reader(streams.stderr) };
     return {
       ...spawned,
@@ -49,10 +55,18 @@ export function startProcess({ command, args, env, instructions = "", hasPipes, 
       started: startOf(ends.take(answer), instructions),
     };
   } catch (cause) {
+    group?.release();
     throw notStarted(errorText(cause), cause);
   } finally {
     ends.close();
   }
+}
+
+/** See agent/host/session/order.h. */
+function placeOf(group: SessionGroup | undefined): OrderVariables {
+  if (group === undefined) return {};
+  const { folders, tasks } = group;
+  return ordered({ GROUPS: folders.length === 0 ? undefined : folders.join(":"), TASKS: tasks === undefined ? undefined : String(tasks) });
 }
 
 /** What the program is given, by the places in which it gets it, and our ends of that. */

@@ -1,3 +1,4 @@
+import type { SessionGroups } from "../../host/cgroups/session-groups.ts";
 import type { SystemText } from "../../host/spawn.ts";
 import type { UnixUser } from "../unix-user.ts";
 import type { Program } from "./program.ts";
@@ -16,15 +17,18 @@ export interface StartOptions {
   readonly pam?: OrderVariables | undefined;
   /** Path of `session-start`. */
   readonly starter: string;
+  /** Left out: its place is the agent's. */
+  readonly groups?: SessionGroups | undefined;
 }
 
 /** Starts `session-start`, which becomes the user and turns into the program. Leads its own session. */
-export function startProgram({ user, program, env, clientIp, terminal, pam, starter }: StartOptions): StartedProgram {
+export function startProgram({ user, program, env, clientIp, terminal, pam, starter, groups }: StartOptions): StartedProgram {
   const order = sessionOrder({ user, becomes: process.geteuid?.() === 0, terminal, clientIp });
   return startProcess({
     command: starter,
     args: ["session", program.path, ...program.argv],
     env: { ...env, ...order, ...pam },
     hasPipes: terminal === undefined,
+    group: groups?.make(user.uid),
   });
 }

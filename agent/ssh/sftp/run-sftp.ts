@@ -38,7 +38,7 @@ function refusalOf({ facts: { grant, user } }: SessionChannel): PlatformError | 
 async function run(channel: SessionChannel, stream: ServerChannel): Promise<Exit> {
   const { user, grant, request, deps } = channel.facts;
   const pam = deps.pam?.files({ user, identity: grant.identity, clientIp: ipOf(request.clientAddress) });
-  const program = startSftp(user, { launch: deps.launch, pam });
+  const program = startSftp(user, { launch: deps.launch, starter: deps.starter, group: deps.groups?.make(user.uid), pam });
   channel.program = program;
   const left = endWhenLeft(channel.gone, program);
   try {

@@ -9,8 +9,9 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
  *   old                                   new
  *    | offer (listening sockets)  ------>  |  starts, does not accept yet
  *    |  <------  state, every second       |  or `failed`, and ends
- *    | takeOver (hosts)           ------>  |  pid file, systemd, accepts
+ *    | takeOver (hosts)           ------>  |  pid file, accepts
  *    |  <------  taken                     |
+    | MAINPID= to systemd; announced ---> |  from now on systemd hears it
  *    | stops accepting, drains             |
  *    | reload / the end           ------>  |  <- SIGHUP that still reached the old one
  *    |  <------  stop                      |  stopped before the old one has ended
@@ -22,8 +23,10 @@ const socketSchema = z.object({ name: z.string().max(512), fd: z.int().min(3).ma
 const hostSchema = z.object({ id: z.string().max(256), names: z.array(z.string().max(512)).max(64) });
 
 const fromOldSchema = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("offer"), pid: z.int(), sockets: z.array(socketSchema).max(64) }),
+  // `announces`: it tells the service manager itself who the main process is; left out: it leaves that to the new one.
+  z.object({ type: z.literal("offer"), pid: z.int(), sockets: z.array(socketSchema).max(64), announces: z.boolean().optional() }),
   z.object({ type: z.literal("takeOver"), hosts: z.array(hostSchema).max(200_000) }),
+  z.object({ type: z.literal("announced") }),
   z.object({ type: z.literal("abandon") }),
   z.object({ type: z.literal("reload") }),
 ]);

@@ -9,6 +9,7 @@ import type { Predecessor } from "./predecessor.ts";
 import type { ProcessState } from "./process-state.ts";
 import { Reloader } from "./reloader.ts";
 import { sameCommand } from "./same-command.ts";
+import { ServiceVoice } from "./service-voice.ts";
 import { otherProcesses, serveStatus } from "./status-socket.ts";
 import { serviceManager } from "./systemd.ts";
 
@@ -41,47 +42,47 @@ const statusMs = 10_000;
 export async function openLife(options: LifeOptions): Promise<Life> {
   const { log, env, state, sockets, pidFile, predecessor, runtimeDirectory } = options;
   await using stack = new AsyncDisposableStack();
-  const manager = serviceManager(env, log);
   let held: AsyncDisposable | undefined;
   stack.defer(async () => held?.[Symbol.asyncDispose]());
   if (pidFile !== undefined && predecessor === undefined) held = await takePidFile(pidFile);
   const retire = new AbortController();
-  let said = "";
-  const say = (text: string): void => {
-    const status = `${version}: ${text}`;
-    if (status !== said) void manager.notify(`STATUS=${status}`);
-    said = status;
-  };
-  const main = async (): Promise<void> => {
+  const voice = new ServiceVoice(serviceManager(env, log), predecessor === undefined);
+  const takePid = async (): Promise<void> => {
     if (pidFile !== undefined) held = await replacePidFile(pidFile);
-    await manager.notify(`MAINPID=${process.pid}`, "READY=1", `STATUS=${version}`);
   };
-  const stopping = stack.use(
-    stopSignals(log, { onHangUp: () => (options.isTerminal ? stopping.stop("SIGHUP of the terminal") : reloader.request()) }),
-  );
+  const reclaim = async (): Promise<void> => {
+    await takePid();
+    // One of an earlier version may have announced itself.
+    await voice.announce(process.pid);
+    await voice.ready();
+  };
+  const stopping = stack.use(stopSignals(log, { onHangUp: () => (options.isTerminal ? stopping.stop("SIGHUP of the terminal") : reload()) }));
   const stop = (reason: string): void => stopping.stop(reason);
-  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, state, retire: () => retire.abort(), reclaim: main, stop, say });
+  const told = { announce: (pid: number) => voice.announce(pid), say: (text: string) => voice.say(text) };
+  const reloader = new Reloader({ log, command: sameCommand(), env, sockets, state, retire: () => retire.abort(), reclaim, stop, ...told });
   stopping.signal.addEventListener("abort", () => {
-    if (state.role === "main") void manager.notify("STOPPING=1");
+    if (state.role === "main") voice.stopping();
     predecessor?.stopping();
     void reloader.stop();
   });
+  const reload = (): void => reloader.request();
   if (runtimeDirectory !== undefined) stack.use(await openStatus(runtimeDirectory, options));
   const takeOver = async (hosts: readonly HostNames[]): Promise<void> => {
     state.expect(hosts);
     await sockets.start();
     state.reload = { state: "done", pid: process.pid, version, at: new Date().toISOString() };
     state.become("main");
-    await main();
+    await takePid();
+    if (predecessor?.announces === false) await voice.replace(predecessor.pid);
     log.info("this process has taken over", { pid: process.pid, version });
     reloader.start();
   };
-  const telling = setInterval(() => void tell(options, say), statusMs).unref();
+  const telling = setInterval(() => void tell(options, told.say), statusMs).unref();
   const kept = stack.move();
   return {
     stopping: stopping.signal,
     retire: retire.signal,
-    begin: () => predecessor?.follow({ log, ready: () => state.isReady, takeOver, reload: () => reloader.request(), stop }),
+    begin: () => predecessor?.follow({ log, ready: () => state.isReady, takeOver, announced: () => void voice.ready(), reload, stop }),
     [Symbol.asyncDispose]: async () => {
       clearInterval(telling);
       predecessor?.close();

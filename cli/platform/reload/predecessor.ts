@@ -14,6 +14,8 @@ export interface SuccessorRole {
   readonly ready: () => boolean;
   /** Becomes the main process. Rejects when it cannot. */
   readonly takeOver: (hosts: readonly HostNames[]) => Promise<void>;
+  /** The service manager knows that this is the main process. */
+  readonly announced: () => void;
   readonly reload: () => void;
   readonly stop: (reason: string) => void;
 }
@@ -25,6 +27,9 @@ const stateMs = 1_000;
 
 /** The process that this one is to replace, as seen from here. */
 export class Predecessor {
+  readonly pid: number;
+  /** It tells the service manager who the main process is; one of an earlier version does not. */
+  readonly announces: boolean;
   readonly sockets: readonly HandedSocket[];
   readonly #channel: MessageChannel<FromOld>;
   #role: SuccessorRole | undefined;
@@ -34,8 +39,10 @@ export class Predecessor {
   #hasEnded = false;
   #timer: NodeJS.Timeout | undefined;
 
-  private constructor(channel: MessageChannel<FromOld>, sockets: readonly HandedSocket[]) {
+  private constructor(channel: MessageChannel<FromOld>, { pid, announces = false, sockets }: Extract<FromOld, { type: "offer" }>) {
     this.#channel = channel;
+    this.pid = pid;
+    this.announces = announces;
     this.sockets = sockets;
   }
 
@@ -53,7 +60,7 @@ export class Predecessor {
       onMessage: (message) => {
         if (found !== undefined) return found.#receive(message);
         if (message.type !== "offer") return fail(`it began with ${message.type}`);
-        found = new Predecessor(channel, message.sockets);
+        found = new Predecessor(channel, message);
         resolve(found);
       },
       onEnd: (fault) => (found === undefined ? fail(fault ?? "it has ended") : found.#ended()),
@@ -98,6 +105,7 @@ export class Predecessor {
       return;
     }
     if (message.type === "takeOver") this.#takeOver(message.hosts, role);
+    if (message.type === "announced") role.announced();
     if (message.type === "reload") role.reload();
     if (message.type === "abandon") {
       this.#isAbandoned = true;

@@ -18,6 +18,8 @@ export interface ReloaderDeps {
   readonly state: ProcessState;
   /** The other process serves now: this one takes nothing new and ends after its last stream. */
   readonly retire: () => void;
+  /** Tells the service manager that another process is the main one. */
+  readonly announce: (pid: number) => Promise<void>;
   /** The other process failed while it was taking over: this one is the main process still. */
   readonly reclaim: () => Promise<void>;
   readonly stop: (reason: string) => void;
@@ -123,7 +125,7 @@ export class Reloader {
       });
       const made: Successor = { pid: 0, channel, startedAt: performance.now(), hasTaken: false };
       successor = made;
-      channel.send({ type: "offer", pid: process.pid, sockets: [...handed] });
+      channel.send({ type: "offer", pid: process.pid, sockets: [...handed], announces: true });
     };
     const pid = await startSuccessor({ command, env, sockets: sockets.handOver(), attach });
     if (successor === undefined) throw new Error("a successor without a channel");
@@ -176,6 +178,8 @@ export class Reloader {
     const end = performance.now() + takeMs;
     while (!successor.hasTaken && successor.fault === undefined && performance.now() < end) await this.#pause(lookMs);
     if (!successor.hasTaken) return false;
+    await this.#deps.announce(successor.pid);
+    successor.channel.send({ type: "announced" });
     state.reload = { state: "done", pid: successor.pid, version: successor.version, at: new Date().toISOString() };
     state.become("draining");
     log.info("handed over: the sessions of this process go on to their end", { pid: successor.pid, sessions: state.sessions });

@@ -1,46 +1,54 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { getSystemErrorName } from "node:util";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { type ProcessAddon, processAddon } from "../../../core/processes/process-addon.ts";
 
 export interface ServiceManager {
-  /** Variables as in sd_notify(3), e.g. `MAINPID=7`. Never throws; at once without a service manager that listens. */
+  /** Variables as in sd_notify(3), e.g. `STATUS=ready`. Never throws; at once without a service manager that listens. */
   notify(...variables: readonly string[]): Promise<void>;
+  /** The same in the name of process `pid`, where this one may do that (root); else in its own. */
+  notifyAs(pid: number, ...variables: readonly string[]): Promise<void>;
 }
 
-/** For the helper program, ms. */
+/** For a service manager that is busy, ms. */
 const notifyMs = 5_000;
+const pauseMs = 50;
+/** EAGAIN, ENOBUFS: its queue is full. EPERM, ESRCH: not in this name. */
+const [again, noRoom, forbidden, noProcess] = [-11, -105, -1, -3] as const;
 
 /**
- * Tells systemd through its own program: Node has no datagram sockets of the Unix family. The unit needs NotifyAccess=all.
- * One message at a time, in order.
+ * Tells systemd what sd_notify(3) would, in datagrams of this very process: with NotifyAccess=main systemd hears the main process of the
+ * unit and nobody else, no session's program and no helper. One message at a time, in order.
  */
-export function serviceManager(env: Readonly<Record<string, string | undefined>>, log: Log): ServiceManager {
-  const { NOTIFY_SOCKET, PATH } = env;
-  if (NOTIFY_SOCKET === undefined || NOTIFY_SOCKET === "") return { notify: async () => {} };
-  const tell = async (variables: readonly string[]): Promise<void> => {
+export function serviceManager(
+  { NOTIFY_SOCKET: address }: Readonly<Record<string, string | undefined>>,
+  log: Log,
+  addon: Pick<ProcessAddon, "notify"> | undefined = processAddon(),
+): ServiceManager {
+  if (address === undefined || address === "" || addon === undefined) return { notify: async () => {}, notifyAs: async () => {} };
+  const send = async (text: string, pid: number): Promise<number> => {
+    const end = performance.now() + notifyMs;
+    for (;;) {
+      const error = -addon.notify(address, text, pid);
+      if ((error !== again && error !== noRoom) || performance.now() >= end) return error;
+      await sleep(pauseMs);
+    }
+  };
+  const tell = async (variables: readonly string[], pid: number): Promise<void> => {
+    const text = variables.map((variable) => variable.replaceAll("\n", " ")).join("\n");
     try {
-      const child = spawn("systemd-notify", [...variables], {
-        stdio: "ignore",
-        env: { NOTIFY_SOCKET, PATH },
-        timeout: notifyMs,
-        killSignal: "SIGKILL",
-      });
-      const [code] = await once(child, "exit");
-      if (code !== 0) log.warn("the service manager could not be told", { variables: variables.join(" "), exit: code });
+      let error = await send(text, pid);
+      if (pid !== 0 && (error === forbidden || error === noProcess)) error = await send(text, 0);
+      if (error !== 0) log.warn("could not notify the service manager", { variables: variables.join(" "), error: getSystemErrorName(error) });
     } catch (thrown) {
-      log.warn("the service manager could not be told", {
-        variables: variables.join(" "),
-        error: errorText(thrown),
-        hint: "is systemd-notify installed?",
-      });
+      log.warn("could not notify the service manager", { variables: variables.join(" "), error: errorText(thrown) });
     }
   };
   let last = Promise.resolve();
-  return {
-    notify: (...variables) => {
-      last = last.then(() => tell(variables));
-      return last;
-    },
+  const inTurn = (variables: readonly string[], pid: number): Promise<void> => {
+    last = last.then(() => tell(variables, pid));
+    return last;
   };
+  return { notify: (...variables) => inTurn(variables, 0), notifyAs: (pid, ...variables) => inTurn(variables, pid) };
 }

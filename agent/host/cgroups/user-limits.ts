@@ -1,0 +1,35 @@
+/** What all sessions of one Unix user may have together, and all sessions on the host. */
+export interface SessionLimits {
+  /** Processes and threads of one Unix user. */
+  readonly tasks: number;
+  /** Memory of one Unix user, bytes. */
+  readonly memory: number;
+}
+
+/** As logind's UserTasksMax, of what the kernel can have; and where it can have millions, more than that is no use. */
+const taskShare = 0.33;
+const mostTasks = 16_384;
+/** The rest is the agent's and the others': who takes more loses processes of its own, and nobody else's. */
+const memoryShare = 0.9;
+/** Kept back of the service's own limit: with it the agent can always start something. */
+const reserve = 512;
+
+export interface HostFacts {
+  /** /proc/sys/kernel/pid_max and threads-max. */
+  readonly pidMax: number;
+  readonly threadsMax: number;
+  /** Bytes. */
+  readonly memory: number;
+}
+
+/** Pure. */
+export function sessionLimits({ pidMax, threadsMax, memory }: HostFacts): SessionLimits {
+  const tasks = Math.min(Math.floor(Math.min(pidMax, threadsMax) * taskShare), mostTasks);
+  return { tasks: Math.max(tasks, 1), memory: Math.floor(memory * memoryShare) };
+}
+
+/** What all sessions together may have, by what the service may have (its pids.max); undefined: the service has no limit. Pure. */
+export function allTasks(serviceMax: string): number | undefined {
+  const max = /^\d+$/.test(serviceMax.trim()) ? Number(serviceMax) : undefined;
+  return max === undefined ? undefined : Math.max(max - reserve, Math.floor(max / 2));
+}

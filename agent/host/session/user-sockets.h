@@ -1,0 +1,15 @@
+#pragma once
+
+/*
+ * Makes TCP sockets in the name of this process's user, for as long as the agent asks. Lines come at descriptor 0:
+ *
+ *   connect <id> <port> <address>     listen <id> <port> <address>     forget <id>
+ *
+ * Lines go back at descriptor 1, the sockets beside them at `sockets_fd`, each in a packet with the id of the line that follows it:
+ *
+ *   <id> connected 0     <id> listening <port>     <id> arrived 0     <id> failed <errno>
+ */
+enum { sockets_fd = 4 };
+
+/* Returns when the agent has gone, or broke the protocol. */
+void serve_sockets(void);

@@ -1,0 +1,98 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { compiledStarter } from "../testing/compiled-starter.ts";
+import { OwnTcp, type TcpSockets } from "./tcp-sockets.ts";
+import { UserTcp } from "./user-tcp.ts";
+
+const isRoot = process.geteuid?.() === 0;
+const nobody = { login: "nobody", uid: 65_534, gid: 65_534, home: "/", shell: "/bin/sh" };
+const never = new AbortController().signal;
+
+function using(make: () => TcpSockets): TcpSockets & Disposable {
+  const sockets = make();
+  return Object.assign(sockets, { [Symbol.dispose]: () => sockets.close() });
+}
+
+/** The owner of a connected or listening socket of this host, by its local port. */
+function uidOf(port: number, file = "/proc/net/tcp"): number {
+  const hex = port.toString(16).toUpperCase().padStart(4, "0");
+  const line = readFileSync(file, "utf8")
+    .split("\n")
+    .find((one) => new RegExp(`^ *\\d+: [0-9A-F]+:${hex} [0-9A-F]+:[0-9A-F]+ 0[1A] `).test(one));
+  return Number(line?.trim().split(/\s+/)[7]);
+}
+
+const kinds: readonly (readonly [string, () => TcpSockets, number])[] = [
+  ["its own", () => new OwnTcp(), process.geteuid?.() ?? 0],
+  ...(isRoot ? ([["a user's", () => new UserTcp({ user: nobody, starter: compiledStarter() }), nobody.uid]] as const) : []),
+];
+
+test.for(kinds)("TCP of %s process: connections and listeners belong to it, both ways of a stream work", async ([, make, uid]) => {
+  using sockets = using(make);
+  const echo = createServer({ allowHalfOpen: true }, (socket) => socket.pipe(socket)).listen(0, "127.0.0.1");
+  await once(echo, "listening");
+  const { port } = echo.address() as AddressInfo;
+  const made = await Promise.all(Array.from({ length: 20 }, () => sockets.connect({ host: "127.0.0.1", port }, never)));
+  for (const [index, socket] of made.entries()) {
+    expect(uidOf(socket.localPort ?? 0)).toBe(uid);
+    socket.end(`hello ${index}`);
+    expect((await socket.setEncoding("utf8").toArray()).join("")).toBe(`hello ${index}`);
+  }
+  echo.close();
+
+  const arrived: Socket[] = [];
+  const listener = await sockets.listen({ host: "127.0.0.1", port: 0 }, (socket) => arrived.push(socket));
+  expect(uidOf(listener.port)).toBe(uid);
+  const clients = await Promise.all(
+    Array.from({ length: 5 }, async (_, index) => {
+      const client = connect({ host: "127.0.0.1", port: listener.port, allowHalfOpen: true });
+      await once(client, "connect");
+      client.end(`from ${index}`);
+      return client;
+    }),
+  );
+  while (arrived.length < 5) await sleep(5);
+  const texts = await Promise.all(arrived.map(async (socket) => (await socket.setEncoding("utf8").toArray()).join("")));
+  expect(texts.sort()).toEqual([0, 1, 2, 3, 4].map((index) => `from ${index}`));
+  for (const socket of [...arrived, ...clients]) socket.destroy();
+  await expect(sockets.listen({ host: "127.0.0.1", port: listener.port }, () => {})).rejects.toMatchObject({ code: "EADDRINUSE" });
+  listener.close();
+  const refused = async (): Promise<unknown> => sockets.connect({ host: "127.0.0.1", port: listener.port }, never).catch((thrown: unknown) => thrown);
+  await expect.poll(async () => ((await refused()) as NodeJS.ErrnoException).code).toBe("ECONNREFUSED");
+  await expect(sockets.connect({ host: "127.0.0.1", port: 1 }, AbortSignal.abort())).rejects.toThrow("left");
+});
+
+test.skipIf(!isRoot)(
+  "a user's process that is killed fails what waits for it, and the next one is asked again; one that is closed ends",
+  async () => {
+    using sockets = using(() => new UserTcp({ user: nobody, starter: compiledStarter() }));
+    const makers = (): string[] =>
+      execFileSync("ps", ["-eo", "pid=,ppid=,comm="], { encoding: "utf8" })
+        .split("\n")
+        .flatMap((line) => {
+          const [pid = "", parent, name] = line.trim().split(/\s+/);
+          return parent === String(process.pid) && name === "platform-ports" ? [pid] : [];
+        });
+    const listen = async (): Promise<number> => (await sockets.listen({ host: "127.0.0.1", port: 0 }, () => {})).port;
+    expect(await listen()).toBeGreaterThan(0);
+    process.kill(Number(makers()[0]), "SIGSTOP");
+    const waiting = listen().catch((thrown: unknown) => thrown);
+    process.kill(Number(makers()[0]), "SIGKILL");
+    expect(await waiting).toMatchObject({ code: "unavailable" });
+    expect(await listen()).toBeGreaterThan(0);
+    expect(makers()).toHaveLength(1);
+    sockets.close();
+    await expect.poll(makers).toHaveLength(0);
+  },
+);
+
+test.skipIf(!isRoot)("ports below 1024 need the user's own right", async () => {
+  const start = Number(readFileSync("/proc/sys/net/ipv4/ip_unprivileged_port_start", "utf8"));
+  using sockets = using(() => new UserTcp({ user: nobody, starter: compiledStarter() }));
+  const listened = await sockets.listen({ host: "127.0.0.1", port: 1023 }, () => {}).catch((thrown: unknown) => thrown);
+  expect(listened).toMatchObject(start > 1023 ? { code: "EACCES" } : {});
+});
