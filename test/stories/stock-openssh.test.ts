@@ -101,7 +101,8 @@ Host web-1.test.cluster
         env: { ...env(), SHELL: "/bin/sh" },
         limitMs: 30_000,
       });
-      return done.stdout.replaceAll("\0", "").trim().split(/\s+/);
+      // What `stty -g` prints, without what else terminals show.
+      return done.stdout.match(/[0-9a-f]+(?::[0-9a-f]+){20,}/g) ?? [];
     };
     const [here, ours] = await at(["-F", config, `${login}@web-1.test.cluster`]);
     expect(here).toMatch(/^4900:/);
