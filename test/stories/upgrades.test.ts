@@ -85,11 +85,14 @@ test("a critical version is installed at once, whatever the window", { timeout: 
 
   // It has seen the auth service's signature: what somebody else has signed, or is too low for the host's admin, is not taken.
   const folder = "/etc/platform-upgrade.d";
-  const keys = await host.machine.read(`${folder}/authorities`);
   await host.follow("critical/now");
-  await host.machine.write(`${folder}/authorities`, keys.replace(/(ssh-ed25519 \S{30})\S/g, "$1+"));
-  expect(await host.tick()).toMatchObject({ reason: "not_signed", current: versions.next });
-  await host.machine.write(`${folder}/authorities`, keys);
+  // A copy: the agent would put its own file right.
+  await host.machine.output(["cp", "-r", folder, "/tmp/stranger"]);
+  const keys = await host.machine.read(`${folder}/authorities`);
+  const strange = keys.replace(/(ssh-ed25519 \S{40})(\S)/g, (_all, before: string, char: string) => `${before}${char === "A" ? "B" : "A"}`);
+  await host.machine.write("/tmp/stranger/authorities", strange);
+  const refused = await host.machine.run(["platform-upgrade", "run"], { env: { PLATFORM_UPGRADE_CONFIG: "/tmp/stranger" } });
+  expect(refused).toMatchObject({ status: 1, stdout: expect.stringMatching(new RegExp(`^reason=not_signed current=${versions.next} `, "m")) });
   await host.machine.write(`${folder}/minimum`, `${versions.next}\n`);
   expect(await host.tick()).toMatchObject({ reason: "below_minimum", current: versions.next });
   const dry = await host.upgrade("dry-run");
