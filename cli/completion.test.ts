@@ -31,7 +31,10 @@ test.for([
   ],
   [["tsh", "status", "--format", "=", "j"], ["json"]],
   [["tsh", "status", "-f", "y"], ["yaml"]],
-  [["tctl", "users", "u"], ["update"]],
+  [
+    ["tctl", "users", "u"],
+    ["update", "unlock"],
+  ],
   [
     ["tctl", "users", "update", "--set"],
     ["--set-roles", "--set-logins"],

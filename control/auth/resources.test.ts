@@ -97,7 +97,7 @@ test("a node shows what its proxy reports, and is gone when the proxy is", async
   const node = async () => JSON.parse((await t.admin.getResource({ kind: "node", name: hostId })).json) as object;
   const before = (await node()) as { metadata: { revision: string } };
   await proxy.reportNode({ hostId, hostname: "web1", version: "1", connected: true, address: "203.0.113.9:1" });
-  expect(await node()).toEqual({ ...before, status: { connected: true, since: t.now().toISOString() } });
+  expect(await node()).toEqual({ ...before, status: { connected: true, since: t.now().toISOString(), proxies: [expect.any(String)] } });
   await proxy.reportNode({ hostId, hostname: "web1", version: "2", labels: { env: "x" }, connected: true });
   expect(await node()).toMatchObject({ metadata: { labels: { env: "x" } }, spec: { version: "2" } });
   const ended = watch.next();
