@@ -150,7 +150,7 @@ describe("copying files", () => {
 
   test("a name that is not UTF-8 is given as it is", async () => {
     const place = await fresh("bytes");
-    const script = `name=$(printf 'gr\\374n'); cd "$1"; echo raw > "$name"; tsh scp "$name" "$2" && tsh scp "$2/$name" back && cat back`;
+    const script = `name=$(printf 'gr\\374n'); cd "$1"; echo raw > "$name"; tsh scp "$name" "$2" && tsh scp "$2/$name" bytes-back && cat bytes-back`;
     const done = await run("bash", ["-c", script, "bash", dir, `${login}@web-1:${place}`], { env: env() });
     expect(done, done.stderr).toMatchObject({ status: 0, stdout: "raw\n" });
     expect((await run("ls", [place], { env: env() })).raw.toString("latin1")).toBe("gr\xfcn\n");
