@@ -118,7 +118,7 @@ describe("refusals", () => {
     }
     const locked = await guess(right);
     expect(locked.status).toBe(8);
-    expect(locked.stderr).toMatch(/locked until 20\d\d-/);
+    expect(locked.stderr).toMatch(/locked for this address until 20\d\d-/);
     expect(await cluster.admin("users", "ls")).toMatch(/eve .*locked until/);
     expect(await cluster.admin("users", "unlock", "eve")).toBe("User eve may log in again.\n");
     expect((await guess(await user.code())).status).toBe(0);
