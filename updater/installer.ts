@@ -22,7 +22,7 @@ export interface Installer {
   shortage(name: string, version: string): Promise<string | undefined>;
   /**
    * Keeps the package of the version that is installed now (a download into /var/cache/platform-upgrade), so that a roll-back
-   * needs no network. Throws `no_way_back` for what cannot be had. Older kept packages of this name are removed.
+   * needs no network. Throws `no_way_back` for what cannot be had, `signature_wrong` for what cannot be trusted. Older kept packages of this name are removed.
    */
   keep(name: string, version: string): Promise<void>;
   /**

@@ -3,7 +3,10 @@ import type { InstallerDeps } from "../installer.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 import { keepPackage, type PackageFile } from "./kept-packages.ts";
 
-/** `keepPackage` as `Installer.keep` promises it. Throws `no_way_back`, the package manager's `package_manager_busy`, and for the signal. */
+/** Reasons of the package manager that say more than that there is no way back. */
+const telling = new Set(["package_manager_busy", "signature_wrong"]);
+
+/** `keepPackage` as `Installer.keep` promises it. Throws `no_way_back`, the `telling` reasons as they are, and for the signal. */
 export async function tryToKeep(
   { signal }: Pick<InstallerDeps, "signal">,
   wanted: PackageFile,
@@ -13,7 +16,7 @@ export async function tryToKeep(
     await keepPackage(wanted, fetch);
   } catch (cause) {
     signal.throwIfAborted();
-    if (cause instanceof UpgradeError && cause.reason === "package_manager_busy") throw cause;
+    if (cause instanceof UpgradeError && telling.has(cause.reason)) throw cause;
     const what = `${wanted.name} ${wanted.version}, which is installed now, could not be kept for a roll-back`;
     throw new UpgradeError("no_way_back", `${what}: ${errorText(cause)}`, { cause });
   }
