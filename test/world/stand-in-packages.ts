@@ -78,7 +78,7 @@ echo "platform ${version}"
 /** A run does what a test has left for it. */
 function updater(version: string): string {
   return `#!/bin/sh
-if [ "$1" = run ] && [ -x /var/tmp/updater-run ]; then exec /var/tmp/updater-run; fi
+if [ "$1" = run ] && [ -x /opt/updater-run ]; then exec /opt/updater-run; fi
 echo "platform-upgrade ${version}"
 `;
 }
