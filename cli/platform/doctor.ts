@@ -38,7 +38,8 @@ export async function doctor({ io, options }: Call): Promise<Result> {
   const exam = new Examination();
   const file = resolve(options.text("config") ?? defaultConfigFile);
   const config = await exam.check("configuration", () => readConfiguration(file));
-  if (config !== undefined) {
+  if (config === undefined) exam.skip(wanted, "not reached");
+  else {
     const { platform, target } = config;
     const identity = await exam.check("identity", () => findIdentity(platform));
     const environment = await readEnvironmentFile(resolve(options.text("environmentFile") ?? "/etc/default/platform"));
@@ -49,7 +50,6 @@ export async function doctor({ io, options }: Call): Promise<Result> {
     exam.skip(config.listens === undefined ? wanted : wantedDirect, "not reached");
     await examineHost(exam, { file, env, environmentFile: environment.path });
   }
-  exam.skip(wanted, "not reached");
   return report(exam.findings, { config: file, ...(config && { target: formatHostPort(config.target) }) });
 }
 

@@ -31,14 +31,12 @@ export function baseName(name: string, cluster: string): string {
 }
 
 /**
- * Every name that a host's certificates are good for. A host name and whatever is one word are also reached with the cluster's name
- * behind them; addresses, and names that are whole already, are not. Names of the services are never among them.
+ * Every name that a host's certificates are good for. Stock OpenSSH reaches each name with the cluster's behind it (`tsh config`), but
+ * addresses, localhost, and names that are below the cluster's already. Names of the services are never among them.
  */
 export function certificateNames({ id, names, cluster }: CertifiedNames): readonly string[] {
-  const [own = "", ...more] = names;
   const ids = id === undefined ? [] : [id];
-  const short = [...ids, own, ...more.filter((name) => !/[.:]/.test(name))];
-  const reached = short.filter((name) => name !== "" && name !== "localhost" && isIP(name) === 0 && !isBelow(name, cluster));
+  const reached = [...ids, ...names].filter((name) => name !== "" && name !== "localhost" && isIP(name) === 0 && !isBelow(name, cluster));
   const all = [...ids, ...names, ...reached.map((name) => `${name}.${cluster}`)];
   return [...new Set(all)].filter((name) => !isServiceName(name));
 }
