@@ -57,8 +57,7 @@ interface Starting {
 }
 
 async function run({ services, io, options, predecessor }: Starting): Promise<Result> {
-  // Keys of hosts and of authorities would be in it.
-  processAddon()?.forbidDumps();
+  forbidDumps();
   const file = resolve(options.text("config") ?? defaultConfigFile);
   const { config, warnings } = await readConfigFile(file, hostname());
   const diagnostics = options.text("diagAddr");
@@ -119,4 +118,13 @@ interface StartFacts {
 
 async function startFacts({ services, config, file, names }: StartFacts): Promise<Readonly<Record<string, unknown>>> {
   return { version, node: process.versions.node, ssh_crypto: await services.sshCrypto(config), services: names.join(","), config: file };
+}
+
+/** Keys of hosts and of authorities would be in a core file. Where the addon cannot be loaded, LimitCORE of the unit does the same. */
+function forbidDumps(): void {
+  try {
+    processAddon()?.forbidDumps();
+  } catch {
+    // No folder may hold programs here (noexec): the SSH library goes on in JavaScript too, and says so.
+  }
 }

@@ -14,7 +14,7 @@ function recorded(...errors: readonly number[]): { sent: string[]; manager: Retu
     sent.push(`${pid} ${text}`);
     return left.shift() ?? 0;
   };
-  return { sent, manager: serviceManager(env, silentLog, { notify }) };
+  return { sent, manager: serviceManager(env, silentLog, () => ({ notify })) };
 }
 
 test("a process that is to replace another one is silent until that one has announced it", async () => {
@@ -45,5 +45,5 @@ test("a service manager that is busy is asked again, one that is not there is no
   await manager.notify("STATUS=a\nMAINPID=1");
   expect(sent).toEqual(["0 STATUS=a MAINPID=1", "0 STATUS=a MAINPID=1", "0 STATUS=a MAINPID=1"]);
   const notify = (): number => expect.fail("nobody listens");
-  await serviceManager({}, silentLog, { notify }).notify("READY=1");
+  await serviceManager({}, silentLog, () => ({ notify })).notify("READY=1");
 });

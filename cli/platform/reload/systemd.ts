@@ -24,9 +24,10 @@ const [again, noRoom, forbidden, noProcess] = [-11, -105, -1, -3] as const;
 export function serviceManager(
   { NOTIFY_SOCKET: address }: Readonly<Record<string, string | undefined>>,
   log: Log,
-  addon: Pick<ProcessAddon, "notify"> | undefined = processAddon(),
+  load: () => Pick<ProcessAddon, "notify"> | undefined = processAddon,
 ): ServiceManager {
-  if (address === undefined || address === "" || addon === undefined) return { notify: async () => {}, notifyAs: async () => {} };
+  const addon = address === undefined || address === "" ? undefined : loaded(load, log);
+  if (address === undefined || addon === undefined) return { notify: async () => {}, notifyAs: async () => {} };
   const send = async (text: string, pid: number): Promise<number> => {
     const end = performance.now() + notifyMs;
     for (;;) {
@@ -51,4 +52,13 @@ export function serviceManager(
     return last;
   };
   return { notify: (...variables) => inTurn(variables, 0), notifyAs: (pid, ...variables) => inTurn(variables, pid) };
+}
+
+function loaded(load: () => Pick<ProcessAddon, "notify"> | undefined, log: Log): Pick<ProcessAddon, "notify"> | undefined {
+  try {
+    return load();
+  } catch (thrown) {
+    log.error("the service manager cannot be notified: systemd will take this start for one that hangs", { error: errorText(thrown) });
+    return undefined;
+  }
 }
