@@ -103,7 +103,7 @@ test("what an updater says is in the inventory, with what the agent sees of it, 
   expect(table).toMatch(/ web-2 +node +\S+ +none\n/);
   const names = async (...filter: string[]): Promise<string[]> =>
     (JSON.parse(await cluster.admin("inventory", "ls", "--format=json", ...filter)) as { hostname: string }[]).map(({ hostname }) => hostname);
-  expect(await names("--upgrader=none", "--services=ssh")).toEqual(["web-2"]);
+  expect(await names("--upgrader=none", "--services=node")).toEqual(["web-2"]);
   expect(await names("--older-than=0.0.1")).toEqual([]);
 
   const says = (state: object): Promise<void> =>
