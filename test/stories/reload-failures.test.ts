@@ -69,8 +69,9 @@ describe("a reload that goes wrong", () => {
     ["hangs", ({ platform }) => replace(platform, "#!/bin/sh\nexec sleep 1000\n"), /does not start/],
     [
       "cannot connect",
-      // Nothing listens there.
+      // Nothing listens there, and it knows of no other proxy.
       async ({ folder }) => {
+        await rm(join(folder, "data", "agent", "proxies.json"));
         const file = join(folder, "platform.yaml");
         await writeFile(file, (await readFile(file, "utf8")).replace(/proxy_server: .*/, "proxy_server: 127.0.0.1:1"));
       },

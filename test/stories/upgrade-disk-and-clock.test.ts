@@ -34,7 +34,7 @@ test.concurrent("a disk with 1 MB left: said, nothing half done, the agent goes 
   await host.connected(versions.next);
 });
 
-test.concurrent("a clock that is a day off: the window is the host's, what is not valid then is named, and nothing falls over", {
+test.concurrent("a clock that is off: what is not valid then is named, and nothing falls over", {
   timeout: 900_000,
 }, async () => {
   await setWindow(site().cluster, 0, { todayOnly: true });
@@ -44,7 +44,7 @@ test.concurrent("a clock that is a day off: the window is the host's, what is no
   await host.follow("next");
   for (const offset of ["+1d", "-1d"]) {
     await setClock(machine, ["platform-upgrade"], offset);
-    expect(await host.tick(), offset).toMatchObject({ reason: "outside_window", current: versions.now });
+    expect(await host.tick(), offset).toMatchObject({ reason: "not_signed", detail: expect.stringContaining("clock"), current: versions.now });
   }
   await host.follow("critical/next");
   // The updater hands on no variables but those that a package manager shall see.

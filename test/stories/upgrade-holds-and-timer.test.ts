@@ -87,7 +87,8 @@ test.concurrent("an admin's hold, another's lock, unattended-upgrades and needre
   const { host } = hosts[0] ?? {};
   if (host === undefined) throw new Error("no host");
   const pid = await host.mainPid();
-  await host.machine.output(["apt-get", "-qqy", "--allow-downgrades", "install", `platform-ent=${versions.now}`], { limitMs: 120_000 });
+  const ours = ["-o", "Dir::Etc::sourcelist=/etc/apt/platform.list", "-o", "Dir::State::Lists=/var/lib/platform-upgrade/lists"];
+  await host.machine.output(["apt-get", ...ours, "-qqy", "--allow-downgrades", "install", `platform-ent=${versions.now}`], { limitMs: 120_000 });
   const found = await host.machine.output(["needrestart", "-b", "-r", "l"]);
   expect(found, "it sees that the agent runs what is no longer there").toContain("platform.service");
   await host.machine.output(["needrestart", "-r", "a"]);
