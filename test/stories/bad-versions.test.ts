@@ -4,18 +4,19 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { machineFixture } from "../world/machine-fixture.ts";
 import { packagedVersions as versions } from "../world/package-world.ts";
+import { rows } from "../world/rounds.ts";
 import { allWell, startLoad } from "../world/session-load.ts";
 import { openUpgradeSite } from "../world/upgrade-site.ts";
 
 const site = machineFixture(openUpgradeSite);
 
-test.for([
-  ["apt", "crashes"],
-  ["apt", "hangs"],
+const each = [
   ["apt", "unconnected"],
   ["dnf", "crashes"],
   ["zypper", "hangs"],
-] as const)(
+] as const;
+
+test.concurrent.for(rows([...each, ["apt", "crashes"], ["apt", "hangs"]], each))(
   "%s: a version that %s is rolled back while the one before goes on, reported, and skipped from then on",
   { timeout: 400_000 },
   async ([manager, kind]) => {

@@ -8,6 +8,7 @@ import { machineFixture } from "../world/machine-fixture.ts";
 import { openPackageSite, openWorldSite } from "../world/package-site.ts";
 import { packagedVersions as versions } from "../world/package-world.ts";
 import { output } from "../world/program.ts";
+import { rows } from "../world/rounds.ts";
 
 const site = machineFixture(openWorldSite);
 const managers = ["apt", "dnf", "zypper"] as const;
@@ -38,7 +39,7 @@ async function refused(machine: Machine, args: readonly string[], env: Record<st
   return { status: done.status, said: done.stderr, traces: await traces(machine) };
 }
 
-test.for(managers)("%s: what is not there, or cannot be trusted, changes nothing", async (manager) => {
+test.for(rows(managers, ["dnf"]))("%s: what is not there, or cannot be trusted, changes nothing", async (manager) => {
   await using machine = await site().machine({ manager });
   const wrongKey = `--key-fingerprint=${"0".repeat(40)}`;
   for (const [args, status, words] of [
@@ -54,7 +55,7 @@ test.for(managers)("%s: what is not there, or cannot be trusted, changes nothing
   }
 });
 
-test.for(managers)("%s: an index that another key has signed, or that was changed, is refused", async (manager) => {
+test.for(rows(managers, ["apt", "zypper"]))("%s: an index that another key has signed, or that was changed, is refused", async (manager) => {
   const gnupghome = await mkdtemp(join(site().dir, "gnupg-"));
   const gpg = ["--homedir", gnupghome, "--batch", "--quiet", "--passphrase", "", "--pinentry-mode", "loopback"];
   await output("gpg", [...gpg, "--quick-generate-key", "Mallory <mallory@test.invalid>", "rsa3072", "sign", "never"]);
