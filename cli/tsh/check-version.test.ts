@@ -5,7 +5,7 @@ test.for([
   ["1.2.0", "1.0.0", undefined],
   ["1.0.0", "2.0.0", undefined],
   ["1.0.0", "", undefined],
-  ["17.0.0", "1.0.0", "this tsh is 17.0.0, newer by a major than the cluster (1.0.0): what is new to either may fail"],
+  ["17.0.0", "1.0.0", "this tsh is 17.0.0, newer by a major than the cluster (1.0.0): newer features may not work"],
 ] as const)("tsh %s and a cluster of %j: %j", ([own, cluster, warning]) => {
   expect(checkVersion({ own, cluster, skip: false })).toBe(warning);
 });

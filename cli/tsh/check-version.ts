@@ -10,5 +10,5 @@ export function checkVersion({ own, cluster, skip }: { own: string; cluster: str
   if (misfit === undefined) return undefined;
   if (judgeFit(own, cluster) === "too_old" && !skip)
     throw new PlatformError("unsupported", misfit.message, { hint: `${misfit.hint}, or try it with --skip-version-check` });
-  return `${misfit.message}: what is new to either may fail`;
+  return `${misfit.message}: newer features may not work`;
 }

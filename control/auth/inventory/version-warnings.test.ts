@@ -23,8 +23,8 @@ test("hosts whose version does not fit are named by kind, the first three of eac
     ...["d", "c", "b", "a"].map((name) => node(name, "3.0.0")),
   ];
   expect(versionWarnings(nodes, "2.4.0")).toEqual([
-    "the cluster is 2.4.0; a (3.0.0), b (3.0.0), c (3.0.0) and 1 more: newer by a major than the cluster, so what is new to either may fail: upgrade the cluster first",
-    "the cluster is 2.4.0; old (0.9.0): too old for the cluster, so what is new to either may fail: upgrade them",
+    "the cluster is 2.4.0; a (3.0.0), b (3.0.0), c (3.0.0) and 1 more: newer by a major than the cluster, so newer features may not work: upgrade the cluster first",
+    "the cluster is 2.4.0; old (0.9.0): too old for the cluster, so newer features may not work: upgrade them",
     "the cluster is 2.4.0; patched (2.4.1): newer than the cluster, which goes first in an upgrade",
   ]);
   expect(versionWarnings([], "2.4.0")).toEqual([]);

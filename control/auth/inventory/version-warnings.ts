@@ -6,8 +6,8 @@ import type { LiveNode } from "./live-nodes.ts";
 const maxNamed = 3;
 
 const texts: Readonly<Record<Exclude<Fit, "fits">, string>> = {
-  too_new: "newer by a major than the cluster, so what is new to either may fail: upgrade the cluster first",
-  too_old: "too old for the cluster, so what is new to either may fail: upgrade them",
+  too_new: "newer by a major than the cluster, so newer features may not work: upgrade the cluster first",
+  too_old: "too old for the cluster, so newer features may not work: upgrade them",
   newer: "newer than the cluster, which goes first in an upgrade",
 };
 

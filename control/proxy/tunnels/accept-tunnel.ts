@@ -187,7 +187,7 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
 /** It is not cut off: a host that nobody reaches cannot be mended. */
 function noticeOf(peer: string): string | undefined {
   const misfit = misfitText("this agent", { peer, cluster: version });
-  return misfit === undefined ? undefined : `${misfit.message}: what is new to either may fail; ${misfit.hint}`;
+  return misfit === undefined ? undefined : `${misfit.message}: newer features may not work; ${misfit.hint}`;
 }
 
 function revisions(access: AccessCache): AccessRevisions & { maintenanceRevision?: string } {
