@@ -79,9 +79,12 @@ test.skipIf(!isRoot)(
         });
     const listen = async (): Promise<number> => (await sockets.listen({ host: "127.0.0.1", port: 0 }, () => {})).port;
     expect(await listen()).toBeGreaterThan(0);
-    process.kill(Number(makers()[0]), "SIGSTOP");
+    // Those of the tests before end by themselves, a moment later.
+    await expect.poll(makers).toHaveLength(1);
+    const maker = Number(makers()[0]);
+    process.kill(maker, "SIGSTOP");
     const waiting = listen().catch((thrown: unknown) => thrown);
-    process.kill(Number(makers()[0]), "SIGKILL");
+    process.kill(maker, "SIGKILL");
     expect(await waiting).toMatchObject({ code: "unavailable" });
     expect(await listen()).toBeGreaterThan(0);
     expect(makers()).toHaveLength(1);
