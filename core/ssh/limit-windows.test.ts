@@ -79,7 +79,9 @@ test("a channel that is read grows to the usual window, all arrives, and what it
   client.end();
 });
 
-test("channels that are busy at the same time come to have about the same, whoever was there first, and more when others have gone", async () => {
+test("channels that are busy at the same time come to have about the same, whoever was there first, and more when others have gone", {
+  timeout: 60_000,
+}, async () => {
   const { client, open, budget } = await limited(16 * mebibyte);
   const first = await open();
   await send(first, 4 * channelWindow);
@@ -98,7 +100,9 @@ test("channels that are busy at the same time come to have about the same, whoev
   client.end();
 });
 
-test("however channels are read, a peer never has more granted and unread in all of them than the budget and the least of each", async () => {
+test("however channels are read, a peer never has more granted and unread in all of them than the budget and the least of each", {
+  timeout: 60_000,
+}, async () => {
   const count = 12;
   const bytes = 4 * mebibyte;
   const { client, open, budget } = await limited(bytes);

@@ -8,13 +8,13 @@ const knownLong = ["power-cuts", "installers", "upgrade", "repository", "install
 
 /** Starts long story files first: files run side by side, and a long one that starts last would run alone at the end. */
 export class LongestFirst extends BaseSequencer {
-  override sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const times = readTimes();
     const secondsOf = ({ moduleId }: TestSpecification): number => {
       const path = relative(root, moduleId);
       return times[path] ?? guess(path);
     };
-    return Promise.resolve([...files].sort((a, b) => secondsOf(b) - secondsOf(a)));
+    return (await super.sort(files)).sort((a, b) => secondsOf(b) - secondsOf(a));
   }
 }
 
