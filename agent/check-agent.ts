@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { loadCredentials } from "../core/api/credential-store.ts";
 import { otherCluster } from "../core/api/other-cluster.ts";
 import type { PlatformConfig } from "../core/config/platform-config.ts";
-import { PlatformError } from "../core/errors/platform-error.ts";
 import { createLog } from "../core/log/log.ts";
 import { agentConfig } from "./config.ts";
+import { noTokenError } from "./join.ts";
 import { openPam } from "./ssh/pam/open-pam.ts";
 import { openStarter } from "./ssh/program/open-starter.ts";
 
@@ -19,11 +19,7 @@ export async function checkAgent(config: PlatformConfig): Promise<readonly strin
   if ((auth.enabled || proxy.enabled) && platform.proxy_server === undefined) return warnings;
   const { token, caPins } = agentConfig(config);
   const held = await loadCredentials(join(platform.data_dir, "agent", "credentials.json"));
-  if (held === undefined && !token) {
-    throw new PlatformError("invalid", "this host has not joined a cluster yet, and there is no join token", {
-      hint: "make a token with `tctl tokens add --type=node` and set it as platform.auth_token",
-    });
-  }
+  if (held === undefined && !token) throw noTokenError();
   const other = held && otherCluster(held, caPins);
   return other === undefined ? warnings : [...warnings, `${other.message}; ${other.hint}`];
 }

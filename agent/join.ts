@@ -20,11 +20,7 @@ export async function joinCluster(config: AgentConfig, deps: { log: Log; dial: D
   const { log, dial: dialOptions } = deps;
   const signal = dialOptions.signal;
   const { token } = config;
-  if (!token) {
-    throw new PlatformError("invalid", "this host has not joined a cluster yet, and there is no join token", {
-      hint: "make a token with `tctl tokens add --type=node` and set it as platform.auth_token",
-    });
-  }
+  if (!token) throw noTokenError();
   for (let failures = 1; ; failures += 1) {
     try {
       return await joinOnce(config, token, deps);
@@ -69,4 +65,10 @@ async function joinOnce(config: AgentConfig, token: string, deps: { dial: DialOp
 function refused(error: PlatformError, config: AgentConfig): PlatformError {
   const where = `${config.way.kind === "proxy" ? "through" : "the auth service at"} ${formatHostPort(joinAddress(config))}`;
   return new PlatformError(error.code, `joining ${where} failed: ${error.message}`, { hint: error.hint, cause: error });
+}
+
+export function noTokenError(): PlatformError {
+  return new PlatformError("invalid", "this host has not joined a cluster, and its configuration has no join token", {
+    hint: "make a token with `tctl tokens add --type=node` and set it as platform.auth_token",
+  });
 }

@@ -41,7 +41,7 @@ const answersMs = 60_000;
 
 /**
  * Opens a tunnel by the web address of a proxy. Where to is asked each time: an address that has changed is followed. An address to which the
- * proxy refers and that cannot be reached from here (a name that only others know) is no obstacle: then it goes where it was asked.
+ * proxy refers and that cannot be reached from here (a name that only others know) does not stop it: the address that was asked is tried next.
  */
 export async function openNext(next: NextTunnel, way: Way, signal: AbortSignal): Promise<OpenedTunnel> {
   const { identity, env, authorities, home, isLocal } = next;

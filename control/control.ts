@@ -9,10 +9,12 @@ import { formatHostPort, type HostPort } from "../core/transport/host-port.ts";
 import { ListenSockets } from "../core/transport/listen-sockets.ts";
 import { type Auth, openAuth } from "./auth/open-auth.ts";
 import type { ControlConfig, ProxyConfig } from "./config.ts";
+import { listenerModeOf } from "./proxy/follow-auth.ts";
 import { proxyHostNames } from "./proxy/identity/host-names.ts";
 import { joinAuth } from "./proxy/identity/join-auth.ts";
 import { RenewingCredentials } from "./proxy/identity/renewing-credentials.ts";
-import { listenerModeOf, openProxy, type ProxyDeps, type ProxyService } from "./proxy/open-proxy.ts";
+import { openProxy, type ProxyService } from "./proxy/open-proxy.ts";
+import type { ProxyDeps } from "./proxy/proxy-deps.ts";
 import { proxyMetrics } from "./proxy/proxy-metrics.ts";
 import type { HostNames } from "./proxy/tunnels/expected-hosts.ts";
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Descriptors that another process of ours hands over (SCM_RIGHTS). What a user's process opens is the user's, whoever holds it. */
+/* Descriptors that another process of ours hands over (SCM_RIGHTS). The kernel counts a socket as its creator's, even after another process holds it. */
 
 static napi_value pair_of(napi_env env, int64_t first, int64_t second) {
   napi_value result, one;

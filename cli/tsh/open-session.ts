@@ -2,6 +2,7 @@ import { constants } from "node:os";
 import type { Client, ClientChannel, PseudoTtyOptions, X11Options } from "ssh2";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { JoinMode } from "../../core/resources/session.ts";
+import { execBytes } from "../../core/ssh/exec-bytes.ts";
 import type { CliIo } from "../io.ts";
 import { writeNote } from "../output.ts";
 import { bytesOf } from "../raw-arguments.ts";
@@ -77,16 +78,11 @@ async function openOnce(client: Client, ask: SessionAsk, io: CliIo): Promise<Ope
     // ssh2 throws once the connection has closed.
     try {
       if (command === undefined) client.shell(terminal ?? false, { env, ...lent }, opened);
-      else client.exec(encoded(command), { env, ...lent, ...(terminal !== undefined && { pty: terminal }) }, opened);
+      else execBytes(client, bytesOf(command), { env, ...lent, ...(terminal !== undefined && { pty: terminal }) }, opened);
     } catch {
       lost();
     }
   });
-}
-
-/** ssh2 takes bytes too; its types do not say so. */
-function encoded(command: string): string {
-  return bytesOf(command) as unknown as string;
 }
 
 /** The terminal that is asked for: like the local one, where there is one. */

@@ -6,7 +6,7 @@ export interface SessionLimits {
   readonly memory: number;
 }
 
-/** As logind's UserTasksMax, of what the kernel can have; and where it can have millions, more than that is no use. */
+/** Share of the kernel's process limit, as logind's UserTasksMax, with an upper bound for kernels that allow millions. */
 const taskShare = 0.33;
 const mostTasks = 16_384;
 /** The rest is the agent's and the others': who takes more loses processes of its own, and nobody else's. */

@@ -19,7 +19,7 @@ static void write_to(const char *path, const char *text) {
   close(fd);
 }
 
-/* Folders, one after another with colons between. 0 is whoever writes it. */
+/* Folders, one after another with colons between. The process that writes a 0 there moves itself. */
 static void enter_groups(const char *folders) {
   char path[PATH_MAX];
   for (const char *at = folders; *at != '\0';) {

@@ -1,0 +1,73 @@
+import { toPlatformError } from "../../core/errors/platform-error.ts";
+import { formatHostPort } from "../../core/transport/host-port.ts";
+import type { ProxyListeners } from "./open-listeners.ts";
+import type { ListenerMode, ProxyDeps } from "./proxy-deps.ts";
+import type { ProxyServices } from "./proxy-services.ts";
+import { accessRevisions } from "./tunnels/access-revisions.ts";
+import { reportAll } from "./tunnels/report-node.ts";
+import { SilenceWatch } from "./tunnels/silence-watch.ts";
+import { publicAddress } from "./web-api/ping.ts";
+
+/** How often dead tunnels are looked for, ms: one timer for all of them. */
+const sweepMs = 2000;
+
+/** What the auth service says reaches the tunnels. Returns what ends with the signal. */
+export function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: ProxyDeps): Promise<void> {
+  const { access, registry, log, signal, clock, audit } = services;
+  const tellTunnels = (): void => {
+    for (const tunnel of registry.all()) tunnel.send({ type: "access", ...accessRevisions(access) });
+  };
+  access.onAccess((newest) => {
+    const { locks } = newest;
+    // First: once the agents have new certificates, people check this proxy's by the same keys.
+    deps.credentials.learn(newest);
+    tellTunnels();
+    services.running.apply(locks);
+  });
+  access.onProxies(tellTunnels);
+  access.onRemoved((hosts) => {
+    services.running.removed(hosts);
+    for (const host of hosts) {
+      for (const tunnel of registry.ofHost(host)) {
+        log.info("host was removed: its tunnel ends", { host });
+        tunnel.end();
+      }
+    }
+  });
+  access.onConnected(() => {
+    if (!services.retired()) void reportAll(registry, services).catch((error: unknown) => log.error("reporting hosts failed", { error }));
+    if (deps.followsMode === true) void followMode(services, { listeners, isFirst: deps.listenerMode === undefined });
+  });
+  const silence = new SilenceWatch(registry, services);
+  const sweeping = setInterval(() => {
+    audit.sumUp();
+    services.failed.tell();
+    if (!services.retired()) silence.look(clock());
+    for (const dead of registry.sweep(clock())) log.warn("agent is silent: its tunnel ends", { host: dead.identity.id, name: dead.facts.hostname });
+  }, sweepMs);
+  signal.addEventListener("abort", () => clearInterval(sweeping), { once: true });
+  return access.run(signal, formatHostPort(publicAddress(listeners.ping())));
+}
+
+/** A first mode that this proxy cannot serve ends it: it would tell agents and people ports that it does not have. Never throws. */
+async function followMode(services: ProxyServices, { listeners, isFirst }: { listeners: ProxyListeners; isFirst: boolean }): Promise<void> {
+  const { auth, log, life } = services;
+  let mode: ListenerMode;
+  try {
+    mode = listenerModeOf(await auth.getCluster({}));
+  } catch (error) {
+    return log.warn("the auth service's proxy_listener_mode is not known", { error });
+  }
+  try {
+    await listeners.follow(mode);
+    life.modeIsKnown = true;
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    if (isFirst && !life.modeIsKnown) life.failed.reject(error);
+    else log.error("the ports of the auth service's new proxy_listener_mode cannot be opened: the old ones stay", { mode, error, hint: error.hint });
+  }
+}
+
+export function listenerModeOf({ proxyListenerMode }: { readonly proxyListenerMode: string }): ListenerMode {
+  return proxyListenerMode === "separate" ? "separate" : "multiplex";
+}
