@@ -77,19 +77,21 @@ test.skipIf(!isRoot)(
           const [pid = "", parent, name] = line.trim().split(/\s+/);
           return parent === String(process.pid) && name === "platform-ports" ? [pid] : [];
         });
+    // One that was killed is there until it is reaped.
+    const count = (wanted: number): Promise<void> => expect.poll(makers, { timeout: 10_000 }).toHaveLength(wanted);
     const listen = async (): Promise<number> => (await sockets.listen({ host: "127.0.0.1", port: 0 }, () => {})).port;
     expect(await listen()).toBeGreaterThan(0);
     // Those of the tests before end by themselves, a moment later.
-    await expect.poll(makers).toHaveLength(1);
+    await count(1);
     const maker = Number(makers()[0]);
     process.kill(maker, "SIGSTOP");
     const waiting = listen().catch((thrown: unknown) => thrown);
     process.kill(maker, "SIGKILL");
     expect(await waiting).toMatchObject({ code: "unavailable" });
     expect(await listen()).toBeGreaterThan(0);
-    expect(makers()).toHaveLength(1);
+    await count(1);
     sockets.close();
-    await expect.poll(makers).toHaveLength(0);
+    await count(0);
   },
 );
 
