@@ -10,7 +10,7 @@ reports := .cache/reports
 help:
 	@echo "make demo    show the main job with real programs (CHECK=1: end after the last step)"
 	@echo "make test    check, build, then the stories with the built executable"
-	@echo "make test-long   the same with every repetition in full, fuzzing and an hour of sessions; the result goes to bench/LONG.md"
+	@echo "make test-long   the same with every repetition in full, fuzzing and an hour of sessions, into bench/LONG.md [STEP=tests, fuzz or soak]"
 	@echo "make check   types, formatting, lint, unused code, layers, unit tests; under a minute"
 	@echo "make build   dist/platform, with links tsh and tctl"
 	@echo "make packages    deb and rpm of both packages, and the client, into dist/packages [VERSION=1.0.1]"
@@ -36,7 +36,7 @@ test:
 # What a release needs: some three hours.
 test-long:
 	@scripts/prepare.sh test
-	@node scripts/test-long.ts
+	@node scripts/test-long.ts $(STEP)
 
 check:
 	@scripts/prepare.sh check

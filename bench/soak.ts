@@ -14,7 +14,13 @@ export interface SoakOptions {
 }
 
 /** New sessions all the time, and two that nobody touches until the end: who grows, and who is cut? */
-export async function soak({ minutes, perSecond }: SoakOptions): Promise<string> {
+export interface SoakResult {
+  /** Markdown. */
+  readonly report: string;
+  readonly failures: number;
+}
+
+export async function soak({ minutes, perSecond }: SoakOptions): Promise<SoakResult> {
   const dir = await mkdtemp(join(tmpdir(), "platform-soak-"));
   await using _dir = { [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
   await using cluster = await startCluster();
@@ -50,7 +56,7 @@ export async function soak({ minutes, perSecond }: SoakOptions): Promise<string>
     process.stderr.write(`${rows.at(-1)}\n`);
   }
   await Promise.all([ours.ask(), stock.ask()]);
-  return `## An hour of sessions
+  const report = `## An hour of sessions
 
 ${perSecond} new sessions a second for ${minutes} minutes, beside 20 at terminals and two, of \`tsh ssh\` and of a stock ssh, at which nobody types from the first minute to
 the last; both answer at the end. Resident memory in MiB; times of new sessions in ms. Failed: **${failures}** of ${sessions + failures}.
@@ -59,4 +65,5 @@ the last; both answer at the end. Resident memory in MiB; times of new sessions 
 |---|---|---|---|---|---|
 ${rows.join("\n")}
 `;
+  return { report, failures };
 }

@@ -1,64 +1,95 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 /*
- * `make test-long`: what a release needs beside `make test`. Everything that proves by repetition runs in full: 50 kills, 20 power
- * cuts, 10 GB, every decoder against 100,000 inputs, an hour of sessions. The result, good or bad, goes to bench/LONG.md.
+ * `make test-long [STEP=name]`: what a release needs beside `make test`. Everything that proves by repetition runs in full: 50 kills,
+ * 20 power cuts, 10 GB, every decoder against 100,000 inputs, an hour of sessions. The result of each step, good or bad, takes the
+ * place of its last one in bench/LONG.md, with the commit that it ran on: a machine that is needed can run them on different days.
  */
 
 const root = resolve(import.meta.dirname, "..");
+const resultsFile = join(root, "bench/LONG.md");
+const heading = "# The last long runs\n\nWritten by `make test-long`.\n";
+const linesShown = 14;
 
 interface Step {
-  readonly name: string;
+  readonly title: string;
   readonly argv: readonly string[];
-  /** The lines of its output that say what it found. */
-  readonly found: RegExp;
+  /** The lines of its output that go to the results. */
+  readonly shown: RegExp;
 }
 
-const steps: readonly Step[] = [
-  { name: "tests, each repetition in full", argv: ["make", "test"], found: /^\d+ passed, \d+ failed.*$|^ *[\d.]+ s {2}test\/stories\/.*$/gm },
-  { name: "fuzzing, 100,000 runs of each property", argv: ["make", "fuzz"], found: /^ *(?:Test Files|Tests) .*$/gm },
-  { name: "an hour of sessions", argv: ["make", "soak"], found: /^.*\S.*$/gm },
-];
+const steps: Readonly<Record<string, Step>> = {
+  tests: {
+    title: "Tests, every repetition in full",
+    argv: ["make", "test"],
+    shown: /^\d+ passed, \d+ failed.*$|^ *[\d.]+ s {2}test\/stories\/.*$|^FAILED .*$/gm,
+  },
+  fuzz: { title: "Fuzzing, 100,000 runs of each property", argv: ["make", "fuzz"], shown: /^ *(?:Test Files|Tests) .*$/gm },
+  soak: { title: "An hour of sessions", argv: ["make", "soak"], shown: /^\|.*\|$|^.*Failed: .*$/gm },
+};
 
-interface Outcome {
-  readonly step: Step;
-  readonly status: number | null;
-  readonly minutes: number;
-  readonly found: readonly string[];
-}
-
-async function run(step: Step): Promise<Outcome> {
+async function sectionOf({ title, argv, shown }: Step): Promise<{ readonly passed: boolean; readonly text: string }> {
+  const commit = await outputOf(["git", "describe", "--always", "--dirty"]);
   const begin = performance.now();
-  const [program = "", ...args] = step.argv;
-  const env = { ...process.env, TEST_LONG: "1", NO_COLOR: "1" };
+  const { status, output } = await run(argv, { ...process.env, TEST_LONG: "1", NO_COLOR: "1" });
+  const minutes = ((performance.now() - begin) / 60_000).toFixed(0);
+  const passed = status === 0;
+  const ended = new Date().toISOString().slice(0, 16).replace("T", " ");
+  const lines = output.match(shown) ?? [];
+  const result = `${passed ? "Passed" : "FAILED"} on ${commit.trim()}: \`${argv.join(" ")}\`, ${minutes} minutes, ended ${ended} UTC.`;
+  return { passed, text: `## ${title}\n\n${result}\n\n\`\`\`\n${lines.slice(-linesShown).join("\n")}\n\`\`\`\n` };
+}
+
+async function outputOf(argv: readonly string[]): Promise<string> {
+  return (await run(argv, process.env, () => undefined)).output;
+}
+
+async function run(
+  [program = "", ...args]: readonly string[],
+  env: NodeJS.ProcessEnv,
+  echo: (chunk: Buffer) => void = (chunk) => void process.stdout.write(chunk),
+): Promise<{ readonly status: number | null; readonly output: string }> {
   const child = spawn(program, args, { cwd: root, env, stdio: ["ignore", "pipe", "inherit"] });
-  const output: Buffer[] = [];
+  const chunks: Buffer[] = [];
   child.stdout.on("data", (chunk: Buffer) => {
-    output.push(chunk);
-    process.stdout.write(chunk);
+    chunks.push(chunk);
+    echo(chunk);
   });
   const [status] = (await once(child, "close")) as [number | null];
-  const found = Buffer.concat(output).toString().match(step.found) ?? [];
-  return { step, status, minutes: (performance.now() - begin) / 60_000, found: found.slice(-12) };
+  return { status, output: Buffer.concat(chunks).toString() };
 }
 
-function section({ step, status, minutes, found }: Outcome): string {
-  const result = status === 0 ? "passed" : "FAILED";
-  return `## ${step.name}: ${result}, ${minutes.toFixed(0)} minutes\n\n\`${step.argv.join(" ")}\`\n\n\`\`\`\n${found.join("\n")}\n\`\`\`\n`;
+/** The file with this section in the place of the one before; sections stand in the order of the steps. */
+function put(title: string, section: string): void {
+  const sections = new Map(
+    read()
+      .split(/^(?=## )/m)
+      .map((text) => [/^## (.*)/.exec(text)?.[1] ?? "", text]),
+  );
+  sections.set(title, section);
+  const ordered = Object.values(steps).flatMap((step) => sections.get(step.title) ?? []);
+  writeFileSync(resultsFile, [heading, ...ordered.map((text) => `${text.trimEnd()}\n`)].join("\n"));
 }
 
-async function commit(): Promise<string> {
-  const child = spawn("git", ["describe", "--always", "--dirty"], { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
-  const [text] = (await once(child.stdout, "data")) as [Buffer];
-  return text.toString().trim();
+function read(): string {
+  try {
+    return readFileSync(resultsFile, "utf8");
+  } catch {
+    return "";
+  }
 }
 
-const of = await commit();
-const outcomes: Outcome[] = [];
-for (const step of steps) outcomes.push(await run(step));
-const head = `# The last long run\n\n\`make test-long\` of ${of}, ended ${new Date().toISOString().slice(0, 16).replace("T", " ")} UTC.\n`;
-writeFileSync(join(root, "bench/LONG.md"), [head, ...outcomes.map(section)].join("\n"));
-process.exitCode = outcomes.every(({ status }) => status === 0) ? 0 : 1;
+const wanted = process.argv[2];
+const names = wanted === undefined ? Object.keys(steps) : [wanted];
+let allPassed = true;
+for (const name of names) {
+  const step = steps[name];
+  if (step === undefined) throw new Error(`STEP=${name}: not a step; the steps are ${Object.keys(steps).join(", ")}`);
+  const { passed, text } = await sectionOf(step);
+  put(step.title, text);
+  allPassed &&= passed;
+}
+process.exitCode = allPassed ? 0 : 1;
