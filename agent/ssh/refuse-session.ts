@@ -1,8 +1,8 @@
 import type { Connection, RejectConnection } from "ssh2";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import { refuseChannel } from "../../core/ssh/refuse-channel.ts";
-import type { UserConnection } from "./serve-connection.ts";
 import { sessionFacts } from "./session-facts.ts";
+import type { UserConnection } from "./user-connection.ts";
 
 export interface RefusedSession {
   readonly connection: Connection;

@@ -1,19 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { AcceptConnection, Connection, RejectConnection, Session } from "ssh2";
-import type { SshGrant } from "../../core/access/authorize.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
-import type { RecordingMode } from "../../core/resources/recording.ts";
 import { sessionIdOf } from "../../core/resources/session-id.ts";
 import { countBytes } from "../../core/ssh/count-bytes.ts";
 import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
 import { limitWindows } from "../../core/ssh/limit-windows.ts";
 import { channelNumbers } from "../../core/ssh/watch-traffic.ts";
-import type { StreamRequest } from "../../core/transport/stream-request.ts";
-import type { SshDeps } from "./deps.ts";
 import { type CutConnection, cutOff, recordEnd } from "./ending/cut-off.ts";
 import { holdToRules } from "./ending/hold-to-rules.ts";
 import { serveForwarding } from "./forwarding/serve-forwarding.ts";
-import type { HeldConnection } from "./login/hold-connection.ts";
 import { limitsOfConnection } from "./login/user-limits.ts";
 import { refuseSession } from "./refuse-session.ts";
 import { authAgent } from "./requests/auth-agent.ts";
@@ -26,20 +21,7 @@ import { subsystem } from "./requests/subsystem.ts";
 import { windowChange } from "./requests/window-change.ts";
 import { x11 } from "./requests/x11.ts";
 import type { RequestReply, SessionChannel } from "./session-channel.ts";
-import type { UnixUser } from "./unix-user.ts";
-
-/** One authenticated SSH connection of a user. */
-export interface UserConnection {
-  readonly grant: SshGrant;
-  readonly user: UnixUser;
-  /** The certificate's `permit-pty`. */
-  readonly permitsPty: boolean;
-  readonly request: StreamRequest;
-  readonly sessionRecording: RecordingMode;
-  readonly deps: SshDeps;
-  /** Its place, where the user's connections are limited. */
-  readonly held?: HeldConnection | undefined;
-}
+import type { UserConnection } from "./user-connection.ts";
 
 /** Sessions at a time on one connection: an editor opens many. */
 const maxSessions = 512;

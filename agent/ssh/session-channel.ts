@@ -4,10 +4,10 @@ import type { TerminalModes } from "../../core/ssh/terminal-modes.ts";
 import type { AgentForwarding } from "./forwarding/agent-forwarding.ts";
 import type { X11Forwarding } from "./forwarding/x11-forwarding.ts";
 import type { SharedTerminal } from "./join/shared-terminal.ts";
-import type { TerminalRecorder } from "./program/record-terminal.ts";
 import type { StartedProgram } from "./program/start-process.ts";
 import type { Terminal, TerminalSize } from "./program/terminal.ts";
-import type { UserConnection } from "./serve-connection.ts";
+import type { TerminalRecorder } from "./program/terminal-recorder.ts";
+import type { UserConnection } from "./user-connection.ts";
 
 /** State of one session channel: what its requests have asked for, then what runs in it. */
 export interface SessionChannel {

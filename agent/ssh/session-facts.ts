@@ -1,4 +1,4 @@
-import type { UserConnection } from "./serve-connection.ts";
+import type { UserConnection } from "./user-connection.ts";
 
 /** What every audit event of a session says of it. */
 export function sessionFacts({ grant, request, deps }: Pick<UserConnection, "grant" | "request" | "deps">, sid: string) {

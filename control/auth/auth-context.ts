@@ -61,9 +61,3 @@ export interface AuthContext {
   readonly log: Log;
   readonly now: () => Date;
 }
-
-/** Who asks for a change, as it is audited. */
-export interface Actor {
-  readonly name: string;
-  readonly address: string;
-}

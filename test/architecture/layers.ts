@@ -61,7 +61,7 @@ export function missingImports(files: readonly SourceFile[], exists: (path: stri
   return files.flatMap((file) => file.imports.flatMap((target) => (exists(target) ? [] : [`${file.path} imports ${target}, which is not there`])));
 }
 
-/** Each cycle of imports at run time once, as the chain of its files. */
+/** Each cycle of imports once, as the chain of its files. Types count: what needs each other to be read is one piece. */
 export function cycles(files: readonly SourceFile[]): string[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const finished = new Set<string>();
@@ -70,7 +70,7 @@ export function cycles(files: readonly SourceFile[]): string[] {
     const at = trail.indexOf(path);
     if (at >= 0) found.push([...trail.slice(at), path].join(" -> "));
     if (at >= 0 || finished.has(path)) return;
-    for (const target of byPath.get(path)?.runtimeImports ?? []) visit(target, [...trail, path]);
+    for (const target of byPath.get(path)?.imports ?? []) visit(target, [...trail, path]);
     finished.add(path);
   };
   for (const file of files) visit(file.path, []);

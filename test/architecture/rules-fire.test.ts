@@ -142,6 +142,12 @@ describe("the architecture test sees", () => {
       /b\.ts, which is not there/,
     ],
     ["a circle", { "cli/a.ts": 'import "./b.ts";', "cli/b.ts": 'import "./a.ts";' }, cycles, /cli\/a\.ts -> cli\/b\.ts -> cli\/a\.ts/],
+    [
+      "a circle of types",
+      { "cli/a.ts": 'import type { B } from "./b.ts";', "cli/b.ts": 'import "./a.ts";' },
+      cycles,
+      /cli\/a\.ts -> cli\/b\.ts -> cli\/a\.ts/,
+    ],
     ["a folder of core with one user", { "core/log/a.ts": "", "cli/a.ts": 'import "../core/log/a.ts";' }, lonelyFolders, /core\/log/],
     ["input in a pure file", { "core/access/a.ts": 'import "node:fs";' }, impurities, /pure and imports node:fs/],
     ["a socket in a pure file", { "core/transport/alpn.ts": 'import { connect } from "node:net";' }, impurities, /imports node:net/],

@@ -7,8 +7,6 @@ export interface SourceFile {
   readonly text: string;
   /** Paths of our own files that it imports, by any kind of import. */
   readonly imports: readonly string[];
-  /** Those of them that are there at run time too: all but `import type`. */
-  readonly runtimeImports: readonly string[];
   /** Packages and `node:` modules that it imports. */
   readonly packages: readonly string[];
 }
@@ -33,19 +31,16 @@ export function listFiles(root: string, folder = ""): string[] {
 
 /** Imports at the start of a line, over several lines too, and `import("x")` that stands in no text. */
 const importPattern = /(?:^import\s+|^(?:import|export)\b[^"';(=]*?\bfrom\s+|(?<!["'`])\bimport\()"([^"]+)"/gm;
-const typeImportPattern = /^import type [^;"]*\bfrom "([^"]+)"/gm;
 
 function readSource(root: string, path: string): SourceFile {
   const text = readFileSync(join(root, path), "utf8");
   const all = [...text.matchAll(importPattern)].map((match) => match[1] as string);
-  const typesOnly = new Set([...text.matchAll(typeImportPattern)].map((match) => match[1] as string));
   const own = all.filter((name) => name.startsWith("."));
   const place = (name: string): string => posix.join(posix.dirname(path), name);
   return {
     path,
     text,
     imports: own.map(place),
-    runtimeImports: own.filter((name) => !typesOnly.has(name)).map(place),
     packages: all.filter((name) => !name.startsWith(".")),
   };
 }

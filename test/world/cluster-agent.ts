@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Cluster } from "./cluster.ts";
 import { agentConfig } from "./cluster-config.ts";
+import type { ClusterControl } from "./cluster-control.ts";
 import { withPlainHome } from "./plain-home.ts";
 import { program } from "./program.ts";
 import { type Service, startService } from "./service.ts";
@@ -43,7 +43,7 @@ export interface Agent extends AsyncDisposable {
 }
 
 /** Writes an agent's configuration and starts it. */
-export async function makeAgent(cluster: Cluster, options: AgentOptions): Promise<Agent> {
+export async function makeAgent(cluster: ClusterControl, options: AgentOptions): Promise<Agent> {
   const dir = options.dir ?? join(cluster.dir, `agent-${options.folder ?? options.name}`);
   await mkdir(dir, { recursive: true });
   const config = join(dir, "platform.yaml");

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Cluster } from "./cluster.ts";
 import { type ControlFacts, proxyConfig } from "./cluster-config.ts";
+import type { ClusterControl } from "./cluster-control.ts";
 import { freePorts } from "./free-port.ts";
 import { run } from "./program.ts";
 import { type Service, startService } from "./service.ts";
@@ -30,7 +30,7 @@ export interface ProxyProcess {
 
 type Facts = ControlFacts & ProxyOptions & { readonly platform: string; readonly netns?: string | undefined };
 
-export async function makeProxy(cluster: Cluster, facts: Facts): Promise<ProxyProcess> {
+export async function makeProxy(cluster: ClusterControl, facts: Facts): Promise<ProxyProcess> {
   const { name, dir, platform, netns } = facts;
   const [web = 0] = await freePorts(1);
   const config = join(dir, `${name}.yaml`);

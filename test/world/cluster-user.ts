@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import type { Cluster } from "./cluster.ts";
+import type { ClusterControl } from "./cluster-control.ts";
 import { currentStep, oneTimeCode } from "./one-time-code.ts";
 import { type Finished, output, program, type RunOptions, run } from "./program.ts";
 import { until } from "./until.ts";
@@ -23,7 +23,7 @@ export interface User {
 }
 
 /** Invites a user, accepts the invite as a browser would, and logs in. */
-export async function makeUser(cluster: Cluster, options: UserOptions & { name: string; netns?: string | undefined }): Promise<User> {
+export async function makeUser(cluster: ClusterControl, options: UserOptions & { name: string; netns?: string | undefined }): Promise<User> {
   const { name, netns } = options;
   const password = randomBytes(12).toString("base64url");
   const home = join(cluster.dir, `home-${name}`);

@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Agent, type AgentOptions, makeAgent } from "./cluster-agent.ts";
-import { authConfig, controlConfig, type Ports, proxyConfig } from "./cluster-config.ts";
+import { authConfig, controlConfig, proxyConfig } from "./cluster-config.ts";
+import type { ClusterControl } from "./cluster-control.ts";
 import { makeProxy, type ProxyOptions, type ProxyProcess } from "./cluster-proxy.ts";
 import { makeUser, type User, type UserOptions } from "./cluster-user.ts";
 import { freePorts } from "./free-port.ts";
@@ -32,11 +33,7 @@ export interface ClusterOptions {
 }
 
 /** A control server of its own folder and ports, run from the executable. */
-export interface Cluster extends AsyncDisposable {
-  readonly dir: string;
-  readonly ports: Ports;
-  /** `name:port` of the web address. */
-  readonly proxy: string;
+export interface Cluster extends ClusterControl, AsyncDisposable {
   control: Service;
   /** The second process of a split control. */
   proxyService: Service | undefined;
@@ -44,10 +41,6 @@ export interface Cluster extends AsyncDisposable {
   /** Starts the second process of a split control again. */
   restartProxy(): Promise<void>;
   tctl(args: readonly string[], options?: RunOptions): Promise<Finished>;
-  /** A tctl that must succeed; its standard output. */
-  admin(...args: string[]): Promise<string>;
-  pin(): Promise<string>;
-  token(...args: string[]): Promise<string>;
   /** One more proxy of a split cluster, which has joined and answers. */
   addProxy(options: ProxyOptions): Promise<ProxyProcess>;
   agent(options: AgentOptions): Promise<Agent>;

@@ -5,7 +5,6 @@ import type { Machine } from "./machine.ts";
 import { packagedVersions } from "./package-world.ts";
 import type { Finished } from "./program.ts";
 import { until } from "./until.ts";
-import type { SiteChannel } from "./upgrade-site.ts";
 
 /** What the cluster knows of a host. */
 interface HostRecord {
@@ -24,6 +23,10 @@ export interface UpdaterState {
   readonly current?: string;
   readonly target?: string;
 }
+
+type PackagedVersion = keyof typeof packagedVersions;
+/** A channel of the site. */
+type SiteChannel = PackagedVersion | `critical/${PackagedVersion}`;
 
 /** A machine with our packages, an agent, and the updater's timer on, but a day away: tests run the updater themselves. */
 export class UpgradeHost implements AsyncDisposable {

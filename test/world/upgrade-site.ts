@@ -10,8 +10,6 @@ import type { MachineOptions } from "./machine-options.ts";
 import { type PackageWorld, packagedVersions, packageWorld } from "./package-world.ts";
 import { UpgradeHost } from "./upgrade-host.ts";
 
-type PackagedVersion = keyof typeof packagedVersions;
-
 /**
  * A cluster of this host that serves its packages itself, and has a channel for every packaged version: `now`, `next` …, and
  * each once more as `critical/<name>`.
@@ -95,6 +93,3 @@ function channels(): string {
     ])
     .join("");
 }
-
-/** A channel of the site. */
-export type SiteChannel = PackagedVersion | `critical/${PackagedVersion}`;

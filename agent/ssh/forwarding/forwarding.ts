@@ -1,5 +1,5 @@
 import type { Connection } from "ssh2";
-import type { UserConnection } from "../serve-connection.ts";
+import type { UserConnection } from "../user-connection.ts";
 import type { PortReport } from "./port-report.ts";
 import type { Slots } from "./slots.ts";
 import type { TcpSockets } from "./tcp-sockets.ts";

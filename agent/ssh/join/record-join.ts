@@ -1,5 +1,5 @@
 import { errorText, type PlatformError } from "../../../core/errors/platform-error.ts";
-import type { JoinConnection } from "./serve-joined.ts";
+import type { JoinConnection } from "./join-connection.ts";
 
 /** What every audit event of a join says of it: the user who joined, and whose session. */
 function joinFacts({ grant, mode, request, deps }: JoinConnection) {

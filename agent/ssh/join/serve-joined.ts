@@ -1,23 +1,13 @@
 import type { Connection, ServerChannel, Session } from "ssh2";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { JoinMode } from "../../../core/resources/session.ts";
 import { guardRefusals } from "../../../core/ssh/guard-refusals.ts";
 import { limitWindows } from "../../../core/ssh/limit-windows.ts";
-import type { StreamRequest } from "../../../core/transport/stream-request.ts";
-import type { SshDeps } from "../deps.ts";
 import { holdToRules } from "../ending/hold-to-rules.ts";
 import { limitsOfConnection } from "../login/user-limits.ts";
-import type { JoinAdmitted } from "./join-login.ts";
+import type { JoinConnection } from "./join-connection.ts";
 import { recordCut } from "./record-join.ts";
 import type { Seat } from "./seat.ts";
 import { takePart } from "./take-part.ts";
-
-/** One authenticated connection of a user who joins a session. */
-export interface JoinConnection extends JoinAdmitted {
-  readonly mode: JoinMode;
-  readonly request: StreamRequest;
-  readonly deps: SshDeps;
-}
 
 /** For the client to hang up once it has been told that it is over, ms. */
 const lingerMs = 5_000;

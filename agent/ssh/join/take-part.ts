@@ -2,9 +2,9 @@ import type { ServerChannel } from "ssh2";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { holdLittle } from "../../../core/ssh/hold-little.ts";
 import { pump } from "../program/pump.ts";
+import type { JoinConnection } from "./join-connection.ts";
 import { recordJoin, recordLeave } from "./record-join.ts";
 import { Seat } from "./seat.ts";
-import type { JoinConnection } from "./serve-joined.ts";
 import type { SharedTerminal } from "./shared-terminal.ts";
 
 /** What ssh(1) and sshd(8) use for a fault of their own. */

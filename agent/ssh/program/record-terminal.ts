@@ -5,17 +5,7 @@ import { recordedAt } from "../../../core/resources/recording.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 import type { TerminalSize } from "./terminal.ts";
-
-/** The recording of one terminal. */
-export interface TerminalRecorder {
-  /** What the terminal showed. A promise: wait for it before more. */
-  show(chunk: Buffer): Promise<void> | undefined;
-  resize(size: TerminalSize): void;
-  /** The session has ended. Never throws. */
-  end(): Promise<void>;
-  /** Rejects when the session may not go on, for it cannot be recorded. */
-  readonly failed: Promise<never>;
-}
+import type { TerminalRecorder } from "./terminal-recorder.ts";
 
 /**
  * Records a terminal as the cluster's mode says; undefined: not at all. A fault is audited. In mode node the session goes on then,

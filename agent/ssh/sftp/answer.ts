@@ -4,7 +4,8 @@ import { extended } from "./extended-requests.ts";
 import * as file from "./file-requests.ts";
 import * as folder from "./folder-requests.ts";
 import * as path from "./path-requests.ts";
-import { type Reply, replyStatus, type SftpContext } from "./sftp-context.ts";
+import { type Reply, replyStatus } from "./reply.ts";
+import type { SftpContext } from "./sftp-context.ts";
 import { statusOf } from "./status-of.ts";
 
 /** Does what a request asks for, with the rights of this process, and answers it. `data` is valid until the next call. */

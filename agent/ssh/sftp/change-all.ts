@@ -1,6 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Attributes } from "../../../core/sftp/attributes.ts";
-import { done, type Reply, replyStatus } from "./sftp-context.ts";
+import { done, type Reply, replyStatus } from "./reply.ts";
 import { statusOf } from "./status-of.ts";
 
 export interface Changes {

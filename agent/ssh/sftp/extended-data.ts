@@ -4,7 +4,8 @@ import type { Reader } from "../../../core/bytes/reader.ts";
 import { string, u64 } from "../../../core/bytes/writer.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { maxTransfer } from "../../../core/sftp/numbers.ts";
-import { done, type Reply, type SftpContext } from "./sftp-context.ts";
+import { done, type Reply } from "./reply.ts";
+import type { SftpContext } from "./sftp-context.ts";
 
 export function fsync({ handles }: SftpContext, reader: Reader): Reply {
   fsyncSync(handles.file(reader.string()).fd);

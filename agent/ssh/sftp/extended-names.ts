@@ -2,7 +2,8 @@ import { Reader } from "../../../core/bytes/reader.ts";
 import { string } from "../../../core/bytes/writer.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { realPath } from "./real-path.ts";
-import { type Reply, replyName, type SftpContext } from "./sftp-context.ts";
+import { type Reply, replyName } from "./reply.ts";
+import type { SftpContext } from "./sftp-context.ts";
 
 /** `~` and `~user` at the start; all else is taken from the home, where the session began. */
 export function expandPath({ names, home }: SftpContext, reader: Reader): Reply {

@@ -9,7 +9,8 @@ import { changeAll } from "./change-all.ts";
 import { copyData, fsync, sha256 } from "./extended-data.ts";
 import { expandPath, homeDirectory, namesById } from "./extended-names.ts";
 import { maxHandles } from "./open-handles.ts";
-import { done, type Reply, replyStatus, type SftpContext } from "./sftp-context.ts";
+import { done, type Reply, replyStatus } from "./reply.ts";
+import type { SftpContext } from "./sftp-context.ts";
 
 type Handle = (context: SftpContext, reader: Reader) => Reply;
 

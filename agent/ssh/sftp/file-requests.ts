@@ -3,7 +3,8 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { maxTransfer, openFlags } from "../../../core/sftp/numbers.ts";
 import type { OfHandle, RequestOf } from "../../../core/sftp/request.ts";
 import { changeAll } from "./change-all.ts";
-import { attributesOf, done, endOfFile, type Reply, type SftpContext } from "./sftp-context.ts";
+import { attributesOf, done, endOfFile, type Reply } from "./reply.ts";
+import type { SftpContext } from "./sftp-context.ts";
 
 /** What was read, until it is copied into the output. */
 const scratch = Buffer.allocUnsafe(maxTransfer);

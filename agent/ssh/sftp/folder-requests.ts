@@ -3,7 +3,8 @@ import type { OfHandle, OfPath } from "../../../core/sftp/request.ts";
 import type { NamedFile } from "../../../core/sftp/response.ts";
 import { longName } from "./long-name.ts";
 import type { OpenFolder } from "./open-handles.ts";
-import { attributesOf, endOfFile, type Reply, type SftpContext } from "./sftp-context.ts";
+import { attributesOf, endOfFile, type Reply } from "./reply.ts";
+import type { SftpContext } from "./sftp-context.ts";
 
 /** Names in one answer: with the longest names (255 bytes, twice) they still fit one packet. */
 const batch = 256;

@@ -17,7 +17,8 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { OfPath, RequestOf } from "../../../core/sftp/request.ts";
 import { changeAll } from "./change-all.ts";
 import { realPath } from "./real-path.ts";
-import { attributesOf, done, type Reply, replyName, type SftpContext } from "./sftp-context.ts";
+import { attributesOf, done, type Reply, replyName } from "./reply.ts";
+import type { SftpContext } from "./sftp-context.ts";
 
 export function stat(_: SftpContext, { path }: OfPath): Reply {
   return { type: "attributes", attributes: attributesOf(statSync(path)) };

@@ -1,7 +1,7 @@
 import { shownText } from "../../../core/bytes/shown-text.ts";
 import type { SftpAction } from "../../../core/resources/audit-event-schema.ts";
 import type { OpenFile } from "./open-handles.ts";
-import type { Reply } from "./sftp-context.ts";
+import type { Reply } from "./reply.ts";
 import type { SftpReport } from "./sftp-report.ts";
 import { statusOf } from "./status-of.ts";
 

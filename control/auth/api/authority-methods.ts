@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { authorityKinds, rotationPhases } from "../../../core/resources/rotation.ts";
-import type { Actor } from "../auth-context.ts";
+import type { Actor } from "../actor.ts";
 import { signHost } from "../certificates/sign-host.ts";
 import { signUser } from "../certificates/sign-user.ts";
 import { listRotations, rotate } from "../rotation/rotate.ts";

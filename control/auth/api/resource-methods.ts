@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { AuthService, ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { parseJson } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { Actor } from "../auth-context.ts";
+import type { Actor } from "../actor.ts";
 import { checkDocument, type Document } from "../documents/document.ts";
 import { getAnyNode, storedKey } from "../inventory/all-nodes.ts";
 import { createToken } from "../tokens/tokens.ts";

@@ -18,7 +18,6 @@ import {
 import type { Identity } from "../../../core/identity/identity.ts";
 import { toX509Subject } from "../../../core/identity/identity.ts";
 import type { AuthorityKind } from "../../../core/resources/rotation.ts";
-import type { AuthorityKeys } from "./authority-keys.ts";
 
 const signingAlgorithm = { name: "ECDSA", hash: "SHA-256" } as const;
 const authorityYears = 10;
@@ -53,6 +52,12 @@ export async function issueAuthorityCertificate(facts: AuthorityCertificateFacts
   );
 }
 
+/** What signs leaf certificates. */
+export interface X509Authority {
+  readonly tls: webcrypto.CryptoKey;
+  readonly certificate: X509Certificate;
+}
+
 export interface LeafFacts {
   readonly identity: Identity;
   /** SubjectPublicKeyInfo, DER. */
@@ -63,14 +68,14 @@ export interface LeafFacts {
 }
 
 /** A leaf certificate, PEM. Hosts serve and connect with theirs; users only connect. */
-export async function issueLeaf(keys: AuthorityKeys, facts: LeafFacts): Promise<string> {
+export async function issueLeaf(authority: X509Authority, facts: LeafFacts): Promise<string> {
   const { identity } = facts;
   const usages = identity.kind === "host" ? [ExtendedKeyUsage.serverAuth, ExtendedKeyUsage.clientAuth] : [ExtendedKeyUsage.clientAuth];
   const extensions: Extension[] = [
     new BasicConstraintsExtension(false, undefined, true),
     new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
     new ExtendedKeyUsageExtension(usages),
-    await AuthorityKeyIdentifierExtension.create(keys.certificate, false, webcrypto),
+    await AuthorityKeyIdentifierExtension.create(authority.certificate, false, webcrypto),
   ];
   if (facts.names.length > 0) {
     extensions.push(new SubjectAlternativeNameExtension(facts.names.map((value) => ({ type: isIP(value) > 0 ? "ip" : "dns", value }))));
@@ -79,10 +84,10 @@ export async function issueLeaf(keys: AuthorityKeys, facts: LeafFacts): Promise<
     {
       serialNumber: serial(),
       subject: subjectOf(identity),
-      issuer: keys.certificate.subjectName,
+      issuer: authority.certificate.subjectName,
       notBefore: skewed(facts.now),
       notAfter: identity.validBefore,
-      signingKey: keys.tls,
+      signingKey: authority.tls,
       publicKey: facts.publicKey,
       signingAlgorithm,
       extensions,

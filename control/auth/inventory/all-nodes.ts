@@ -1,5 +1,6 @@
 import type { Node } from "../../../core/resources/node.ts";
-import type { Actor, AuthContext } from "../auth-context.ts";
+import type { Actor } from "../actor.ts";
+import type { AuthContext } from "../auth-context.ts";
 import { documentKey, type PutMode } from "../documents/document.ts";
 import { deleteNode, getNode, listNodes, putNode } from "./nodes.ts";
 import { deleteOpensshNode, findOpensshNode, listOpensshNodes, opensshKey, putOpensshNode } from "./openssh-nodes.ts";

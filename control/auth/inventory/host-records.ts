@@ -2,7 +2,6 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
 import type { Put, Storage, Write } from "../../storage/storage.ts";
-import type { AuthContext } from "../auth-context.ts";
 import { hostValidityMs } from "../authority/issue-host.ts";
 import { documentKey, fromEntry } from "../documents/document.ts";
 
@@ -39,8 +38,7 @@ export function removedKey(id: string): string {
   return `/removed/${id}`;
 }
 
-export function removal(context: Pick<AuthContext, "now">, id: string): Put {
-  const now = context.now();
+export function removal(id: string, now: Date): Put {
   const expires = new Date(now.getTime() + hostValidityMs + 24 * 3_600_000);
   return { key: removedKey(id), value: JSON.stringify(now.toISOString()), expires };
 }

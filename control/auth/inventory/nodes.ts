@@ -5,7 +5,8 @@ import { type HostStatus, parseHostStatus } from "../../../core/resources/host-s
 import type { Labels } from "../../../core/resources/metadata.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { Entry, Write } from "../../storage/storage.ts";
-import type { Actor, AuthContext } from "../auth-context.ts";
+import type { Actor } from "../actor.ts";
+import type { AuthContext } from "../auth-context.ts";
 import { checkDocument, documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 import { presenceKey } from "../presence/presence-watch.ts";
 import { auditUpgrades, upgradeMemoryKey } from "./audit-upgrades.ts";
@@ -47,7 +48,13 @@ export async function deleteNode(context: AuthContext, id: string, actor: Actor)
   const isProxy = (await findHost(context.storage, "node", id)) === undefined && (await findHost(context.storage, "proxy", id)) !== undefined;
   const key = documentKey(isProxy ? "proxy" : "node", id);
   const direct = await directHostDeletes(context.storage, id);
-  const writes: Write[] = [{ key, expect: "present" }, removal(context, id), { key: presenceKey(id) }, { key: upgradeMemoryKey(id) }, ...direct];
+  const writes: Write[] = [
+    { key, expect: "present" },
+    removal(id, context.now()),
+    { key: presenceKey(id) },
+    { key: upgradeMemoryKey(id) },
+    ...direct,
+  ];
   if (isProxy) writes.push({ key: proxyNamesKey(id) }, { key: clusterProxyKey(id) });
   else writes.push({ key: nodeNamesKey(id) });
   await named(`node ${id}`, context.storage.batch(writes));

@@ -2,7 +2,8 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { baseName } from "../../../core/identity/cluster-names.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { Storage } from "../../storage/storage.ts";
-import type { Actor, AuthContext } from "../auth-context.ts";
+import type { Actor } from "../actor.ts";
+import type { AuthContext } from "../auth-context.ts";
 import { fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 import { findHost } from "./host-records.ts";
 

@@ -1,7 +1,8 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type Lock, lockSchema, lockTargetText } from "../../../core/resources/lock.ts";
 import type { Storage } from "../../storage/storage.ts";
-import type { Actor, AuthContext } from "../auth-context.ts";
+import type { Actor } from "../actor.ts";
+import type { AuthContext } from "../auth-context.ts";
 import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 
 /** Of the keys under which locks are stored. */

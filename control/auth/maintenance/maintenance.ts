@@ -1,7 +1,8 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type Maintenance, maintenanceName, maintenanceSchema } from "../../../core/resources/maintenance.ts";
 import type { Storage } from "../../storage/storage.ts";
-import type { Actor, AuthContext } from "../auth-context.ts";
+import type { Actor } from "../actor.ts";
+import type { AuditLog } from "../audit/audit-log.ts";
 import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 
 const key = documentKey("cluster_maintenance_config", maintenanceName);
@@ -9,18 +10,23 @@ const key = documentKey("cluster_maintenance_config", maintenanceName);
 export const maintenancePrefix = "/cluster_maintenance_config/";
 const what = "the maintenance window";
 
+interface Deps {
+  readonly storage: Storage;
+  readonly audit: AuditLog;
+}
+
 /** The cluster's maintenance configuration, when there is one. */
 export async function findMaintenance(storage: Storage): Promise<Maintenance | undefined> {
   const entry = await storage.get(key);
   return entry === undefined ? undefined : fromEntry(maintenanceSchema, entry);
 }
 
-export async function listMaintenance({ storage }: Pick<AuthContext, "storage">): Promise<readonly Maintenance[]> {
+export async function listMaintenance({ storage }: Pick<Deps, "storage">): Promise<readonly Maintenance[]> {
   const found = await findMaintenance(storage);
   return found === undefined ? [] : [found];
 }
 
-export async function getMaintenance({ storage }: Pick<AuthContext, "storage">, name: string): Promise<Maintenance> {
+export async function getMaintenance({ storage }: Pick<Deps, "storage">, name: string): Promise<Maintenance> {
   const found = name === maintenanceName ? await findMaintenance(storage) : undefined;
   if (found !== undefined) return found;
   throw new PlatformError("not_found", `cluster_maintenance_config ${name} does not exist`, {
@@ -28,14 +34,14 @@ export async function getMaintenance({ storage }: Pick<AuthContext, "storage">, 
   });
 }
 
-export async function putMaintenance(context: AuthContext, config: Maintenance, how: PutMode & { actor: Actor }): Promise<Maintenance> {
-  const entry = await named(what, context.storage.put(toPut(config, how)));
-  context.audit.emit({ event: "maintenance.updated", user: how.actor.name, name: maintenanceName, "addr.remote": how.actor.address });
+export async function putMaintenance(deps: Deps, config: Maintenance, how: PutMode & { actor: Actor }): Promise<Maintenance> {
+  const entry = await named(what, deps.storage.put(toPut(config, how)));
+  deps.audit.emit({ event: "maintenance.updated", user: how.actor.name, name: maintenanceName, "addr.remote": how.actor.address });
   return fromEntry(maintenanceSchema, entry);
 }
 
-export async function deleteMaintenance(context: AuthContext, name: string, actor: Actor): Promise<void> {
-  await getMaintenance(context, name);
-  await named(what, context.storage.delete(key));
-  context.audit.emit({ event: "maintenance.deleted", user: actor.name, name: maintenanceName, "addr.remote": actor.address });
+export async function deleteMaintenance(deps: Deps, name: string, actor: Actor): Promise<void> {
+  await getMaintenance(deps, name);
+  await named(what, deps.storage.delete(key));
+  deps.audit.emit({ event: "maintenance.deleted", user: actor.name, name: maintenanceName, "addr.remote": actor.address });
 }

@@ -1,6 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { authorityKinds, type Rotation, type RotationPhase } from "../../../core/resources/rotation.ts";
-import type { Actor, AuthContext } from "../auth-context.ts";
+import type { Actor } from "../actor.ts";
+import type { AuthContext } from "../auth-context.ts";
 import { hostsBehind } from "./hosts-behind.ts";
 import { askedStep, dueStep, type RotationAsk } from "./next-phase.ts";
 

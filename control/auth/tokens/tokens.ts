@@ -3,7 +3,8 @@ import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type joinRoles, type Token, tokenSchema } from "../../../core/resources/token.ts";
 import type { Entry, Put, Write } from "../../storage/storage.ts";
-import type { Actor, AuthContext } from "../auth-context.ts";
+import type { Actor } from "../actor.ts";
+import type { AuthContext } from "../auth-context.ts";
 import { checkDocument, named, type PutMode } from "../documents/document.ts";
 
 const defaultTtlSeconds = 30 * 60;

@@ -1,7 +1,8 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type User, userSchema } from "../../../core/resources/user.ts";
 import type { Write } from "../../storage/storage.ts";
-import type { Actor, AuthContext } from "../auth-context.ts";
+import type { Actor } from "../actor.ts";
+import type { AuthContext } from "../auth-context.ts";
 import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 import { clearFailures, lockedSomewhere } from "../login/lock.ts";
 import { credentialKey, readCredential } from "./credentials.ts";

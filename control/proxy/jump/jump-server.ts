@@ -10,8 +10,9 @@ import { ipOf } from "../../../core/transport/ip-of.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import { decodeStreamReply, maxStreamMessage } from "../../../core/transport/stream-request.ts";
+import { auditRefusal } from "../routing/audit-refusal.ts";
 import type { ClientStreamServices } from "../routing/client-stream.ts";
-import { auditRefusal, openStream } from "../routing/open-stream.ts";
+import { openStream } from "../routing/open-stream.ts";
 import { refuseSession } from "./refuse-session.ts";
 
 export interface JumpArrival {

@@ -8,9 +8,11 @@ import { readFrame } from "../../../core/transport/read-frame.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import { decodeStreamRequest, encodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { Arrival } from "../front-door/handlers.ts";
+import { auditRefusal } from "./audit-refusal.ts";
 import { claimedName, clientIdentity } from "./client-identity.ts";
-import { auditRefusal, openStream, type RoutingServices } from "./open-stream.ts";
+import { openStream } from "./open-stream.ts";
 import type { RelayedStreams } from "./relayed-streams.ts";
+import type { RoutingServices } from "./routing-services.ts";
 
 export interface ClientStreamServices extends RoutingServices {
   /** What SSH clients are offered; left out: the usual. */

@@ -9,7 +9,7 @@ import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 import type { Access } from "./access-cache.ts";
 import { dialDirect } from "./dial-direct.ts";
 import { awaitTunnel } from "./elsewhere-target.ts";
-import type { RoutingServices, StreamAsk } from "./open-stream.ts";
+import type { RoutingServices, StreamAsk } from "./routing-services.ts";
 
 /** Authorizes somebody to join a running session, and opens a channel to the process that has it. Throws PlatformError. */
 export async function openJoin({ identity, request, clientAddress }: StreamAsk, services: RoutingServices): Promise<Duplex> {

@@ -5,8 +5,8 @@ import type { RecordingMode } from "../../../core/resources/recording.ts";
 import { dial } from "../../../core/transport/dial/dial.ts";
 import { parseHostPort } from "../../../core/transport/host-port.ts";
 import { encodeStreamReply } from "../../../core/transport/stream-request.ts";
-import type { RoutingServices, StreamAsk } from "./open-stream.ts";
 import type { OpensshTarget } from "./openssh-target.ts";
+import type { RoutingServices, StreamAsk } from "./routing-services.ts";
 
 /** For the host's sshd to take the connection, ms. */
 const dialMs = 10_000;

@@ -1,19 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { joinRefusal } from "../../../core/access/authorize-join.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import type { UserIdentity } from "../../../core/identity/identity.ts";
-import type { Log } from "../../../core/log/log.ts";
-import type { ActiveSession } from "../../../core/resources/session.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
-import { encodeStreamRequest, type StreamRequest } from "../../../core/transport/stream-request.ts";
-import type { CurrentIdentity } from "../identity/current-identity.ts";
-import type { StandBetween } from "../recording/open-between.ts";
-import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
-import type { TunnelRegistry } from "../tunnels/registry.ts";
+import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
-import type { Access, AccessCache } from "./access-cache.ts";
-import type { AuditQueue } from "./audit-queue.ts";
+import type { Access } from "./access-cache.ts";
+import { auditRefusal } from "./audit-refusal.ts";
 import { dialDirect } from "./dial-direct.ts";
 import { type DirectTarget, sharedAddress } from "./direct-target.ts";
 import { awaitTunnel, type ElsewhereTarget } from "./elsewhere-target.ts";
@@ -21,32 +13,7 @@ import { allowedTargets, findTarget } from "./find-target.ts";
 import { openJoin } from "./open-join.ts";
 import { openOpenssh } from "./open-openssh.ts";
 import { findOpenssh, type OpensshTarget, requireEveryLogin } from "./openssh-target.ts";
-import type { RunningStreams } from "./running-streams.ts";
-
-export interface RoutingServices {
-  readonly log: Log;
-  readonly access: AccessCache;
-  readonly registry: TunnelRegistry;
-  /** The session that runs under this id. */
-  readonly findSession: (sid: string) => Promise<ActiveSession | undefined>;
-  readonly expected: ExpectedHosts;
-  /** Hosts that a target may mean and that have no tunnel here: dialled ones, and those with a tunnel to other proxies. */
-  readonly findDirect: (target: string) => Promise<readonly (DirectTarget | ElsewhereTarget)[]>;
-  readonly identity: CurrentIdentity;
-  readonly running: RunningStreams;
-  /** What the client is given for a channel to a host, where proxies record. */
-  readonly between: StandBetween;
-  readonly audit: AuditQueue;
-  readonly cluster: string;
-  readonly now: () => Date;
-}
-
-export interface StreamAsk {
-  readonly identity: UserIdentity;
-  readonly request: Pick<StreamRequest, "kind" | "target" | "login">;
-  /** `ip:port` of the client. */
-  readonly clientAddress: string;
-}
+import type { RoutingServices, StreamAsk } from "./routing-services.ts";
 
 /**
  * Authorizes and opens a channel to the agent, on which the request has been written: what comes next on it is the agent's
@@ -125,33 +92,4 @@ async function begin(channel: Duplex, { identity, request, clientAddress, host, 
   services.running.add({ identity, host: id, login, channel });
   services.log.info("stream opened", { user: identity.name, host: id, session: sessionId, peer: clientAddress });
   return await services.between(channel, { identity, login, clientAddress, host, sessionId, mode: access.sessionRecording });
-}
-
-export interface Refusal {
-  readonly error: PlatformError;
-  readonly clientAddress: string;
-  readonly user?: string | undefined;
-  readonly request?: Pick<StreamRequest, "kind" | "target" | "login"> | undefined;
-  readonly host?: Pick<OpensshTarget, "identity" | "facts"> | undefined;
-}
-
-/** Every refusal of a person goes to the audit log with its reason; an internal error to the log in full. */
-export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServices, "audit" | "log">): void {
-  const { error, clientAddress, user, request, host } = refusal;
-  const level = error.code === "internal" ? "error" : "info";
-  log[level]("stream refused", { user, target: request?.target, peer: clientAddress, code: error.code, error });
-  const who = { "addr.remote": clientAddress, ...(user !== undefined && { user: user.slice(0, 256) }) };
-  if (request?.kind === "join") {
-    audit.emitRefusal({ event: "auth", error: joinRefusal(error).slice(0, 2000), ...who, sid: request.target.slice(0, 256) });
-    return;
-  }
-  const name = host?.facts.hostname ?? request?.target.slice(0, 256);
-  audit.emitRefusal({
-    event: "auth",
-    error: error.message.slice(0, 2000),
-    ...who,
-    ...(request !== undefined && request.login !== "" && { login: request.login.slice(0, 256) }),
-    ...(name !== undefined && { server_name: name }),
-    ...(host !== undefined && { server_id: host.identity.id }),
-  });
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { exportAuthority } from "./authority-export.ts";
-import type { WebServices } from "./web-app.ts";
+import type { WebServices } from "./web-services.ts";
 
 /** `GET /webapi/auth/export?type=…`: the public halves of the authorities, for everybody. */
 export function authorityRoutes(app: FastifyInstance, { access, clusterName }: WebServices): void {

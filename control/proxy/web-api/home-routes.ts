@@ -3,7 +3,7 @@ import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { homePage } from "./home-page.ts";
 import { pageHeaders } from "./page.ts";
 import { publicAddress } from "./ping.ts";
-import type { WebServices } from "./web-app.ts";
+import type { WebServices } from "./web-services.ts";
 
 /** `GET /`: a page for people. It shows nothing that ping and the export of authorities do not. */
 export function homeRoutes(app: FastifyInstance, { auth, clusterName, ping, packagesDir }: WebServices): void {

@@ -8,7 +8,7 @@ import { acceptedPage, invitePage, refusedPage } from "./invite-page.ts";
 import { pageHeaders } from "./page.ts";
 import { publicAddress } from "./ping.ts";
 import { qrSvg, secretOf } from "./totp-picture.ts";
-import type { WebServices } from "./web-app.ts";
+import type { WebServices } from "./web-services.ts";
 
 type WithToken = { Params: { token: string } };
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { findAnswer, pingAnswer } from "./ping.ts";
-import type { WebServices } from "./web-app.ts";
+import type { WebServices } from "./web-services.ts";
 
 /** Without a connector of that name there is nothing to answer: `/webapi/ping/<connector>` is a 404. */
 export function pingRoutes(app: FastifyInstance, { auth, ping, versionServer }: WebServices): void {

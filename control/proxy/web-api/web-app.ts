@@ -1,33 +1,16 @@
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
-import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { Log } from "../../../core/log/log.ts";
-import type { Access } from "../routing/access-cache.ts";
-import type { VersionServer } from "../versions/open-version-server.ts";
 import { authorityRoutes } from "./authority-routes.ts";
 import { addErrors } from "./error-answers.ts";
 import { errorBody } from "./error-body.ts";
 import { homeRoutes } from "./home-routes.ts";
 import { inviteRoutes } from "./invite-routes.ts";
 import { packageRoutes } from "./package-routes.ts";
-import type { PingFacts } from "./ping.ts";
 import { pingRoutes } from "./ping-routes.ts";
 import { scriptRoutes } from "./script-routes.ts";
 import { upgradeRoutes } from "./upgrade-routes.ts";
 import { createWebServer, type WebServer } from "./web-server.ts";
-
-export interface WebServices {
-  readonly auth: AuthClient;
-  readonly access: { current(): Promise<Access> };
-  readonly log: Log;
-  readonly clusterName: string;
-  /** As of now: ports are known once they are bound. */
-  readonly ping: () => PingFacts;
-  readonly versionServer: VersionServer;
-  /** A folder of package repositories. */
-  readonly packagesDir: string | undefined;
-  readonly now: () => Date;
-}
+import type { WebServices } from "./web-services.ts";
 
 export interface WebApp extends Pick<WebServer, "accept" | "requests" | "closeIdle"> {
   close(): Promise<void>;

@@ -1,0 +1,34 @@
+import { joinRefusal } from "../../../core/access/authorize-join.ts";
+import type { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { OpensshTarget } from "./openssh-target.ts";
+import type { RoutingServices } from "./routing-services.ts";
+
+export interface Refusal {
+  readonly error: PlatformError;
+  readonly clientAddress: string;
+  readonly user?: string | undefined;
+  readonly request?: Pick<StreamRequest, "kind" | "target" | "login"> | undefined;
+  readonly host?: Pick<OpensshTarget, "identity" | "facts"> | undefined;
+}
+
+/** Every refusal of a person goes to the audit log with its reason; an internal error to the log in full. */
+export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServices, "audit" | "log">): void {
+  const { error, clientAddress, user, request, host } = refusal;
+  const level = error.code === "internal" ? "error" : "info";
+  log[level]("stream refused", { user, target: request?.target, peer: clientAddress, code: error.code, error });
+  const who = { "addr.remote": clientAddress, ...(user !== undefined && { user: user.slice(0, 256) }) };
+  if (request?.kind === "join") {
+    audit.emitRefusal({ event: "auth", error: joinRefusal(error).slice(0, 2000), ...who, sid: request.target.slice(0, 256) });
+    return;
+  }
+  const name = host?.facts.hostname ?? request?.target.slice(0, 256);
+  audit.emitRefusal({
+    event: "auth",
+    error: error.message.slice(0, 2000),
+    ...who,
+    ...(request !== undefined && request.login !== "" && { login: request.login.slice(0, 256) }),
+    ...(name !== undefined && { server_name: name }),
+    ...(host !== undefined && { server_id: host.identity.id }),
+  });
+}

@@ -1,0 +1,39 @@
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import type { Log } from "../../../core/log/log.ts";
+import type { ActiveSession } from "../../../core/resources/session.ts";
+import type { StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { CurrentIdentity } from "../identity/current-identity.ts";
+import type { StandBetween } from "../recording/open-between.ts";
+import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
+import type { TunnelRegistry } from "../tunnels/registry.ts";
+import type { AccessCache } from "./access-cache.ts";
+import type { AuditQueue } from "./audit-queue.ts";
+import type { DirectTarget } from "./direct-target.ts";
+import type { ElsewhereTarget } from "./elsewhere-target.ts";
+import type { RunningStreams } from "./running-streams.ts";
+
+/** What routes a stream. */
+export interface RoutingServices {
+  readonly log: Log;
+  readonly access: AccessCache;
+  readonly registry: TunnelRegistry;
+  /** The session that runs under this id. */
+  readonly findSession: (sid: string) => Promise<ActiveSession | undefined>;
+  readonly expected: ExpectedHosts;
+  /** Hosts that a target may mean and that have no tunnel here: dialled ones, and those with a tunnel to other proxies. */
+  readonly findDirect: (target: string) => Promise<readonly (DirectTarget | ElsewhereTarget)[]>;
+  readonly identity: CurrentIdentity;
+  readonly running: RunningStreams;
+  /** What the client is given for a channel to a host, where proxies record. */
+  readonly between: StandBetween;
+  readonly audit: AuditQueue;
+  readonly cluster: string;
+  readonly now: () => Date;
+}
+
+export interface StreamAsk {
+  readonly identity: UserIdentity;
+  readonly request: Pick<StreamRequest, "kind" | "target" | "login">;
+  /** `ip:port` of the client. */
+  readonly clientAddress: string;
+}
