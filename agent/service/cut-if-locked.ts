@@ -1,10 +1,11 @@
-import type { JoinGrant, SshGrant } from "../../core/access/authorize.ts";
+import { lockedPlace } from "../../core/access/ask.ts";
+import type { Grant } from "../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../core/access/find-lock.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Lock } from "../../core/resources/lock.ts";
 
 export interface LockedFacts {
-  readonly grant: SshGrant | JoinGrant;
+  readonly grant: Grant;
   readonly locks: readonly Lock[];
   readonly now: Date;
   readonly cut: (why: PlatformError) => void;
@@ -13,7 +14,6 @@ export interface LockedFacts {
 /** Ends a running connection that a lock shuts out by now. */
 export function cutIfLocked({ grant, locks, now, cut }: LockedFacts): void {
   const { identity, ask } = grant;
-  const login = ask.kind === "join" ? ask.session.login : ask.login;
-  const lock = findLock(locks, { user: identity.name, roles: identity.roles, login, serverId: ask.node.id, now });
+  const lock = findLock(locks, { user: identity.name, roles: identity.roles, now, ...lockedPlace(ask) });
   if (lock !== undefined) cut(lockedError(lock));
 }

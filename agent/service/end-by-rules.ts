@@ -1,10 +1,11 @@
-import type { JoinGrant, SshGrant } from "../../core/access/authorize.ts";
+import type { Grant } from "../../core/access/authorize.ts";
+import type { CommonRules } from "../../core/access/session-rules.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { formatDuration } from "../../core/resources/duration.ts";
 import { endWhenUnsure, type UnsureFacts } from "./end-when-unsure.ts";
 
 export interface RuledConnection {
-  readonly grant: SshGrant | JoinGrant;
+  readonly grant: Grant & { readonly rules: CommonRules };
   /** Calls back at each sign that the user works. */
   readonly onActivity: (touch: () => void) => void;
   readonly access: UnsureFacts["access"];

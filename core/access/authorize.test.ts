@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
 import type { Role, RoleConditions } from "../resources/role.ts";
-import { type Ask, authorize, type Grant, isGrant, type SshAsk } from "./authorize.ts";
+import type { Ask, SshAsk } from "./ask.ts";
+import { authorize, type Grant, isGrant } from "./authorize.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
 const prod: SshAsk["node"] = { id: "1", name: "web-1", labels: { env: "prod", app: "web" } };

@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { UserIdentity } from "../identity/identity.ts";
 import { type JoinPolicy, type Role, roleSchema } from "../resources/role.ts";
 import type { JoinMode } from "../resources/session.ts";
-import { authorize, type JoinAsk } from "./authorize.ts";
+import type { JoinAsk } from "./ask.ts";
+import { authorize } from "./authorize.ts";
 
 const now = new Date("2026-01-02T03:04:05Z");
 const policy = (more: Partial<JoinPolicy> = {}): JoinPolicy => ({ name: "p", roles: ["dev"], kinds: ["ssh"], modes: ["observer"], ...more });

@@ -1,25 +1,30 @@
+import type { ServiceKind } from "../kinds/service-kinds.ts";
 import { parseDuration } from "../resources/duration.ts";
 import type { Role } from "../resources/role.ts";
 import type { RoleOptions } from "../resources/role-options.ts";
 import type { Traits } from "../resources/user.ts";
 import { type HostUserRule, hostUserRule } from "./host-user-rule.ts";
 
-/** What a user may do within one session: the options of every role that has a say there, put together. */
-export interface SessionRules {
-  readonly forwardAgent: boolean;
-  readonly portForwarding: boolean;
-  readonly fileCopy: boolean;
-  readonly x11Forwarding: boolean;
+/** What holds for a connection to any service: the options of every role that has a say there, put together. */
+export interface CommonRules {
   /** Without activity, seconds; undefined: never ended for it. */
   readonly idleTimeoutSeconds: number | undefined;
   /** Whether a connection ends when its certificate does. */
   readonly disconnectExpired: boolean;
-  /** Sessions at a time on one connection. */
-  readonly maxSessions: number | undefined;
   /** Whether a connection ends when it is not known any more which locks are in force. */
   readonly strictLocks: boolean;
-  /** Whether a terminal session ends that cannot be recorded any more. */
+  /** Whether a session ends that cannot be recorded any more. */
   readonly strictRecording: boolean;
+}
+
+/** What a user may do over SSH beside that. */
+export interface SessionRules extends CommonRules {
+  readonly forwardAgent: boolean;
+  readonly portForwarding: boolean;
+  readonly fileCopy: boolean;
+  readonly x11Forwarding: boolean;
+  /** Sessions at a time on one connection. */
+  readonly maxSessions: number | undefined;
   /** How the host makes a Unix user that it lacks; undefined: it does not. */
   readonly hostUser: HostUserRule | undefined;
 }
@@ -38,25 +43,38 @@ type Flag = { [Name in keyof RoleOptions]-?: boolean extends RoleOptions[Name] ?
  * ports and files yes, agent and X11 no. Pure.
  */
 export function sessionRules(roles: readonly Role[], { held, traits }: RuleHolder = { held: roles, traits: {} }): SessionRules {
-  const options = roles.map(({ spec }) => spec.options ?? {});
+  const options = optionsOf(roles);
   const permits = (name: Flag, byDefault: boolean): boolean => {
     const said = options.map((one) => one[name]);
     return !said.includes(false) && (byDefault || said.includes(true));
   };
   return {
+    ...commonRules("ssh", roles),
     forwardAgent: permits("forward_agent", false),
     portForwarding: permits("port_forwarding", true),
     fileCopy: permits("ssh_file_copy", true),
     x11Forwarding: permits("permit_x11_forwarding", false),
+    maxSessions: least(options.map((one) => one.max_sessions)),
+    hostUser: hostUserRule({ roles, held, traits }),
+  };
+}
+
+/** As `sessionRules`, for what holds for every kind of service. Pure. */
+export function commonRules(kind: ServiceKind, roles: readonly Role[]): CommonRules {
+  const options = optionsOf(roles);
+  const recordKind = kind === "ssh" ? kind : "default";
+  return {
     idleTimeoutSeconds: least(
       options.map(({ client_idle_timeout: text }) => (text === undefined || text === "never" ? undefined : parseDuration(text))),
     ),
     disconnectExpired: options.some((one) => one.disconnect_expired_cert === true),
-    maxSessions: least(options.map((one) => one.max_sessions)),
     strictLocks: options.some((one) => one.lock === "strict"),
-    strictRecording: options.some(({ record_session: record }) => (record?.ssh ?? record?.default) === "strict"),
-    hostUser: hostUserRule({ roles, held, traits }),
+    strictRecording: options.some(({ record_session: record }) => (record?.[recordKind] ?? record?.default) === "strict"),
   };
+}
+
+function optionsOf(roles: readonly Role[]): readonly RoleOptions[] {
+  return roles.map(({ spec }) => spec.options ?? {});
 }
 
 /** Connections at a time over the whole cluster: of all roles that the user holds, wherever they allow something. Pure. */

@@ -1,4 +1,5 @@
 import { PlatformError } from "../errors/platform-error.ts";
+import { serviceKinds } from "../kinds/service-kinds.ts";
 import type { Role, RoleConditions } from "../resources/role.ts";
 import { compileExpression } from "./expression/compile-expression.ts";
 import { isExpression } from "./match-labels.ts";
@@ -12,13 +13,16 @@ export function unreadableParts({ spec }: Role): readonly string[] {
   return (["allow", "deny"] as const).flatMap((side) => unreadableConditions(spec[side] ?? {}).map((problem) => `spec.${side}.${problem}`));
 }
 
-function unreadableConditions({ logins = [], node_labels = {}, host_groups = [] }: RoleConditions): readonly string[] {
-  const labels = Object.entries(node_labels).flatMap(([key, wanted]) => [wanted].flat().map((text) => ({ place: `node_labels.${key}`, text })));
-  const names = [...logins.map((text) => ({ place: "logins", text })), ...host_groups.map((text) => ({ place: "host_groups", text }))];
-  return [...names, ...labels].flatMap(({ place, text }) => {
-    const problem = problemOf(text, place.startsWith("node_labels"));
-    return problem === undefined ? [] : [`${place}: ${problem}`];
-  });
+function unreadableConditions(conditions: RoleConditions): readonly string[] {
+  const kinds = Object.values(serviceKinds);
+  const labels = kinds.flatMap(({ labels: condition }) =>
+    Object.entries(conditions[condition] ?? {}).flatMap(([key, wanted]) =>
+      [wanted].flat().map((text) => [`${condition}.${key}`, problemOf(text, true)]),
+    ),
+  );
+  const lists = [...kinds.flatMap(({ names }) => Object.values(names).map(({ condition }) => condition)), "host_groups" as const];
+  const names = lists.flatMap((list) => (conditions[list] ?? []).map((text) => [list, problemOf(text, false)]));
+  return [...names, ...labels].flatMap(([place, problem]) => (problem === undefined ? [] : [`${place}: ${problem}`]));
 }
 
 function problemOf(text: string, isMatcher: boolean): string | undefined {

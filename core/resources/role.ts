@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { LabelsCondition, NamesCondition } from "../kinds/service-kinds.ts";
 import { hostGroupText, sudoersText } from "./host-user.ts";
 import { metadataSchema } from "./metadata.ts";
 import { roleOptionsSchema } from "./role-options.ts";
@@ -43,10 +44,17 @@ const joinSchema = z.strictObject({
 });
 export type JoinPolicy = z.infer<typeof joinSchema>;
 
-/** A login, `*`-free, or a template such as `{{internal.logins}}`. */
+/** Names as they are, `*` for any, or a template such as `{{internal.logins}}`. */
+const namesSchema = z.array(z.string().min(1).max(1024)).optional();
+/** What each kind of service is decided by. */
+const labelConditions = { node_labels: labelMatchersSchema.optional(), app_labels: labelMatchersSchema.optional() } satisfies Readonly<
+  Record<LabelsCondition, z.ZodType>
+>;
+const nameConditions = { logins: namesSchema } satisfies Readonly<Record<NamesCondition, z.ZodType>>;
+
 const conditionsSchema = z.strictObject({
-  logins: z.array(z.string().min(1).max(1024)).optional(),
-  node_labels: labelMatchersSchema.optional(),
+  ...nameConditions,
+  ...labelConditions,
   rules: z.array(ruleSchema).optional(),
   /** Of Unix users that hosts make at login: see docs/host-users.md. `*` in a deny is all. */
   host_groups: z

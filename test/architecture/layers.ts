@@ -1,7 +1,7 @@
 import type { SourceFile } from "./source-tree.ts";
 
 /** The layer table of ARCHITECTURE.md: a folder and what it may import besides itself. The longest match counts. */
-const lowest = ["core/errors", "core/log", "core/bytes", "core/versions"];
+const lowest = ["core/errors", "core/log", "core/bytes", "core/versions", "core/kinds"];
 const nouns = [...lowest, "core/identity", "core/resources"];
 const middle = [...nouns, "core/access", "core/transport"];
 export const layers: Readonly<Record<string, readonly string[]>> = {
@@ -10,6 +10,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/log": ["core/errors"],
   "core/bytes": ["core/errors"],
   "core/versions": ["core/errors"],
+  "core/kinds": [],
   "core/memory": ["core/errors", "core/log"],
   "core/sftp": ["core/errors", "core/bytes"],
   "core/recording": ["core/errors"],

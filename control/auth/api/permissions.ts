@@ -1,4 +1,5 @@
-import { authorize, type ResourceAsk } from "../../../core/access/authorize.ts";
+import type { ResourceAsk } from "../../../core/access/ask.ts";
+import { authorize } from "../../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { refuseSourceIp } from "../../../core/access/source-ip.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";

@@ -1,4 +1,4 @@
-import { allowedLogins } from "../../../core/access/logins.ts";
+import { allowedNames } from "../../../core/access/names.ts";
 import { pinsSourceIp } from "../../../core/access/source-ip.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
@@ -40,7 +40,7 @@ export async function userIdentity(context: AuthContext, user: User, { ttlSecond
     name: user.metadata.name,
     roles: user.spec.roles,
     traits,
-    logins: allowedLogins(roles, traits),
+    logins: allowedNames("logins", roles, traits),
     cluster: context.clusterName,
     ...(pinsSourceIp(roles) && { sourceIp: knownIp(address) }),
     validBefore: new Date(Math.floor(context.now().getTime() / 1000 + seconds) * 1000),

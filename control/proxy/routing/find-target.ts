@@ -1,4 +1,5 @@
-import { authorize, type SshAsk } from "../../../core/access/authorize.ts";
+import type { SshAsk } from "../../../core/access/ask.ts";
+import { authorize } from "../../../core/access/authorize.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Lock } from "../../../core/resources/lock.ts";

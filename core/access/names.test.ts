@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Role } from "../resources/role.ts";
-import { allowedLogins, expandDeniedLogins, expandLogins } from "./logins.ts";
+import { allowedNames, expandDeniedNames, expandNames } from "./names.ts";
 
 const traits = { logins: ["alice", "root"], team: ["ops"], empty: [], odd: ["*", "Ops Team", "-l", "ok"], email: ["bob@example.com", "@x", "none"] };
 
@@ -34,7 +34,7 @@ test.for([
     ["a", "alice", "root", "b"],
   ],
 ] as const)("logins %j become %j", ([logins, expected]) => {
-  expect(expandLogins(logins, traits)).toEqual(expected);
+  expect(expandNames("logins", logins, traits)).toEqual(expected);
 });
 
 test.for([
@@ -45,7 +45,7 @@ test.for([
   [["{{other.logins}}"], ["*"]],
   [["{{internal.logins"], ["*"]],
 ] as const)("denied logins %j become %j: what cannot be read denies all", ([logins, expected]) => {
-  expect(expandDeniedLogins(logins, traits)).toEqual(expected);
+  expect(expandDeniedNames(logins, traits)).toEqual(expected);
 });
 
 function role(allow: string[] | undefined, deny?: string[]): Role {
@@ -69,5 +69,5 @@ test.for([
   ["an allow of all is no login", [role(["*", "root"])], ["root"]],
   ["a role without logins", [role(undefined)], []],
 ] as const)("the principals of a certificate: %s", ([, roles, expected]) => {
-  expect(allowedLogins(roles, traits)).toEqual(expected);
+  expect(allowedNames("logins", roles, traits)).toEqual(expected);
 });

@@ -1,0 +1,44 @@
+import type { Labels } from "../resources/metadata.ts";
+import type { Verb } from "../resources/role.ts";
+import type { JoinMode } from "../resources/session.ts";
+
+/** To log in to a host. A `login` left out asks whether there is any at all: control then routes, the agent decides. */
+export interface SshAsk {
+  readonly kind: "ssh";
+  readonly node: { readonly id: string; readonly name: string; readonly labels: Labels };
+  readonly login?: string;
+}
+/** To use an application. */
+export interface AppAsk {
+  readonly kind: "app";
+  readonly app: { readonly name: string; readonly labels: Labels };
+  /** Id of the host whose agent serves it; left out: any. */
+  readonly serverId?: string;
+}
+export interface ResourceAsk {
+  readonly kind: "resource";
+  /** A resource kind: `role`, `user`, `token`, `node`, `event` … */
+  readonly resource: string;
+  readonly verb: Exclude<Verb, "*">;
+}
+/** To take part in a session that runs. A `session` left out asks only what holds for every session: no lock, a valid certificate. */
+export interface JoinAsk {
+  readonly kind: "join";
+  readonly node: { readonly id: string; readonly name: string };
+  readonly session?: { readonly user: string; readonly login: string; readonly roles: readonly string[]; readonly mode: JoinMode };
+}
+export type Ask = SshAsk | AppAsk | ResourceAsk | JoinAsk;
+
+/** The login and the host that locks may name. Pure. */
+export function lockedPlace(ask: Ask): { readonly login?: string | undefined; readonly serverId?: string | undefined } {
+  switch (ask.kind) {
+    case "ssh":
+      return { login: ask.login, serverId: ask.node.id };
+    case "join":
+      return { login: ask.session?.login, serverId: ask.node.id };
+    case "app":
+      return { serverId: ask.serverId };
+    case "resource":
+      return {};
+  }
+}

@@ -1,0 +1,37 @@
+/** A name that a user may have at a resource, and that roles list: a login, a database user. */
+interface NameKind {
+  /** The field of a role's allow and deny that lists these names. */
+  readonly condition: string;
+  readonly noun: string;
+  /** As a refusal says it: `log in as root`. */
+  readonly verb: string;
+}
+
+interface ServiceKindRow {
+  /** Its section of platform.yaml. */
+  readonly section: `${string}_service`;
+  /** The field of a role's allow and deny that the labels of its resources have to match. */
+  readonly labels: `${string}_labels`;
+  /** By parameter of a request. */
+  readonly names: Readonly<Record<string, NameKind>>;
+}
+
+/**
+ * Kinds of services: what people reach through an agent. Access decisions, roles, routing and configuration read this table, so that a
+ * new kind is a row here and a folder in agent/; the compiler names the places that want a line of it.
+ */
+export const serviceKinds = {
+  ssh: { section: "ssh_service", labels: "node_labels", names: { login: { condition: "logins", noun: "login", verb: "log in as" } } },
+  app: { section: "app_service", labels: "app_labels", names: {} },
+} as const satisfies Readonly<Record<string, ServiceKindRow>>;
+
+export type ServiceKind = keyof typeof serviceKinds;
+/** Parameters of a request that ask for a name, by kind. */
+export type NameParameter<Kind extends ServiceKind> = keyof (typeof serviceKinds)[Kind]["names"] & string;
+type NamesOf<Kind extends ServiceKind> = (typeof serviceKinds)[Kind]["names"];
+type ConditionOf<Names> = { [Parameter in keyof Names]: Names[Parameter] extends { condition: infer Condition } ? Condition : never }[keyof Names];
+
+export type LabelsCondition = (typeof serviceKinds)[ServiceKind]["labels"];
+export type NamesCondition = { [Kind in ServiceKind]: ConditionOf<NamesOf<Kind>> }[ServiceKind];
+
+export const serviceNames = Object.keys(serviceKinds) as readonly ServiceKind[];
