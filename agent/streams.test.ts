@@ -7,10 +7,17 @@ import { decodeStreamReply, encodeStreamReply, encodeStreamRequest, maxStreamMes
 import type { Services } from "./service/service.ts";
 import { openStreams } from "./streams.ts";
 
-const request: StreamRequest = { kind: "ssh", target: "box", login: "ann", clientAddress: "192.0.2.1:1", sessionId: "s", accessRevision: "1" };
+const request: StreamRequest<"ssh"> = {
+  kind: "ssh",
+  target: "box",
+  parameters: { login: "ann" },
+  clientAddress: "192.0.2.1:1",
+  sessionId: "s",
+  accessRevision: "1",
+};
 /** A service of this test: says yes and the login, then ends. */
 const greet: Services = {
-  ssh: async (stream, { login }) => {
+  ssh: async (stream, { parameters: { login } }) => {
     stream.write(encodeStreamReply({ ok: true }));
     stream.write(login);
   },

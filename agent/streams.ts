@@ -3,7 +3,7 @@ import { errorText, PlatformError, toPlatformError } from "../core/errors/platfo
 import type { Log } from "../core/log/log.ts";
 import { readFrame } from "../core/transport/read-frame.ts";
 import { decodeStreamRequest, encodeStreamReply, maxStreamMessage } from "../core/transport/stream-request.ts";
-import type { Services } from "./service/service.ts";
+import type { Serve, Services } from "./service/service.ts";
 
 /** Streams at a time over all tunnels. */
 const maxStreams = 1000;
@@ -27,7 +27,7 @@ export function openStreams({ services, log }: { services: Services; log: Log },
     const request = decodeStreamRequest(body);
     if (stopping) throw new PlatformError("unavailable", "the agent on this host is stopping", { hint: "try again in a moment" });
     if (open > maxStreams) throw new PlatformError("limit", `the agent on this host serves ${maxStreams} streams already`);
-    const serve = services[request.kind];
+    const serve = services[request.kind] as Serve | undefined;
     if (serve === undefined) throw new PlatformError("unsupported", `this host does not serve ${request.kind}`);
     await serve(channel, request, signal);
   };

@@ -1,11 +1,12 @@
 import type { Duplex } from "node:stream";
-import type { StreamKind, StreamRequest } from "../../core/transport/stream-request.ts";
+import type { StreamKind } from "../../core/kinds/stream-kinds.ts";
+import type { StreamRequest } from "../../core/transport/stream-request.ts";
 import type { ServiceDeps } from "./deps.ts";
 
 /** Serves a stream: writes the StreamReply, then the kind's bytes, until its end. Throws PlatformError only before its reply. */
-export type Serve = (stream: Duplex, request: StreamRequest, signal: AbortSignal) => Promise<void>;
+export type Serve<Kind extends StreamKind = StreamKind> = (stream: Duplex, request: StreamRequest<Kind>, signal: AbortSignal) => Promise<void>;
 /** By kind of stream. */
-export type Services = Readonly<Partial<Record<StreamKind, Serve>>>;
+export type Services = { readonly [Kind in StreamKind]?: Serve<Kind> };
 
 /** A service that this host can run, as far as that is known before the host has joined. */
 export interface Service {

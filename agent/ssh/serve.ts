@@ -6,7 +6,7 @@ import { Login } from "./login/login.ts";
 import { serveConnection } from "./serve-connection.ts";
 
 /** Serves one `ssh` stream: the user's SSH connection ends here. Resolves when it has ended; throws only before the reply. */
-export async function serveSsh(stream: Duplex, request: StreamRequest, deps: SshDeps, signal: AbortSignal): Promise<void> {
+export async function serveSsh(stream: Duplex, request: StreamRequest<"ssh">, deps: SshDeps, signal: AbortSignal): Promise<void> {
   const access = await deps.access.at(request.accessRevision);
   const credentials = deps.credentials();
   const login = new Login({ request, deps, access });

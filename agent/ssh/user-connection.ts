@@ -11,7 +11,7 @@ export interface UserConnection {
   readonly user: UnixUser;
   /** The certificate's `permit-pty`. */
   readonly permitsPty: boolean;
-  readonly request: StreamRequest;
+  readonly request: StreamRequest<"ssh">;
   readonly sessionRecording: RecordingMode;
   readonly deps: SshDeps;
   /** Where the user's connections are limited. */

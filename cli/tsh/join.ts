@@ -17,7 +17,7 @@ export async function join(call: Call): Promise<Result> {
     // The host's certificate must name the host that has the session.
     const session = (await visibleSessions(io, trusting)).find((one) => one.sid === sid);
     if (session === undefined) throw unseen(sid);
-    const opening = openStream(io, { profile: trusting, kind: "join", target: sid, login: mode });
+    const opening = openStream(io, { profile: trusting, kind: "join", target: sid, parameters: { mode } });
     const [stream, { joinOver }] = await Promise.all([opening, import("./join-over.ts")]);
     return await joinOver(stream, { profile: trusting, session, mode }, io);
   });

@@ -1,35 +1,43 @@
 import type { TLSSocket } from "node:tls";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { StreamKind, StreamParameters } from "../../core/kinds/stream-kinds.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import { readFrame } from "../../core/transport/read-frame.ts";
-import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamKind } from "../../core/transport/stream-request.ts";
+import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
 import type { CliIo } from "../io.ts";
 import { dialProxyTls } from "../profile/dial-proxy.ts";
 import { loginCommand, type Profile, requireValid } from "../profile/profile.ts";
 
-export interface StreamAsk {
+export interface SshStreamAsk {
   readonly profile: Profile;
   readonly target: string;
   readonly login: string;
 }
 
+export interface StreamAsk<Kind extends StreamKind> {
+  readonly profile: Profile;
+  readonly kind: Kind;
+  readonly target: string;
+  readonly parameters: StreamParameters<Kind>;
+}
+
 /** A byte stream to the SSH service of a host. Throws as `openStream` does. */
-export async function openSshStream(io: CliIo, ask: StreamAsk): Promise<TLSSocket> {
-  return await openStream(io, { ...ask, kind: "ssh" });
+export async function openSshStream(io: CliIo, { profile, target, login }: SshStreamAsk): Promise<TLSSocket> {
+  return await openStream(io, { profile, target, kind: "ssh", parameters: { login } });
 }
 
 /**
- * A byte stream through the proxy; what target and login are is told in core/transport/stream-request.ts. Throws what control or the agent
+ * A byte stream through the proxy; core/transport/stream-request.ts says what target and parameters are. Throws what control or the agent
  * refused with, and what kept the proxy from being reached.
  */
-export async function openStream(io: CliIo, { profile, kind, target, login }: StreamAsk & { readonly kind: StreamKind }): Promise<TLSSocket> {
+export async function openStream<Kind extends StreamKind>(io: CliIo, { profile, kind, target, parameters }: StreamAsk<Kind>): Promise<TLSSocket> {
   const { facts, secrets, hostCaPem } = profile;
   requireValid(facts, new Date());
   const identity = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
   const tls = { alpn: [alpn.stream], servername: roleServerName("proxy"), ca: hostCaPem, ...identity };
   const socket = await dialProxyTls(facts, tls, io);
   try {
-    socket.write(encodeStreamRequest({ kind, target, login, clientAddress: "", sessionId: "", accessRevision: "" }));
+    socket.write(encodeStreamRequest({ kind, target, parameters, clientAddress: "", sessionId: "", accessRevision: "" } as StreamRequest));
     // Control waits for the agent: its own limit is shorter than this one.
     const body = await readFrame(socket, { maxLength: maxStreamMessage, timeoutMs: 30_000, what: "answer of the proxy" });
     const reply = decodeStreamReply(body);

@@ -12,15 +12,24 @@ import {
 } from "./stream-request.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 200 }).filter((value) => value.isWellFormed());
-const requests: fc.Arbitrary<StreamRequest> = fc.record({
-  kind: fc.constantFrom("ssh", "join"),
-  target: text,
-  login: text,
-  clientAddress: text,
-  sessionId: text,
-  accessRevision: text,
-});
-const example: StreamRequest = { kind: "ssh", target: "db-1", login: "root", clientAddress: "10.0.0.1:5", sessionId: "s", accessRevision: "7" };
+const common = { target: text, clientAddress: text, sessionId: text, accessRevision: text };
+const requests: fc.Arbitrary<StreamRequest> = fc.oneof(
+  fc.record({ kind: fc.constant("ssh" as const), parameters: fc.record({ login: text }), ...common }),
+  fc.record({ kind: fc.constant("join" as const), parameters: fc.record({ mode: text }), ...common }),
+  fc.record({ kind: fc.constant("app" as const), parameters: fc.constant({}), ...common }),
+);
+const example: StreamRequest = {
+  kind: "ssh",
+  target: "db-1",
+  parameters: { login: "root" },
+  clientAddress: "10.0.0.1:5",
+  sessionId: "s",
+  accessRevision: "7",
+};
+
+function version2(kind: number, parameters: readonly (readonly [name: string, value: string])[]): Buffer {
+  return Buffer.concat([u8(2), u8(kind), string("t"), u8(parameters.length), ...parameters.flat().map(string), ...Array(3).fill(string(""))]);
+}
 
 function code(act: () => unknown): string {
   try {
@@ -37,6 +46,8 @@ describe("StreamRequest", () => {
     const parts = [u8(1), u8(1), ...["db-1", "root", "10.0.0.1:5", "s", "7"].map(string)];
     const body = Buffer.concat(parts);
     expect(encodeStreamRequest(example)).toEqual(Buffer.concat([u32(body.length), body]));
+    const second = [u8(2), u8(3), string("db-1"), u8(0), ...["10.0.0.1:5", "s", "7"].map(string)];
+    expect(encodeStreamRequest({ ...example, kind: "app", parameters: {} }).subarray(4)).toEqual(Buffer.concat(second));
   });
 
   test("every request is decoded as it was encoded", () => {
@@ -50,6 +61,9 @@ describe("StreamRequest", () => {
   test.for<readonly [name: string, body: () => Buffer, expected: string]>([
     ["nothing", () => Buffer.alloc(0), "invalid"],
     ["another version", () => Buffer.concat([u8(2), encodeStreamRequest(example).subarray(5)]), "unsupported"],
+    ["version 2 of a kind that has version 1", () => version2(1, [["login", "root"]]), "unsupported"],
+    ["version 1 of a kind that has version 2", () => Buffer.concat([u8(1), u8(3), ...Array(5).fill(string(""))]), "unsupported"],
+    ["a parameter that is not known", () => version2(3, [["login", "root"]]), "unsupported"],
     ["an unknown kind", () => Buffer.concat([u8(1), u8(9), encodeStreamRequest(example).subarray(6)]), "unsupported"],
     ["a byte too many", () => Buffer.concat([encodeStreamRequest(example).subarray(4), u8(0)]), "invalid"],
     ["a byte too few", () => encodeStreamRequest(example).subarray(4, -1), "invalid"],

@@ -6,6 +6,6 @@ import type { JoinAdmitted } from "./join-login.ts";
 /** One authenticated connection of a user who joins a session. */
 export interface JoinConnection extends JoinAdmitted {
   readonly mode: JoinMode;
-  readonly request: StreamRequest;
+  readonly request: StreamRequest<"join">;
   readonly deps: SshDeps;
 }

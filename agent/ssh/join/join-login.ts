@@ -21,7 +21,7 @@ export interface JoinAdmitted {
 }
 
 export interface JoinLoginFacts {
-  readonly request: StreamRequest;
+  readonly request: StreamRequest<"join">;
   readonly mode: JoinMode;
   readonly deps: SshDeps;
   /** As of the revision that control decided by. */

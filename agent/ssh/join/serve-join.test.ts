@@ -68,8 +68,8 @@ interface JoinAsk {
 }
 
 function joined({ live, sid, user = "bob", mode = "observer", login = joinLogin, roles = [joiner(["*"])], ...more }: JoinAsk): Promise<UserSession> {
-  const request = { kind: "join", target: sid, login: mode, sessionId: randomUUID() } as const;
-  return openUserSession({ live, user, login, logins: [ownLogin], roles, request, ...more });
+  const join = { target: sid, parameters: { mode }, sessionId: randomUUID() };
+  return openUserSession({ live, user, login, logins: [ownLogin], roles, join, ...more });
 }
 
 describe("a connection to join a session", () => {

@@ -8,8 +8,8 @@ import { JoinLogin } from "./join-login.ts";
 import { serveJoined } from "./serve-joined.ts";
 
 /** Serves one `join` stream: somebody who wants to take part in a running session. Throws only before the reply. */
-export async function serveJoin(stream: Duplex, request: StreamRequest, deps: SshDeps, signal: AbortSignal): Promise<void> {
-  const mode = joinModes.find((one) => one === request.login);
+export async function serveJoin(stream: Duplex, request: StreamRequest<"join">, deps: SshDeps, signal: AbortSignal): Promise<void> {
+  const mode = joinModes.find((one) => one === request.parameters.mode);
   if (mode === undefined) throw new PlatformError("invalid", "a session is joined as observer or peer");
   const access = await deps.access.at(request.accessRevision);
   const credentials = deps.credentials();

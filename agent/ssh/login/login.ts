@@ -23,7 +23,7 @@ export interface Admitted {
 }
 
 export interface LoginFacts {
-  readonly request: StreamRequest;
+  readonly request: StreamRequest<"ssh">;
   readonly deps: SshDeps;
   /** As of the revision that control decided by. */
   readonly access: Access;
@@ -82,8 +82,9 @@ interface Attempt extends LoginFacts {
 
 function judge({ username, certificate, request, deps, access }: Attempt): SshGrant {
   const { hostId, cluster } = deps.credentials();
-  if (request.login !== "" && request.login !== username) {
-    throw new PlatformError("denied", `access denied: ${request.login} was asked for, and ${username} is tried`);
+  const { login } = request.parameters;
+  if (login !== "" && login !== username) {
+    throw new PlatformError("denied", `access denied: the session was opened for login "${login}", but SSH authenticated as "${username}"`);
   }
   const now = (deps.now ?? (() => new Date()))();
   return admit({ certificate, login: username, clientIp: ipOf(request.clientAddress), access, node: { id: hostId, ...deps.node }, cluster, now });

@@ -7,7 +7,7 @@ import { sessionFacts } from "../session-facts.ts";
 
 export interface HoldFacts {
   readonly grant: SshGrant;
-  readonly request: StreamRequest;
+  readonly request: StreamRequest<"ssh">;
   readonly deps: SshDeps;
 }
 

@@ -57,7 +57,9 @@ export interface SessionOptions {
   readonly sourceIp?: string;
   readonly authority?: ReturnType<typeof generateSshKey>;
   readonly roles?: readonly Role[];
-  readonly request?: Partial<StreamRequest>;
+  readonly request?: Partial<Omit<StreamRequest<"ssh">, "kind">>;
+  /** To join a session in place of a session of its own. */
+  readonly join?: Pick<StreamRequest<"join">, "target" | "parameters" | "sessionId">;
   readonly record?: (facts: AuditFacts) => Promise<void>;
   readonly fetchAccess?: () => Promise<Access>;
   readonly locks?: readonly Lock[];
@@ -94,20 +96,16 @@ export async function openUserSession(options: SessionOptions = {}): Promise<Use
   const [near, far] = duplexPair();
   const events: AuditFacts[] = [];
   const { abort = new AbortController() } = options;
-  const request: StreamRequest = {
-    kind: "ssh",
-    target: "box",
-    login,
-    clientAddress: "192.0.2.7:40000",
-    sessionId: "s-1",
-    accessRevision: "1",
-    ...options.request,
-  };
+  const common = { target: "box", clientAddress: "192.0.2.7:40000", sessionId: "s-1", accessRevision: "1" };
+  const ssh = { kind: "ssh", parameters: { login } } as const;
   const record = options.record ?? (async (facts: AuditFacts) => void events.push(facts));
   const home = await mkdtemp(join(tmpdir(), "platform-home-"));
   const removeHome = () => rm(home, { recursive: true, force: true });
-  const serve = request.kind === "join" ? serveJoin : serveSsh;
-  const served = serve(far, request, sshDeps(options, { logins, record, home }), abort.signal);
+  const deps = sshDeps(options, { logins, record, home });
+  const served =
+    options.join === undefined
+      ? serveSsh(far, { ...common, ...ssh, ...options.request }, deps, abort.signal)
+      : serveJoin(far, { ...common, kind: "join", ...options.join }, deps, abort.signal);
   served.catch(() => {});
   try {
     const reply = await Promise.race([readReply(near), served.then(() => Promise.reject(new Error("served without a reply")))]);

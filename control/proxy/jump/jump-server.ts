@@ -106,14 +106,14 @@ function serve(connection: Connection, client: JumpClient, services: ClientStrea
 
 /** A stream whose agent has said yes. */
 async function openTarget(to: { target: string; port: number }, client: JumpClient, services: ClientStreamServices): Promise<Duplex> {
+  const request = { kind: "ssh", target: to.target, parameters: { login: "" } } as const;
   if (!allowedPorts.includes(to.port)) {
     const error = new PlatformError("denied", `port ${to.port} of ${to.target} is not reachable through this jump host`, {
       hint: "it forwards to the SSH service of a host: leave the port out, or use 22",
     });
-    auditRefusal({ error, clientAddress: client.peer, user: client.identity.name, request: { kind: "ssh", target: to.target, login: "" } }, services);
+    auditRefusal({ error, clientAddress: client.peer, user: client.identity.name, request }, services);
     throw error;
   }
-  const request = { kind: "ssh", target: to.target, login: "" } as const;
   const stream = await openStream({ identity: client.identity, request, clientAddress: client.peer }, services);
   try {
     const reply = decodeStreamReply(

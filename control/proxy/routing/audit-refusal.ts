@@ -1,14 +1,13 @@
 import { joinRefusal } from "../../../core/access/authorize-join.ts";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { OpensshTarget } from "./openssh-target.ts";
-import type { RoutingServices } from "./routing-services.ts";
+import type { ClientRequest, RoutingServices } from "./routing-services.ts";
 
 export interface Refusal {
   readonly error: PlatformError;
   readonly clientAddress: string;
   readonly user?: string | undefined;
-  readonly request?: Pick<StreamRequest, "kind" | "target" | "login"> | undefined;
+  readonly request?: ClientRequest | undefined;
   readonly host?: Pick<OpensshTarget, "identity" | "facts"> | undefined;
 }
 
@@ -22,12 +21,13 @@ export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServi
     audit.emitRefusal({ event: "auth", error: joinRefusal(error).slice(0, 2000), ...who, sid: request.target.slice(0, 256) });
     return;
   }
+  const login = request?.kind === "ssh" ? request.parameters.login : "";
   const name = host?.facts.hostname ?? request?.target.slice(0, 256);
   audit.emitRefusal({
     event: "auth",
     error: error.message.slice(0, 2000),
     ...who,
-    ...(request !== undefined && request.login !== "" && { login: request.login.slice(0, 256) }),
+    ...(login !== "" && { login: login.slice(0, 256) }),
     ...(name !== undefined && { server_name: name }),
     ...(host !== undefined && { server_id: host.identity.id }),
   });

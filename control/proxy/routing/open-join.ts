@@ -12,9 +12,9 @@ import { awaitTunnel } from "./elsewhere-target.ts";
 import type { RoutingServices, StreamAsk } from "./routing-services.ts";
 
 /** Authorizes somebody to join a running session, and opens a channel to the process that has it. Throws PlatformError. */
-export async function openJoin({ identity, request, clientAddress }: StreamAsk, services: RoutingServices): Promise<Duplex> {
-  const { target: sid, login } = request;
-  const mode = joinMode(login);
+export async function openJoin({ identity, request, clientAddress }: StreamAsk<"join">, services: RoutingServices): Promise<Duplex> {
+  const { target: sid } = request;
+  const mode = joinMode(request.parameters.mode);
   const access = await services.access.current();
   const { roles, locks, revision } = access;
   const session = await services.findSession(sid);
@@ -23,7 +23,7 @@ export async function openJoin({ identity, request, clientAddress }: StreamAsk, 
   if (session === undefined) throw new Error("a session that is not there was granted");
   const channel = await openChannel(session, access, services);
   const sessionId = randomUUID();
-  channel.write(encodeStreamRequest({ kind: "join", target: sid, login: mode, clientAddress, sessionId, accessRevision: revision }));
+  channel.write(encodeStreamRequest({ kind: "join", target: sid, parameters: { mode }, clientAddress, sessionId, accessRevision: revision }));
   running.add({ identity, host: session.server_id, login: session.login, channel });
   log.info("join opened", { user: identity.name, host: session.server_id, session: sid, mode, peer: clientAddress });
   return channel;

@@ -17,7 +17,7 @@ const dialMs = 10_000;
  */
 export async function openOpenssh(
   target: OpensshTarget,
-  { identity, request, clientAddress, mode }: StreamAsk & { readonly mode: RecordingMode },
+  { identity, request, clientAddress, mode }: StreamAsk<"ssh"> & { readonly mode: RecordingMode },
   services: RoutingServices,
 ): Promise<Duplex> {
   const { id } = target.identity;
@@ -31,7 +31,7 @@ export async function openOpenssh(
     });
   });
   socket.unshift(encodeStreamReply({ ok: true }));
-  const { login } = request;
+  const { login } = request.parameters;
   const session = { server_id: id, server_name: hostname, user: identity.name, login, sid: randomUUID(), "addr.remote": clientAddress };
   services.audit.emit({ event: "session.connect", ...session, addr: target.addr });
   socket.once("close", () => {

@@ -23,11 +23,12 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
   const { identity, request, clientAddress } = ask;
   let chosen: Target | undefined;
   try {
-    if (request.kind === "join") return await openJoin(ask, services);
-    if (request.kind !== "ssh") throw new PlatformError("unsupported", `streams of kind ${String(request.kind)} are not routed here`);
+    if (request.kind === "join") return await openJoin({ ...ask, request }, services);
+    if (request.kind !== "ssh") throw new PlatformError("unsupported", `streams of kind ${request.kind} are not routed here`);
     const access = await services.access.current();
     await services.expected.settled(request.target, services.cluster);
-    const { target, login } = request;
+    const { target } = request;
+    const { login } = request.parameters;
     const facts = { identity, roles: access.roles, locks: access.locks, clientIp: ipOf(clientAddress), now: services.now() };
     const candidates = await findCandidates(target, access, services);
     const group = sharedAddress(candidates.filter(isDirect), target, services.cluster);
@@ -35,16 +36,16 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
       const hosts = allowedTargets({ target, candidates, login, ...facts });
       const dialled = await dialDirect({ ...services, hostAuthorities: access.hostCaPem, addresses: [group], hosts, name: target });
       chosen = dialled.host;
-      return await begin(dialled.socket, { ...ask, host: chosen, access }, services);
+      return await begin(dialled.socket, { ...ask, request, host: chosen, access }, services);
     }
     chosen = findTarget({ target, candidates, login, ...facts });
     if ("addr" in chosen) {
       requireEveryLogin(chosen, facts);
-      return await openOpenssh(chosen, { ...ask, mode: access.sessionRecording }, services);
+      return await openOpenssh(chosen, { ...ask, request, mode: access.sessionRecording }, services);
     }
     const host = "elsewhere" in chosen ? await awaitTunnel(chosen, services.registry) : chosen;
     const channel = await openChannel(host, access, services);
-    return await begin(channel, { ...ask, host, access }, services);
+    return await begin(channel, { ...ask, request, host, access }, services);
   } catch (thrown) {
     const error = toPlatformError(thrown);
     auditRefusal({ error, clientAddress, user: identity.name, request, host: chosen }, services);
@@ -78,17 +79,18 @@ async function openChannel(chosen: Tunnel | DirectTarget, { hostCaPem }: Access,
   return socket;
 }
 
-interface Chosen extends StreamAsk {
+interface Chosen extends StreamAsk<"ssh"> {
   readonly host: Tunnel | DirectTarget;
   readonly access: Access;
 }
 
 /** Sends the request on: what comes next on the channel is the agent's reply. */
 async function begin(channel: Duplex, { identity, request, clientAddress, host, access }: Chosen, services: RoutingServices): Promise<Duplex> {
-  const { target, login } = request;
+  const { target, parameters } = request;
+  const { login } = parameters;
   const { id } = host.identity;
   const sessionId = randomUUID();
-  channel.write(encodeStreamRequest({ kind: "ssh", target, login, clientAddress, sessionId, accessRevision: access.revision }));
+  channel.write(encodeStreamRequest({ kind: "ssh", target, parameters, clientAddress, sessionId, accessRevision: access.revision }));
   services.running.add({ identity, host: id, login, channel });
   services.log.info("stream opened", { user: identity.name, host: id, session: sessionId, peer: clientAddress });
   return await services.between(channel, { identity, login, clientAddress, host, sessionId, mode: access.sessionRecording });

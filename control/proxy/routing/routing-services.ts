@@ -1,4 +1,5 @@
 import type { UserIdentity } from "../../../core/identity/identity.ts";
+import type { StreamKind } from "../../../core/kinds/stream-kinds.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { ActiveSession } from "../../../core/resources/session.ts";
 import type { StreamRequest } from "../../../core/transport/stream-request.ts";
@@ -31,9 +32,12 @@ export interface RoutingServices {
   readonly now: () => Date;
 }
 
-export interface StreamAsk {
+/** The part of a request that a client sets. */
+export type ClientRequest<Kind extends StreamKind = StreamKind> = { [One in Kind]: Pick<StreamRequest<One>, "kind" | "target" | "parameters"> }[Kind];
+
+export interface StreamAsk<Kind extends StreamKind = StreamKind> {
   readonly identity: UserIdentity;
-  readonly request: Pick<StreamRequest, "kind" | "target" | "login">;
+  readonly request: ClientRequest<Kind>;
   /** `ip:port` of the client. */
   readonly clientAddress: string;
 }

@@ -48,7 +48,7 @@ describe("a stream from a client to an agent", () => {
     const [echoed] = (await once(tls, "data")) as [Buffer];
     expect(echoed.toString()).toBe("hello");
     const last = agent.requests.at(-1);
-    expect(last).toMatchObject({ kind: "ssh", target: "web-1", login: "root" });
+    expect(last).toMatchObject({ kind: "ssh", target: "web-1", parameters: { login: "root" } });
     expect(last?.clientAddress).toMatch(/^127\.0\.0\.1:\d+$/);
     expect(last?.sessionId).toMatch(/^[0-9a-f-]{36}$/);
     expect(last?.accessRevision).not.toBe("");

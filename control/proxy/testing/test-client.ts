@@ -14,7 +14,7 @@ export async function askForStream(
 ): Promise<{ tls: TLSSocket; reply: StreamReply }> {
   const tls = await connectStream(cluster, keys);
   const { target, login = "root" } = ask;
-  tls.write(encodeStreamRequest({ kind: "ssh", target, login, clientAddress: "", sessionId: "", accessRevision: "" }));
+  tls.write(encodeStreamRequest({ kind: "ssh", target, parameters: { login }, clientAddress: "", sessionId: "", accessRevision: "" }));
   const reply = decodeStreamReply(await readFrame(tls, { maxLength: maxStreamMessage, timeoutMs: 10_000, what: "reply" }));
   return { tls, reply };
 }

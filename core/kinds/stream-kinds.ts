@@ -1,0 +1,19 @@
+interface StreamKindRow {
+  /** On the wire; never used again for another. */
+  readonly number: number;
+  /** Of a request for such a stream, in the order of the wire. */
+  readonly parameters: readonly string[];
+}
+
+/** Kinds of streams that a client asks a proxy for, and a proxy an agent. */
+export const streamKinds = {
+  /** `login`: Unix login, empty when it is not known (jump port). */
+  ssh: { number: 1, parameters: ["login"] },
+  /** To take part in the session whose id is the target. `mode`: observer or peer. */
+  join: { number: 2, parameters: ["mode"] },
+  app: { number: 3, parameters: [] },
+} as const satisfies Readonly<Record<string, StreamKindRow>>;
+
+export type StreamKind = keyof typeof streamKinds;
+/** The parameters of a request, by their names. */
+export type StreamParameters<Kind extends StreamKind> = { readonly [Name in (typeof streamKinds)[Kind]["parameters"][number]]: string };
