@@ -74,7 +74,7 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
   if (local !== undefined)
     return { ...shared, token: local.token, caPins: local.caPins, way: { kind: "proxy", proxyServer: local.webAddress, isLocal: true } };
   if (authServer !== undefined) return { ...shared, token, caPins, way: directWay(config, authServer) };
-  throw new PlatformError("invalid", "ssh_service needs platform.proxy_server or auth_server", {
+  throw new PlatformError("invalid", "an agent needs platform.proxy_server or auth_server", {
     hint: "write the proxy's public address as proxy_server",
   });
 }

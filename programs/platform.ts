@@ -1,6 +1,7 @@
 import { platformProgram } from "../cli/platform/platform.ts";
 import type { Services } from "../cli/platform/services.ts";
 import { runProgram } from "../cli/run-program.ts";
+import { agentServices } from "../core/config/platform-config.ts";
 
 /** The server program; its exit status. */
 export function run(args: readonly string[]): Promise<number> {
@@ -16,7 +17,7 @@ const services: Services = {
   agent: async (config, deps, signal) => await (await loadAgent()).agentService(config, deps, signal),
   check: async (config, inUse) => [
     ...(config.auth_service.enabled || config.proxy_service.enabled ? await (await loadControl()).checkService(config, inUse) : []),
-    ...(config.ssh_service.enabled ? await (await loadAgent()).checkService(config) : []),
+    ...(agentServices(config).length > 0 ? await (await loadAgent()).checkService(config) : []),
   ],
-  sshCrypto: async (config) => (await (config.ssh_service.enabled ? loadAgent() : loadControl())).sshCrypto(),
+  sshCrypto: async (config) => (await (agentServices(config).length > 0 ? loadAgent() : loadControl())).sshCrypto(),
 };

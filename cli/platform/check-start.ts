@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import type { PlatformConfig } from "../../core/config/platform-config.ts";
+import { agentServices, type PlatformConfig } from "../../core/config/platform-config.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
 import type { WebCertificate } from "../../core/resources/proxy-facts.ts";
 import type { Call } from "../command.ts";
@@ -28,8 +28,8 @@ export async function checkStart(services: Services, { io, options }: Call): Pro
 }
 
 export function enabledServices(config: PlatformConfig): readonly string[] {
-  const sections = { auth: config.auth_service, proxy: config.proxy_service, ssh: config.ssh_service };
-  return Object.entries(sections).flatMap(([name, section]) => (section.enabled ? [name] : []));
+  const control = { auth: config.auth_service, proxy: config.proxy_service };
+  return [...Object.entries(control).flatMap(([name, section]) => (section.enabled ? [name] : [])), ...agentServices(config)];
 }
 
 /** Certificates of the web address that the main process of this service uses; none where it cannot be asked. */

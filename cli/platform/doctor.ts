@@ -4,7 +4,7 @@ import { loadCredentials } from "../../core/api/credential-store.ts";
 import { credentialsValidity, type HostCredentials } from "../../core/api/host-credentials.ts";
 import { otherCluster } from "../../core/api/other-cluster.ts";
 import { trustByPin } from "../../core/api/trust.ts";
-import type { PlatformConfig } from "../../core/config/platform-config.ts";
+import { agentServices, type PlatformConfig } from "../../core/config/platform-config.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
@@ -68,7 +68,7 @@ async function readConfiguration(file: string): Promise<Answer<Configured>> {
   const own = proxy.enabled ? { host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port } : undefined;
   const target = platform.proxy_server ?? own;
   const noted = warnings.length > 0 && { warning: warnings.join("; ") };
-  if (target === undefined && ssh.enabled && platform.auth_server !== undefined) {
+  if (target === undefined && agentServices(config).length > 0 && platform.auth_server !== undefined) {
     const [auth, listens] = [platform.auth_server, ssh.listen_addr];
     const says = `${file} is understood: the agent joins the auth service ${formatHostPort(auth)} directly, and listens on ${formatHostPort(listens)}`;
     return { says, value: { platform, target: auth, listens }, ...noted };

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { PlatformConfig } from "../../core/config/platform-config.ts";
+import { agentServices, type PlatformConfig } from "../../core/config/platform-config.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { WebCertificate } from "../../core/resources/proxy-facts.ts";
@@ -34,7 +34,7 @@ export async function runServices(options: RunOptions, signal: AbortSignal): Pro
   const failed = new AbortController();
   const both = AbortSignal.any([signal, failed.signal]);
   const control = config.auth_service.enabled || config.proxy_service.enabled;
-  const agent = config.ssh_service.enabled;
+  const agent = agentServices(config).length > 0;
   const facts = Promise.withResolvers<ControlFacts>();
   // Nobody may be waiting for it when control fails.
   facts.promise.catch(() => {});

@@ -1,3 +1,5 @@
+import { serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
+
 /** A rule between sections that is broken, and the key whose line shows it. */
 export interface BrokenRule {
   readonly path: readonly string[];
@@ -8,7 +10,11 @@ export interface BrokenRule {
 export function brokenRules(file: unknown): readonly BrokenRule[] {
   const has = (...path: string[]): boolean => valueAt(file, path) !== undefined;
   const runs = (section: string): boolean => has(section) && !isOff(valueAt(file, [section, "enabled"]));
-  const [auth, proxy, ssh] = [runs("auth_service"), runs("proxy_service"), runs("ssh_service")];
+  const [auth, proxy] = [runs("auth_service"), runs("proxy_service")];
+  /** The sections of what an agent serves here. */
+  const served = serviceNames.map((kind) => serviceKinds[kind].section).filter(runs);
+  const [first = ""] = served;
+  const agent = served.length > 0;
   const rules: readonly [broken: boolean, path: string, text: string][] = [
     [
       has("platform", "proxy_server") && has("platform", "auth_server"),
@@ -27,17 +33,21 @@ export function brokenRules(file: unknown): readonly BrokenRule[] {
       "without auth_service here the proxy needs platform.auth_server; set it to the auth service's host:port",
     ],
     [
-      ssh && !proxy && !has("platform", "proxy_server") && !has("platform", "auth_server"),
-      "ssh_service",
-      "the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port (or auth_server to the auth service's, to join it directly)",
+      agent && !proxy && !has("platform", "proxy_server") && !has("platform", "auth_server"),
+      first,
+      "an agent joins through the proxy; set platform.proxy_server to the proxy's public host:port (or auth_server to the auth service's, to join it directly)",
     ],
     [
-      ssh && !proxy && has("platform", "auth_server") && !has("platform", "ca_pin"),
+      agent && !proxy && has("platform", "auth_server") && !has("platform", "ca_pin"),
       "platform.auth_server",
-      "who joins the auth service directly needs platform.ca_pin, by which it knows the auth service; `tctl status` shows the pin",
+      "to join the auth service directly, set platform.ca_pin: it is how this host recognizes the auth service; `tctl status` shows the pin",
     ],
     [commandOfFixedLabel(file), "ssh_service.commands", "a label has either a fixed value or a command; take it out of labels or out of commands"],
-    [!auth && !proxy && !ssh, "", "nothing to run: enable auth_service, proxy_service or ssh_service"],
+    [
+      !auth && !proxy && !agent,
+      "",
+      `nothing to run: enable auth_service, proxy_service or ${serviceNames.map((kind) => serviceKinds[kind].section).join(", ")}`,
+    ],
   ];
   return rules.flatMap(([broken, path, text]) => (broken ? [{ path: path === "" ? [] : path.split("."), text }] : []));
 }

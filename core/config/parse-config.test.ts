@@ -161,12 +161,12 @@ describe("a file is refused for", () => {
     [
       "an agent without a proxy",
       `${head}ssh_service: {}\n`,
-      "4: the ssh service joins through the proxy; set platform.proxy_server to the proxy's public host:port (or auth_server to the auth service's, to join it directly)",
+      "4: an agent joins through the proxy; set platform.proxy_server to the proxy's public host:port (or auth_server to the auth service's, to join it directly)",
     ],
     [
       "an agent at the auth service without a pin",
       `${head}  auth_server: a.test\n  auth_token: t\nssh_service: {}\n`,
-      "4: who joins the auth service directly needs platform.ca_pin, by which it knows the auth service; `tctl status` shows the pin",
+      "4: to join the auth service directly, set platform.ca_pin: it is how this host recognizes the auth service; `tctl status` shows the pin",
     ],
     [
       "a proxy without an auth service",
@@ -179,9 +179,9 @@ describe("a file is refused for", () => {
       "5: auth_service.session_recording must be node, node-sync, proxy, proxy-sync or off",
     ],
     ...pamProblems.map(([what, lines, said]): [string, string, string] => [what, `${agentHead}  pam:\n    ${lines}\n`, `7: ssh_service.pam.${said}`]),
-    ["nothing to run", head, "-: nothing to run: enable auth_service, proxy_service or ssh_service"],
+    ["nothing to run", head, "-: nothing to run: enable auth_service, proxy_service or ssh_service, app_service"],
     ["aliases", `${head}auth_service: &a {}\nproxy_service: *a\n`, "-: anchors and aliases are not supported; write the value out"],
-    ["no YAML map", "- a\n- b\n", "-: must hold the sections platform, auth_service, proxy_service or ssh_service"],
+    ["no YAML map", "- a\n- b\n", "-: must hold sections: platform, auth_service, proxy_service, ssh_service or app_service"],
     [
       "a keypair without its key",
       `${head}auth_service: {}\nproxy_service:\n  https_keypairs:\n  - cert_file: /a\n`,

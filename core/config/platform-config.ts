@@ -2,11 +2,13 @@ import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { isTemplate, parseTemplate } from "../access/templates.ts";
 import type { PlatformError } from "../errors/platform-error.ts";
+import { type ServiceKind, serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
 import { parseDuration } from "../resources/duration.ts";
 import { labelKeyText, labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
 import { recordingModes } from "../resources/recording.ts";
 import { listenersPort } from "../transport/host-port.ts";
+import { appServiceSchema } from "./app-service.ts";
 import { storageSchema } from "./audit-destination.ts";
 import { hostPortText, oneAddress, onOff, orList } from "./setting.ts";
 import { sshAlgorithmKeys } from "./ssh-algorithms.ts";
@@ -167,6 +169,7 @@ export const configSchema = z.strictObject({
   auth_service: authSchema.prefault({ enabled: false }),
   proxy_service: proxySchema.prefault({ enabled: false }),
   ssh_service: sshSchema.prefault({ enabled: false }),
+  app_service: appServiceSchema.prefault({ enabled: false }),
 });
 
 /** What the configuration file says, checked, with defaults filled in and files of secrets read. */
@@ -179,3 +182,8 @@ export type PlatformConfig = Omit<z.infer<typeof configSchema>, "platform"> & {
     readonly caPins: readonly string[];
   };
 };
+
+/** Names of the services that an agent of this configuration offers. */
+export function agentServices(config: PlatformConfig): readonly ServiceKind[] {
+  return serviceNames.filter((kind) => config[serviceKinds[kind].section].enabled);
+}

@@ -5,7 +5,6 @@
 const referenceKeys: Readonly<Record<string, readonly string[]>> = {
   "": [
     "db_service",
-    "app_service",
     "kubernetes_service",
     "windows_desktop_service",
     "discovery_service",
@@ -66,6 +65,21 @@ const referenceKeys: Readonly<Record<string, readonly string[]>> = {
   ],
   ssh_service: ["enhanced_recording", "x11", "allow_tcp_forwarding", "ssh_file_copy"],
   "ssh_service.pam": ["use_pam_auth"],
+  app_service: ["debug_app", "mcp_demo_server"],
+  "app_service.apps": [
+    "public_addr",
+    "insecure_skip_verify",
+    "rewrite",
+    "dynamic_labels",
+    "commands",
+    "cloud",
+    "aws",
+    "cors",
+    "required_apps",
+    "use_any_proxy_public_addr",
+    "tcp_ports",
+    "mcp",
+  ],
 };
 
 /** Whether the reference's configuration has the key in the section. Pure. */
