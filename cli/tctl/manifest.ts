@@ -1,9 +1,10 @@
 import { isNode, LineCounter, parseAllDocuments, type Document as YamlDocument } from "yaml";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { type Kind, kinds, resourceSchemas, unknownKindText } from "./documents.ts";
+import { type ResourceKind, resourceKinds, resourceSpecs } from "../../core/resources/resource-specs.ts";
+import { unknownKindText } from "./documents.ts";
 
 export interface Manifest {
-  readonly kind: Kind;
+  readonly kind: ResourceKind;
   readonly name: string;
   /** `file, line 12`. */
   readonly place: string;
@@ -55,18 +56,18 @@ function readDocument(document: YamlDocument, { source, lines }: Place): Manifes
     return [`line ${start}: too many aliases`];
   }
   const kind = kindOf(value);
-  if (kind === undefined) return [`line ${start}: ${kindProblem(value)}; kinds: ${kinds.join(", ")}`];
+  if (kind === undefined) return [`line ${start}: ${kindProblem(value)}; kinds: ${resourceKinds.join(", ")}`];
   // A read-only part that `tctl get` showed is let go of, so that what was exported can be applied again.
   const { status: _status, ...wanted } = value as Record<string, unknown>;
-  const checked = resourceSchemas[kind].safeParse(wanted);
+  const checked = resourceSpecs[kind].schema.safeParse(wanted);
   if (checked.success) return { kind, name: checked.data.metadata.name, place: `${source}, line ${start}`, document: checked.data };
   return checked.error.issues.map(
     (issue) => `line ${lineOf(offsetOf(document, issuePath(issue)))}: ${issuePath(issue).join(".") || "document"}: ${issue.message}`,
   );
 }
 
-function kindOf(value: unknown): Kind | undefined {
-  return typeof value === "object" && value !== null && "kind" in value ? kinds.find((kind) => kind === value.kind) : undefined;
+function kindOf(value: unknown): ResourceKind | undefined {
+  return typeof value === "object" && value !== null && "kind" in value ? resourceKinds.find((kind) => kind === value.kind) : undefined;
 }
 
 function kindProblem(value: unknown): string {

@@ -1,16 +1,13 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import type { Lock } from "../../core/resources/lock.ts";
-import type { Maintenance } from "../../core/resources/maintenance.ts";
-import type { Node } from "../../core/resources/node.ts";
-import type { Token } from "../../core/resources/token.ts";
-import type { UpgradeRollout } from "../../core/resources/upgrade-rollout.ts";
-import type { User } from "../../core/resources/user.ts";
+import type { ResourceSpec } from "../../core/resources/resource-spec.ts";
+import { type PlainKind, type Resource, type ResourceKind, resourceSpecs } from "../../core/resources/resource-specs.ts";
+import type { Role } from "../../core/resources/role.ts";
 import type { Call } from "../command.ts";
 import { hostFilter, listHosts } from "../host-filter.ts";
 import { type Result, textResult } from "../output.ts";
 import { renderTable } from "../table.ts";
 import { type Admin, withAdmin } from "./connect.ts";
-import { type Document, getDocument, type Kind, listDocuments, parseReference } from "./documents.ts";
+import { getDocument, listDocuments, parseReference } from "./documents.ts";
 import { locksTable } from "./locks.ts";
 import { maintenanceTable } from "./maintenance.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
@@ -38,23 +35,39 @@ async function readResources(call: Call): Promise<Result> {
   }
   return await withAdmin(call, async ({ client }) => {
     if (name !== undefined) {
-      const document = await getDocument<Document>(client, kind, name);
+      const document = await getDocument<Resource>(client, kind, name);
       return { data: document, text: resourcesTable(kind, [document]), names: [document.metadata.name] };
     }
-    const documents = kind === "node" ? await listHosts(client, filter) : await listDocuments<Document>(client, kind);
+    const documents = kind === "node" ? await listHosts(client, filter) : await listDocuments<Resource>(client, kind);
     const yaml = call.options.text("format") === "yaml";
     const names = documents.map(({ metadata }) => metadata.name);
     return { data: documents, text: resourcesTable(kind, documents), names, ...(yaml && { many: true }) };
   });
 }
 
-function resourcesTable(kind: Kind, documents: readonly Document[]): string {
-  if (kind === "user") return usersTable(documents as readonly User[]);
-  if (kind === "token") return tokensTable(documents as readonly Token[], new Date());
-  if (kind === "node") return nodesTable(documents as readonly Node[]);
-  if (kind === "cluster_maintenance_config") return maintenanceTable(documents as readonly Maintenance[]);
-  if (kind === "lock") return locksTable(documents as readonly Lock[]);
-  if (kind === "upgrade_rollout") return rolloutTable(documents as readonly UpgradeRollout[]);
+/** Tables of the kinds that have one of their own. */
+const tables: { readonly [Kind in Exclude<ResourceKind, PlainKind>]: (documents: readonly Extract<Resource, { kind: Kind }>[]) => string } = {
+  role: rolesTable,
+  user: usersTable,
+  token: (documents) => tokensTable(documents, new Date()),
+  node: nodesTable,
+  lock: locksTable,
+  cluster_maintenance_config: maintenanceTable,
+  upgrade_rollout: rolloutTable,
+};
+
+function resourcesTable(kind: ResourceKind, documents: readonly Resource[]): string {
+  const spec: ResourceSpec = resourceSpecs[kind];
+  // The documents are of this kind: the service was asked for no other.
+  if (spec.plain !== undefined)
+    return renderTable(
+      spec.plain.columns,
+      documents.map((document) => spec.plain?.cells(document) ?? []),
+    );
+  return (tables[kind as keyof typeof tables] as (documents: readonly Resource[]) => string)(documents);
+}
+
+function rolesTable(documents: readonly Role[]): string {
   return renderTable(
     ["Role", "Description"],
     documents.map(({ metadata }) => [metadata.name, metadata.description ?? ""]),
@@ -98,7 +111,7 @@ async function put({ client }: Admin, manifest: Manifest, { overwrite, earlier }
   }
 }
 
-async function exists({ client }: Pick<Admin, "client">, kind: Kind, name: string): Promise<boolean> {
+async function exists({ client }: Pick<Admin, "client">, kind: ResourceKind, name: string): Promise<boolean> {
   try {
     await client.getResource({ kind, name });
     return true;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { metadataSchema } from "./metadata.ts";
+import { resourceSpec } from "./resource-spec.ts";
 
 /** A label of a host name: an application may be reached under one later. */
 export const appNameText = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "must consist of a-z, 0-9 and -, at most 63 characters");
@@ -14,6 +15,23 @@ export const appSchema = z.strictObject({
   spec: z.strictObject({ uri: appUriText }),
 });
 export type App = z.infer<typeof appSchema>;
+
+export const appSpec = resourceSpec<App>()({
+  schema: appSchema,
+  aliases: ["apps"],
+  plain: {
+    events: { created: ["app.create", "TAP03I"], updated: ["app.update", "TAP04I"], deleted: ["app.delete", "TAP05I"] },
+    columns: ["Name", "Address", "Labels"],
+    cells: ({ metadata, spec }) => [
+      metadata.name,
+      spec.uri,
+      Object.entries(metadata.labels ?? {})
+        .map((pair) => pair.join("="))
+        .join(","),
+    ],
+    most: 10_000,
+  },
+});
 
 function isTcpAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;

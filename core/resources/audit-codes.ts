@@ -1,6 +1,7 @@
 import type { AuditEventName, AuditFacts, ScpAction, SftpAction } from "./audit-event-schema.ts";
+import { type PlainEventName, plainEvents } from "./resource-specs.ts";
 
-const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string]>> = {
+const ownCodes: Readonly<Record<Exclude<AuditEventName, PlainEventName>, readonly [good: string, bad: string]>> = {
   "user.login": ["T1000I", "T1000W"],
   "user.create": ["T1002I", "T1002I"],
   "user.update": ["T1003I", "T1003I"],
@@ -65,6 +66,11 @@ const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string
   "authority.rotated": ["TCA01I", "TCA01I"],
   "access.denied": ["TA001W", "TA001W"],
 };
+
+const plainCodes = Object.fromEntries(plainEvents.map(([name, code]) => [name, [code, code] as const])) as unknown as Readonly<
+  Record<PlainEventName, readonly [string, string]>
+>;
+const codes: Readonly<Record<AuditEventName, readonly [good: string, bad: string]>> = { ...ownCodes, ...plainCodes };
 
 const sftpCodes: Readonly<Record<SftpAction, string>> = {
   open: "TS001",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { plainEvents } from "./resource-specs.ts";
 
 /** Audit events: one JSON object each. Unknown fields are refused, so that nothing secret rides along unseen. */
 export const maxShort = 256;
@@ -68,6 +69,8 @@ export const auditEventSchema = z.discriminatedUnion("event", [
   z.strictObject({ event: z.literal("join_token.create"), ...common, ...change, roles: z.array(short), expires: short.optional() }),
   z.strictObject({ event: z.literal("join_token.update"), ...common, ...change }),
   z.strictObject({ event: z.literal("join_token.delete"), ...common, ...change }),
+  /** A resource of a kind without behaviour of its own. */
+  z.strictObject({ event: z.enum(plainEvents.map(([name]) => name)), ...common, ...change }),
   z.strictObject({ event: z.literal("role.created"), ...common, ...change }),
   z.strictObject({ event: z.literal("role.updated"), ...common, ...change }),
   z.strictObject({ event: z.literal("role.deleted"), ...common, ...change }),

@@ -13,21 +13,6 @@ export type LabelMatchers = Readonly<Record<string, string | readonly string[]>>
 export const verbs = ["list", "create", "read", "update", "delete", "*"] as const;
 export type Verb = (typeof verbs)[number];
 
-/** What rules allow or deny: the kinds of resources, and what else the auth service keeps. */
-export const ruleResources = [
-  "role",
-  "user",
-  "token",
-  "node",
-  "lock",
-  "session",
-  "event",
-  "cert_authority",
-  "cluster_maintenance_config",
-  "upgrade_rollout",
-] as const;
-export type RuleResource = (typeof ruleResources)[number];
-
 /** Roles of a newer version, and those that were stored before resources were checked, may name others: putting one checks them. */
 const ruleSchema = z.strictObject({
   resources: z.array(z.string().min(1).max(64)).min(1),

@@ -3,7 +3,7 @@ import { authorize } from "../../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { refuseSourceIp } from "../../../core/access/source-ip.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { RuleResource } from "../../../core/resources/role.ts";
+import type { RuleResource } from "../../../core/resources/resource-specs.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import type { AuthContext } from "../auth-context.ts";

@@ -1,74 +1,63 @@
 import type { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { lockSchema } from "../../../core/resources/lock.ts";
-import { maintenanceSchema } from "../../../core/resources/maintenance.ts";
-import { nodeSchema } from "../../../core/resources/node.ts";
-import { type RuleResource, roleSchema } from "../../../core/resources/role.ts";
-import { tokenSchema } from "../../../core/resources/token.ts";
-import { upgradeRolloutSchema } from "../../../core/resources/upgrade-rollout.ts";
-import { userSchema } from "../../../core/resources/user.ts";
+import { type PlainKind, plainKinds, type ResourceKind, resourceKinds, resourceSpecs } from "../../../core/resources/resource-specs.ts";
 import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { checkDocument, type Document, type PutMode } from "../documents/document.ts";
 import { deleteAnyNode, getAnyNode, listAllNodes, putAnyNode } from "../inventory/all-nodes.ts";
 import { deleteLock, getLock, listLocks, putLock } from "../locks/locks.ts";
 import { deleteMaintenance, getMaintenance, listMaintenance, putMaintenance } from "../maintenance/maintenance.ts";
+import { plainKind } from "../resources/plain-kind.ts";
+import type { ResourceMethods } from "../resources/resource-methods.ts";
 import { deleteRole, getRole, listRoles, putRole } from "../roles/roles.ts";
 import { deleteRollout, getRollout, listRollouts, putRollout } from "../rollout/rollout-store.ts";
 import { deleteToken, getToken, listTokens, putToken } from "../tokens/tokens.ts";
 import { deleteUser, getUser, listUsers, putUser } from "../users/user-records.ts";
 
-/** One kind of resource; documents are checked against their schema on the way in. */
-export interface ResourceKind {
-  list(context: AuthContext): Promise<readonly Document[]>;
-  get(context: AuthContext, name: string): Promise<Document>;
-  put(context: AuthContext, document: unknown, how: PutMode & { actor: Actor }): Promise<Document>;
-  delete(context: AuthContext, name: string, actor: Actor): Promise<void>;
-}
+type KindWithBehaviour = Exclude<ResourceKind, PlainKind>;
 
-function checked<T extends Document>(
-  schema: z.ZodType<T>,
+function checked<Kind extends KindWithBehaviour, T extends Document & z.infer<(typeof resourceSpecs)[Kind]["schema"]>>(
+  kind: Kind,
   put: (context: AuthContext, document: T, how: PutMode & { actor: Actor }) => Promise<T>,
-): ResourceKind["put"] {
-  return async (context, document, how) => await put(context, checkDocument(schema, document), how);
+): ResourceMethods["put"] {
+  return async (context, document, how) => await put(context, checkDocument(resourceSpecs[kind].schema as unknown as z.ZodType<T>, document), how);
 }
 
-const kinds: ReadonlyMap<string, ResourceKind> = new Map<RuleResource, ResourceKind>([
-  [
-    "role",
-    {
-      list: ({ storage }: AuthContext) => listRoles(storage),
-      get: ({ storage }: AuthContext, name: string) => getRole(storage, name),
-      put: checked(roleSchema, putRole),
-      delete: deleteRole,
-    },
-  ],
-  ["user", { list: listUsers, get: getUser, put: checked(userSchema, putUser), delete: deleteUser }],
-  ["token", { list: listTokens, get: getToken, put: checked(tokenSchema, putToken), delete: deleteToken }],
-  ["node", { list: listAllNodes, get: getAnyNode, put: checked(nodeSchema, putAnyNode), delete: deleteAnyNode }],
-  [
-    "lock",
-    {
-      list: ({ storage }: AuthContext) => listLocks(storage),
-      get: ({ storage }: AuthContext, name: string) => getLock(storage, name),
-      put: checked(lockSchema, putLock),
-      delete: deleteLock,
-    },
-  ],
-  [
-    "cluster_maintenance_config",
-    { list: listMaintenance, get: getMaintenance, put: checked(maintenanceSchema, putMaintenance), delete: deleteMaintenance },
-  ],
-  ["upgrade_rollout", { list: listRollouts, get: getRollout, put: checked(upgradeRolloutSchema, putRollout), delete: deleteRollout }],
+const withBehaviour: Readonly<Record<KindWithBehaviour, ResourceMethods>> = {
+  role: {
+    list: ({ storage }) => listRoles(storage),
+    get: ({ storage }, name) => getRole(storage, name),
+    put: checked("role", putRole),
+    delete: deleteRole,
+  },
+  user: { list: listUsers, get: getUser, put: checked("user", putUser), delete: deleteUser },
+  token: { list: listTokens, get: getToken, put: checked("token", putToken), delete: deleteToken },
+  node: { list: listAllNodes, get: getAnyNode, put: checked("node", putAnyNode), delete: deleteAnyNode },
+  lock: {
+    list: ({ storage }) => listLocks(storage),
+    get: ({ storage }, name) => getLock(storage, name),
+    put: checked("lock", putLock),
+    delete: deleteLock,
+  },
+  cluster_maintenance_config: {
+    list: listMaintenance,
+    get: getMaintenance,
+    put: checked("cluster_maintenance_config", putMaintenance),
+    delete: deleteMaintenance,
+  },
+  upgrade_rollout: { list: listRollouts, get: getRollout, put: checked("upgrade_rollout", putRollout), delete: deleteRollout },
+};
+
+const methods: ReadonlyMap<string, ResourceMethods> = new Map([
+  ...Object.entries(withBehaviour),
+  ...plainKinds.map((kind) => [kind, plainKind(kind)] as const),
 ]);
 
 /** Throws `invalid` for a kind that does not exist. */
-export function resourceKind(kind: string): ResourceKind {
-  const found = kinds.get(kind);
-  if (found === undefined) {
-    throw new PlatformError("invalid", `no such kind of resource: ${JSON.stringify(kind.slice(0, 64))}`, {
-      hint: `kinds are ${[...kinds.keys()].join(", ")}`,
-    });
-  }
-  return found;
+export function resourceKind(kind: string): ResourceMethods {
+  const found = methods.get(kind);
+  if (found !== undefined) return found;
+  throw new PlatformError("invalid", `no such kind of resource: ${JSON.stringify(kind.slice(0, 64))}`, {
+    hint: `kinds are ${resourceKinds.join(", ")}`,
+  });
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { Log } from "../../../core/log/log.ts";
 import { silentLog } from "../../../core/log/log.ts";
-import { type Role, ruleResources } from "../../../core/resources/role.ts";
+import { ruleResources } from "../../../core/resources/resource-specs.ts";
+import type { Role } from "../../../core/resources/role.ts";
 import { presets } from "./presets.ts";
 import { unknownResources, warnOfUnknownResources } from "./unknown-resources.ts";
 

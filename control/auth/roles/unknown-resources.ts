@@ -1,6 +1,7 @@
 import { nearestName } from "../../../core/config/nearest-name.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { type Role, ruleResources } from "../../../core/resources/role.ts";
+import { ruleResources } from "../../../core/resources/resource-specs.ts";
+import type { Role } from "../../../core/resources/role.ts";
 
 /**
  * What a role's rules name that this version does not have, a sentence each with its place: such a rule allows and denies nothing.

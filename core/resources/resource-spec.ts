@@ -1,0 +1,38 @@
+import type { z } from "zod";
+import type { Metadata } from "./metadata.ts";
+
+/** A resource as people write it. */
+export interface ResourceDocument {
+  readonly kind: string;
+  readonly version: string;
+  readonly metadata: Metadata;
+}
+
+/** Name of an event of the audit log, and its code. */
+export type EventOfResource = readonly [name: string, code: string];
+
+/** A kind of resource without behaviour of its own: stored, listed, shown and audited by what is written here. */
+export interface PlainResource<D extends ResourceDocument> {
+  readonly events: { readonly created: EventOfResource; readonly updated: EventOfResource; readonly deleted: EventOfResource };
+  /** Header of the table that `tctl get` prints, and a document's cells. */
+  readonly columns: readonly string[];
+  cells(document: D): readonly string[];
+  /** Maximum number in a cluster. */
+  readonly most: number;
+}
+
+/** One kind of resource; resource-specs.ts lists them all. */
+export interface ResourceSpec<D extends ResourceDocument = ResourceDocument> {
+  readonly schema: z.ZodType<D>;
+  /** Other spellings that people type: plural, the reference's names. */
+  readonly aliases: readonly string[];
+  /** Name of the one document of a kind that has no other. */
+  readonly only?: string;
+  /** Left out: control/auth has a folder for it. */
+  readonly plain?: PlainResource<D>;
+}
+
+/** Checks a specification and keeps its exact type. */
+export function resourceSpec<D extends ResourceDocument>() {
+  return <const Spec extends ResourceSpec<D>>(spec: Spec): Spec => spec;
+}
