@@ -13,6 +13,7 @@ import type { LiveNodes } from "./inventory/live-nodes.ts";
 import type { LiveProxies } from "./inventory/live-proxies.ts";
 import type { ProxyReports } from "./inventory/proxy-reports.ts";
 import type { Turns } from "./login/turns.ts";
+import type { LiveOffered } from "./offered/live-offered.ts";
 import type { Cluster } from "./open-cluster.ts";
 import type { PresenceWatch } from "./presence/presence-watch.ts";
 import type { HostQuotas } from "./quotas/host-quotas.ts";
@@ -41,6 +42,8 @@ export interface AuthContext {
   readonly hasher: PasswordHasher;
   readonly live: LiveNodes;
   readonly proxies: LiveProxies;
+  /** Resources that hosts offer. */
+  readonly offered: LiveOffered;
   /** What the proxies' version channels answer. */
   readonly channels: LiveChannels;
   /** What proxies say of themselves. */

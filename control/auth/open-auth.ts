@@ -38,6 +38,7 @@ import { anonymousLimit, createRateLimit, type RateLimitOptions } from "./login/
 import { createTurns } from "./login/turns.ts";
 import { lookWhileServing } from "./look-while-serving.ts";
 import { authMetrics } from "./metrics/auth-metrics.ts";
+import { LiveOffered } from "./offered/live-offered.ts";
 import { type Cluster, clusterNameWarnings, openCluster } from "./open-cluster.ts";
 import { openOwnCertificate } from "./own-certificate.ts";
 import { PresenceWatch } from "./presence/presence-watch.ts";
@@ -147,7 +148,13 @@ async function openContext(
     now,
     failedReload,
   };
-  const live = { live: new LiveNodes(), proxies: new LiveProxies(now), channels: new LiveChannels(now, log), proxyReports: new ProxyReports(now) };
+  const live = {
+    live: new LiveNodes(),
+    offered: new LiveOffered(),
+    proxies: new LiveProxies(now),
+    channels: new LiveChannels(now, log),
+    proxyReports: new ProxyReports(now),
+  };
   const shipping = new AuditShipping(stores.auditStore, { destinations: config.audit, log });
   const watched = { ...live, storage: stores.storage, audit, log, now };
   const channelWarnings = (): readonly string[] => live.channels.troubleWarnings((proxy) => live.proxies.addressOf(proxy) ?? proxy);

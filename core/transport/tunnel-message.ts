@@ -5,6 +5,7 @@ import { errorCodes, PlatformError } from "../errors/platform-error.ts";
 import { hostStatusSchema } from "../resources/host-status.ts";
 import { labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";
+import { offeredSchema } from "../resources/offered.ts";
 
 /**
  * Messages of a tunnel's control channel: u32 length (at most 65,536), then one JSON object. The agent opens the channel
@@ -43,6 +44,11 @@ const agentMessageSchema = z.discriminatedUnion("type", [
   }),
   /** The host's updater, sessions or labels changed. At most once every few seconds. Labels are left out by agents that have no commands for them. */
   z.object({ type: z.literal("status"), status: hostStatusSchema, labels: labelsSchema.optional() }),
+  /**
+   * A page of the resources that the agent offers, for proxies whose welcome takes them. The page without `more` is the last one: the list then
+   * takes the place of the one before.
+   */
+  z.object({ type: z.literal("resources"), resources: z.array(offeredSchema).max(2000), more: z.boolean() }),
   /** `time` is the sender's clock, ms; it comes back in the pong. */
   z.object({ type: z.literal("ping"), time: z.number() }),
   /** The agent is stopping: no more streams through this tunnel. */
@@ -56,8 +62,16 @@ const authorities = text.optional();
 /** Revision of the list of proxies: an agent that has another one fetches it. Left out while the proxy does not know. */
 const proxies = text.optional();
 const proxyMessageSchema = z.discriminatedUnion("type", [
-  /** `notice`: what the host's admin should know, for the agent's log. */
-  z.object({ type: z.literal("welcome"), proxyId: text, accessRevision: text, authorities, proxies, notice: text.optional() }),
+  /** `notice`: what the host's admin should know, for the agent's log. `takesResources`: left out by proxies of the version before. */
+  z.object({
+    type: z.literal("welcome"),
+    proxyId: text,
+    accessRevision: text,
+    authorities,
+    proxies,
+    notice: text.optional(),
+    takesResources: z.boolean().optional(),
+  }),
   /** The maintenance revision is left out while the auth service is away, and empty when there is no configuration. */
   z.object({ type: z.literal("pong"), time: z.number(), accessRevision: text, maintenanceRevision: text.optional(), authorities, proxies }),
   /** Roles, authorities or proxies changed: those that differ are fetched again. */

@@ -11,6 +11,7 @@ import { connectionMethods } from "./connection-methods.ts";
 import { hostMethods } from "./host-methods.ts";
 import { inventoryMethods } from "./inventory-methods.ts";
 import { maintenanceMethods } from "./maintenance-methods.ts";
+import { offeredMethods } from "./offered-methods.ts";
 import { recordingMethods } from "./recording-methods.ts";
 import { relayMethods } from "./relay-methods.ts";
 import { resourceMethods } from "./resource-methods.ts";
@@ -39,6 +40,7 @@ export function authRoutes(deps: {
     ...connectionMethods(deps),
     ...maintenanceMethods(deps),
     ...inventoryMethods(deps),
+    ...offeredMethods(deps),
     ...rolloutMethods(deps),
     ...recordingMethods(deps),
     ...sessionMethods(deps),

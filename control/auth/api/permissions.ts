@@ -53,6 +53,8 @@ export const permissions = {
   findSession: { hosts: ["proxy", "auth"] },
   reportNode: { hosts: ["node", "proxy", "auth"] },
   listProxies: { hosts: ["node", "proxy", "auth"] },
+  reportOffered: { hosts: ["proxy", "auth"] },
+  listOffered: { hosts: ["auth"], users: "by kind" },
   findDirectHosts: { hosts: ["proxy", "auth"] },
   listInventory: { hosts: ["auth"], users: { resource: "node", verb: "list" } },
   exportUpgradeWindows: { hosts: ["node", "proxy", "auth"] },

@@ -15,6 +15,8 @@ const calls = {
   listInventory: (client) => client.listInventory({}),
   getUpgradePlan: (client) => client.getUpgradePlan({}),
   changeRollout: (client) => client.changeRollout({ action: "none of them" }),
+  reportOffered: (client) => client.reportOffered({ hostId }),
+  listOffered: (client) => client.listOffered({}),
   reportNode: (client) => client.reportNode({ hostId, hostname: "web1", connected: true }),
   "put a maintenance window": (client) => client.putResource({ json: JSON.stringify(maintenance), overwrite: true }),
   "remove a roll-out": (client) => client.deleteResource({ kind: "upgrade_rollout", name: "default" }),
@@ -25,11 +27,11 @@ type Call = keyof typeof calls;
 const allowed: Readonly<Record<string, readonly Call[]>> = {
   stranger: [],
   agent: ["exportUpgradeWindows"],
-  proxy: ["reportChannels", "getUpgradeTarget", "exportUpgradeWindows", "reportNode"],
-  access: [],
-  auditor: [],
-  reader: ["getUpgradePlan"],
-  editor: ["listInventory", "getUpgradePlan", "changeRollout", "remove a roll-out"],
+  proxy: ["reportChannels", "getUpgradeTarget", "exportUpgradeWindows", "reportOffered", "reportNode"],
+  access: ["listOffered"],
+  auditor: ["listOffered"],
+  reader: ["getUpgradePlan", "listOffered"],
+  editor: ["listInventory", "getUpgradePlan", "changeRollout", "listOffered", "remove a roll-out"],
 };
 
 async function callers(t: TestAuth): Promise<Readonly<Record<string, AuthClient>>> {
@@ -64,7 +66,7 @@ test("upgrades, windows and the inventory: who may call what", async () => {
     found[name] = [];
     // A report of a host that never joined is refused to a proxy too, by what it says.
     for (const [call, make] of Object.entries(calls)) {
-      if (call === "reportNode" && name === "proxy") {
+      if ((call === "reportNode" || call === "reportOffered") && name === "proxy") {
         await expect(make(client)).rejects.toMatchObject({ message: expect.stringContaining("was removed") });
         found[name].push(call);
       } else if ((await outcome(make(client))) === "allowed") found[name].push(call);

@@ -59,6 +59,7 @@ export async function deleteNode(context: AuthContext, id: string, actor: Actor)
   else writes.push({ key: nodeNamesKey(id) });
   await named(`node ${id}`, context.storage.batch(writes));
   context.live.forget(id);
+  context.offered.forget(id);
   context.presence.forget(id);
   context.proxies.forget(id);
   context.channels.forget(id);

@@ -5,6 +5,7 @@ import { errorText, PlatformError, toPlatformError } from "../../../core/errors/
 import { fromSshCertificate, type HostIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { compactListeners } from "../../../core/memory/compact-listeners.ts";
+import { OfferedPages } from "../../../core/resources/offered.ts";
 import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
@@ -151,7 +152,7 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
   log.info("agent connected", { ...about, version: tunnel.facts.version });
   const notice = noticeOf(tunnel.facts.version);
   if (notice !== undefined) log.warn("an agent's version does not fit the cluster", { ...about, notice });
-  const welcome = { type: "welcome", proxyId: services.identity.current().hostId, ...accessRevisions(access) } as const;
+  const welcome = { type: "welcome", takesResources: true, proxyId: services.identity.current().hostId, ...accessRevisions(access) } as const;
   tunnel.send({ ...welcome, ...(notice !== undefined && { notice }) });
   transport.on("close", () => {
     tunnel.ended = true;
@@ -164,12 +165,18 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
     if (last && !services.signal.aborted && !services.retired()) reportGone(tunnel, services, tunnel.draining ? "stopped" : "closed");
   });
   channel.on("close", () => tunnel.end());
+  const pages = new OfferedPages();
   readMessages(channel, {
     decode: decodeAgentMessage,
     onMessage: (message) => {
       tunnel.heard();
       if (message.type === "ping") tunnel.send({ type: "pong", time: message.time, ...revisions(access) });
       if (message.type === "draining") tunnel.draining = true;
+      if (message.type === "resources") {
+        const offered = pages.add(message.resources, message.more);
+        if (offered !== undefined) registry.offer(tunnel, offered);
+        if (offered !== undefined && registry.newest(tunnel.identity.id) === tunnel) services.statuses.offered(tunnel);
+      }
       if (message.type === "status") {
         const { status, labels = tunnel.facts.labels } = message;
         tunnel.facts = { ...tunnel.facts, status, labels };

@@ -18,6 +18,7 @@ function tunnel(id: string, hostname: string, change: Partial<Registered> & { la
     draining: false,
     ended: false,
     streams: 0,
+    offered: [],
     silentFor: () => 0,
     send: () => {},
     end() {

@@ -1,9 +1,10 @@
 import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
+import type { Offered } from "../../../core/resources/offered.ts";
 import { deadMs } from "../../../core/transport/tunnel-message.ts";
 import type { Tunnel } from "./tunnel.ts";
 
 /** What the registry needs to know of a tunnel. */
-export type Registered = Pick<Tunnel, "identity" | "facts" | "peer" | "draining" | "ended" | "silentFor" | "send" | "end" | "streams">;
+export type Registered = Pick<Tunnel, "identity" | "facts" | "peer" | "draining" | "ended" | "silentFor" | "send" | "end" | "streams" | "offered">;
 
 /** All tunnels of this proxy, by host id and by name. A host may have several: the newest is used, older ones finish their streams. */
 export class TunnelRegistry<T extends Registered = Tunnel> {
@@ -11,6 +12,8 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
   readonly #byId = new Map<string, T[]>();
   /** Name in its one spelling → host ids. */
   readonly #byName = new Map<string, Set<string>>();
+  /** Kind and name of a resource → host ids. */
+  readonly #byResource = new Map<string, Set<string>>();
   /** Who waits for a host's tunnel, by its id. */
   readonly #waiting = new Map<string, Set<() => void>>();
 
@@ -49,9 +52,39 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
     return this.newest(id);
   }
 
+  /** The tunnel's agent offers these resources from now on. */
+  offer(tunnel: T, offered: readonly Offered[]): void {
+    this.#unlist(tunnel);
+    tunnel.offered = offered;
+    if (tunnel.ended) return;
+    const { id } = tunnel.identity;
+    for (const key of offered.map(resourceKey)) this.#byResource.set(key, (this.#byResource.get(key) ?? new Set()).add(id));
+  }
+
+  /** The tunnels whose agents offer a resource, with the labels that each gives it. */
+  offering(kind: string, name: string): readonly { readonly tunnel: T; readonly offered: Offered }[] {
+    return [...(this.#byResource.get(resourceKey({ kind, name })) ?? [])].flatMap((id) => {
+      const tunnel = this.newest(id);
+      const offered = tunnel?.offered.find((one) => one.kind === kind && one.name === name);
+      return tunnel === undefined || offered === undefined ? [] : [{ tunnel, offered }];
+    });
+  }
+
+  #unlist(tunnel: T): void {
+    const { id } = tunnel.identity;
+    const kept = new Set((this.#byId.get(id) ?? []).filter((other) => other !== tunnel).flatMap(({ offered }) => offered.map(resourceKey)));
+    for (const key of tunnel.offered.map(resourceKey)) {
+      if (kept.has(key)) continue;
+      const ids = this.#byResource.get(key);
+      ids?.delete(id);
+      if (ids?.size === 0) this.#byResource.delete(key);
+    }
+  }
+
   /** Returns whether the host has no tunnel left here. */
   remove(tunnel: T): boolean {
     const { id } = tunnel.identity;
+    this.#unlist(tunnel);
     const left = (this.#byId.get(id) ?? []).filter((other) => other !== tunnel);
     const kept = new Set(left.flatMap(names));
     for (const name of names(tunnel)) {
@@ -93,4 +126,8 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
 
 function names(tunnel: Registered): readonly string[] {
   return [...new Set([tunnel.facts.hostname, ...tunnel.identity.names].map(canonicalName))];
+}
+
+function resourceKey({ kind, name }: Pick<Offered, "kind" | "name">): string {
+  return `${kind}/${name}`;
 }

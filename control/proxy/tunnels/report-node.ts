@@ -33,6 +33,11 @@ export async function reportNode(auth: AuthClient, { identity, facts, peer, conn
   });
 }
 
+/** Reports what a host offers: the whole list, in place of the one before. Throws PlatformError. */
+export async function reportOffered(auth: AuthClient, { identity, offered }: Pick<Tunnel, "identity" | "offered">): Promise<void> {
+  await auth.reportOffered({ hostId: identity.id, offeredJson: offered.map((one) => JSON.stringify(one)) });
+}
+
 /** The host has no tunnel here any more. A failure is logged only: the auth service learns it anew after it was away. */
 export function reportGone(
   tunnel: Pick<Tunnel, "identity" | "facts" | "peer">,
@@ -54,6 +59,7 @@ export async function reportAll(registry: TunnelRegistry, { auth, log, signal }:
     const { identity, facts, peer } = tunnel;
     try {
       await reportNode(auth, { identity, facts, peer, connected: true });
+      if (tunnel.offered.length > 0) await reportOffered(auth, tunnel);
     } catch (thrown) {
       log.warn("a connected host could not be reported", { host: identity.id, error: errorText(thrown) });
       const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;

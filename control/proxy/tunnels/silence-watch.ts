@@ -6,7 +6,7 @@ import type { TunnelRegistry } from "./registry.ts";
 import { reportGone, reportNode } from "./report-node.ts";
 import type { Tunnel } from "./tunnel.ts";
 
-type Heard = Pick<Tunnel, "identity" | "facts" | "peer" | "silentFor" | "ended" | "draining" | "send" | "end" | "streams">;
+type Heard = Pick<Tunnel, "identity" | "facts" | "peer" | "silentFor" | "ended" | "draining" | "send" | "end" | "streams" | "offered">;
 
 /** Tells the auth service of hosts that say nothing, long before their tunnels are given up, and when they are heard again. */
 export class SilenceWatch {

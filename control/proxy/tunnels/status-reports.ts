@@ -1,7 +1,7 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { reportNode } from "./report-node.ts";
+import { reportNode, reportOffered } from "./report-node.ts";
 import type { Tunnel } from "./tunnel.ts";
 
 /** Between two reports of one host, ms; of several changes in between the last one is reported. */
@@ -29,6 +29,13 @@ export class StatusReports {
     const waiting = this.#waiting.get(id);
     if (waiting !== undefined) waiting.next = tunnel;
     else this.#report(id, tunnel);
+  }
+
+  /** The host offers other resources. */
+  offered({ identity, offered }: Pick<Tunnel, "identity" | "offered">): void {
+    reportOffered(this.#auth, { identity, offered }).catch((error: unknown) => {
+      this.#log.debug("could not report the resources of a host", { host: identity.id, error: errorText(error) });
+    });
   }
 
   #report(id: string, tunnel: Reporting): void {

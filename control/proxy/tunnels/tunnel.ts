@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import type { Connection } from "ssh2";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
+import type { Offered } from "../../../core/resources/offered.ts";
 import type { AgentMessage, ProxyMessage } from "../../../core/transport/tunnel-message.ts";
 import { encodeTunnelMessage, tunnelChannels } from "../../../core/transport/tunnel-message.ts";
 
@@ -47,6 +48,8 @@ export class Tunnel {
   ended = false;
   /** What the agent says of itself now. */
   facts: AgentFacts;
+  /** The resources that it offers now. */
+  offered: readonly Offered[] = [];
 
   constructor(parts: TunnelParts) {
     this.#parts = parts;

@@ -1,0 +1,65 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import { authorize } from "../../../core/access/authorize.ts";
+import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { maxOffered, type Offered, offeredSchema } from "../../../core/resources/offered.ts";
+import { ipOf } from "../../../core/transport/ip-of.ts";
+import { requireHost } from "../inventory/host-records.ts";
+import { listLocks } from "../locks/locks.ts";
+import { listOffered } from "../offered/list-offered.ts";
+import { rolesNamed } from "../roles/roles.ts";
+import type { UserCaller } from "./caller.ts";
+import { type Api, unary } from "./guard.ts";
+import { isDenied } from "./list-nodes.ts";
+import { requireRule } from "./permissions.ts";
+
+type Methods = Pick<ServiceImpl<typeof AuthService>, "reportOffered" | "listOffered">;
+
+export function offeredMethods(api: Api): Methods {
+  const { context } = api;
+  return {
+    reportOffered: unary(api, "reportOffered", async ({ hostId, offeredJson }) => {
+      await requireHost(context.storage, "node", hostId);
+      const bytes = offeredJson.reduce((sum, json) => sum + Buffer.byteLength(json), 0);
+      if (offeredJson.length > maxOffered.count || bytes > maxOffered.bytes) {
+        throw new PlatformError(
+          "limit",
+          `host ${hostId} offers more than ${maxOffered.count} resources, or they take more than ${maxOffered.bytes} bytes`,
+        );
+      }
+      context.offered.report(
+        hostId,
+        offeredJson.map((json) => parseJsonAs(offeredSchema, json, "an offered resource")),
+        bytes,
+      );
+      return {};
+    }),
+    listOffered: unary(api, "listOffered", async ({ kind }, caller) => {
+      let isVisible: (one: Offered, hostId: string) => boolean = () => true;
+      try {
+        await requireRule(context, caller, { resource: "node", verb: "list" });
+      } catch (thrown) {
+        if (!isDenied(thrown) || caller.kind !== "user") throw thrown;
+        isVisible = await mayReach(api, caller);
+      }
+      const isWanted = (one: Offered, hostId: string): boolean => (kind === "" || one.kind === kind) && isVisible(one, hostId);
+      return { resources: listOffered(context.offered, context.live, isWanted).map((one) => ({ ...one, hostIds: [...one.hostIds] })) };
+    }),
+  };
+}
+
+async function mayReach({ context }: Pick<Api, "context">, { identity, address }: UserCaller): Promise<(one: Offered, hostId: string) => boolean> {
+  const roles = await rolesNamed(context.storage, identity.roles);
+  const facts = { identity, roles, locks: await listLocks(context.storage), clientIp: ipOf(address), now: context.now() };
+  return ({ kind, name, labels }, serverId) => {
+    if (kind !== "app") return false;
+    try {
+      authorize({ ...facts, ask: { kind, app: { name, labels }, serverId } });
+      return true;
+    } catch (thrown) {
+      if (isDenied(thrown)) return false;
+      throw thrown;
+    }
+  };
+}

@@ -1,0 +1,37 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Offered } from "../../../core/resources/offered.ts";
+
+/** Of all hosts together, bytes of JSON. */
+const mostBytes = 128 * 1024 * 1024;
+
+interface HostOffer {
+  readonly offered: readonly Offered[];
+  readonly bytes: number;
+}
+
+/** What hosts offer, as their proxies report it: in memory, and of use while the host is connected. */
+export class LiveOffered {
+  readonly #hosts = new Map<string, HostOffer>();
+  #bytes = 0;
+
+  /** The whole list of a host. Throws `limit`. */
+  report(hostId: string, offered: readonly Offered[], bytes: number): void {
+    this.forget(hostId);
+    if (offered.length === 0) return;
+    if (this.#bytes + bytes > mostBytes)
+      throw new PlatformError("limit", "the hosts of this cluster offer more resources than the auth service can keep");
+    this.#hosts.set(hostId, { offered, bytes });
+    this.#bytes += bytes;
+  }
+
+  forget(hostId: string): void {
+    const known = this.#hosts.get(hostId);
+    if (known === undefined) return;
+    this.#hosts.delete(hostId);
+    this.#bytes -= known.bytes;
+  }
+
+  *all(): IterableIterator<readonly [hostId: string, offered: readonly Offered[]]> {
+    for (const [hostId, { offered }] of this.#hosts) yield [hostId, offered];
+  }
+}
