@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { otherCluster } from "../core/api/other-cluster.ts";
 import { toPlatformError } from "../core/errors/platform-error.ts";
+import { serviceNames } from "../core/kinds/service-kinds.ts";
 import type { Log } from "../core/log/log.ts";
 import { giveBack } from "../core/memory/give-back.ts";
 import { whenQuiet } from "../core/memory/when-quiet.ts";
@@ -123,7 +124,7 @@ async function openAgent(config: AgentConfig, { log, env, prepared, elsewhere = 
   });
   const { cluster, hostId } = identity.current();
   const outbox = await openOutbox({ folder, clusterName: cluster, client: () => auth.client(), log });
-  const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({}), log });
+  const access = openAccessSource({ fetch: async () => await (await auth.client()).getAccess({ kinds: [...serviceNames] }), log });
   const end = new AbortController();
   const authorities = followAuthorities({ access, identity, log }, end.signal);
   const changed = (): void => road.reach?.tell();
@@ -139,8 +140,12 @@ async function openAgent(config: AgentConfig, { log, env, prepared, elsewhere = 
   const updater = await followUpdater({ env, log, clock, auth, identity, proxies, sessions, changed });
   const serve = (channel: Duplex): Promise<void> => updater.during(streams.serve(channel)).finally(worked);
   const parts = { config, env, log, clock, identity, auth, outbox, access, authorities, labels, updater, sockets, services, serve, worked };
-  const reach = await openReach({ ...parts, process: streams.process, local: () => road.local }, end.signal);
+  const reach = await openReach(
+    { ...parts, process: streams.process, offered: () => streams.offered.current(), local: () => road.local },
+    end.signal,
+  );
   road.reach = reach;
+  streams.offered.onChange(() => reach.tell());
   return {
     identity,
     outbox,

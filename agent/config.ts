@@ -3,6 +3,7 @@ import { sshAlgorithms } from "../core/config/ssh-algorithms.ts";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Labels } from "../core/resources/metadata.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
+import type { AppConfig } from "./app/app-service.ts";
 import type { LabelCommand } from "./labels/host-labels.ts";
 import type { SshConfig } from "./ssh/ssh-service.ts";
 
@@ -17,6 +18,7 @@ export interface AgentConfig {
   readonly host: HostFacts;
   /** Left out: the service does not run. */
   readonly ssh?: SshConfig | undefined;
+  readonly app?: AppConfig | undefined;
 }
 
 /** What the host is called, whatever it serves. */
@@ -62,12 +64,13 @@ export interface LocalControl {
 
 /** The agent's part of a configuration. Throws `invalid`. */
 export function agentConfig(config: PlatformConfig, local?: LocalControl): AgentConfig {
-  const { platform, ssh_service: ssh } = config;
+  const { platform, ssh_service: ssh, app_service: app } = config;
   const shared = {
     nodename: platform.nodename,
     dataDir: platform.data_dir,
     host: { labels: ssh.labels, commands: ssh.commands, names: ssh.public_addr.map((name) => name.host) },
     ...(ssh.enabled && { ssh: sshConfig(config) }),
+    ...(app.enabled && { app: { apps: app.apps, matchers: app.resources.map(({ labels }) => labels) } }),
   };
   const { token, caPins, proxy_server: proxyServer, auth_server: authServer } = platform;
   if (proxyServer !== undefined) return { ...shared, token, caPins, way: { kind: "proxy", proxyServer } };

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { Log } from "../core/log/log.ts";
+import type { Offered } from "../core/resources/offered.ts";
 import type { ClusterProxy } from "../core/resources/proxy.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { formatHostPort } from "../core/transport/host-port.ts";
@@ -33,6 +34,8 @@ export interface ReachParts {
   readonly updater: UpdaterSide;
   readonly sockets: ListenSockets;
   readonly services: readonly string[];
+  /** Resources that the services offer now. */
+  readonly offered: () => readonly Offered[];
   /** UUID under which the sessions of this process are told of. */
   readonly process: string;
   /** Serves one stream to its end. Never throws. */
@@ -83,6 +86,7 @@ export async function openReach(parts: ReachParts, end: AbortSignal): Promise<Re
   const tunnels: Tunnels = new Tunnels({
     ...told,
     hostId: parts.identity.current().hostId,
+    offered: parts.offered,
     home: next.home,
     remembered: await readList(file),
     clock,

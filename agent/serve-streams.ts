@@ -1,4 +1,6 @@
+import { parseJsonAs } from "../core/bytes/parse-json.ts";
 import type { Log } from "../core/log/log.ts";
+import { type App, appSchema } from "../core/resources/app.ts";
 import type { AccessSource } from "./access/access-source.ts";
 import type { AuthSource } from "./auth-source.ts";
 import type { IdentityKeeper } from "./identity-keeper.ts";
@@ -7,7 +9,7 @@ import type { Outbox } from "./outbox.ts";
 import { openLeases } from "./service/connection-lease.ts";
 import type { ServiceDeps } from "./service/deps.ts";
 import { LiveSessions } from "./service/live-sessions.ts";
-import type { Service } from "./service/service.ts";
+import type { OfferedSource, Service } from "./service/service.ts";
 import { UserShares } from "./service/user-shares.ts";
 import { reportSessions } from "./session-reports.ts";
 import { openStreams, type Streams } from "./streams.ts";
@@ -23,8 +25,14 @@ export interface ServingParts {
   readonly log: Log;
 }
 
-/** Opens the services, and serves what comes through the tunnels. `process` identifies this process in reports of its sessions. */
-export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<Streams & { readonly process: string }> {
+export interface ServedStreams extends Streams {
+  /** Identifies this process in reports of its sessions. */
+  readonly process: string;
+  readonly offered: OfferedSource;
+}
+
+/** Opens the services, and serves what comes through the tunnels. */
+export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<ServedStreams> {
   const { services, nodename, identity, auth, outbox, access, labels, log } = parts;
   const { audit, recordings } = outbox;
   const node = {
@@ -36,7 +44,20 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
   const live = new LiveSessions();
   reportSessions({ live, client: () => auth.client(), log }, signal);
   const lease = openLeases({ client: () => auth.client(), log });
-  const deps: ServiceDeps = { credentials: () => identity.current(), access, audit, recordings, live, node, lease, shares: new UserShares(), log };
-  const opened = await Promise.all(services.map((service) => service.open(deps)));
-  return Object.assign(openStreams({ services: Object.assign({}, ...opened), log }, signal), { process: live.process });
+  const listApps = async (): Promise<readonly App[]> => {
+    const { resources } = await (await auth.client()).listResources({ kind: "app" });
+    return resources.map(({ json }) => parseJsonAs(appSchema, json, "an app resource"));
+  };
+  const facts = { credentials: () => identity.current(), access, audit, recordings, node, listApps };
+  const deps: ServiceDeps = { ...facts, live, lease, shares: new UserShares(), log };
+  const opened = await Promise.all(services.map((service) => service.open(deps, signal)));
+  const sources = opened.flatMap(({ offered }) => offered ?? []);
+  const offered: OfferedSource = {
+    current: () => sources.flatMap((source) => source.current()),
+    onChange: (listener) => {
+      for (const source of sources) source.onChange(listener);
+    },
+  };
+  const streams = openStreams({ services: Object.assign({}, ...opened.map(({ serve }) => serve)), log }, signal);
+  return Object.assign(streams, { process: live.process, offered });
 }

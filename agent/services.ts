@@ -1,13 +1,14 @@
 import type { Log } from "../core/log/log.ts";
+import { prepareApps } from "./app/app-service.ts";
 import type { AgentConfig } from "./config.ts";
 import type { Service } from "./service/service.ts";
 import { checkSsh, prepareSsh } from "./ssh/ssh-service.ts";
 
-type ServicesConfig = Pick<AgentConfig, "ssh">;
+type ServicesConfig = Pick<AgentConfig, "ssh" | "app">;
 
 /** The services that a configuration enables. Throws `invalid` or `unsupported` when one cannot run on this host. */
-export async function prepareServices({ ssh }: ServicesConfig, log: Log): Promise<readonly Service[]> {
-  return ssh === undefined ? [] : [await prepareSsh(ssh, log)];
+export async function prepareServices({ ssh, app }: ServicesConfig, log: Log): Promise<readonly Service[]> {
+  return [...(ssh === undefined ? [] : [await prepareSsh(ssh, log)]), ...(app === undefined ? [] : [prepareApps(app)])];
 }
 
 /** Throws what `prepareServices` would because of the configuration, and changes nothing. */

@@ -3,6 +3,7 @@ import { errorText } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { HostStatus } from "../core/resources/host-status.ts";
 import type { Labels } from "../core/resources/metadata.ts";
+import { type Offered, offeredPages } from "../core/resources/offered.ts";
 import { readMessages } from "../core/transport/read-messages.ts";
 import { decodeProxyMessage, encodeTunnelMessage, type ProxyMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
 import { firstHeartbeat, heartbeat, lookMs } from "./heartbeat.ts";
@@ -42,6 +43,8 @@ export class Tunnel {
   readonly #events: TunnelEvents;
   readonly #timer: NodeJS.Timeout;
   #ended = false;
+  /** The resources that the proxy knows of, JSON. */
+  #offered = "[]";
   /** What the proxy knows of the host, JSON. */
   #told: string;
 
@@ -85,6 +88,19 @@ export class Tunnel {
     if (text === this.#told) return;
     this.#told = text;
     this.#send({ type: "status", status, labels });
+  }
+
+  /** Reports the resources that the services offer, unless the proxy knows. */
+  offer(offered: readonly Offered[]): void {
+    const text = JSON.stringify(offered);
+    if (text === this.#offered) return;
+    if (this.#opened.welcome.takesResources !== true) {
+      if (offered.length > 0) this.#log.warn("the proxy is too old for applications: nobody reaches them through it", { count: offered.length });
+      return;
+    }
+    this.#offered = text;
+    const pages = offeredPages(offered);
+    for (const [index, resources] of pages.entries()) this.#send({ type: "resources", resources: [...resources], more: index < pages.length - 1 });
   }
 
   end(reason: string): void {

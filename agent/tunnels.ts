@@ -3,6 +3,7 @@ import { errorText, PlatformError, toPlatformError } from "../core/errors/platfo
 import type { Log } from "../core/log/log.ts";
 import type { HostStatus } from "../core/resources/host-status.ts";
 import type { Labels } from "../core/resources/metadata.ts";
+import type { Offered } from "../core/resources/offered.ts";
 import type { ClusterProxy } from "../core/resources/proxy.ts";
 import { chooseProxies } from "./choose-proxies.ts";
 import { anyProxy, nextTunnels } from "./next-tunnels.ts";
@@ -39,6 +40,8 @@ export interface TunnelsOptions {
   /** What the host says of itself now. */
   readonly status: () => HostStatus;
   readonly labels: () => Labels;
+  /** Resources that the services offer. */
+  readonly offered: () => readonly Offered[];
 }
 
 interface Entry {
@@ -105,7 +108,11 @@ export class Tunnels implements Reach {
   /** Tells the proxies what the host says of itself now. */
   tell(): void {
     const [status, labels] = [this.#options.status(), this.#options.labels()];
-    for (const { tunnel } of this.#entries.values()) tunnel?.tell(status, labels);
+    const offered = this.#options.offered();
+    for (const { tunnel } of this.#entries.values()) {
+      tunnel?.tell(status, labels);
+      tunnel?.offer(offered);
+    }
   }
 
   /** Tunnels through which streams still come; one that leaves does so until the next one is up. */
@@ -234,6 +241,7 @@ export class Tunnels implements Reach {
     });
     entry.tunnel = tunnel;
     tunnel.tell(this.#options.status(), this.#options.labels());
+    tunnel.offer(this.#options.offered());
     if (this.#stopping) tunnel.end("the agent stops");
   }
 

@@ -63,6 +63,7 @@ function keep({ name, credentials }: (typeof hosts)[number]): Tunnels {
     remembered: [],
     status,
     labels,
+    offered: () => [],
     open: async (_way, onStream, signal) => {
       try {
         setMaxListeners(0, signal);

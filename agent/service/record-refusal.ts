@@ -8,7 +8,10 @@ export interface RefusedLogin {
   readonly reason?: string;
   /** As the certificate says. */
   readonly user: string;
-  readonly login: string;
+  /** Unix login; left out where a service has none. */
+  readonly login?: string;
+  /** Name of the application; left out where there is none. */
+  readonly app?: string;
   readonly clientAddress: string;
   readonly sid: string;
   /** Was allowed but for a limit. */
@@ -17,11 +20,12 @@ export interface RefusedLogin {
 }
 
 /** A refusal that cannot be recorded is a refusal all the same. */
-export async function recordRefusal({ error, reason, user, login, clientAddress, sid, grant, deps }: RefusedLogin): Promise<void> {
-  deps.log.info("login refused", { user, login, error, client: clientAddress });
+export async function recordRefusal({ error, reason, user, login, app, clientAddress, sid, grant, deps }: RefusedLogin): Promise<void> {
+  deps.log.info("login refused", { user, login, app, error, client: clientAddress });
   const common = {
     user: user.slice(0, 256),
-    login: login.slice(0, 256),
+    ...(login !== undefined && { login: login.slice(0, 256) }),
+    ...(app !== undefined && { app_name: app.slice(0, 256) }),
     server_id: deps.credentials().hostId,
     server_name: deps.node.name,
     sid: sid.slice(0, 256),

@@ -1,5 +1,7 @@
 import type { Duplex } from "node:stream";
+import type { ServiceKind } from "../../core/kinds/service-kinds.ts";
 import type { StreamKind } from "../../core/kinds/stream-kinds.ts";
+import type { Offered } from "../../core/resources/offered.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
 import type { ServiceDeps } from "./deps.ts";
 
@@ -8,10 +10,22 @@ export type Serve<Kind extends StreamKind = StreamKind> = (stream: Duplex, reque
 /** By kind of stream. */
 export type Services = { readonly [Kind in StreamKind]?: Serve<Kind> };
 
+/** Resources that a service offers, as they are now. */
+export interface OfferedSource {
+  current(): readonly Offered[];
+  onChange(listener: () => void): void;
+}
+
+export interface OpenedService {
+  readonly serve: Services;
+  /** Left out: the host itself is what it offers. */
+  readonly offered?: OfferedSource;
+}
+
 /** A service that this host can run, as far as that is known before the host has joined. */
 export interface Service {
-  /** Its name in the host's status and inventory. */
-  readonly name: "ssh";
-  /** Called once, when the host has joined. */
-  open(deps: ServiceDeps): Promise<Services>;
+  /** In the host's status and inventory too. */
+  readonly name: ServiceKind;
+  /** Called once, when the host has joined; `signal` ends what goes on in the background. */
+  open(deps: ServiceDeps, signal: AbortSignal): Promise<OpenedService>;
 }

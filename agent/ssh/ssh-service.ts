@@ -26,7 +26,7 @@ export interface SshConfig {
 export async function prepareSsh(config: SshConfig, log: Log): Promise<Service> {
   const starter = openStarter();
   const pam = await openPam(config.pam, starter, log);
-  return { name: "ssh", open: async (deps) => services(await sshDeps(deps, { config, starter, pam })) };
+  return { name: "ssh", open: async (deps) => ({ serve: services(await sshDeps(deps, { config, starter, pam })) }) };
 }
 
 /** Throws what `prepareSsh` would because of the configuration. */

@@ -5,6 +5,7 @@ import { identityOption } from "../identity-option.ts";
 import type { CliIo } from "../io.ts";
 import { runProgram } from "../run-program.ts";
 import { versionCommand } from "../version-command.ts";
+import { appCommands, proxyAppCommand } from "./apps/app-commands.ts";
 import { sessionCommands } from "./session-commands.ts";
 import { sshCommand } from "./ssh-command.ts";
 
@@ -83,6 +84,7 @@ const commands: readonly CommandSpec[] = [
     run: async (call) => (await import("./scp.ts")).scp(call),
   },
   ...sessionCommands(proxy),
+  ...appCommands(proxy),
   {
     name: "proxy",
     summary: "let other programs reach resources",
@@ -96,6 +98,7 @@ const commands: readonly CommandSpec[] = [
         examples: ["ssh -o ProxyCommand='tsh proxy ssh %r@%h:%p' root@web-1"],
         run: async (call) => (await import("./proxy-ssh.ts")).proxySsh(call),
       },
+      proxyAppCommand(proxy),
     ],
   },
   {

@@ -9,6 +9,8 @@ const ownCodes: Readonly<Record<Exclude<AuditEventName, PlainEventName>, readonl
   "user.locked": ["T1010W", "T1010W"],
   "user.unlocked": ["T1011I", "T1011I"],
   "session.start": ["T2000I", "T2000I"],
+  "app.session.start": ["T2007I", "T2007I"],
+  "app.session.end": ["T2011I", "T2011I"],
   resize: ["T2002I", "T2002I"],
   "session.join": ["T2001I", "T2001I"],
   "session.leave": ["T2003I", "T2003I"],

@@ -83,6 +83,21 @@ export const auditEventSchema = z.discriminatedUnion("event", [
   /** What went through a session, or over a connection to a host without an agent: transmitted to the client, received from it. */
   z.strictObject({ event: z.literal("session.data"), ...common, ...session, bytes_transmitted: count, bytes_received: count }),
   z.strictObject({ event: z.literal("session.start"), ...common, ...session, interactive: z.boolean() }),
+  /** A user's connection to an application. */
+  z.strictObject({ event: z.literal("app.session.start"), ...common, ...server, user: short, sid: short, app_name: short }),
+  /** `reason`: why it ended, where a rule or a lock ended it. */
+  z.strictObject({
+    event: z.literal("app.session.end"),
+    ...common,
+    ...server,
+    user: short,
+    sid: short,
+    app_name: short,
+    session_start: z.iso.datetime({ offset: true }),
+    bytes_transmitted: count,
+    bytes_received: count,
+    reason: text.optional(),
+  }),
   z.strictObject({
     event: z.literal("session.end"),
     ...common,
@@ -117,7 +132,17 @@ export const auditEventSchema = z.discriminatedUnion("event", [
     error: text.optional(),
   }),
   /** A session that a limit of the user's roles refused. */
-  z.strictObject({ event: z.literal("session.rejected"), ...common, ...session, reason: text, maximum: z.int() }),
+  z.strictObject({
+    event: z.literal("session.rejected"),
+    ...common,
+    ...server,
+    user: short,
+    login: short.optional(),
+    app_name: short.optional(),
+    sid: short,
+    reason: text,
+    maximum: z.int(),
+  }),
   /** A connection that the host ended: idle, certificate expired, locked. */
   z.strictObject({ event: z.literal("client.disconnect"), ...common, ...session, reason: text }),
   /** A host made a Unix user for a session, and removed it after the last one. */
@@ -190,6 +215,7 @@ export const auditEventSchema = z.discriminatedUnion("event", [
     error: text,
     user: short.optional(),
     login: short.optional(),
+    app_name: short.optional(),
     server_id: short.optional(),
     server_name: short.optional(),
     sid: short.optional(),

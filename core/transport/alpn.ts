@@ -4,6 +4,8 @@ export const alpn = {
   tunnel: "platform-reversetunnel",
   /** Mutual TLS that ends at the proxy (user authority): one StreamRequest, then the stream. */
   stream: "platform-stream",
+  /** Inside a stream of any kind but SSH: mutual TLS between a user and an agent, one StreamRequest, its StreamReply, then the kind's bytes. */
+  service: "platform-service",
   /** TLS that ends at the auth service: relayed as it is. Offered together with `h2`, which the auth service picks. */
   auth: "platform-auth",
   /** Mutual TLS between a proxy and the auth service: one RelayHeader, then what a client of the proxy sends, its own TLS. */

@@ -191,6 +191,7 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
     recordings: options.recording?.recordings ?? { begin: unused, sendNow: unused },
     live: options.live ?? new LiveSessions(),
     shares: new UserShares(),
+    listApps: async () => [],
     limits: new UserLimits(),
     node: { name: "box", labels: { env: "test" } },
     log: silentLog,

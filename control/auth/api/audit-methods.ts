@@ -14,6 +14,8 @@ const maxPage = 1_000;
 const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[]>> = {
   node: [
     "session.start",
+    "app.session.start",
+    "app.session.end",
     "session.join",
     "session.leave",
     "session.end",

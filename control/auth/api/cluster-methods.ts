@@ -3,6 +3,7 @@ import type { AuthService } from "../../../core/api/generated/platform/auth/v1/a
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { accessState, watchAccess } from "../access/access-state.ts";
+import { rolesForKinds } from "../access/roles-for-kinds.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
 import { keepClusterProxy, listProxies, proxiesRevision, proxyStates } from "../inventory/cluster-proxies.ts";
@@ -30,11 +31,16 @@ export function clusterMethods(api: Api): Methods {
       const proxiesJson = (await proxyStates(context)).map((proxy) => JSON.stringify(proxy));
       return { ...clusterFacts(context), warnings, webCertificatesJson: webCertificates(context), proxiesJson };
     }),
-    getAccess: unary(api, "getAccess", async (_request, caller) => {
+    getAccess: unary(api, "getAccess", async ({ kinds }, caller) => {
       const { revision, roles, locks, opensshNodes } = await accessState(context);
       // An agent has no use for them.
       const isAgent = caller.kind === "host" && caller.identity.role === "node";
-      const access = { revision, rolesJson: [...roles], locksJson: [...locks], opensshNodesJson: isAgent ? [] : [...opensshNodes] };
+      const access = {
+        revision,
+        rolesJson: [...rolesForKinds(roles, kinds)],
+        locksJson: [...locks],
+        opensshNodesJson: isAgent ? [] : [...opensshNodes],
+      };
       return { ...access, ...trustedKeys(context.authorities), sessionRecording: context.sessionRecording };
     }),
     watchAccess: serverStream(api, "watchAccess", async function* ({ publicAddr, version }, caller, signal) {

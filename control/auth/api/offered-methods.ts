@@ -1,13 +1,14 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { authorize } from "../../../core/access/authorize.ts";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import type { AuthService, OfferedResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { maxOffered, type Offered, offeredSchema } from "../../../core/resources/offered.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import { requireHost } from "../inventory/host-records.ts";
 import { listLocks } from "../locks/locks.ts";
-import { listOffered } from "../offered/list-offered.ts";
+import { listOffered, type OfferedResource } from "../offered/list-offered.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import type { UserCaller } from "./caller.ts";
 import { type Api, unary } from "./guard.ts";
@@ -44,9 +45,13 @@ export function offeredMethods(api: Api): Methods {
         isVisible = await mayReach(api, caller);
       }
       const isWanted = (one: Offered, hostId: string): boolean => (kind === "" || one.kind === kind) && isVisible(one, hostId);
-      return { resources: listOffered(context.offered, context.live, isWanted).map((one) => ({ ...one, hostIds: [...one.hostIds] })) };
+      return { resources: listOffered(context.offered, context.live, isWanted).map(message) };
     }),
   };
+}
+
+function message({ kind, name, labels, hostIds }: OfferedResource): MessageInitShape<typeof OfferedResourceSchema> {
+  return { kind, name, labels: { ...labels }, hostIds: [...hostIds] };
 }
 
 async function mayReach({ context }: Pick<Api, "context">, { identity, address }: UserCaller): Promise<(one: Offered, hostId: string) => boolean> {

@@ -39,7 +39,7 @@ export const permissions = {
   createInvite: { hosts: ["auth"], users: { resource: "user", verb: "update" } },
   unlockUser: { hosts: ["auth"], users: { resource: "user", verb: "update" } },
   createToken: { hosts: ["auth"], users: { resource: "token", verb: "create" } },
-  listResources: { hosts: ["proxy", "auth"], users: "by kind" },
+  listResources: { hosts: ["node", "proxy", "auth"], users: "by kind" },
   getResource: { hosts: ["proxy", "auth"], users: "by kind" },
   putResource: { hosts: ["auth"], users: "by kind" },
   // A host itself alone.
@@ -100,13 +100,17 @@ export async function requirePermission(context: AuthContext, caller: Caller, me
   if (permission.users !== "by kind") await requireRule(context, caller, permission.users);
 }
 
-/** Throws `denied` unless the caller's rules allow it. A proxy may look at nodes and roles. */
+/** Resources that hosts may read: an agent offers the applications that match its configuration. */
+const seenByHosts = { node: ["app"], proxy: ["node", "role"], auth: [] } as const satisfies Record<HostRole, readonly RuleResource[]>;
+
+/** Throws `denied` unless the caller's rules allow it. */
 export async function requireRule(context: AuthContext, caller: Caller, ask: Omit<ResourceAsk, "kind">): Promise<void> {
   if (caller.kind === "anonymous") throw new PlatformError("unauthenticated", "this needs a certificate");
   const { identity } = caller;
   if (identity.kind === "host") {
-    const looks = (ask.verb === "list" || ask.verb === "read") && (ask.resource === "node" || ask.resource === "role");
-    if (identity.role === "auth" || (identity.role === "proxy" && looks)) return;
+    const looks = ask.verb === "list" || ask.verb === "read";
+    const seen: readonly string[] = looks ? seenByHosts[identity.role] : [];
+    if (identity.role === "auth" || seen.includes(ask.resource)) return;
     throw new PlatformError("denied", `access denied: a host of role ${identity.role} may not ${ask.verb} ${ask.resource}`);
   }
   const roles = await rolesNamed(context.storage, identity.roles);

@@ -1,6 +1,7 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { pickTrustedKeys, type TrustedKeys, trustedDigest } from "../../../core/api/trusted-keys.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { serviceNames } from "../../../core/kinds/service-kinds.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { type Lock, lockSchema } from "../../../core/resources/lock.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
@@ -168,7 +169,7 @@ export class AccessCache {
 
   async #ask(): Promise<Access> {
     const asked = this.#clock();
-    const answer = await this.#options.auth.getAccess({});
+    const answer = await this.#options.auth.getAccess({ kinds: [...serviceNames] });
     const access: Access = {
       revision: answer.revision,
       roles: answer.rolesJson.map(parseRole),

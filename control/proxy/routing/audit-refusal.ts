@@ -21,6 +21,10 @@ export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServi
     audit.emitRefusal({ event: "auth", error: joinRefusal(error).slice(0, 2000), ...who, sid: request.target.slice(0, 256) });
     return;
   }
+  if (request?.kind === "app") {
+    audit.emitRefusal({ event: "auth", error: error.message.slice(0, 2000), ...who, app_name: request.target.slice(0, 256) });
+    return;
+  }
   const login = request?.kind === "ssh" ? request.parameters.login : "";
   const name = host?.facts.hostname ?? request?.target.slice(0, 256);
   audit.emitRefusal({

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
@@ -10,6 +10,7 @@ import { dialDirect } from "./dial-direct.ts";
 import { type DirectTarget, sharedAddress } from "./direct-target.ts";
 import { awaitTunnel, type ElsewhereTarget } from "./elsewhere-target.ts";
 import { allowedTargets, findTarget } from "./find-target.ts";
+import { openApp } from "./open-app.ts";
 import { openJoin } from "./open-join.ts";
 import { openOpenssh } from "./open-openssh.ts";
 import { findOpenssh, type OpensshTarget, requireEveryLogin } from "./openssh-target.ts";
@@ -24,7 +25,7 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
   let chosen: Target | undefined;
   try {
     if (request.kind === "join") return await openJoin({ ...ask, request }, services);
-    if (request.kind !== "ssh") throw new PlatformError("unsupported", `streams of kind ${request.kind} are not routed here`);
+    if (request.kind === "app") return await openApp({ ...ask, request }, services);
     const access = await services.access.current();
     await services.expected.settled(request.target, services.cluster);
     const { target } = request;

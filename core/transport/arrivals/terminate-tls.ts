@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { type SecureContext, TLSSocket, type TLSSocketOptions } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { compactListeners } from "../../memory/compact-listeners.ts";
@@ -14,7 +15,7 @@ export interface TerminateTlsOptions {
 
 /** A handshake under way, and how it ends. Its listeners are shared by all connections and stay: an idle one holds nothing of it. */
 interface Handshake {
-  readonly socket: Socket;
+  readonly socket: Duplex;
   readonly timer: NodeJS.Timeout;
   readonly resolve: (tls: TLSSocket) => void;
   readonly reject: (error: PlatformError) => void;
@@ -23,13 +24,13 @@ interface Handshake {
 const handshakes = new WeakMap<TLSSocket, Handshake>();
 const usualMs = 10_000;
 
-/** The server side of a TLS handshake on an accepted socket. Throws `unavailable` or `timeout`, and destroys the socket then. */
+/** The server side of a TLS handshake on an accepted socket, or on a stream inside another connection. Throws `unavailable` or `timeout`, and destroys the socket then. */
 export function terminateTls(
-  socket: Socket,
+  socket: Duplex,
   { context, alpn, requestCertificate = false, timeoutMs = usualMs }: TerminateTlsOptions,
 ): Promise<TLSSocket> {
   feedInPieces(socket);
-  const tls = new TLSSocket(socket, {
+  const tls = new TLSSocket(socket as Socket, {
     isServer: true,
     secureContext: context,
     ALPNCallback: only(alpn),
@@ -102,7 +103,7 @@ function onError(this: TLSSocket, cause: Error): void {
  */
 const piece = 1000;
 
-function feedInPieces(socket: Socket): void {
+function feedInPieces(socket: Duplex): void {
   const ahead = socket.read() as Buffer | null;
   if (ahead === null) return;
   socket.unshift(ahead);

@@ -1,0 +1,59 @@
+import { errorText } from "../../core/errors/platform-error.ts";
+import type { LabelMatchers } from "../../core/resources/role.ts";
+import type { OfferedSource, Service } from "../service/service.ts";
+import { type OfferedApp, offeredApps, toOffered } from "./offered-apps.ts";
+
+export interface AppConfig {
+  readonly apps: readonly OfferedApp[];
+  /** Of the cluster's `app` resources, those that match are offered too. */
+  readonly matchers: readonly LabelMatchers[];
+}
+
+/** Between two looks at the cluster's `app` resources, ms. */
+const refreshMs = 10_000;
+
+/** Raw TCP applications beside this host. */
+export function prepareApps({ apps: own, matchers }: AppConfig): Service {
+  return {
+    name: "app",
+    open: async (deps, signal) => {
+      let apps = own;
+      const listeners: (() => void)[] = [];
+      const offered: OfferedSource = { current: () => toOffered(apps), onChange: (listener) => void listeners.push(listener) };
+      const refresh = async (): Promise<void> => {
+        const cluster = await deps.listApps();
+        const next = offeredApps(own, cluster, matchers);
+        if (JSON.stringify(next) === JSON.stringify(apps)) return;
+        apps = next;
+        for (const listener of listeners) listener();
+      };
+      if (matchers.length > 0)
+        repeat(
+          () => refresh().catch((thrown: unknown) => deps.log.debug("could not list the cluster's applications", { error: errorText(thrown) })),
+          signal,
+        );
+      const findApp = (name: string): OfferedApp | undefined => apps.find((app) => app.name === name);
+      return {
+        offered,
+        serve: {
+          app: async (stream, request, ended) => {
+            const { serveApp } = await import("./serve-app.ts");
+            await serveApp(stream, request, { ...deps, findApp }, ended);
+          },
+        },
+      };
+    },
+  };
+}
+
+/** At once, and then again and again until the signal. */
+function repeat(work: () => Promise<void>, signal: AbortSignal): void {
+  let timer: NodeJS.Timeout | undefined;
+  const next = (): void => {
+    void work().finally(() => {
+      if (!signal.aborted) timer = setTimeout(next, refreshMs).unref();
+    });
+  };
+  signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  next();
+}

@@ -1,0 +1,72 @@
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { AppGrant } from "../../core/access/authorize.ts";
+import { errorText, type PlatformError } from "../../core/errors/platform-error.ts";
+import { relay } from "../../core/transport/relay.ts";
+import { encodeStreamReply } from "../../core/transport/stream-request.ts";
+import type { ConnectionLease } from "../service/connection-lease.ts";
+import { holdToRules } from "../service/hold-to-rules.ts";
+import type { AppDeps } from "./deps.ts";
+import type { OfferedApp } from "./offered-apps.ts";
+
+export interface AppSession {
+  readonly tls: TLSSocket;
+  readonly upstream: Socket;
+  readonly grant: AppGrant;
+  readonly sid: string;
+  readonly app: OfferedApp;
+  readonly lease: ConnectionLease | undefined;
+  readonly clientAddress: string;
+}
+
+/** Copies bytes between a user and an application until one of them ends it, or a rule or a lock does. Throws before the first byte only. */
+export async function runAppSession(session: AppSession, deps: AppDeps, signal: AbortSignal): Promise<void> {
+  const { tls, upstream, grant, lease } = session;
+  const facts = sessionFacts(session, deps);
+  const started = (deps.now ?? (() => new Date()))();
+  try {
+    // What cannot be recorded does not happen.
+    await deps.audit.record({ event: "app.session.start", ...facts });
+  } catch (thrown) {
+    upstream.destroy();
+    throw thrown;
+  }
+  const over = new AbortController();
+  let reason: PlatformError | undefined;
+  const cut = (why: PlatformError): void => {
+    reason ??= why;
+    over.abort();
+  };
+  const onActivity = (touch: () => void): void => {
+    for (const stream of [tls, upstream]) stream.on("data", touch);
+  };
+  const release = holdToRules({ grant, access: deps.access, now: deps.now ?? (() => new Date()), onActivity, end: cut });
+  lease?.onLost(cut);
+  tls.write(encodeStreamReply({ ok: true }));
+  await relay(tls, upstream, { signal: AbortSignal.any([signal, over.signal]) });
+  release();
+  deps.log.info("app session ended", {
+    session: session.sid,
+    user: grant.identity.name,
+    app: session.app.name,
+    ...(reason && { reason: reason.message }),
+  });
+  const counts = { bytes_transmitted: upstream.bytesRead, bytes_received: upstream.bytesWritten };
+  const end = { session_start: started.toISOString(), ...counts, ...(reason && { reason: reason.message.slice(0, 2000) }) };
+  try {
+    await deps.audit.record({ event: "app.session.end", ...facts, ...end });
+  } catch (thrown) {
+    deps.log.error("could not record app.session.end", { session: session.sid, error: errorText(thrown) });
+  }
+}
+
+function sessionFacts({ grant, sid, app, clientAddress }: AppSession, deps: AppDeps) {
+  return {
+    server_id: grant.ask.serverId,
+    server_name: deps.node.name,
+    user: grant.identity.name,
+    sid,
+    app_name: app.name,
+    ...(clientAddress !== "" && { "addr.remote": clientAddress }),
+  };
+}

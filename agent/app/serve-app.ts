@@ -1,0 +1,91 @@
+import { randomUUID } from "node:crypto";
+import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
+import { type AppGrant, authorize } from "../../core/access/authorize.ts";
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { ipOf } from "../../core/transport/ip-of.ts";
+import { encodeStreamReply, type StreamRequest } from "../../core/transport/stream-request.ts";
+import type { Access } from "../access/access-source.ts";
+import { acceptUser, tlsUser } from "../service/accept-user.ts";
+import { strictMs } from "../service/end-when-unsure.ts";
+import { HeldLeases } from "../service/held-leases.ts";
+import { recordRefusal } from "../service/record-refusal.ts";
+import { connectApp } from "./connect-app.ts";
+import type { AppDeps } from "./deps.ts";
+import type { OfferedApp } from "./offered-apps.ts";
+import { runAppSession } from "./run-app-session.ts";
+
+/** Serves one `app` stream: the user's TLS ends here, and its bytes go on to the application. Throws only before the reply to the proxy. */
+export async function serveApp(stream: Duplex, request: StreamRequest<"app">, deps: AppDeps, signal: AbortSignal): Promise<void> {
+  const app = deps.findApp(request.target);
+  if (app === undefined)
+    throw new PlatformError("not_found", `the agent on ${deps.node.name} does not offer application ${JSON.stringify(request.target)}`);
+  const access = await deps.access.at(request.accessRevision);
+  const sid = request.sessionId || randomUUID();
+  const leases = new HeldLeases(deps, sid);
+  stream.write(encodeStreamReply({ ok: true }));
+  try {
+    const { tls, certificate } = await acceptUser({ stream, request, credentials: deps.credentials(), signal });
+    await serveUser({ tls, certificate, app, request, sid, access, leases }, deps, signal);
+  } catch (thrown) {
+    deps.log.info("app stream failed", { session: sid, app: app.name, client: request.clientAddress, error: thrown });
+  } finally {
+    stream.destroy();
+    await leases.release();
+  }
+}
+
+interface Arrived {
+  readonly tls: TLSSocket;
+  readonly certificate: Buffer | undefined;
+  readonly app: OfferedApp;
+  readonly request: StreamRequest<"app">;
+  readonly sid: string;
+  /** As of the revision that control decided by. */
+  readonly access: Access;
+  readonly leases: HeldLeases;
+}
+
+/** From the user's request to the end of the session. A refusal is said in the user's own TLS. */
+async function serveUser(arrived: Arrived, deps: AppDeps, signal: AbortSignal): Promise<void> {
+  const { tls, app, request, sid, leases } = arrived;
+  let grant: AppGrant | undefined;
+  let user = "";
+  try {
+    grant = judge(arrived, deps);
+    if (grant.rules.strictLocks) grant = judge({ ...arrived, access: await deps.access.fresh(strictMs) }, deps);
+    user = grant.identity.name;
+    const lease = await leases.take(grant);
+    const upstream = await connectApp(app, signal);
+    const session = { tls, upstream, grant, sid, app, lease, clientAddress: request.clientAddress };
+    await runAppSession(session, deps, signal);
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    const who = { user, app: app.name, clientAddress: request.clientAddress, sid };
+    await recordRefusal({ error, ...who, grant, deps });
+    await refuse(tls, error);
+  }
+}
+
+/** The agent's own decision; control has made the same one, and is not believed. */
+function judge({ certificate, app, request, access }: Arrived, deps: AppDeps): AppGrant {
+  const { hostId, cluster } = deps.credentials();
+  const now = (deps.now ?? (() => new Date()))();
+  const identity = tlsUser({ certificate, access, cluster, hostname: deps.node.name, now });
+  const { roles, locks } = access;
+  const ask = { kind: "app", app: { name: app.name, labels: app.labels }, serverId: hostId } as const;
+  return authorize({ identity, roles, locks, ask, clientIp: ipOf(request.clientAddress), now });
+}
+
+/** For who is refused to read why, ms. */
+const lingerMs = 5_000;
+
+async function refuse(tls: TLSSocket, error: PlatformError): Promise<void> {
+  if (tls.destroyed) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, lingerMs);
+  tls.on("error", () => {}).once("close", resolve);
+  tls.resume().end(encodeStreamReply({ ok: false, error }));
+  await promise;
+  clearTimeout(timer);
+}

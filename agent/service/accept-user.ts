@@ -1,0 +1,65 @@
+import type { Duplex } from "node:stream";
+import type { SecureContext, TLSSocket } from "node:tls";
+import type { HostCredentials } from "../../core/api/host-credentials.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { certifiedIdentity, peerCertificate } from "../../core/identity/certified-identity.ts";
+import type { UserIdentity } from "../../core/identity/identity.ts";
+import { alpn } from "../../core/transport/alpn.ts";
+import { hostContext } from "../../core/transport/arrivals/server-context.ts";
+import { terminateTls } from "../../core/transport/arrivals/terminate-tls.ts";
+import { readFrame } from "../../core/transport/read-frame.ts";
+import { decodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
+
+export interface UserStream {
+  readonly stream: Duplex;
+  /** As the proxy sent it. */
+  readonly request: StreamRequest;
+  readonly credentials: HostCredentials;
+  readonly signal: AbortSignal;
+}
+
+export interface AcceptedUser {
+  /** The user's own bytes from here on. */
+  readonly tls: TLSSocket;
+  /** DER; undefined: none was shown. */
+  readonly certificate: Buffer | undefined;
+}
+
+/** For the TLS handshake, and then for the client's own request, ms. */
+const handshakeMs = 20_000;
+
+/** One context for all streams by one certificate. */
+const contexts = new WeakMap<HostCredentials, SecureContext>();
+
+/**
+ * Ends the user's TLS, which the proxy passes on as it is, and reads the user's own request in it: the proxy cannot turn what was asked
+ * into something else. Throws PlatformError, `denied` when the two requests differ.
+ */
+export async function acceptUser({ stream, request, credentials, signal }: UserStream): Promise<AcceptedUser> {
+  const context = contexts.get(credentials) ?? hostContext(credentials);
+  contexts.set(credentials, context);
+  const tls = await terminateTls(stream, { context, alpn: alpn.service, requestCertificate: true, timeoutMs: handshakeMs });
+  const body = await readFrame(tls, { maxLength: maxStreamMessage, timeoutMs: handshakeMs, what: "request of the client", signal });
+  const own = decodeStreamRequest(body);
+  if (own.kind !== request.kind || own.target !== request.target || JSON.stringify(own.parameters) !== JSON.stringify(request.parameters)) {
+    tls.destroy();
+    throw new PlatformError("denied", "access denied: the proxy asked for something other than the client did");
+  }
+  return { tls, certificate: peerCertificate(tls) };
+}
+
+export interface UserFacts {
+  readonly certificate: Buffer | undefined;
+  readonly access: { readonly userCaPem: readonly string[]; readonly unreadable: readonly string[] };
+  readonly cluster: string;
+  readonly hostname: string;
+  readonly now: Date;
+}
+
+/** The user whom an X.509 certificate speaks for. Throws `unauthenticated`; `denied` for a role that this agent cannot read. Pure. */
+export function tlsUser({ certificate, access, cluster, hostname, now }: UserFacts): UserIdentity {
+  const identity = certifiedIdentity("user", { certificate, authorities: access.userCaPem, cluster, now }, "log in again with: tsh login");
+  const unreadable = identity.roles.find((role) => access.unreadable.includes(role));
+  if (unreadable === undefined) return identity;
+  throw new PlatformError("denied", `access denied: the agent on ${hostname} is too old to read role ${unreadable}`, { hint: "upgrade the agent" });
+}

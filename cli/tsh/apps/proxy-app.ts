@@ -1,0 +1,81 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { formatHostPort } from "../../../core/transport/host-port.ts";
+import { relay } from "../../../core/transport/relay.ts";
+import type { Call } from "../../command.ts";
+import { type Result, textResult } from "../../output.ts";
+import type { Profile } from "../../profile/profile.ts";
+import { chosenProfile } from "../with-profile.ts";
+import { withTrust } from "../with-trust.ts";
+import { usableApps } from "./list-apps.ts";
+import { openAppStream } from "./open-app-stream.ts";
+
+/** Connections at a time. */
+const maxConnections = 1000;
+const loopback = "127.0.0.1";
+
+/** `tsh proxy app NAME --port`: each connection to a local port goes to the application, until it is interrupted. */
+export async function proxyApp(call: Call): Promise<Result> {
+  const { io, options } = call;
+  const [name = ""] = call.args;
+  const profile = await chosenProfile(call);
+  await withTrust(call, profile, (trusting) => requireUsable(call, trusting, name));
+  const stop = new AbortController();
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
+    void serve(call, { profile, name, socket, signal: stop.signal });
+  });
+  server.maxConnections = maxConnections;
+  const port = portOption(options.text("port"));
+  server.listen(port, loopback);
+  try {
+    await once(server, "listening");
+  } catch (cause) {
+    throw new PlatformError("unavailable", `could not listen on ${loopback}:${port}: ${errorText(cause)}`, {
+      cause,
+      hint: "choose another one with --port",
+    });
+  }
+  const address = formatHostPort({ host: loopback, port: (server.address() as AddressInfo).port });
+  io.stdout.write(`Application ${name} is on ${address} until this command ends (Ctrl-C).\n`);
+  await once(server, "close").finally(() => stop.abort());
+  return textResult("");
+}
+
+async function requireUsable({ io }: Call, profile: Profile, name: string): Promise<void> {
+  const apps = await usableApps(io, profile);
+  if (apps.some((app) => app.name === name)) return;
+  throw new PlatformError("not_found", `there is no application ${JSON.stringify(name)} that you may use`, {
+    hint: "`tsh apps ls` shows those that you may",
+  });
+}
+
+interface LocalConnection {
+  readonly profile: Profile;
+  readonly name: string;
+  readonly socket: Socket;
+  readonly signal: AbortSignal;
+}
+
+/** Never throws: what went wrong is printed, and the connection ends. */
+async function serve(call: Call, { profile, name, socket, signal }: LocalConnection): Promise<void> {
+  socket.on("error", () => {});
+  try {
+    const stream = await withTrust(call, profile, (trusting) => openAppStream(call.io, trusting, name));
+    await relay(socket, stream, { signal });
+  } catch (thrown) {
+    const { message, hint } = toPlatformError(thrown);
+    call.io.stderr.write(`ERROR: ${message}${hint === undefined ? "" : `\n${hint}`}\n`);
+    socket.destroy();
+  }
+}
+
+/** 0: any that is free. Throws `invalid`. */
+function portOption(text: string | undefined): number {
+  if (text === undefined) return 0;
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (port >= 0 && port <= 65_535) return port;
+  throw new PlatformError("invalid", `--port ${JSON.stringify(text)}: not a port`, {
+    hint: "give a number from 0 to 65535; 0 takes any that is free",
+  });
+}
