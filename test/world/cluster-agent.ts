@@ -28,6 +28,8 @@ export interface AgentOptions {
   readonly sshService?: string;
   /** More lines of `platform`, indented by two. */
   readonly platformSection?: string;
+  /** Sections of what it serves, in place of `ssh_service`. */
+  readonly services?: string;
   /** Control groups that it starts in. */
   readonly groups?: readonly string[];
   /** Do not wait until it is connected. */
@@ -57,6 +59,7 @@ export async function makeAgent(cluster: ClusterControl, options: AgentOptions):
     labels: options.labels ?? {},
     more: options.sshService ?? "",
     morePlatform: options.platformSection ?? "",
+    services: options.services,
   });
   await writeFile(config, text, { mode: 0o600 });
   const args = ["start", "--config", config, "--pid-file", join(dir, "agent.pid")];

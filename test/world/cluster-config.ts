@@ -102,9 +102,22 @@ export interface AgentFacts {
   readonly more?: string;
   /** More lines of `platform`. */
   readonly morePlatform?: string;
+  /** Sections of what it serves, in place of ssh_service. */
+  readonly services?: string | undefined;
 }
 
-export function agentConfig({ name, dataDir, proxy, authServer, token, pin, labels = {}, more = "", morePlatform = "" }: AgentFacts): string {
+export function agentConfig({
+  name,
+  dataDir,
+  proxy,
+  authServer,
+  token,
+  pin,
+  labels = {},
+  more = "",
+  morePlatform = "",
+  services,
+}: AgentFacts): string {
   const lines = Object.entries(labels).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}\n`);
   return `version: v3
 platform:
@@ -115,7 +128,10 @@ ${pin === "" ? "" : `  ca_pin: ${pin}\n`}${morePlatform}auth_service:
   enabled: no
 proxy_service:
   enabled: no
-ssh_service:
+${
+  services ??
+  `ssh_service:
   enabled: yes
-${lines.length > 0 ? `  labels:\n${lines.join("")}` : ""}${more}`;
+${lines.length > 0 ? `  labels:\n${lines.join("")}` : ""}${more}`
+}`;
 }

@@ -1,0 +1,159 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { auditEvents, audited } from "../world/audited.ts";
+import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { Agent } from "../world/cluster-agent.ts";
+import type { User } from "../world/cluster-user.ts";
+import { echoed } from "../world/echo.ts";
+import { program, start } from "../world/program.ts";
+import { putRole } from "../world/put-role.ts";
+import { until } from "../world/until.ts";
+
+/** An application that says which one it is, and then what it hears. */
+async function startApp(name: string): Promise<{ readonly port: number; readonly server: Server }> {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.on("error", () => {}).write(`${name}:`);
+    socket.pipe(socket);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return { port: (server.address() as AddressInfo).port, server };
+}
+
+describe("raw TCP applications", () => {
+  let cluster: Cluster;
+  let first: Agent;
+  let second: Agent;
+  let alice: User;
+  let bob: User;
+  const apps: Server[] = [];
+
+  const section = (list: readonly (readonly [name: string, port: number, labels: string])[], more = ""): string =>
+    `app_service:\n  enabled: yes\n  apps:\n${list.map(([name, port, labels]) => `    - { name: ${name}, uri: "tcp://127.0.0.1:${port}", labels: { ${labels} } }\n`).join("")}${more}`;
+
+  beforeAll(async () => {
+    cluster = await startCluster();
+    const [one, two, secret] = [await startApp("orders-1"), await startApp("orders-2"), await startApp("payroll")];
+    apps.push(one.server, two.server, secret.server);
+    await putRole(cluster, "orders", { options: { max_session_ttl: "8h" }, allow: { app_labels: { env: "test" } } });
+    first = await cluster.agent({
+      name: "apps-1",
+      services: section([
+        ["orders", one.port, "env: test"],
+        ["payroll", secret.port, "env: prod"],
+      ]),
+      noWait: true,
+    });
+    second = await cluster.agent({ name: "apps-2", services: section([["orders", two.port, "env: test"]]), noWait: true });
+    [alice, bob] = await Promise.all([cluster.user("alice", { roles: "orders" }), cluster.user("bob")]);
+    await until("both agents offer it", async () => (await listed(alice))[0]?.hosts.length === 2);
+  });
+  afterAll(async () => {
+    await cluster?.[Symbol.asyncDispose]();
+    for (const server of apps) server.close();
+  });
+
+  interface Listed {
+    readonly name: string;
+    readonly hosts: readonly string[];
+  }
+  async function listed(user: User): Promise<readonly Listed[]> {
+    return JSON.parse((await user.tsh(["apps", "ls", "--format=json"])).stdout) as Listed[];
+  }
+
+  /** `tsh proxy app`, with the port that it prints. */
+  async function proxyApp(user: User, name: string): Promise<{ readonly port: number; readonly said: () => string } & AsyncDisposable> {
+    const running = start(program("tsh"), ["proxy", "app", name], { env: { TSH_HOME: user.home } });
+    let said = "";
+    for (const stream of [running.stdout, running.stderr]) stream?.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    const port = await until("it listens", () => {
+      if (running.exitCode !== null) throw new Error(said);
+      return Number(/127\.0\.0\.1:(\d+)/.exec(said)?.[1]) || undefined;
+    });
+    return {
+      port,
+      said: () => said,
+      [Symbol.asyncDispose]: async () => {
+        const closed = once(running, "close");
+        running.kill("SIGINT");
+        await closed;
+      },
+    };
+  }
+
+  /** What comes back; empty when the connection is refused, which resets it. */
+  async function answered(port: number, text: string): Promise<string> {
+    return await echoed({ port }, text).catch(() => "");
+  }
+
+  test("an agent without ssh_service is an application's agent, and no host to log in to", async () => {
+    expect((await listed(alice)).map(({ name }) => name)).toEqual(["orders"]);
+    expect((await cluster.admin("get", "node", "--format=names")).split("\n").filter(Boolean)).toHaveLength(2);
+    expect((await bob.tsh(["ssh", "root@apps-1", "true"])).stderr).toMatch(/does not serve ssh/);
+  });
+
+  test("bytes go both ways, each end by itself, through whichever agent offers it; both ends are in the audit log", async () => {
+    await using proxied = await proxyApp(alice, "orders");
+    const seen = new Set<string>();
+    for (let round = 0; round < 20 && seen.size < 2; round += 1) seen.add((await echoed({ port: proxied.port }, "hello")).replace(":hello", ""));
+    expect([...seen].sort()).toEqual(["orders-1", "orders-2"]);
+    const text = "x".repeat(3_000_000);
+    expect((await echoed({ port: proxied.port }, text)).slice(9)).toBe(text);
+    const start = await audited(cluster, "app.session.start", { user: "alice", app_name: "orders" });
+    await audited(cluster, "app.session.end", (event) => event.user === "alice" && event.bytes_received === text.length);
+    expect(start).toMatchObject({ server_name: expect.stringMatching(/^apps-[12]$/), code: "T2007I" });
+  });
+
+  test("what no role allows is refused by name, listed to nobody, and audited", async () => {
+    expect(await listed(bob)).toEqual([]);
+    const refused = await alice.tsh(["proxy", "app", "payroll"]);
+    expect(refused.status).not.toBe(0);
+    expect(refused.stderr).toMatch(/there is no application "payroll" that you may use/);
+    expect((await auditEvents(cluster, "app.session.start")).filter(({ app_name: name }) => name === "payroll")).toEqual([]);
+  });
+
+  test("a role that is taken away counts for the next connection, and is said to who makes it", async () => {
+    await using proxied = await proxyApp(alice, "orders");
+    expect(await echoed({ port: proxied.port }, "a")).toMatch(/:a$/);
+    await putRole(cluster, "orders", { allow: { app_labels: { env: "prod" } } });
+    await until("it is refused", async () => (await answered(proxied.port, "b")) === "");
+    expect(proxied.said()).toMatch(/access denied: alice may not reach orders/);
+    await audited(cluster, "auth", { user: "alice", app_name: "orders" });
+    await putRole(cluster, "orders", { allow: { app_labels: { env: "test" } } });
+    await until("it is allowed again", async () => (await answered(proxied.port, "c")).endsWith(":c"));
+  });
+
+  test("an idle connection is ended by its role, and a lock ends one at once", async () => {
+    await putRole(cluster, "orders", { options: { client_idle_timeout: "1s" }, allow: { app_labels: { env: "test" } } });
+    await using proxied = await proxyApp(alice, "orders");
+    const { connect } = await import("node:net");
+    const open = async (): Promise<Socket> => {
+      const socket = connect({ port: proxied.port, host: "127.0.0.1" }).on("error", () => {});
+      await once(socket, "data");
+      return socket;
+    };
+    await until("a connection ends by itself", async () => {
+      const socket = await open();
+      await once(socket, "close");
+      return (await auditEvents(cluster, "app.session.end")).some(({ reason }) => /no activity/.test(String(reason)));
+    });
+    await putRole(cluster, "orders", { allow: { app_labels: { env: "test" } } });
+    const socket = await until("a connection that stays", open);
+    const closed = once(socket, "close");
+    await cluster.admin("lock", "--user=alice", "--message=gone");
+    await closed;
+    await audited(cluster, "app.session.end", (event) => /locked/.test(String(event.reason)));
+    expect(await answered(proxied.port, "x")).toBe("");
+    for (const name of (await cluster.admin("get", "lock", "--format=names")).split("\n").filter(Boolean)) await cluster.admin("rm", `lock/${name}`);
+  });
+
+  test("when one agent is gone the other serves", async () => {
+    await first.service.kill();
+    await using proxied = await proxyApp(alice, "orders");
+    for (let round = 0; round < 5; round += 1) expect(await echoed({ port: proxied.port }, "y")).toBe("orders-2:y");
+    await second.service.stop();
+    await until("nobody offers it", async () => (await listed(alice)).length === 0);
+    expect(await answered(proxied.port, "z")).toBe("");
+    expect(proxied.said()).toMatch(/no connected agent offers application "orders"/);
+  });
+});
