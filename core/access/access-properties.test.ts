@@ -1,11 +1,12 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
-import { authorize } from "./authorize.ts";
+import { serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
+import { authorize, isGrant } from "./authorize.ts";
 import { matchLabels } from "./match-labels.ts";
 import { expandTemplate } from "./templates.ts";
-import { labelsOf, roleOf } from "./testing/role-of.ts";
+import { askOf, roleOf } from "./testing/role-of.ts";
 
 const identity: UserIdentity = {
   kind: "user",
@@ -43,61 +44,65 @@ const lines = fc.array(line, { maxLength: 3 });
 const host = fc.constantFrom("", "env=prod", "env=dev", "env=prod app=web", "app=web", "env=qa");
 const wanted = fc.constantFrom("root", "alice", "admin", "nobody");
 
-function allows(held: readonly string[], asked: string, labels: string): boolean {
-  const roles = held.map((one, index) => roleOf(one, `role-${index + 1}`));
-  const node = { id: "1", name: "n", labels: labelsOf(labels) };
-  try {
-    authorize({ identity, locks: [], roles, ask: { kind: "ssh", node, login: asked }, now: new Date("2026-11-20T12:00:00Z") });
-    return true;
-  } catch (thrown) {
-    expect(thrown).toMatchObject({ code: "denied" });
-    return false;
+describe.for(serviceNames)("access to %s", (kind) => {
+  const hasNames = Object.keys(serviceKinds[kind].names).length > 0;
+
+  function allows(held: readonly string[], asked: string, labels: string): boolean {
+    const roles = held.map((one, index) => roleOf(one, `role-${index + 1}`, kind));
+    try {
+      const grant = authorize({ identity, locks: [], roles, ask: askOf(kind, asked, labels), now: new Date("2026-11-20T12:00:00Z") });
+      expect(isGrant(grant)).toBe(true);
+      expect(grant.rules).toBeDefined();
+      return true;
+    } catch (thrown) {
+      expect(thrown).toMatchObject({ code: "denied" });
+      return false;
+    }
   }
-}
 
-test("deny always wins: a role that denies the login or the host lets no other role allow it", () => {
-  fc.assert(
-    fc.property(lines, host, wanted, fc.nat(), (held, labels, asked, at) => {
-      const place = at % (held.length + 1);
-      const refuses = (denial: string): void => expect(allows(held.toSpliced(place, 0, denial), asked, labels)).toBe(false);
-      refuses(`deny ${asked}`);
-      refuses("deny *");
-      refuses("deny on *=*");
-      if (labels !== "") refuses(`deny on ${labels}`);
-    }),
-  );
-});
+  test("deny always wins: a role that denies the login or the host lets no other role allow it", () => {
+    fc.assert(
+      fc.property(lines, host, wanted, fc.nat(), (held, labels, asked, at) => {
+        const place = at % (held.length + 1);
+        const refuses = (denial: string): void => expect(allows(held.toSpliced(place, 0, denial), asked, labels)).toBe(false);
+        if (hasNames) for (const denial of [`deny ${asked}`, "deny *"]) refuses(denial);
+        refuses("deny on *=*");
+        if (labels !== "") refuses(`deny on ${labels}`);
+      }),
+    );
+  });
 
-test("adding a role that denies never widens", () => {
-  fc.assert(
-    fc.property(lines, deny, host, wanted, (held, denial, labels, asked) => {
-      if (allows([...held, denial], asked, labels)) expect(allows(held, asked, labels)).toBe(true);
-    }),
-  );
-});
+  test("adding a role that denies never widens", () => {
+    fc.assert(
+      fc.property(lines, deny, host, wanted, (held, denial, labels, asked) => {
+        if (allows([...held, denial], asked, labels)) expect(allows(held, asked, labels)).toBe(true);
+      }),
+    );
+  });
 
-test("adding a deny to a role never widens", () => {
-  fc.assert(
-    fc.property(fc.array(allow, { minLength: 1, maxLength: 3 }), deny, host, wanted, ([first = "", ...others], denial, labels, asked) => {
-      if (allows([`${first}; ${denial}`, ...others], asked, labels)) expect(allows([first, ...others], asked, labels)).toBe(true);
-    }),
-  );
-});
+  test("adding a deny to a role never widens", () => {
+    fc.assert(
+      fc.property(fc.array(allow, { minLength: 1, maxLength: 3 }), deny, host, wanted, ([first = "", ...others], denial, labels, asked) => {
+        if (allows([`${first}; ${denial}`, ...others], asked, labels)) expect(allows([first, ...others], asked, labels)).toBe(true);
+      }),
+    );
+  });
 
-test("adding a role that only allows never narrows", () => {
-  fc.assert(
-    fc.property(lines, allow, host, wanted, (held, more, labels, asked) => {
-      if (allows(held, asked, labels)) expect(allows([...held, more], asked, labels)).toBe(true);
-    }),
-  );
-});
+  test("adding a role that only allows never narrows", () => {
+    fc.assert(
+      fc.property(lines, allow, host, wanted, (held, more, labels, asked) => {
+        if (allows(held, asked, labels)) expect(allows([...held, more], asked, labels)).toBe(true);
+      }),
+    );
+  });
 
-test("nothing is allowed without a role that allows it", () => {
-  fc.assert(
-    fc.property(fc.array(deny, { maxLength: 4 }), host, wanted, (held, labels, asked) => {
-      expect(allows(held, asked, labels)).toBe(false);
-    }),
-  );
+  test("nothing is allowed without a role that allows it", () => {
+    fc.assert(
+      fc.property(fc.array(deny, { maxLength: 4 }), host, wanted, (held, labels, asked) => {
+        expect(allows(held, asked, labels)).toBe(false);
+      }),
+    );
+  });
 });
 
 const traits = fc.dictionary(fc.constantFrom("a", "b", "logins"), fc.array(fc.string({ maxLength: 6 }), { maxLength: 3 }));

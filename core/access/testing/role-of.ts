@@ -1,8 +1,12 @@
+import { type ServiceKind, serviceKinds } from "../../kinds/service-kinds.ts";
 import type { Labels } from "../../resources/metadata.ts";
 import { type Role, roleSchema } from "../../resources/role.ts";
+import type { AppAsk, SshAsk } from "../ask.ts";
 
 /**
  * A role in one line, as the tables of the tests write it. Parts are separated by semicolons:
+ *
+ * Of another kind of service than SSH, its own conditions stand in place of logins and node_labels.
  *
  *   allow root,alice on env=prod|dev app=web-*     logins, and label matchers; `|` separates the values of one key
  *   allow root                                     no labels: hosts are not named
@@ -10,11 +14,11 @@ import { type Role, roleSchema } from "../../resources/role.ts";
  *   deny root / deny on env=secret                 the same for deny
  *   port_forwarding=false client_idle_timeout=5m   options
  */
-export function roleOf(line: string, name: string): Role {
+export function roleOf(line: string, name: string, kind: ServiceKind = "ssh"): Role {
   const spec: { options?: object; allow?: object; deny?: object } = {};
   for (const part of line.split(";").map((one) => one.trim())) {
-    if (part.startsWith("allow")) spec.allow = conditions(part.slice(5));
-    else if (part.startsWith("deny")) spec.deny = conditions(part.slice(4));
+    if (part.startsWith("allow")) spec.allow = conditions(part.slice(5), kind);
+    else if (part.startsWith("deny")) spec.deny = conditions(part.slice(4), kind);
     else if (part !== "") spec.options = Object.fromEntries(pairs(part).map(([key, value]) => [key, scalar(value)]));
   }
   return roleSchema.parse({ kind: "role", version: "v7", metadata: { name }, spec });
@@ -25,12 +29,13 @@ export function labelsOf(text: string): Labels {
   return Object.fromEntries(pairs(text));
 }
 
-function conditions(text: string): object {
+function conditions(text: string, kind: ServiceKind): object {
+  const { labels: labelsCondition, names } = serviceKinds[kind];
   const [logins = "", labels] = ` ${text} `.split(" on ");
   const named = logins.split(",").flatMap((login) => login.trim() || []);
   return {
-    ...(named.length > 0 && { logins: named }),
-    ...(labels !== undefined && { node_labels: Object.fromEntries(pairs(labels).map(([key, values]) => [key, alternatives(values)])) }),
+    ...(named.length > 0 && Object.fromEntries(Object.values<{ condition: string }>(names).map(({ condition }) => [condition, named]))),
+    ...(labels !== undefined && { [labelsCondition]: Object.fromEntries(pairs(labels).map(([key, values]) => [key, alternatives(values)])) }),
   };
 }
 
@@ -49,4 +54,10 @@ function pairs(text: string): [string, string][] {
 function scalar(value: string): string | number | boolean {
   if (value === "true" || value === "false") return value === "true";
   return /^\d+$/.test(value) ? Number(value) : value;
+}
+
+/** A request for a resource with these labels, and for this name there where the kind has names. */
+export function askOf(kind: ServiceKind, name: string, labels: string): SshAsk | AppAsk {
+  if (kind === "app") return { kind, app: { name: "n", labels: labelsOf(labels) }, serverId: "1" };
+  return { kind, node: { id: "1", name: "n", labels: labelsOf(labels) }, login: name };
 }
