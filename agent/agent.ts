@@ -23,8 +23,8 @@ import { HostLabels } from "./labels/host-labels.ts";
 import { openReach } from "./open-reach.ts";
 import { type Outbox, openOutbox } from "./outbox.ts";
 import { serveStreams } from "./serve-streams.ts";
-import { openPam, type Pam } from "./ssh/pam/open-pam.ts";
-import { openStarter } from "./ssh/program/open-starter.ts";
+import type { Service } from "./service/service.ts";
+import { prepareServices } from "./services.ts";
 
 export interface AgentState {
   readonly hostId: string;
@@ -52,7 +52,6 @@ export interface AgentDeps {
 const drainMs = 10_000;
 /** For the last audit events of a process that was replaced, ms; what is left then, the new process sends. */
 const farewellMs = 5_000;
-const services = ["ssh"] as const;
 const clock = { wall: () => Date.now(), steady: () => performance.now() };
 
 /**
@@ -65,8 +64,7 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
   log.info("agent starts", { version, node: config.nodename, at: formatHostPort(joinAddress(config)), sshCrypto: sshCryptoKind() });
   let agent: Agent;
   try {
-    const starter = openStarter();
-    agent = await openAgent(config, { ...deps, starter, pam: await openPam(config.ssh.pam, starter, log) }, signal);
+    agent = await openAgent(config, { ...deps, prepared: await prepareServices(config, log) }, signal);
   } catch (thrown) {
     if (signal.aborted) return;
     throw thrown;
@@ -97,8 +95,7 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
 }
 
 interface OpenDeps extends AgentDeps {
-  readonly starter: string;
-  readonly pam: Pam | undefined;
+  readonly prepared: readonly Service[];
 }
 
 interface Agent {
@@ -111,18 +108,15 @@ interface Agent {
   close(): Promise<void>;
 }
 
-async function openAgent(
-  config: AgentConfig,
-  { log, env, starter, pam, elsewhere = () => 0, sockets }: OpenDeps,
-  signal: AbortSignal,
-): Promise<Agent> {
+async function openAgent(config: AgentConfig, { log, env, prepared, elsewhere = () => 0, sockets }: OpenDeps, signal: AbortSignal): Promise<Agent> {
   const folder = join(config.dataDir, "agent");
+  const services = prepared.map(({ name }) => name);
   const road = new AuthRoad(joinAddress(config), env);
   const auth = new AuthSource({ credentials: () => identity.current(), open: () => road.open() });
   const identity: IdentityKeeper = await IdentityKeeper.open({
     file: join(folder, "credentials.json"),
     hostname: config.nodename,
-    names: config.ssh.names,
+    names: config.host.names,
     log,
     join: () => joinCluster(config, { log, dial: { env, signal }, services }),
     client: () => auth.client(),
@@ -133,8 +127,8 @@ async function openAgent(
   const end = new AbortController();
   const authorities = followAuthorities({ access, identity, log }, end.signal);
   const changed = (): void => road.reach?.tell();
-  const labels = await HostLabels.open({ fixed: config.ssh.labels, commands: config.ssh.commands, log, changed }, end.signal);
-  const streams = await serveStreams({ config, identity, auth, outbox, access, labels, pam, starter, log }, end.signal);
+  const labels = await HostLabels.open({ fixed: config.host.labels, commands: config.host.commands, log, changed }, end.signal);
+  const streams = await serveStreams({ services: prepared, nodename: config.nodename, identity, auth, outbox, access, labels, log }, end.signal);
   const isBusy = (): boolean => streams.open > 0;
   const worked = whenQuiet({ isBusy, act: () => giveBack(log, { isBusy }) }, end.signal);
   log.info("identity", { host: hostId, cluster });

@@ -5,16 +5,15 @@ import type { PlatformConfig } from "../core/config/platform-config.ts";
 import { createLog } from "../core/log/log.ts";
 import { agentConfig } from "./config.ts";
 import { noTokenError } from "./join.ts";
-import { openPam } from "./ssh/pam/open-pam.ts";
-import { openStarter } from "./ssh/program/open-starter.ts";
+import { checkServices } from "./services.ts";
 
 /** What a start of the agent would refuse, without starting: throws PlatformError as it would. Returns what works and should be put right. */
 export async function checkAgent(config: PlatformConfig): Promise<readonly string[]> {
   const { auth_service: auth, proxy_service: proxy, platform } = config;
   const warnings: string[] = [];
-  const { ssh } = agentConfig(config, { webAddress: { host: "127.0.0.1", port: 0 }, caPins: [] });
+  const offered = agentConfig(config, { webAddress: { host: "127.0.0.1", port: 0 }, caPins: [] });
   const log = createLog({ level: "warn", format: "text", write: (line) => warnings.push(line.trim().replace(/^\S+ +\S+ +/, "")) });
-  if (ssh.pam !== undefined) await openPam(ssh.pam, openStarter(), log);
+  await checkServices(offered, log);
   // An agent beside control joins it by itself.
   if ((auth.enabled || proxy.enabled) && platform.proxy_server === undefined) return warnings;
   const { token, caPins } = agentConfig(config);

@@ -2,10 +2,9 @@ import type { PlatformConfig } from "../core/config/platform-config.ts";
 import { sshAlgorithms } from "../core/config/ssh-algorithms.ts";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Labels } from "../core/resources/metadata.ts";
-import type { SshAlgorithms } from "../core/ssh/algorithms.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
 import type { LabelCommand } from "./labels/host-labels.ts";
-import type { PamConfig } from "./ssh/pam/pam-order.ts";
+import type { SshConfig } from "./ssh/ssh-service.ts";
 
 export interface AgentConfig {
   readonly nodename: string;
@@ -15,16 +14,18 @@ export interface AgentConfig {
   readonly token?: string | undefined;
   readonly caPins: readonly string[];
   readonly way: ProxyWay | DirectWay;
-  readonly ssh: {
-    readonly labels: Labels;
-    readonly names: readonly string[];
-    readonly makesUsers: boolean;
-    readonly commands: readonly LabelCommand[];
-    /** What its SSH service offers. */
-    readonly algorithms?: SshAlgorithms | undefined;
-    /** Left out: PAM is not asked. */
-    readonly pam?: PamConfig | undefined;
-  };
+  readonly host: HostFacts;
+  /** Left out: the service does not run. */
+  readonly ssh?: SshConfig | undefined;
+}
+
+/** What the host is called, whatever it serves. */
+export interface HostFacts {
+  readonly labels: Labels;
+  /** Labels whose values a command prints. */
+  readonly commands: readonly LabelCommand[];
+  /** Names that its certificate has, beside its own. */
+  readonly names: readonly string[];
 }
 
 /** It joins through a proxy, and opens a tunnel to it. */
@@ -59,20 +60,14 @@ export interface LocalControl {
   readonly token?: string | undefined;
 }
 
-/** The agent's part of a configuration whose ssh_service is enabled. */
+/** The agent's part of a configuration. Throws `invalid`. */
 export function agentConfig(config: PlatformConfig, local?: LocalControl): AgentConfig {
   const { platform, ssh_service: ssh } = config;
   const shared = {
     nodename: platform.nodename,
     dataDir: platform.data_dir,
-    ssh: {
-      labels: ssh.labels,
-      names: ssh.public_addr.map((name) => name.host),
-      makesUsers: !ssh.disable_create_host_user,
-      commands: ssh.commands,
-      algorithms: sshAlgorithms(platform),
-      ...(ssh.pam.enabled && { pam: { serviceName: ssh.pam.service_name, environment: ssh.pam.environment } }),
-    },
+    host: { labels: ssh.labels, commands: ssh.commands, names: ssh.public_addr.map((name) => name.host) },
+    ...(ssh.enabled && { ssh: sshConfig(config) }),
   };
   const { token, caPins, proxy_server: proxyServer, auth_server: authServer } = platform;
   if (proxyServer !== undefined) return { ...shared, token, caPins, way: { kind: "proxy", proxyServer } };
@@ -82,6 +77,14 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
   throw new PlatformError("invalid", "ssh_service needs platform.proxy_server or auth_server", {
     hint: "write the proxy's public address as proxy_server",
   });
+}
+
+function sshConfig({ platform, ssh_service: ssh }: PlatformConfig): SshConfig {
+  return {
+    makesUsers: !ssh.disable_create_host_user,
+    algorithms: sshAlgorithms(platform),
+    ...(ssh.pam.enabled && { pam: { serviceName: ssh.pam.service_name, environment: ssh.pam.environment } }),
+  };
 }
 
 function directWay({ platform, ssh_service: ssh }: PlatformConfig, authServer: HostPort): DirectWay {

@@ -44,7 +44,7 @@ export async function joinCluster(config: AgentConfig, deps: { log: Log; dial: D
 }
 
 async function joinOnce(config: AgentConfig, token: string, deps: { dial: DialOptions; services: readonly string[] }): Promise<HostCredentials> {
-  const { way, caPins, nodename, ssh } = config;
+  const { way, caPins, nodename, host } = config;
   const address = joinAddress(config);
   const { fetchTrust } = await import("../core/api/fetch-trust.ts");
   // Only a proxy has a web address whose certificate may vouch for it.
@@ -55,8 +55,8 @@ async function joinOnce(config: AgentConfig, token: string, deps: { dial: DialOp
     token,
     role: "node",
     hostname: nodename,
-    names: ssh.names,
-    labels: ssh.labels,
+    names: host.names,
+    labels: host.labels,
     services: deps.services,
     version,
   });

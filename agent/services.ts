@@ -1,21 +1,16 @@
-import type { Duplex } from "node:stream";
-import type { StreamKind, StreamRequest } from "../core/transport/stream-request.ts";
-import type { SshDeps } from "./ssh/deps.ts";
+import type { Log } from "../core/log/log.ts";
+import type { AgentConfig } from "./config.ts";
+import type { Service } from "./service/service.ts";
+import { checkSsh, prepareSsh } from "./ssh/ssh-service.ts";
 
-/** Serves a stream: writes the StreamReply, then the kind's bytes, until its end. Throws PlatformError only before its reply. */
-export type Serve = (stream: Duplex, request: StreamRequest, signal: AbortSignal) => Promise<void>;
-/** What this agent serves, by kind of stream. */
-export type Services = Readonly<Partial<Record<StreamKind, Serve>>>;
+type ServicesConfig = Pick<AgentConfig, "ssh">;
 
-export function agentServices(deps: { readonly ssh: SshDeps }): Services {
-  return {
-    ssh: async (stream, request, signal) => {
-      const { serveSsh } = await import("./ssh/serve.ts");
-      await serveSsh(stream, request, deps.ssh, signal);
-    },
-    join: async (stream, request, signal) => {
-      const { serveJoin } = await import("./ssh/join/serve-join.ts");
-      await serveJoin(stream, request, deps.ssh, signal);
-    },
-  };
+/** The services that a configuration enables. Throws `invalid` or `unsupported` when one cannot run on this host. */
+export async function prepareServices({ ssh }: ServicesConfig, log: Log): Promise<readonly Service[]> {
+  return ssh === undefined ? [] : [await prepareSsh(ssh, log)];
+}
+
+/** Throws what `prepareServices` would because of the configuration, and changes nothing. */
+export async function checkServices({ ssh }: ServicesConfig, log: Log): Promise<void> {
+  if (ssh !== undefined) await checkSsh(ssh, log);
 }

@@ -4,7 +4,7 @@ import { PlatformError } from "../core/errors/platform-error.ts";
 import { silentLog } from "../core/log/log.ts";
 import { readFrame } from "../core/transport/read-frame.ts";
 import { decodeStreamReply, encodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRequest } from "../core/transport/stream-request.ts";
-import type { Services } from "./services.ts";
+import type { Services } from "./service/service.ts";
 import { openStreams } from "./streams.ts";
 
 const request: StreamRequest = { kind: "ssh", target: "box", login: "ann", clientAddress: "192.0.2.1:1", sessionId: "s", accessRevision: "1" };

@@ -3,7 +3,7 @@ import { errorText, PlatformError, toPlatformError } from "../core/errors/platfo
 import type { Log } from "../core/log/log.ts";
 import { readFrame } from "../core/transport/read-frame.ts";
 import { decodeStreamRequest, encodeStreamReply, maxStreamMessage } from "../core/transport/stream-request.ts";
-import type { Services } from "./services.ts";
+import type { Services } from "./service/service.ts";
 
 /** Streams at a time over all tunnels. */
 const maxStreams = 1000;

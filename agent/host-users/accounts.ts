@@ -2,7 +2,7 @@ import { readFile, rm, stat } from "node:fs/promises";
 import type { HostUserRule } from "../../core/access/host-user-rule.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { markerGroups } from "../../core/resources/host-user.ts";
-import { findAccount } from "../ssh/unix-user.ts";
+import { findAccount } from "../host/unix-user.ts";
 import { endProcesses } from "./end-processes.ts";
 import { exitStatusOf, runTool } from "./run-tool.ts";
 

@@ -1,7 +1,7 @@
 import type { HostUserRule } from "../../core/access/host-user-rule.ts";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
-import { findAccount } from "../ssh/unix-user.ts";
+import { findAccount } from "../host/unix-user.ts";
 import { changeUser, createUser, madeUsers, modeOf, removeUser } from "./accounts.ts";
 import type { FileLock, FileLocks } from "./file-lock.ts";
 import { removeSudoers, sudoersLogins, writeSudoers } from "./sudoers.ts";

@@ -111,21 +111,21 @@ describe.concurrent("the options of roles at the host", () => {
   test("max_connections: a place is taken before the login and given back at its end; a refusal is recorded with the limit", async () => {
     const asked: object[] = [];
     let released = 0;
-    const hold: SessionOptions["hold"] = async (ask) => {
+    const lease: SessionOptions["lease"] = async (ask) => {
       asked.push(ask);
       const release = async (): Promise<void> => {
         released += 1;
       };
       return { onLost: () => {}, release };
     };
-    const session = await openUserSession({ ...withOptions({ max_connections: 2 }), hold });
+    const session = await openUserSession({ ...withOptions({ max_connections: 2 }), lease });
     expect(asked).toEqual([{ user: "alice", id: "s-1", maximum: 2 }]);
     expect(released).toBe(0);
     await session[Symbol.asyncDispose]();
     await session.served;
     expect(released).toBe(1);
-    const full: SessionOptions["hold"] = () => Promise.reject(new PlatformError("limit", "alice has 2 connections"));
-    const refused = openUserSession({ ...withOptions({ max_connections: 2 }), hold: full });
+    const full: SessionOptions["lease"] = () => Promise.reject(new PlatformError("limit", "alice has 2 connections"));
+    const refused = openUserSession({ ...withOptions({ max_connections: 2 }), lease: full });
     await expect(refused).rejects.toMatchObject({ events: [{ event: "session.rejected", maximum: 2, reason: "alice has 2 connections" }] });
   });
 

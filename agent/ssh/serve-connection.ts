@@ -6,10 +6,10 @@ import { countBytes } from "../../core/ssh/count-bytes.ts";
 import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
 import { limitWindows } from "../../core/ssh/limit-windows.ts";
 import { channelNumbers } from "../../core/ssh/watch-traffic.ts";
-import { type CutConnection, cutOff, recordEnd } from "./ending/cut-off.ts";
-import { holdToRules } from "./ending/hold-to-rules.ts";
+import { holdToRules } from "../service/hold-to-rules.ts";
+import { type CutConnection, cutOff, recordEnd } from "./cut-off.ts";
 import { serveForwarding } from "./forwarding/serve-forwarding.ts";
-import { limitsOfConnection } from "./login/user-limits.ts";
+import type { UserLimits } from "./login/user-limits.ts";
 import { refuseSession } from "./refuse-session.ts";
 import { authAgent } from "./requests/auth-agent.ts";
 import { env } from "./requests/env.ts";
@@ -22,6 +22,7 @@ import { windowChange } from "./requests/window-change.ts";
 import { x11 } from "./requests/x11.ts";
 import type { RequestReply, SessionChannel } from "./session-channel.ts";
 import type { UserConnection } from "./user-connection.ts";
+import { watchActivity } from "./watch-activity.ts";
 
 /** Sessions at a time on one connection: an editor opens many. */
 const maxSessions = 512;
@@ -45,11 +46,11 @@ function onRequests(session: Session, channel: SessionChannel): void {
 }
 
 /** What a client can make this host hold and record, and what ends it. */
-function boundClient({ connection, facts, track }: CutConnection, cut: (why: PlatformError) => void): ReturnType<typeof limitsOfConnection> {
-  const shared = limitsOfConnection(facts.grant.identity.name);
+function boundClient({ connection, facts, track }: CutConnection, cut: (why: PlatformError) => void): ReturnType<UserLimits["ofConnection"]> {
+  const shared = facts.deps.limits.ofConnection(facts.grant.identity.name);
   limitWindows(connection, shared.windows);
   guardRefusals(connection, cut);
-  facts.held?.onLost(cut);
+  facts.lease?.onLost(cut);
   // A client that broke the protocol: its stream is gone already.
   connection.on("error", (error: Error & { readonly level?: string }) => {
     if (error.level !== "client-socket" && error.level !== "client-timeout") track(recordEnd(facts, error));
@@ -95,18 +96,14 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
       closed.abort();
     });
   });
-  holdToRules({
-    connection,
-    grant,
-    access: deps.access,
-    now: deps.now ?? (() => new Date()),
-    isTerminal: (number) => [...open.keys()].some((channel) => channel.number === number && channel.wanted !== undefined),
-    end: cut,
-    closed: () => {
-      for (const closed of open.values()) closed.abort();
-      void Promise.allSettled([...running, forwarding.end()]).then(() => resolve());
-      shared.end();
-    },
+  const isTerminal = (number: number): boolean => [...open.keys()].some((channel) => channel.number === number && channel.wanted !== undefined);
+  const now = deps.now ?? (() => new Date());
+  const release = holdToRules({ grant, access: deps.access, now, onActivity: watchActivity(connection, isTerminal), end: cut });
+  connection.once("close", () => {
+    release();
+    for (const closed of open.values()) closed.abort();
+    void Promise.allSettled([...running, forwarding.end()]).then(() => resolve());
+    shared.end();
   });
   return promise;
 }

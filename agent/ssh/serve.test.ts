@@ -209,12 +209,12 @@ test("when the agent stops, its connections end with all that runs in them, thos
   await expect(ran).resolves.toMatchObject({ code: null });
   await session.served;
   const late = new AbortController();
-  const hold: SessionOptions["hold"] = async () => {
+  const lease: SessionOptions["lease"] = async () => {
     late.abort();
     return { onLost: () => {}, release: async () => {} };
   };
   const roles = [accessRole([ownLogin], { "*": "*" }, { max_connections: 2 })];
-  await expect(openUserSession({ abort: late, hold, roles })).rejects.toThrow();
+  await expect(openUserSession({ abort: late, lease, roles })).rejects.toThrow();
 });
 
 test("a copy whose end cannot be recorded has ended all the same, with its own status", async () => {

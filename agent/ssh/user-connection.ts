@@ -1,9 +1,9 @@
 import type { SshGrant } from "../../core/access/authorize.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
+import type { UnixUser } from "../host/unix-user.ts";
+import type { ConnectionLease } from "../service/connection-lease.ts";
 import type { SshDeps } from "./deps.ts";
-import type { HeldConnection } from "./login/hold-connection.ts";
-import type { UnixUser } from "./unix-user.ts";
 
 /** One authenticated SSH connection of a user. */
 export interface UserConnection {
@@ -14,6 +14,6 @@ export interface UserConnection {
   readonly request: StreamRequest;
   readonly sessionRecording: RecordingMode;
   readonly deps: SshDeps;
-  /** Its place, where the user's connections are limited. */
-  readonly held?: HeldConnection | undefined;
+  /** Where the user's connections are limited. */
+  readonly lease?: ConnectionLease | undefined;
 }

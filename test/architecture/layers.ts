@@ -37,6 +37,8 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
 
 /** Services of the agent: each stands alone, so that one can be read, changed and left out without the others. */
 const services = ["agent/ssh", "agent/db", "agent/app", "agent/kube", "agent/desktop"];
+/** The only files of the agent that name a service: the table, and the configuration. */
+const namesServices = ["agent/services.ts", "agent/config.ts"];
 
 /** Imports that the table does not allow, and files that it does not place. */
 export function layerViolations(files: readonly SourceFile[]): string[] {
@@ -49,10 +51,13 @@ export function layerViolations(files: readonly SourceFile[]): string[] {
 
 function allowed(path: string, layer: string, target: string): boolean {
   const service = services.find((one) => within(path, one));
-  if (service !== undefined && services.some((other) => other !== service && within(target, other))) return false;
+  const wanted = services.find((one) => within(target, one));
+  const isTest = /\.test\.ts$|\/testing\//.test(path);
+  if (wanted !== undefined && wanted !== service && within(path, "agent") && !namesServices.includes(path) && !(isTest && service === undefined))
+    return false;
   if (within(target, layer)) return true;
   // A test may take what it needs from test/ and scripts/ but never widens what its folder may import.
-  if (/\.test\.ts$|\/testing\//.test(path) && within(target, "test")) return true;
+  if (isTest && within(target, "test")) return true;
   return (layers[layer] ?? []).some((folder) => within(target, folder));
 }
 

@@ -133,6 +133,12 @@ describe("the architecture test sees", () => {
       /cli\/a\.ts must not import control/,
     ],
     ["a service that imports another", { "agent/db/a.ts": 'import "../ssh/b.ts";' }, layerViolations, /agent\/db\/a\.ts must not import/],
+    [
+      "a kit of services that knows one of them",
+      { "agent/service/a.ts": 'import "../ssh/b.ts";' },
+      layerViolations,
+      /agent\/service\/a\.ts must not import/,
+    ],
     ["a program that imports a test", { "agent/a.ts": 'import "../test/world/b.ts";' }, layerViolations, /must not import test/],
     ["a folder without a layer", { "extra/a.ts": "" }, layerViolations, /extra\/a\.ts is in no layer/],
     [

@@ -1,9 +1,9 @@
 import { lookup } from "node:dns/promises";
 import { isIP, type Socket } from "node:net";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { systemText } from "./system-text.ts";
+import { createQueue } from "../../service/queue.ts";
+import { systemText } from "../../service/system-text.ts";
 import type { TcpSockets } from "./tcp-sockets.ts";
-import { createTurns } from "./turns.ts";
 
 export interface HostAddress {
   /** Name or address. */
@@ -12,7 +12,7 @@ export interface HostAddress {
 }
 
 /** Look-ups block a thread of the few that the agent's file work uses too. */
-const lookupTurns = createTurns({ atOnce: 2, waiting: 256 });
+const lookups = createQueue({ atOnce: 2, waiting: 256 });
 
 /** A TCP connection from this host, half-open allowed, paused. Tries a name's addresses in order, as sshd does. Throws `unavailable` with the last reason. */
 export async function connectHost(sockets: Pick<TcpSockets, "connect">, { host, port }: HostAddress, gone: AbortSignal): Promise<Socket> {
@@ -31,7 +31,7 @@ export async function connectHost(sockets: Pick<TcpSockets, "connect">, { host, 
 async function addressesOf(host: string): Promise<readonly string[]> {
   if (isIP(host) !== 0) return [host];
   try {
-    const found = await lookupTurns(() => lookup(host, { all: true, order: "verbatim" }));
+    const found = await lookups(() => lookup(host, { all: true, order: "verbatim" }));
     return found.map(({ address }) => address);
   } catch (thrown) {
     throw new PlatformError("unavailable", systemText(thrown), { cause: thrown });

@@ -1,7 +1,7 @@
 import type { Connection } from "ssh2";
+import type { Slots } from "../../service/slots.ts";
 import type { UserConnection } from "../user-connection.ts";
 import type { PortReport } from "./port-report.ts";
-import type { Slots } from "./slots.ts";
 import type { TcpSockets } from "./tcp-sockets.ts";
 
 /** What all forwarding of one connection shares. */

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { systemText } from "./system-text.ts";
+import { systemText } from "../../service/system-text.ts";
 import type { TcpListener, TcpSockets } from "./tcp-sockets.ts";
 
 /** As sshd's `GatewayPorts no`: whatever the client asks for, only this host itself can connect. */

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { Server, Socket } from "node:net";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { UnixUser } from "../unix-user.ts";
+import type { UnixUser } from "../../host/unix-user.ts";
+import { createQueue } from "../../service/queue.ts";
+import { systemText } from "../../service/system-text.ts";
 import type { SocketAnswer, SocketOrder, SocketTask } from "./socket-order.ts";
-import { systemText } from "./system-text.ts";
-import { createTurns } from "./turns.ts";
 
 /** Whose files count, and how to start this program again. */
 export interface AsUser {
@@ -20,7 +20,7 @@ export interface UserListener {
 /** For one task from the start of its process, ms. */
 const taskMs = 10_000;
 /** Processes at a time: each is a runtime of its own. */
-const turns = createTurns({ atOnce: 4, waiting: 128 });
+const queue = createQueue({ atOnce: 4, waiting: 128 });
 /** Longest path of a Unix socket (sockaddr_un), bytes. */
 const longestPath = 107;
 
@@ -67,7 +67,7 @@ function checkedPath(path: string): string {
 function perform({ user, launch }: AsUser, task: SocketTask): Promise<Performed> {
   const { login, uid, gid } = user;
   const order: SocketOrder = { user: { login, uid, gid }, becomeUser: process.geteuid?.() === 0, task };
-  return turns(() => ask(launch, order));
+  return queue(() => ask(launch, order));
 }
 
 function ask([command, ...args]: AsUser["launch"], order: SocketOrder): Promise<Performed> {

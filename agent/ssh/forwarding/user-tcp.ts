@@ -4,9 +4,9 @@ import { getSystemErrorName } from "node:util";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { SessionGroups } from "../../host/cgroups/session-groups.ts";
 import { packetPair, takeDescriptor } from "../../host/spawn.ts";
+import type { UnixUser } from "../../host/unix-user.ts";
 import { sessionOrder } from "../program/session-order.ts";
 import { type StartedProgram, startProcess } from "../program/start-process.ts";
-import type { UnixUser } from "../unix-user.ts";
 import { connectMs, type TcpAddress, type TcpListener, type TcpSockets, timedOut } from "./tcp-sockets.ts";
 
 export interface UserTcpOptions {

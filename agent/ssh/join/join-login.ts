@@ -7,16 +7,17 @@ import type { AcceptedLogin, Authenticate } from "../../../core/ssh/answer-login
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import type { StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { Access } from "../../access/access-source.ts";
+import type { ConnectionLease } from "../../service/connection-lease.ts";
+import { strictMs } from "../../service/end-when-unsure.ts";
+import { HeldLeases } from "../../service/held-leases.ts";
+import { recordRefusal } from "../../service/record-refusal.ts";
 import type { SshDeps } from "../deps.ts";
-import { strictMs } from "../ending/end-when-unsure.ts";
 import { certifiedUser } from "../login/admit.ts";
-import { HeldPlaces } from "../login/held-places.ts";
-import type { HeldConnection } from "../login/hold-connection.ts";
-import { recordRefusal } from "../login/record-refusal.ts";
+import { findTerminal } from "./shared-terminal.ts";
 
 export interface JoinAdmitted {
   readonly grant: JoinGrant;
-  readonly held: HeldConnection | undefined;
+  readonly lease: ConnectionLease | undefined;
 }
 
 export interface JoinLoginFacts {
@@ -30,12 +31,12 @@ export interface JoinLoginFacts {
 /** The login of one who wants to join a session: who was let in, and what is to be given back at its end. */
 export class JoinLogin {
   readonly #facts: JoinLoginFacts;
-  readonly #places: HeldPlaces;
+  readonly #leases: HeldLeases;
   admitted: JoinAdmitted | undefined;
 
   constructor(facts: JoinLoginFacts) {
     this.#facts = facts;
-    this.#places = new HeldPlaces(facts.deps.hold, facts.request.sessionId || randomUUID());
+    this.#leases = new HeldLeases(facts.deps, facts.request.sessionId || randomUUID());
   }
 
   /** Throws the refusal, which is recorded with its reason. */
@@ -44,7 +45,7 @@ export class JoinLogin {
     let grant: JoinGrant | undefined;
     try {
       grant = await this.#judge(attempt);
-      this.admitted = { grant, held: await this.#places.take(grant) };
+      this.admitted = { grant, lease: await this.#leases.take(grant) };
     } catch (thrown) {
       const error = toPlatformError(thrown);
       const who = { user: attempt.certificate.keyId, login: attempt.username, clientAddress: request.clientAddress, sid: request.target };
@@ -55,7 +56,7 @@ export class JoinLogin {
 
   /** The connection has ended. */
   async end(): Promise<void> {
-    await this.#places.release();
+    await this.#leases.release();
   }
 
   async #judge(attempt: AcceptedLogin): Promise<JoinGrant> {
@@ -73,6 +74,6 @@ function judge({ username, certificate }: AcceptedLogin, { request, mode, deps, 
   const clientIp = ipOf(request.clientAddress);
   const identity = certifiedUser({ certificate, clientIp, access, node: { id: hostId, ...deps.node }, cluster, now });
   const { roles, locks } = access;
-  const session = deps.live.find(request.target)?.facts;
+  const session = findTerminal(deps.live, request.target)?.facts;
   return authorizeJoin({ identity, roles, locks, clientIp, now, sid: request.target, mode, session });
 }

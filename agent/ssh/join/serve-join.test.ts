@@ -7,9 +7,10 @@ import type { RoleOptions } from "../../../core/resources/role-options.ts";
 import { joinLogin, maxParticipants } from "../../../core/resources/session.ts";
 import type { SshConnection } from "../../../core/ssh/ssh-client.ts";
 import { until } from "../../../test/world/until.ts";
+import { LiveSessions } from "../../service/live-sessions.ts";
 import type { SshDeps } from "../deps.ts";
 import { openUserSession, ownLogin, type UserSession } from "../testing/user-session.ts";
-import { LiveSessions } from "./live-sessions.ts";
+import { findTerminal } from "./shared-terminal.ts";
 
 interface Shown {
   readonly channel: ClientChannel;
@@ -63,7 +64,7 @@ interface JoinAsk {
   readonly mode?: string;
   readonly login?: string;
   readonly roles?: readonly Role[];
-  readonly hold?: SshDeps["hold"];
+  readonly lease?: SshDeps["lease"];
 }
 
 function joined({ live, sid, user = "bob", mode = "observer", login = joinLogin, roles = [joiner(["*"])], ...more }: JoinAsk): Promise<UserSession> {
@@ -116,18 +117,18 @@ describe("a connection to join a session", () => {
     const roles = [joiner(["*"], { max_connections: 1 })];
     const asked: unknown[] = [];
     const released: string[] = [];
-    const hold: SshDeps["hold"] = async (ask) => {
+    const lease: SshDeps["lease"] = async (ask) => {
       asked.push(ask);
       return { onLost: () => {}, release: async () => void released.push(ask.user) };
     };
-    const join = await joined({ live, sid, roles, hold });
+    const join = await joined({ live, sid, roles, lease });
     expect(asked).toMatchObject([{ user: "bob", maximum: 1 }]);
     join.client.end();
     await join.served;
     await join[Symbol.asyncDispose]();
     expect(released).toEqual(["bob"]);
-    const full: SshDeps["hold"] = () => Promise.reject(new PlatformError("limit", "access denied: bob has 1 connection (max_connections)"));
-    await expect(joined({ live, sid, roles, hold: full })).rejects.toMatchObject({
+    const full: SshDeps["lease"] = () => Promise.reject(new PlatformError("limit", "access denied: bob has 1 connection (max_connections)"));
+    await expect(joined({ live, sid, roles, lease: full })).rejects.toMatchObject({
       code: "limit",
       events: [{ event: "session.rejected", user: "bob", sid, maximum: 1 }],
     });
@@ -173,7 +174,7 @@ test("what a peer types after it was cut off is not heard", async () => {
   await using join = await joined({ live, sid, mode: "peer" });
   const peer = await shell(join.client);
   await until("it sees the session", () => peer.out().includes("begun"));
-  live.find(sid)?.end();
+  findTerminal(live, sid)?.end();
   peer.channel.write("after the end\n");
   shown.channel.write("by the owner\n");
   await until("the owner's is heard", () => /by the owner\r\n[\s\S]*by the owner\r\n/.test(shown.out()));

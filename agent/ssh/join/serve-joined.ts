@@ -2,8 +2,8 @@ import type { Connection, ServerChannel, Session } from "ssh2";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import { guardRefusals } from "../../../core/ssh/guard-refusals.ts";
 import { limitWindows } from "../../../core/ssh/limit-windows.ts";
-import { holdToRules } from "../ending/hold-to-rules.ts";
-import { limitsOfConnection } from "../login/user-limits.ts";
+import { holdToRules } from "../../service/hold-to-rules.ts";
+import { watchActivity } from "../watch-activity.ts";
 import type { JoinConnection } from "./join-connection.ts";
 import { recordCut } from "./record-join.ts";
 import type { Seat } from "./seat.ts";
@@ -46,31 +46,26 @@ export function serveJoined(connection: Connection, facts: JoinConnection, abort
     };
     onRequests(accept(), (stream) => join(stream, gone.signal), closed);
   });
-  holdToRules({
-    connection,
-    grant,
-    access: deps.access,
-    now: deps.now ?? (() => new Date()),
-    isTerminal: () => true,
-    end: cut,
-    closed: () => {
-      current?.abort();
-      stopLimits();
-      void Promise.allSettled(running).then(() => {
-        clearTimeout(linger);
-        resolve();
-      });
-    },
+  const now = deps.now ?? (() => new Date());
+  const release = holdToRules({ grant, access: deps.access, now, onActivity: watchActivity(connection, () => true), end: cut });
+  connection.once("close", () => {
+    release();
+    current?.abort();
+    stopLimits();
+    void Promise.allSettled(running).then(() => {
+      clearTimeout(linger);
+      resolve();
+    });
   });
   return promise;
 }
 
 /** What a client can make this host hold, and what ends it. Returns what gives it back. */
-function boundClient(connection: Connection, { grant, held }: JoinConnection, cut: (why: PlatformError) => void): () => void {
-  const shared = limitsOfConnection(grant.identity.name);
+function boundClient(connection: Connection, { deps, grant, lease }: JoinConnection, cut: (why: PlatformError) => void): () => void {
+  const shared = deps.limits.ofConnection(grant.identity.name);
   limitWindows(connection, shared.windows);
   guardRefusals(connection, cut);
-  held?.onLost(cut);
+  lease?.onLost(cut);
   return () => shared.end();
 }
 

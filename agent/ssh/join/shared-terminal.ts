@@ -2,6 +2,7 @@ import type { Writable } from "node:stream";
 import type { JoinTarget } from "../../../core/access/authorize-join.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { maxParticipants, type Participant } from "../../../core/resources/session.ts";
+import type { LiveSession, LiveSessions } from "../../service/live-sessions.ts";
 import { clampSize, type TerminalSize } from "../program/terminal.ts";
 import { ScrollBack } from "./scroll-back.ts";
 import type { Seat } from "./seat.ts";
@@ -27,7 +28,7 @@ export interface SharedOptions {
 const mostNames = 64;
 
 /** A terminal that others than its owner may see: a bounded past, and all that comes. */
-export class SharedTerminal {
+export class SharedTerminal implements LiveSession {
   readonly facts: SharedFacts;
   /** What peers type goes there. */
   readonly input: Writable;
@@ -43,6 +44,15 @@ export class SharedTerminal {
     this.#options = options;
     // One more for each who types.
     options.input.setMaxListeners(2 * maxParticipants);
+  }
+
+  get sid(): string {
+    return this.facts.sid;
+  }
+
+  describe(): ReturnType<LiveSession["describe"]> {
+    const { facts, participants } = this;
+    return { kind: "ssh", ...facts, roles: [...facts.roles], participants };
   }
 
   get size(): TerminalSize {
@@ -104,4 +114,10 @@ export class SharedTerminal {
     this.#options.tellOwner(text);
     for (const seat of this.#seats) seat.tell(text);
   }
+}
+
+/** The terminal of a session that runs here. */
+export function findTerminal(live: LiveSessions, sid: string): SharedTerminal | undefined {
+  const session = live.find(sid);
+  return session instanceof SharedTerminal ? session : undefined;
 }

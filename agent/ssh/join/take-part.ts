@@ -1,11 +1,11 @@
 import type { ServerChannel } from "ssh2";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { holdLittle } from "../../../core/ssh/hold-little.ts";
-import { pump } from "../program/pump.ts";
+import { pump } from "../../service/pump.ts";
 import type { JoinConnection } from "./join-connection.ts";
 import { recordJoin, recordLeave } from "./record-join.ts";
 import { Seat } from "./seat.ts";
-import type { SharedTerminal } from "./shared-terminal.ts";
+import { findTerminal, type SharedTerminal } from "./shared-terminal.ts";
 
 /** What ssh(1) and sshd(8) use for a fault of their own. */
 const faultStatus = 255;
@@ -27,7 +27,7 @@ export async function takePart(stream: ServerChannel, facts: JoinConnection, { g
   const seat = new Seat({ user: grant.identity.name, mode, stream });
   let terminal: SharedTerminal | undefined;
   try {
-    terminal = deps.live.find(request.target);
+    terminal = findTerminal(deps.live, request.target);
     if (terminal === undefined) throw new PlatformError("unavailable", "the session has just ended");
     terminal.requireRoom();
     // What cannot be recorded does not happen.

@@ -6,20 +6,20 @@ import type { SshCertificate } from "../../../core/ssh/certificate.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import type { StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { Access } from "../../access/access-source.ts";
+import type { UnixUser } from "../../host/unix-user.ts";
+import type { ConnectionLease } from "../../service/connection-lease.ts";
+import { strictMs } from "../../service/end-when-unsure.ts";
+import { HeldLeases } from "../../service/held-leases.ts";
+import { recordRefusal } from "../../service/record-refusal.ts";
 import type { SshDeps } from "../deps.ts";
-import { strictMs } from "../ending/end-when-unsure.ts";
-import type { UnixUser } from "../unix-user.ts";
 import { admit } from "./admit.ts";
-import { HeldPlaces } from "./held-places.ts";
-import type { HeldConnection } from "./hold-connection.ts";
-import { recordRefusal } from "./record-refusal.ts";
 import { UserHold } from "./user-hold.ts";
 
 export interface Admitted {
   readonly grant: SshGrant;
   readonly user: UnixUser;
   readonly permitsPty: boolean;
-  readonly held: HeldConnection | undefined;
+  readonly lease: ConnectionLease | undefined;
 }
 
 export interface LoginFacts {
@@ -32,7 +32,7 @@ export interface LoginFacts {
 /** The login of one connection: who was let in, and what is to be given back at its end. */
 export class Login {
   readonly #facts: LoginFacts;
-  readonly #places: HeldPlaces;
+  readonly #leases: HeldLeases;
   readonly #user = new UserHold();
   readonly #id: string;
   admitted: Admitted | undefined;
@@ -40,7 +40,7 @@ export class Login {
   constructor(facts: LoginFacts) {
     this.#facts = facts;
     this.#id = facts.request.sessionId || randomUUID();
-    this.#places = new HeldPlaces(facts.deps.hold, this.#id);
+    this.#leases = new HeldLeases(facts.deps, this.#id);
   }
 
   /** Throws the refusal, which is recorded. */
@@ -52,8 +52,8 @@ export class Login {
       await this.#user.take({ ...this.#facts, grant });
       const user = await this.#facts.deps.findUser(username);
       await this.#facts.deps.pam?.checkAccount({ user, identity: grant.identity, clientIp: ipOf(this.#facts.request.clientAddress) });
-      const held = await this.#places.take(grant);
-      this.admitted = { grant, user, permitsPty: certificate.extensions.has("permit-pty"), held };
+      const lease = await this.#leases.take(grant);
+      this.admitted = { grant, user, permitsPty: certificate.extensions.has("permit-pty"), lease };
     } catch (thrown) {
       const { request, deps } = this.#facts;
       const who = { user: certificate.keyId, login: username, clientAddress: request.clientAddress, sid: this.#id };
@@ -64,7 +64,7 @@ export class Login {
 
   /** The connection has ended. */
   async end(): Promise<void> {
-    await Promise.all([this.#places.release(), this.#user.release()]);
+    await Promise.all([this.#leases.release(), this.#user.release()]);
   }
 
   /** Where locks are strict, what control decided by is not enough: this host asks too. */

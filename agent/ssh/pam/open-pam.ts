@@ -1,8 +1,8 @@
 import { existsSync, openSync } from "node:fs";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import type { UnixUser } from "../../host/unix-user.ts";
 import { type OrderVariables, sessionOrder } from "../program/session-order.ts";
-import type { UnixUser } from "../unix-user.ts";
 import { askPam } from "./ask-pam.ts";
 import { type PamConfig, type PamFacts, pamOrder } from "./pam-order.ts";
 

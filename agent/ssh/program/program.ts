@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { SystemText } from "../../host/spawn.ts";
-import type { UnixUser } from "../unix-user.ts";
+import type { UnixUser } from "../../host/unix-user.ts";
 
 /** What a session runs: the login shell, or the login shell with one command, as sshd(8) does. */
 export interface Program {

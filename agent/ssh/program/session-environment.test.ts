@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parsePasswd, type UnixUser } from "../unix-user.ts";
+import { parsePasswd, type UnixUser } from "../../host/unix-user.ts";
 import { programOf } from "./program.ts";
 import { isAcceptedVariable, sessionEnvironment } from "./session-environment.ts";
 

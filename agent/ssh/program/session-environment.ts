@@ -1,5 +1,5 @@
 import type { SystemText } from "../../host/spawn.ts";
-import type { UnixUser } from "../unix-user.ts";
+import type { UnixUser } from "../../host/unix-user.ts";
 
 export interface EnvironmentFacts {
   readonly user: UnixUser;

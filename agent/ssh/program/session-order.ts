@@ -1,5 +1,5 @@
 import { listTerminalModes, type TerminalModes } from "../../../core/ssh/terminal-modes.ts";
-import type { UnixUser } from "../unix-user.ts";
+import type { UnixUser } from "../../host/unix-user.ts";
 
 /** What `session-start` is told, in its environment, which only root may read of root's process. */
 export type OrderVariables = Readonly<Record<string, string>>;

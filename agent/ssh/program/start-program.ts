@@ -1,6 +1,6 @@
 import type { SessionGroups } from "../../host/cgroups/session-groups.ts";
 import type { SystemText } from "../../host/spawn.ts";
-import type { UnixUser } from "../unix-user.ts";
+import type { UnixUser } from "../../host/unix-user.ts";
 import type { Program } from "./program.ts";
 import { type OrderedTerminal, type OrderVariables, sessionOrder } from "./session-order.ts";
 import { type StartedProgram, startProcess } from "./start-process.ts";

@@ -1,5 +1,5 @@
 import { type Readable, Transform } from "node:stream";
-import { pump } from "./pump.ts";
+import { pump } from "../../service/pump.ts";
 
 /** What a source gives, shown to `show` first; its promise holds the source back. Ends when the source does. */
 export function tap(source: Readable, show: (chunk: Buffer) => Promise<void> | undefined, gone: AbortSignal): Readable {

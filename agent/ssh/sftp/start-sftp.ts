@@ -1,9 +1,9 @@
 import { closeSync, openSync } from "node:fs";
 import type { SessionGroup } from "../../host/cgroups/session-groups.ts";
+import type { UnixUser } from "../../host/unix-user.ts";
 import type { PamFiles } from "../pam/open-pam.ts";
 import { sessionOrder } from "../program/session-order.ts";
 import { type StartedProgram, startProcess } from "../program/start-process.ts";
-import type { UnixUser } from "../unix-user.ts";
 import type { SftpInstructions } from "./sftp-instructions.ts";
 
 export interface StartSftp {

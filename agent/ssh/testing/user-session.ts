@@ -19,11 +19,13 @@ import { encodeTerminalModes, type TerminalModes } from "../../../core/ssh/termi
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { Access } from "../../access/access-source.ts";
+import { findUnixUser } from "../../host/unix-user.ts";
+import { LiveSessions } from "../../service/live-sessions.ts";
+import { UserShares } from "../../service/user-shares.ts";
 import type { SshDeps } from "../deps.ts";
-import { LiveSessions } from "../join/live-sessions.ts";
 import { serveJoin } from "../join/serve-join.ts";
+import { UserLimits } from "../login/user-limits.ts";
 import { serveSsh } from "../serve.ts";
-import { findUnixUser } from "../unix-user.ts";
 import { compiledStarter } from "./compiled-starter.ts";
 
 const cluster = "example";
@@ -62,7 +64,7 @@ export interface SessionOptions {
   readonly recording?: { readonly mode: RecordingMode; readonly recordings: SshDeps["recordings"] };
   readonly follow?: SshDeps["access"]["follow"];
   readonly ageMs?: () => number;
-  readonly hold?: SshDeps["hold"];
+  readonly lease?: SshDeps["lease"];
   readonly live?: LiveSessions;
   /** The agent stops; default: at the end of the test's session. */
   readonly abort?: AbortController;
@@ -186,10 +188,12 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
       refresh: async () => access,
       ageMs: options.ageMs ?? (() => 0),
     },
-    hold: options.hold ?? (() => Promise.reject(new Error("no connection is limited here"))),
+    lease: options.lease ?? (() => Promise.reject(new Error("no connection is limited here"))),
     audit: { record },
     recordings: options.recording?.recordings ?? { begin: unused, sendNow: unused },
     live: options.live ?? new LiveSessions(),
+    shares: new UserShares(),
+    limits: new UserLimits(),
     node: { name: "box", labels: { env: "test" } },
     log: silentLog,
     findUser: async (login) => ({ ...(await findUnixUser(login)), home }),

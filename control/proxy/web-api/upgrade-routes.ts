@@ -7,8 +7,8 @@ import { errorBody } from "./error-body.ts";
 import { heldHeader, signedHeader, staleHeader, upgradePrefixes, whyHeader, whyText } from "./upgrade-paths.ts";
 
 /**
- * `GET …/automaticupgrades/channel/<name>/version` and `/critical`, for everybody: every question that has no answer made
- * beforehand (quick-answers.ts). With `?host=<id>` the roll-out has a say.
+ * `GET …/automaticupgrades/channel/<name>/version` and `/critical`, for everybody. With `?host=<id>` the roll-out has
+ * a say.
  */
 export function upgradeRoutes(app: FastifyInstance, server: VersionServer): void {
   for (const prefix of upgradePrefixes) {

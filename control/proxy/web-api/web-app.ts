@@ -20,7 +20,7 @@ const maxBody = 16_384;
 
 /** The web API and the few pages of this release. Bodies are bounded here, headers and waits by the server. */
 export async function createWebApp(services: WebServices): Promise<WebApp> {
-  const server = createWebServer({ versions: services.versionServer, now: services.now });
+  const server = createWebServer();
   const app = Fastify({
     serverFactory: (handler) => server.serve(handler),
     bodyLimit: maxBody,

@@ -1,6 +1,6 @@
-import type { Grant } from "../../../core/access/authorize.ts";
-import { errorText, type PlatformError } from "../../../core/errors/platform-error.ts";
-import type { SshDeps } from "../deps.ts";
+import type { Grant } from "../../core/access/authorize.ts";
+import { errorText, type PlatformError } from "../../core/errors/platform-error.ts";
+import type { ServiceDeps } from "./deps.ts";
 
 export interface RefusedLogin {
   readonly error: PlatformError;
@@ -13,12 +13,12 @@ export interface RefusedLogin {
   readonly sid: string;
   /** Was allowed but for a limit. */
   readonly grant: Pick<Grant, "maxConnections"> | undefined;
-  readonly deps: SshDeps;
+  readonly deps: Pick<ServiceDeps, "audit" | "credentials" | "log" | "node">;
 }
 
 /** A refusal that cannot be recorded is a refusal all the same. */
 export async function recordRefusal({ error, reason, user, login, clientAddress, sid, grant, deps }: RefusedLogin): Promise<void> {
-  deps.log.info("ssh login refused", { user, login, error, client: clientAddress });
+  deps.log.info("login refused", { user, login, error, client: clientAddress });
   const common = {
     user: user.slice(0, 256),
     login: login.slice(0, 256),

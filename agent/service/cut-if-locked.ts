@@ -1,7 +1,7 @@
-import type { JoinGrant, SshGrant } from "../../../core/access/authorize.ts";
-import { findLock, lockedError } from "../../../core/access/find-lock.ts";
-import type { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { Lock } from "../../../core/resources/lock.ts";
+import type { JoinGrant, SshGrant } from "../../core/access/authorize.ts";
+import { findLock, lockedError } from "../../core/access/find-lock.ts";
+import type { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Lock } from "../../core/resources/lock.ts";
 
 export interface LockedFacts {
   readonly grant: SshGrant | JoinGrant;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { silentLog } from "../../../core/log/log.ts";
-import { until } from "../../../test/world/until.ts";
-import { connectionHolder } from "./hold-connection.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { silentLog } from "../../core/log/log.ts";
+import { until } from "../../test/world/until.ts";
+import { openLeases } from "./connection-lease.ts";
 
 const taken = new PlatformError("limit", "alice has 1 connection to this cluster, and may not have more (max_connections)");
 
@@ -21,19 +21,19 @@ function service(next: () => Error | undefined) {
       return { $typeName: "platform.auth.v1.ReleaseConnectionResponse" as const };
     },
   };
-  return { calls, hold: connectionHolder({ client: async () => client, log: silentLog, renewMs: 5 }) };
+  return { calls, hold: openLeases({ client: async () => client, log: silentLog, renewMs: 5 }) };
 }
 const ask = { user: "alice", id: "1", maximum: 1 };
 
-/** As long as another place is renewed a few times. */
+/** As long as another lease is renewed a few times. */
 async function whileOthersRenew(): Promise<void> {
   const { calls, hold } = service(() => undefined);
   const held = await hold(ask);
-  await until("another place was renewed", () => calls.held > 4);
+  await until("another lease was renewed", () => calls.held > 4);
   await held.release();
 }
 
-test("a place is renewed while it is held, and given back once", async () => {
+test("a lease is renewed while it is held, and released once", async () => {
   const { calls, hold } = service(() => undefined);
   const held = await hold(ask);
   await until("it was renewed", () => calls.held > 2);
@@ -43,7 +43,7 @@ test("a place is renewed while it is held, and given back once", async () => {
   expect(calls).toEqual({ held: count, released: 1 });
 });
 
-test("while the auth service is away the connection goes on; when others took the place it is lost, and not asked for again", async () => {
+test("while the auth service is away the connection goes on; when others took the lease it is lost, and not renewed again", async () => {
   let answer: Error | undefined;
   const { calls, hold } = service(() => answer);
   const held = await hold(ask);
@@ -64,7 +64,7 @@ test("while the auth service is away the connection goes on; when others took th
   expect(late).toEqual([taken.message]);
 });
 
-test("without an answer there is no place; the limit's own words reach the user", async () => {
+test("without an answer there is no lease; the limit's own words reach the user", async () => {
   await expect(service(() => new PlatformError("timeout", "slow")).hold(ask)).rejects.toMatchObject({ code: "unavailable" });
   await expect(service(() => taken).hold(ask)).rejects.toBe(taken);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { accessRole, openUserSession, ownLogin, runCommand } from "../testing/user-session.ts";
+import { accessRole, openUserSession, ownLogin, runCommand } from "../ssh/testing/user-session.ts";
 import { nextLook } from "./end-when-unsure.ts";
 
 test.for([

@@ -1,15 +1,12 @@
-import type { Connection } from "ssh2";
-import type { JoinGrant, SshGrant } from "../../../core/access/authorize.ts";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { formatDuration } from "../../../core/resources/duration.ts";
-import { watchTraffic } from "../../../core/ssh/watch-traffic.ts";
+import type { JoinGrant, SshGrant } from "../../core/access/authorize.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { formatDuration } from "../../core/resources/duration.ts";
 import { endWhenUnsure, type UnsureFacts } from "./end-when-unsure.ts";
 
 export interface RuledConnection {
-  readonly connection: Connection;
   readonly grant: SshGrant | JoinGrant;
-  /** Whether the channel of this number, the peer's, has a terminal. */
-  readonly isTerminal: (channel: number) => boolean;
+  /** Calls back at each sign that the user works. */
+  readonly onActivity: (touch: () => void) => void;
   readonly access: UnsureFacts["access"];
   readonly now: () => Date;
   /** Called at most once for each reason. */
@@ -32,17 +29,10 @@ export function endByRules(ruled: RuledConnection): () => void {
   };
 }
 
-/** A terminal is idle when its user types nothing, any other channel when no bytes go in either direction. */
-function endWhenIdle({ connection, isTerminal, end }: RuledConnection, seconds: number): () => void {
+function endWhenIdle({ onActivity, end }: RuledConnection, seconds: number): () => void {
   let last = performance.now();
-  const touch = (): void => {
+  onActivity(() => {
     last = performance.now();
-  };
-  watchTraffic(connection, {
-    onIn: touch,
-    onOut: (channel) => {
-      if (!isTerminal(channel)) touch();
-    },
   });
   return repeat(() => {
     const leftMs = last + seconds * 1000 - performance.now();

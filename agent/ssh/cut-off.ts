@@ -1,8 +1,8 @@
 import type { Connection } from "ssh2";
-import { errorText, type PlatformError } from "../../../core/errors/platform-error.ts";
-import type { SessionChannel } from "../session-channel.ts";
-import { sessionFacts } from "../session-facts.ts";
-import type { UserConnection } from "../user-connection.ts";
+import { errorText, type PlatformError } from "../../core/errors/platform-error.ts";
+import type { SessionChannel } from "./session-channel.ts";
+import { sessionFacts } from "./session-facts.ts";
+import type { UserConnection } from "./user-connection.ts";
 
 export interface CutConnection {
   readonly connection: Connection;

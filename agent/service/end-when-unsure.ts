@@ -1,6 +1,6 @@
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { formatDuration } from "../../../core/resources/duration.ts";
-import type { AccessSource } from "../../access/access-source.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { formatDuration } from "../../core/resources/duration.ts";
+import type { AccessSource } from "../access/access-source.ts";
 
 /** Where a role says `lock: strict`, locks that are known from longer ago than this count as unknown, ms. */
 export const strictMs = 60_000;

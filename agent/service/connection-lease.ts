@@ -1,36 +1,36 @@
-import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import type { Log } from "../../../core/log/log.ts";
+import type { AuthClient } from "../../core/api/auth-client.ts";
+import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
 
-export interface ConnectionAsk {
+export interface LeaseRequest {
   readonly user: string;
   readonly id: string;
   /** Connections of the user at a time over the whole cluster. */
   readonly maximum: number;
 }
 
-/** A place among the connections that a user may have. */
-export interface HeldConnection {
-  /** Called once when the place was lost: the auth service could not be asked for too long, and others took all there are. */
+/** One of the connections that a user may have over the whole cluster. */
+export interface ConnectionLease {
+  /** Called once when the lease is lost: it could not be renewed for too long, and others took all there are. */
   onLost(listener: (why: PlatformError) => void): void;
   /** Gives it back. Never throws: what cannot be given back expires. */
   release(): Promise<void>;
 }
 
-export type HoldConnection = (ask: ConnectionAsk) => Promise<HeldConnection>;
+export type TakeLease = (ask: LeaseRequest) => Promise<ConnectionLease>;
 
-export interface HoldDeps {
+export interface LeaseDeps {
   readonly client: () => Promise<Pick<AuthClient, "holdConnection" | "releaseConnection">>;
   readonly log: Log;
-  /** Left out: a third of the time for which a place counts. */
+  /** Default: a third of the time for which a lease is valid. */
   readonly renewMs?: number;
 }
 
 /**
- * Places for connections in the auth service, renewed while they are held. While it cannot be asked a connection goes on:
- * nobody else gets a place then either. Throws `limit`, or `unavailable` when there is no answer.
+ * Leases of connections from the auth service, renewed while they are held. While it cannot be reached a connection goes on:
+ * nobody else gets a lease then either. Throws `limit`, or `unavailable` when there is no answer.
  */
-export function connectionHolder({ client, log, renewMs }: HoldDeps): HoldConnection {
+export function openLeases({ client, log, renewMs }: LeaseDeps): TakeLease {
   return async ({ user, id: connectionId, maximum }) => {
     const ask = { user, connectionId, maximum };
     const { validSeconds } = await take(client, ask);
@@ -41,7 +41,7 @@ export function connectionHolder({ client, log, renewMs }: HoldDeps): HoldConnec
         await (await client()).holdConnection(ask);
       } catch (thrown) {
         const why = toPlatformError(thrown);
-        if (why.code !== "limit") return log.debug("a connection's place could not be renewed", { error: thrown });
+        if (why.code !== "limit") return log.debug("could not renew the lease of a connection", { error: thrown });
         clearInterval(timer);
         lost = why;
         tell(why);
@@ -58,14 +58,14 @@ export function connectionHolder({ client, log, renewMs }: HoldDeps): HoldConnec
         try {
           await (await client()).releaseConnection({ user, connectionId });
         } catch (thrown) {
-          log.debug("a connection's place expires: it could not be given back", { error: errorText(thrown) });
+          log.debug("could not release the lease of a connection: it expires by itself", { error: errorText(thrown) });
         }
       },
     };
   };
 }
 
-async function take(client: HoldDeps["client"], ask: { user: string; connectionId: string; maximum: number }): Promise<{ validSeconds: number }> {
+async function take(client: LeaseDeps["client"], ask: { user: string; connectionId: string; maximum: number }): Promise<{ validSeconds: number }> {
   try {
     return await (await client()).holdConnection(ask);
   } catch (thrown) {

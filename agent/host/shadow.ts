@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { loginText } from "../../core/resources/metadata.ts";
-import { capture } from "../host/capture.ts";
+import { capture } from "./capture.ts";
 import { findGetent, notFound } from "./getent.ts";
 
 /** For one look-up, which may ask a directory server, ms. */

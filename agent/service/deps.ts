@@ -1,0 +1,27 @@
+import type { HostCredentials } from "../../core/api/host-credentials.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { Recordings } from "../../core/recording-spool/recordings.ts";
+import type { Labels } from "../../core/resources/metadata.ts";
+import type { AccessSource } from "../access/access-source.ts";
+import type { Spool } from "../audit/spool.ts";
+import type { TakeLease } from "./connection-lease.ts";
+import type { LiveSessions } from "./live-sessions.ts";
+import type { UserShares } from "./user-shares.ts";
+
+/** What every service needs from the agent around it. */
+export interface ServiceDeps {
+  /** The newest ones: a new connection presents the newest certificate. */
+  readonly credentials: () => HostCredentials;
+  readonly access: AccessSource;
+  readonly audit: Pick<Spool, "record">;
+  readonly recordings: Pick<Recordings, "begin" | "sendNow">;
+  /** Sessions that run in this process. */
+  readonly live: LiveSessions;
+  readonly node: { readonly name: string; readonly labels: Labels };
+  /** For users whose connections are limited over the whole cluster (max_connections). */
+  readonly lease: TakeLease;
+  /** Connections of each user to this host, over all its services. */
+  readonly shares: UserShares;
+  readonly log: Log;
+  readonly now?: () => Date;
+}

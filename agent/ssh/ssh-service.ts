@@ -1,0 +1,89 @@
+import type { Log } from "../../core/log/log.ts";
+import type { SshAlgorithms } from "../../core/ssh/algorithms.ts";
+import { openSessionGroups } from "../host/cgroups/session-groups.ts";
+import { endLogin } from "../host/end-login.ts";
+import { requireOpenAccount } from "../host/shadow.ts";
+import { findUnixUser, type UnixUser } from "../host/unix-user.ts";
+import { openHostUsers } from "../host-users/open-host-users.ts";
+import type { ServiceDeps } from "../service/deps.ts";
+import type { Service, Services } from "../service/service.ts";
+import type { SshDeps } from "./deps.ts";
+import { UserLimits } from "./login/user-limits.ts";
+import { openPam, type Pam } from "./pam/open-pam.ts";
+import type { PamConfig } from "./pam/pam-order.ts";
+import { openStarter } from "./program/open-starter.ts";
+import { ownCommand } from "./program/own-command.ts";
+
+export interface SshConfig {
+  readonly makesUsers: boolean;
+  /** What it offers to clients; left out: the usual. */
+  readonly algorithms?: SshAlgorithms | undefined;
+  /** Left out: PAM is not asked. */
+  readonly pam?: PamConfig | undefined;
+}
+
+/** Opens what programs and PAM sessions are started through. Throws `invalid` or `unsupported` when this host cannot do it. */
+export async function prepareSsh(config: SshConfig, log: Log): Promise<Service> {
+  const starter = openStarter();
+  const pam = await openPam(config.pam, starter, log);
+  return { name: "ssh", open: async (deps) => services(await sshDeps(deps, { config, starter, pam })) };
+}
+
+/** Throws what `prepareSsh` would because of the configuration. */
+export async function checkSsh({ pam }: SshConfig, log: Log): Promise<void> {
+  if (pam !== undefined) await openPam(pam, openStarter(), log);
+}
+
+interface Prepared {
+  readonly config: SshConfig;
+  /** Path of `session-start`. */
+  readonly starter: string;
+  readonly pam: Pam | undefined;
+}
+
+async function sshDeps(deps: ServiceDeps, { config, starter, pam }: Prepared): Promise<SshDeps> {
+  const { audit, credentials, log, node } = deps;
+  const isRoot = process.geteuid?.() === 0;
+  // What a killed process of this agent left behind.
+  endLogin(0, log);
+  const hostUsers = await openHostUsers({
+    isEnabled: config.makesUsers,
+    log,
+    onRemoved: (login) => audit.record({ event: "host_user.removed", server_id: credentials().hostId, server_name: node.name, login }),
+  });
+  return {
+    ...deps,
+    limits: new UserLimits(),
+    hostUsers,
+    algorithms: config.algorithms,
+    pam,
+    findUser: pam === undefined && isRoot ? findOpenUser : findUnixUser,
+    starter,
+    groups: isRoot ? openSessionGroups(log) : undefined,
+    launch: ownCommand(),
+  };
+}
+
+/** Their code is loaded at the first stream: an idle agent does without. */
+function services(deps: SshDeps): Services {
+  return {
+    ssh: async (stream, request, signal) => {
+      const { serveSsh } = await import("./serve.ts");
+      await serveSsh(stream, request, deps, signal);
+    },
+    join: async (stream, request, signal) => {
+      const { serveJoin } = await import("./join/serve-join.ts");
+      await serveJoin(stream, request, deps, signal);
+    },
+  };
+}
+
+/** The Unix user of a login whose account is open: PAM would judge that, and is not asked. */
+async function findOpenUser(login: string): Promise<UnixUser> {
+  // At once: each is a program that may ask a directory server.
+  const open = requireOpenAccount(login);
+  open.catch(() => {});
+  const user = await findUnixUser(login);
+  await open;
+  return user;
+}
