@@ -12,6 +12,7 @@ import type { LiveChannels } from "./inventory/live-channels.ts";
 import type { LiveNodes } from "./inventory/live-nodes.ts";
 import type { LiveProxies } from "./inventory/live-proxies.ts";
 import type { ProxyReports } from "./inventory/proxy-reports.ts";
+import type { RecordedNames } from "./inventory/recorded-names.ts";
 import type { Turns } from "./login/turns.ts";
 import type { Cluster } from "./open-cluster.ts";
 import type { PresenceWatch } from "./presence/presence-watch.ts";
@@ -41,6 +42,8 @@ export interface AuthContext {
   readonly hasher: PasswordHasher;
   readonly live: LiveNodes;
   readonly proxies: LiveProxies;
+  /** Under which names hosts are recorded. */
+  readonly names: RecordedNames;
   /** What the proxies' version channels answer. */
   readonly channels: LiveChannels;
   /** What proxies say of themselves. */
