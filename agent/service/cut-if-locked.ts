@@ -14,6 +14,7 @@ export interface LockedFacts {
 export function cutIfLocked({ grant, locks, now, cut }: LockedFacts): void {
   const { identity, ask } = grant;
   const login = ask.kind === "join" ? ask.session.login : ask.login;
-  const lock = findLock(locks, { user: identity.name, roles: identity.roles, login, serverId: ask.node.id, now });
+  const { name: user, userId, roles } = identity;
+  const lock = findLock(locks, { user, userId, roles, login, serverId: ask.node.id, now });
   if (lock !== undefined) cut(lockedError(lock));
 }

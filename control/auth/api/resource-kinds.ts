@@ -16,14 +16,16 @@ import { deleteMaintenance, getMaintenance, listMaintenance, putMaintenance } fr
 import { deleteRole, getRole, listRoles, putRole } from "../roles/roles.ts";
 import { deleteRollout, getRollout, listRollouts, putRollout } from "../rollout/rollout-store.ts";
 import { deleteToken, getToken, listTokens, putToken } from "../tokens/tokens.ts";
-import { deleteUser, getUser, listUsers, putUser } from "../users/user-records.ts";
+import { removeUser } from "../users/remove-user.ts";
+import { getUser, listUsers, putUser } from "../users/user-records.ts";
 
 /** One kind of resource; documents are checked against their schema on the way in. */
 export interface ResourceKind {
   list(context: AuthContext): Promise<readonly Document[]>;
   get(context: AuthContext, name: string): Promise<Document>;
   put(context: AuthContext, document: unknown, how: PutMode & { actor: Actor }): Promise<Document>;
-  delete(context: AuthContext, name: string, actor: Actor): Promise<void>;
+  /** Returns what it did besides, a sentence each. */
+  delete(context: AuthContext, name: string, actor: Actor): Promise<readonly string[]>;
 }
 
 function checked<T extends Document>(
@@ -33,6 +35,13 @@ function checked<T extends Document>(
   return async (context, document, how) => await put(context, checkDocument(schema, document), how);
 }
 
+function only(remove: (context: AuthContext, name: string, actor: Actor) => Promise<void>): ResourceKind["delete"] {
+  return async (context, name, actor) => {
+    await remove(context, name, actor);
+    return [];
+  };
+}
+
 const kinds: ReadonlyMap<string, ResourceKind> = new Map<RuleResource, ResourceKind>([
   [
     "role",
@@ -40,26 +49,26 @@ const kinds: ReadonlyMap<string, ResourceKind> = new Map<RuleResource, ResourceK
       list: ({ storage }: AuthContext) => listRoles(storage),
       get: ({ storage }: AuthContext, name: string) => getRole(storage, name),
       put: checked(roleSchema, putRole),
-      delete: deleteRole,
+      delete: only(deleteRole),
     },
   ],
-  ["user", { list: listUsers, get: getUser, put: checked(userSchema, putUser), delete: deleteUser }],
-  ["token", { list: listTokens, get: getToken, put: checked(tokenSchema, putToken), delete: deleteToken }],
-  ["node", { list: listAllNodes, get: getAnyNode, put: checked(nodeSchema, putAnyNode), delete: deleteAnyNode }],
+  ["user", { list: listUsers, get: getUser, put: checked(userSchema, putUser), delete: removeUser }],
+  ["token", { list: listTokens, get: getToken, put: checked(tokenSchema, putToken), delete: only(deleteToken) }],
+  ["node", { list: listAllNodes, get: getAnyNode, put: checked(nodeSchema, putAnyNode), delete: only(deleteAnyNode) }],
   [
     "lock",
     {
       list: ({ storage }: AuthContext) => listLocks(storage),
       get: ({ storage }: AuthContext, name: string) => getLock(storage, name),
       put: checked(lockSchema, putLock),
-      delete: deleteLock,
+      delete: only(deleteLock),
     },
   ],
   [
     "cluster_maintenance_config",
-    { list: listMaintenance, get: getMaintenance, put: checked(maintenanceSchema, putMaintenance), delete: deleteMaintenance },
+    { list: listMaintenance, get: getMaintenance, put: checked(maintenanceSchema, putMaintenance), delete: only(deleteMaintenance) },
   ],
-  ["upgrade_rollout", { list: listRollouts, get: getRollout, put: checked(upgradeRolloutSchema, putRollout), delete: deleteRollout }],
+  ["upgrade_rollout", { list: listRollouts, get: getRollout, put: checked(upgradeRolloutSchema, putRollout), delete: only(deleteRollout) }],
 ]);
 
 /** Throws `invalid` for a kind that does not exist. */
