@@ -74,7 +74,9 @@ function warnOfDouble(
   { log, clusterName }: AuthContext,
   { role, hostname, nodes }: { role: JoinRole; hostname: string; nodes: ReadonlySet<string> },
 ): void {
-  if (role === "node" && nodes.has(baseName(hostname, clusterName))) log.warn("another node has the same name", { name: hostname });
+  if (role === "node" && nodes.has(baseName(hostname, clusterName))) {
+    log.warn("another node has the same name: people reach both by id only, until one of them is removed with tctl nodes rm", { name: hostname });
+  }
 }
 
 /** The record has the host name of the certificate. */
