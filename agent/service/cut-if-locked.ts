@@ -14,6 +14,7 @@ export interface LockedFacts {
 /** Ends a running connection that a lock shuts out by now. */
 export function cutIfLocked({ grant, locks, now, cut }: LockedFacts): void {
   const { identity, ask } = grant;
-  const lock = findLock(locks, { user: identity.name, roles: identity.roles, now, ...lockedPlace(ask) });
+  const { name: user, userId, roles } = identity;
+  const lock = findLock(locks, { user, userId, roles, now, ...lockedPlace(ask) });
   if (lock !== undefined) cut(lockedError(lock));
 }

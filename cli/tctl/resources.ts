@@ -15,7 +15,7 @@ import { nodesTable } from "./nodes.ts";
 import { readInput } from "./read-input.ts";
 import { tokensTable } from "./tokens.ts";
 import { rolloutTable } from "./upgrades-tables.ts";
-import { usersTable } from "./users.ts";
+import { afterRemoval, usersTable } from "./users.ts";
 
 /** `tctl get <kind>[/name]`: all as a list, one as itself. */
 export async function getResources(call: Call): Promise<Result> {
@@ -126,8 +126,8 @@ export async function removeResource(call: Call): Promise<Result> {
   const { kind, name } = parseReference(call.args[0] ?? "");
   if (name === undefined) throw new PlatformError("invalid", `no name is given after ${kind}`, { hint: `write it as ${kind}/<name>` });
   return await withAdmin(call, async ({ client }) => {
-    await client.deleteResource({ kind, name });
+    const { notes } = await client.deleteResource({ kind, name });
     if (kind === "cluster_maintenance_config") return textResult("maintenance window has been deleted");
-    return textResult(`${kind} ${JSON.stringify(name)} has been deleted`);
+    return textResult(`${kind} ${JSON.stringify(name)} has been deleted`, kind === "user" ? afterRemoval(name, notes) : notes);
   });
 }

@@ -42,7 +42,7 @@ export async function resetUser(call: Call): Promise<Result> {
   });
 }
 
-/** What a reset or a removal leaves in force: the certificates of logins before it. */
+/** What a reset leaves in force, and a removal by an older auth service: the certificates of logins before it. */
 export function stillValid(name: string, now: Date): string {
   const last = new Date(now.getTime() + longestLoginSeconds * 1000).toISOString().replace(/\.\d+Z$/, "Z");
   return `Certificates of logins before now stay valid until they expire, at the latest at ${last}. To shut ${name} out at once: tctl lock --user=${name}`;
@@ -96,9 +96,14 @@ export function usersTable(users: readonly User[]): string {
 export async function removeUser(call: Call): Promise<Result> {
   const name = call.args[0] ?? "";
   return await withAdmin(call, async ({ client }) => {
-    await client.deleteResource({ kind: "user", name });
-    return textResult(`User ${name} has been deleted.`, [stillValid(name, new Date())]);
+    const { notes } = await client.deleteResource({ kind: "user", name });
+    return textResult(`User ${name} has been deleted.`, afterRemoval(name, notes));
   });
+}
+
+/** An older auth service says nothing, and shuts nobody out. */
+export function afterRemoval(name: string, notes: readonly string[]): readonly string[] {
+  return notes.length > 0 ? notes : [stillValid(name, new Date())];
 }
 
 function ttlOf({ options }: Call): number {

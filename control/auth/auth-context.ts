@@ -12,6 +12,7 @@ import type { LiveChannels } from "./inventory/live-channels.ts";
 import type { LiveNodes } from "./inventory/live-nodes.ts";
 import type { LiveProxies } from "./inventory/live-proxies.ts";
 import type { ProxyReports } from "./inventory/proxy-reports.ts";
+import type { RecordedNames } from "./inventory/recorded-names.ts";
 import type { Turns } from "./login/turns.ts";
 import type { LiveOffered } from "./offered/live-offered.ts";
 import type { Cluster } from "./open-cluster.ts";
@@ -44,6 +45,8 @@ export interface AuthContext {
   readonly proxies: LiveProxies;
   /** Resources that hosts offer. */
   readonly offered: LiveOffered;
+  /** Under which names hosts are recorded. */
+  readonly names: RecordedNames;
   /** What the proxies' version channels answer. */
   readonly channels: LiveChannels;
   /** What proxies say of themselves. */

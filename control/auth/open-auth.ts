@@ -34,6 +34,7 @@ import { issueLocalHost } from "./inventory/local-host.ts";
 import { proxyNamesWrite } from "./inventory/names-in-use.ts";
 import { listNodes } from "./inventory/nodes.ts";
 import { ProxyReports } from "./inventory/proxy-reports.ts";
+import { RecordedNames } from "./inventory/recorded-names.ts";
 import { anonymousLimit, createRateLimit, type RateLimitOptions } from "./login/rate-limit.ts";
 import { createTurns } from "./login/turns.ts";
 import { lookWhileServing } from "./look-while-serving.ts";
@@ -169,7 +170,8 @@ async function openContext(
   const turns = { turns: createTurns(), slowTurns: createTurns(maxSlow), connectionTurns: createTurns(maxChanges) };
   const { upgradeChannels = {} } = config;
   const quotas = createHostQuotas(now);
-  return { context: { ...own, upgradeChannels, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings, quotas }, cluster };
+  const names = new RecordedNames({ storage: stores.storage, log });
+  return { context: { ...own, upgradeChannels, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings, quotas, names }, cluster };
 }
 
 interface Parts {

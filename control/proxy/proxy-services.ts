@@ -10,8 +10,8 @@ import { WebCertificates } from "./identity/web-certificates.ts";
 import type { ProxyDeps } from "./proxy-deps.ts";
 import { openBetween } from "./recording/open-between.ts";
 import { AccessCache } from "./routing/access-cache.ts";
+import { askForTargets } from "./routing/ask-for-targets.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
-import { findDirectTargets } from "./routing/find-direct-targets.ts";
 import { findSession } from "./routing/find-session.ts";
 import { RelayedStreams } from "./routing/relayed-streams.ts";
 import { RunningStreams } from "./routing/running-streams.ts";
@@ -63,7 +63,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     findSession: (sid: string) => findSession(auth, sid),
     statuses: new StatusReports({ auth, log, signal }),
     expected: new ExpectedHosts(),
-    findDirect: async (target: string) => await findDirectTargets(auth, target),
+    askForTargets: async (target: string) => await askForTargets(auth, target),
     running: new RunningStreams({ log, now }),
     sockets: deps.sockets,
     life,

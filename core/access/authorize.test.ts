@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
+import { type Lock, removalLockName } from "../resources/lock.ts";
 import type { Role, RoleConditions } from "../resources/role.ts";
 import type { Ask, SshAsk } from "./ask.ts";
 import { authorize, type Grant, isGrant } from "./authorize.ts";
@@ -113,6 +114,17 @@ test.for([
 ] as const)("an identity that has expired (%s) may nothing", ([, time]) => {
   const attempt = (): unknown => authorize({ identity: identity(), locks: [], roles: [root], ask: ssh("root"), now: time });
   expect(attempt).toThrow(expect.objectContaining({ code: "unauthenticated" }));
+});
+
+test("a certificate from before its user was removed opens nothing; that of the next user of the name does", () => {
+  const [gone, next] = ["a", "b"].map((digit) => digit.repeat(32)) as [string, string];
+  const spec = { target: { user: identity().name }, message: "user was removed" };
+  const locks: readonly Lock[] = [{ kind: "lock", version: "v2", metadata: { name: removalLockName(gone) }, spec }];
+  for (const userId of [gone, undefined]) {
+    const attempt = (): unknown => authorize({ identity: identity({ userId }), locks, roles: [root], ask: ssh("root"), now });
+    expect(attempt).toThrow(expect.objectContaining({ code: "denied", message: expect.stringContaining("was removed") }));
+  }
+  expect(isGrant(authorize({ identity: identity({ userId: next }), locks, roles: [root], ask: ssh("root"), now }))).toBe(true);
 });
 
 test("an identity without roles may nothing", () => {

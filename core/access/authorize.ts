@@ -63,8 +63,8 @@ export function authorize({ identity, roles, ask, locks, clientIp, now }: Author
       hint: "log in again with: tsh login",
     });
   }
-  const { name: user, roles: named } = identity;
-  const lock = findLock(locks, { user, roles: named, now, ...lockedPlace(ask) });
+  const { name: user, userId, roles: named } = identity;
+  const lock = findLock(locks, { user, userId, roles: named, now, ...lockedPlace(ask) });
   if (lock !== undefined) throw lockedError(lock);
   const held = roles.filter((role) => identity.roles.includes(role.metadata.name));
   const elsewhere = refuseSourceIp(identity, held, clientIp);

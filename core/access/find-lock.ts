@@ -1,9 +1,11 @@
 import { PlatformError } from "../errors/platform-error.ts";
-import { type Lock, lockTargetText } from "../resources/lock.ts";
+import { type Lock, lockTargetText, removedUserId } from "../resources/lock.ts";
 
 /** What somebody uses, or wants to. */
 export interface LockFacts {
   readonly user: string;
+  /** Of the certificate; undefined: it has none. */
+  readonly userId: string | undefined;
   readonly roles: readonly string[];
   /** Unix login, when known. */
   readonly login?: string | undefined;
@@ -14,17 +16,30 @@ export interface LockFacts {
 
 /** The first lock in force that shuts this out. Pure. */
 export function findLock(locks: readonly Lock[], facts: LockFacts): Lock | undefined {
-  return locks.find(({ spec }) => {
+  return locks.find((lock) => {
+    const { spec } = lock;
     if (spec.expires !== undefined && facts.now >= new Date(spec.expires)) return false;
     const { user, role, login, server_id: host } = spec.target;
-    if (user !== undefined) return user === facts.user;
+    if (user !== undefined) return user === facts.user && isOf(lock, facts.userId);
     if (role !== undefined) return facts.roles.includes(role);
     return login === undefined ? host === facts.serverId : login === facts.login;
   });
 }
 
+/** The lock that a removal leaves is for that user, and not for the next one of the name. A certificate that does not say whose it is may be either's. */
+function isOf(lock: Lock, userId: string | undefined): boolean {
+  const removed = removedUserId(lock);
+  return removed === undefined || userId === undefined || removed === userId;
+}
+
 /** What the one who is shut out is told. */
-export function lockedError({ metadata, spec }: Lock): PlatformError {
+export function lockedError(lock: Lock): PlatformError {
+  const { metadata, spec } = lock;
+  if (removedUserId(lock) !== undefined) {
+    return new PlatformError("denied", `access denied: ${spec.message ?? "the user was removed"} (lock ${metadata.name})`, {
+      hint: "certificates from before the removal stay refused; who was added again logs in with: tsh login",
+    });
+  }
   const until = spec.expires === undefined ? "" : ` until ${spec.expires}`;
   const why = spec.message === undefined ? "" : `: ${spec.message}`;
   return new PlatformError("denied", `access denied: ${lockTargetText(spec.target)} is locked${until} by lock ${metadata.name}${why}`, {

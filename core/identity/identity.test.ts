@@ -47,6 +47,7 @@ test.for<readonly [string, Identity]>([
   ["a user without roles", { ...user, roles: [] }],
   ["a user with one role and one login", { ...user, roles: ["access"], logins: ["root"] }],
   ["a user without traits", { ...user, traits: {} }],
+  ["a user with an id", { ...user, userId: "0123456789abcdef".repeat(2) }],
   ["a node", host],
   ["a host whose name is below the cluster's", { ...host, names: ["web-1.example.com"] }],
   ["a proxy without names", { ...host, role: "proxy", names: [] }],
@@ -69,10 +70,12 @@ const users = fc.record({
   cluster: name,
   validBefore: fc.constant(validBefore),
 });
+const ids = fc.option(fc.stringMatching(/^[0-9a-f]{32}$/), { nil: undefined });
 
 test("any user survives both kinds of certificate", () => {
   fc.assert(
-    fc.property(users, (identity) => {
+    fc.property(users, ids, (known, userId) => {
+      const identity = { ...known, ...(userId !== undefined && { userId }) };
       expect(fromSshCertificate(toSshCertificate(identity))).toEqual(identity);
       expect(fromX509Subject(asSubject(identity), validBefore)).toEqual(identity);
     }),
@@ -118,6 +121,8 @@ test.for([
   ["traits that are no lists", changed("traits@platform.dev", '{"logins":"root"}')],
   ["traits that are far too long", changed("traits@platform.dev", `{"a":["${"x".repeat(70_000)}"]}`)],
   ["no cluster", changed("cluster@platform.dev", undefined)],
+  ["an id that is empty", changed("user-id@platform.dev", "")],
+  ["an id that is no id", changed("user-id@platform.dev", "0123456789ABCDEF".repeat(2))],
   ["an empty name", { ...good, keyId: "" }],
   ["a name with a new line", { ...good, keyId: "alice\nroot" }],
   ["a login that reads as an option", { ...good, principals: ["-oProxyCommand=x"] }],
@@ -139,6 +144,8 @@ test.for<readonly [string, X509Subject]>([
   ["two clusters", { ...subject, ST: ["a", "b"] }],
   ["no cluster", { ...subject, ST: undefined }],
   ["no traits", { ...subject, description: undefined }],
+  ["two ids", { ...subject, serialNumber: ["0", "1"].map((digit) => digit.repeat(32)) }],
+  ["an id that is no id", { ...subject, serialNumber: "1" }],
   ["two traits", { ...subject, description: [String(subject.description), "e30"] }],
   ["traits that are no base64url", { ...subject, description: "%%%" }],
   ["a user as host", { ...subject, OU: "host" }],

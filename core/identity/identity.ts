@@ -2,7 +2,7 @@ import { z } from "zod";
 import { PlatformError } from "../errors/platform-error.ts";
 import { loginText, nameText } from "../resources/metadata.ts";
 import { type HostRole, hostRoleSchema } from "../resources/token.ts";
-import { type Traits, traitsSchema } from "../resources/user.ts";
+import { type Traits, traitsSchema, userIdText } from "../resources/user.ts";
 import { type CertifiedNames, certificateNames } from "./cluster-names.ts";
 
 /** Who a certificate speaks for. The only file that knows how an identity is written into SSH and X.509 certificates. */
@@ -11,6 +11,8 @@ export type Identity = UserIdentity | HostIdentity;
 export interface UserIdentity {
   readonly kind: "user";
   readonly name: string;
+  /** Tells a user from those who had the same name before; left out in certificates of the version before. */
+  readonly userId?: string | undefined;
   readonly roles: readonly string[];
   readonly traits: Traits;
   /** Unix logins that the certificate lists: what the roles allowed when it was issued. */
@@ -46,6 +48,7 @@ export interface SshCertificateFields {
 export type X509Subject = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 const extension = {
+  userId: "user-id@platform.dev",
   roles: "roles@platform.dev",
   traits: "traits@platform.dev",
   cluster: "cluster@platform.dev",
@@ -80,6 +83,7 @@ export function toSshCertificate(identity: Identity): SshCertificateFields {
     principals: identity.logins.length > 0 ? identity.logins : [noLogins],
     extensions: new Map([
       ["permit-pty", ""],
+      ...(identity.userId === undefined ? [] : [[extension.userId, identity.userId] as const]),
       [extension.roles, JSON.stringify(identity.roles)],
       [extension.traits, JSON.stringify(identity.traits)],
       [extension.cluster, identity.cluster],
@@ -112,15 +116,17 @@ export function fromSshCertificate(fields: SshCertificateFields): Identity {
   return check({
     kind: "user",
     name: fields.keyId,
+    ...given("userId", fields.extensions.get(extension.userId)),
     roles: json(fields.extensions.get(extension.roles)),
     traits: json(fields.extensions.get(extension.traits)),
     logins: fields.principals.filter((login) => login !== noLogins),
-    ...pinned(fields.criticalOptions?.get(sourceAddress)),
+    ...given("sourceIp", fields.criticalOptions?.get(sourceAddress)),
     ...common,
   });
 }
 
-/** Subject attributes in order: CN name or id, OU kind, O roles, L logins or host names, ST cluster, street the address that it is bound to, description traits. */
+/** Subject attributes in order: CN name or id, OU kind, O roles, L logins or host names, ST cluster, street the address that it is bound to, serialNumber the user's id,
+ * description traits. */
 export function toX509Subject(identity: Identity): readonly (readonly [attribute: string, value: string])[] {
   const isHost = identity.kind === "host";
   const many = (attribute: string, values: readonly string[]) => values.map((value) => [attribute, value] as const);
@@ -131,6 +137,7 @@ export function toX509Subject(identity: Identity): readonly (readonly [attribute
     ...many("L", isHost ? identity.names : identity.logins),
     ["ST", identity.cluster],
     ...(isHost || identity.sourceIp === undefined ? [] : [["street", identity.sourceIp] as const]),
+    ...(isHost || identity.userId === undefined ? [] : [["serialNumber", identity.userId] as const]),
     ...(isHost ? [] : [["description", Buffer.from(JSON.stringify(identity.traits)).toString("base64url")] as const]),
   ];
 }
@@ -145,18 +152,20 @@ export function fromX509Subject(subject: X509Subject, validBefore: Date): Identi
   }
   const traits = typeof subject.description === "string" ? Buffer.from(subject.description, "base64url").toString() : undefined;
   const lists = { roles: list(subject.O), logins: list(subject.L), traits: json(traits) };
-  return check({ kind: subject.OU, name: subject.CN, ...lists, ...pinned(subject.street), ...common });
+  const optional = { ...given("userId", subject.serialNumber), ...given("sourceIp", subject.street) };
+  return check({ kind: subject.OU, name: subject.CN, ...lists, ...optional, ...common });
 }
 
-/** What is there must be an address: a certificate that is bound to something else must not pass for a free one. */
-function pinned(sourceIp: string | readonly string[] | undefined): { readonly sourceIp?: unknown } {
-  return sourceIp === undefined ? {} : { sourceIp };
+/** What is there must be an address, or an id: a certificate that is bound to something else must not pass for a free one. */
+function given(field: "sourceIp" | "userId", value: string | readonly string[] | undefined): Record<string, unknown> {
+  return value === undefined ? {} : { [field]: value };
 }
 
 const identitySchema = z.discriminatedUnion("kind", [
   z.strictObject({
     kind: z.literal("user"),
     name: nameText,
+    userId: userIdText.optional(),
     roles: z.array(nameText),
     traits: traitsSchema,
     logins: z.array(loginText),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { loginText, metadataSchema, nameText } from "./metadata.ts";
+import { userIdText } from "./user.ts";
 
 /** What a lock shuts out. One of them: a lock of two would leave it open whether one or both are meant. */
 const targetSchema = z
@@ -33,6 +34,20 @@ export const lockSchema = z.strictObject({
 });
 export type Lock = z.infer<typeof lockSchema>;
 export type LockTarget = Lock["spec"]["target"];
+
+const removalPrefix = "removed-user-";
+
+/** Name of the lock that a user's removal leaves. An older agent takes it for one of everybody of that name. */
+export function removalLockName(userId: string): string {
+  return `${removalPrefix}${userId}`;
+}
+
+/** Id of the removed user that such a lock is for; undefined for all other locks. */
+export function removedUserId({ metadata, spec }: Lock): string | undefined {
+  const { name } = metadata;
+  const id = spec.target.user !== undefined && name.startsWith(removalPrefix) ? name.slice(removalPrefix.length) : "";
+  return userIdText.safeParse(id).success ? id : undefined;
+}
 
 /** `user alice`, `role contractor`, `login root`, `host 7e55…`. */
 export function lockTargetText({ user, role, login, server_id: host }: LockTarget): string {

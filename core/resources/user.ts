@@ -8,6 +8,9 @@ export type Traits = Readonly<Record<string, readonly string[]>>;
 /** Longest validity of the certificates of a login, whatever roles say, seconds. */
 export const longestLoginSeconds = 30 * 3_600;
 
+/** Tells a user from others who had or will have the same name; stands in certificates. */
+export const userIdText = z.string().regex(/^[0-9a-f]{32}$/, "is 32 hexadecimal digits");
+
 export const userSchema = z.strictObject({
   kind: z.literal("user"),
   version: z.literal("v2"),

@@ -78,6 +78,39 @@ describe.skipIf(process.getuid?.() !== 0)("a compromised host", () => {
     expect(await cluster.admin("inventory", "status")).toMatch(/Without a name that they asked for: 1/);
   });
 
+  test("a host that joins under the name of one that is away gets nobody who means that one, until an admin says that it is gone", {
+    timeout: 120_000,
+  }, async () => {
+    const idOf = async (name: string, connected: boolean): Promise<string> => {
+      const nodes = JSON.parse(await cluster.admin("get", "node", "--format=json")) as {
+        metadata: { name: string };
+        spec: { hostname: string };
+        status?: { connected: boolean };
+      }[];
+      return nodes.find(({ spec, status }) => spec.hostname === name && (status?.connected === true) === connected)?.metadata.name ?? "";
+    };
+    const ssh = (target: string) => alice.tsh(["ssh", `root@${target}`, "echo welcome"]);
+    const db = await cluster.agent({ name: "db-1" });
+    expect(await ssh("db-1")).toMatchObject({ status: 0 });
+    await db.service.stop();
+    await until("it is away", async () => (await idOf("db-1", true)) === "");
+    const newcomer = await cluster.agent({ name: "DB-1", folder: "newcomer", noWait: true });
+    await until("the newcomer is connected", async () => (await idOf("DB-1", true)) !== "");
+    const [old, young] = [await idOf("db-1", false), await idOf("DB-1", true)];
+    for (const target of ["db-1", "DB-1", "db-1.test.cluster"]) {
+      const refused = await ssh(target);
+      expect(refused, refused.stderr).toMatchObject({ status: 7, stdout: "" });
+      expect(refused.stderr).toMatch(/is the name of 2 hosts, and 1 of them not connected/);
+      expect(refused.stderr).toContain(`tctl nodes rm ${old}`);
+      expect(refused.stderr).toMatch(new RegExp(`${old} .*not connected since`));
+    }
+    expect(await ssh(young)).toMatchObject({ status: 0, stdout: "welcome\n" });
+    expect(await cluster.admin("status")).toMatch(new RegExp(`is the name of 2 hosts.*tctl nodes rm ${old}`));
+    await cluster.admin("nodes", "rm", old);
+    expect(await ssh("db-1")).toMatchObject({ status: 0, stdout: "welcome\n" });
+    await newcomer.service.stop();
+  });
+
   test("gets no name of a service by way of the cluster's: no new cluster is called internal", async () => {
     const dir = join(cluster.dir, "internal");
     await mkdir(dir);

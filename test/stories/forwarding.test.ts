@@ -135,7 +135,7 @@ describe("forwarding with stock OpenSSH", () => {
       there.destroy();
       arrived.destroy();
     });
-    expect((await run("pgrep", ["-u", String(uid), "-x", "platform-ports"])).stdout).toBe("");
+    await until("the process of its sockets is gone", async () => (await run("pgrep", ["-u", String(uid), "-x", "platform-ports"])).stdout === "");
   });
 
   test.runIf(root)("a Unix socket that the user may not use stays shut, and so does a low port", async () => {

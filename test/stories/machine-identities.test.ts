@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import { output, program, run } from "../world/program.ts";
+import { startService } from "../world/service.ts";
+import { until } from "../world/until.ts";
 
 /** `tctl auth sign` and `tctl auth export`: what machines, stock OpenSSH and openssl do with what they write. */
 describe("identities of machines", () => {
@@ -65,6 +67,53 @@ describe("identities of machines", () => {
     expect(refused, refused.stderr).toMatchObject({ status: 4, stderr: expect.stringMatching(/stolen/) });
     const again = await cluster.tctl(["auth", "sign", "--user=nightly", `--out=${path("again.id")}`]);
     expect(again, again.stderr).toMatchObject({ status: 4, stderr: expect.stringMatching(/stolen/) });
+  });
+
+  test("who is removed is out at once, with what runs, everywhere; who has the name next works, and revives nothing", async () => {
+    const through = (identity: string, ...args: string[]) => bare("tsh", ["-i", path(identity), `--proxy=${cluster.proxy}`, ...args]);
+    const sign = async (name: string, ...args: string[]) => await cluster.admin("auth", "sign", ...args, `--out=${path(name)}`);
+    await create(user("leaver", ["always", "reader"]));
+    await sign("leaver.id", "--user=leaver", "--ttl=4000h");
+    await sign("leaver-key", "--user=leaver", "--ttl=4000h", "--format=openssh");
+    await sign("other.id", "--user=robot");
+    // The stream is another user's, so that the host alone judges the certificate.
+    const command = `${program("tsh")} -i ${path("other.id")} --proxy=${cluster.proxy} proxy ssh %r@%h`;
+    const options = [`ProxyCommand=${command}`, "IdentitiesOnly=yes", "BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null"];
+    const inside = (key: string) =>
+      run("ssh", ["-F", "none", ...options.flatMap((option) => ["-o", option]), "-i", path(key), `${login}@web-1`, "echo inside"], {
+        env: { TSH_HOME: path("nobody") },
+        limitMs: 30_000,
+      });
+    const before = await inside("leaver-key");
+    expect(before, before.stderr).toMatchObject({ status: 0, stdout: "inside\n" });
+    await using session = startService(
+      program("tsh"),
+      ["-i", path("leaver.id"), `--proxy=${cluster.proxy}`, "ssh", `${login}@web-1`, "echo begins; sleep 600"],
+      { env: { TSH_HOME: path("nobody") } },
+    );
+    await until("the session begins", () => session.printed().includes("begins"));
+
+    const removed = await cluster.tctl(["users", "rm", "leaver"]);
+    expect(removed.stderr, removed.stdout).toMatch(/Sessions of leaver end now.*lock removed-user-[0-9a-f]{32}/);
+    await until("the session is cut", () => session.exited);
+    expect(session.printed()).toMatch(/user leaver was removed/);
+    const refused = async (reason: RegExp): Promise<void> => {
+      const ssh = await through("leaver.id", "ssh", `${login}@web-1`, "true");
+      expect(ssh, ssh.stderr).toMatchObject({ status: 4, stderr: expect.stringMatching(/user leaver was removed/) });
+      expect((await through("leaver.id", "ls")).stderr).toMatch(reason);
+      const host = await inside("leaver-key");
+      expect(host, host.stderr).toMatchObject({ status: 255, stdout: "" });
+    };
+    await refused(/user leaver was removed/);
+
+    await create(user("leaver", ["always", "reader"]));
+    await refused(/user leaver was removed/);
+    await sign("next.id", "--user=leaver");
+    await sign("next-key", "--user=leaver", "--format=openssh");
+    const next = await through("next.id", "ssh", `${login}@web-1`, "echo new");
+    expect(next, next.stderr).toMatchObject({ status: 0, stdout: "new\n" });
+    expect(await inside("next-key")).toMatchObject({ status: 0, stdout: "inside\n" });
+    expect((await events("lock.created")).at(-1)).toMatchObject({ target: "user leaver", reason: "user leaver was removed" });
   });
 
   test("stock ssh uses the openssh format by its names alone", async () => {

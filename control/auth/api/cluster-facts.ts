@@ -6,6 +6,7 @@ import { trustedKeys } from "../authority/trusted-keys.ts";
 import { replacedWarning } from "../installed-version.ts";
 import { refusedNames } from "../inventory/names-in-use.ts";
 import { failedReloadWarning } from "../inventory/proxy-reports.ts";
+import { sharedNames, sharedNameWarnings } from "../inventory/shared-names.ts";
 import { versionWarnings } from "../inventory/version-warnings.ts";
 import { findMaintenance } from "../maintenance/maintenance.ts";
 import { clusterNameWarnings } from "../open-cluster.ts";
@@ -45,6 +46,7 @@ export async function clusterWarnings(context: AuthContext): Promise<readonly st
     ...(await windowWarnings(context)),
     ...goneWarnings(presence.absent.values()),
     ...nameWarnings(await refusedNames(storage)),
+    ...sharedNameWarnings(await sharedNames(context)),
     ...shipping.warnings(),
   ];
 }

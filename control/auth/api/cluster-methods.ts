@@ -8,6 +8,7 @@ import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
 import { keepClusterProxy, listProxies, proxiesRevision, proxyStates } from "../inventory/cluster-proxies.ts";
 import { findDirectHosts } from "../inventory/direct-hosts.ts";
+import { findRecorded, isShared } from "../inventory/find-recorded.ts";
 import { findTunnelled } from "../inventory/find-tunnelled.ts";
 import { removedError } from "../inventory/host-records.ts";
 import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
@@ -61,13 +62,16 @@ export function clusterMethods(api: Api): Methods {
     reportNode: unary(api, "reportNode", async (request, caller) => {
       const host = hostOf(caller);
       if (host.role === "node") context.quotas.report(host, request.statusJson.length);
-      await reportNode(context, nodeReport(request, host));
-      return {};
+      const report = nodeReport(request, host);
+      await reportNode(context, report);
+      return { sharesName: await isShared(context, report.hostId, [report.hostname, ...(report.names ?? [])]) };
     }),
     findDirectHosts: unary(api, "findDirectHosts", async ({ target }, caller) => {
       const hosts = await findDirectHosts(context.storage, target, context.clusterName);
       const tunnelled = await findTunnelled(context, target, hostOf(caller).id);
-      return { hostsJson: hosts.map((host) => JSON.stringify(host)), tunnelledJson: tunnelled.map((host) => JSON.stringify(host)) };
+      const recorded = await findRecorded(context, target, new Set([...hosts, ...tunnelled].map(({ id }) => id)));
+      const json = (found: readonly object[]): string[] => found.map((host) => JSON.stringify(host));
+      return { hostsJson: json(hosts), tunnelledJson: json(tunnelled), recordedJson: json(recorded) };
     }),
     listProxies: unary(api, "listProxies", async () => {
       const revision = await proxiesRevision(context.storage);

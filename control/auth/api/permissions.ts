@@ -93,7 +93,8 @@ export async function requirePermission(context: AuthContext, caller: Caller, me
   if ((await findUser(context, identity.name)) === undefined) {
     throw new PlatformError("unauthenticated", `user ${identity.name} was removed`);
   }
-  const lock = findLock(await listLocks(context.storage), { user: identity.name, roles: identity.roles, now: context.now() });
+  const { name: user, userId, roles } = identity;
+  const lock = findLock(await listLocks(context.storage), { user, userId, roles, now: context.now() });
   if (lock !== undefined) throw lockedError(lock);
   const elsewhere = refuseSourceIp(identity, await rolesNamed(context.storage, identity.roles), ipOf(caller.address));
   if (elsewhere !== undefined) throw elsewhere;

@@ -12,7 +12,8 @@ import type { ResourceMethods } from "../resources/resource-methods.ts";
 import { deleteRole, getRole, listRoles, putRole } from "../roles/roles.ts";
 import { deleteRollout, getRollout, listRollouts, putRollout } from "../rollout/rollout-store.ts";
 import { deleteToken, getToken, listTokens, putToken } from "../tokens/tokens.ts";
-import { deleteUser, getUser, listUsers, putUser } from "../users/user-records.ts";
+import { removeUser } from "../users/remove-user.ts";
+import { getUser, listUsers, putUser } from "../users/user-records.ts";
 
 type KindWithBehaviour = Exclude<ResourceKind, PlainKind>;
 
@@ -23,29 +24,36 @@ function checked<Kind extends KindWithBehaviour, T extends Document & z.infer<(t
   return async (context, document, how) => await put(context, checkDocument(resourceSpecs[kind].schema as unknown as z.ZodType<T>, document), how);
 }
 
+function only(remove: (context: AuthContext, name: string, actor: Actor) => Promise<void>): ResourceMethods["delete"] {
+  return async (context, name, actor) => {
+    await remove(context, name, actor);
+    return [];
+  };
+}
+
 const withBehaviour: Readonly<Record<KindWithBehaviour, ResourceMethods>> = {
   role: {
     list: ({ storage }) => listRoles(storage),
     get: ({ storage }, name) => getRole(storage, name),
     put: checked("role", putRole),
-    delete: deleteRole,
+    delete: only(deleteRole),
   },
-  user: { list: listUsers, get: getUser, put: checked("user", putUser), delete: deleteUser },
-  token: { list: listTokens, get: getToken, put: checked("token", putToken), delete: deleteToken },
-  node: { list: listAllNodes, get: getAnyNode, put: checked("node", putAnyNode), delete: deleteAnyNode },
+  user: { list: listUsers, get: getUser, put: checked("user", putUser), delete: removeUser },
+  token: { list: listTokens, get: getToken, put: checked("token", putToken), delete: only(deleteToken) },
+  node: { list: listAllNodes, get: getAnyNode, put: checked("node", putAnyNode), delete: only(deleteAnyNode) },
   lock: {
     list: ({ storage }) => listLocks(storage),
     get: ({ storage }, name) => getLock(storage, name),
     put: checked("lock", putLock),
-    delete: deleteLock,
+    delete: only(deleteLock),
   },
   cluster_maintenance_config: {
     list: listMaintenance,
     get: getMaintenance,
     put: checked("cluster_maintenance_config", putMaintenance),
-    delete: deleteMaintenance,
+    delete: only(deleteMaintenance),
   },
-  upgrade_rollout: { list: listRollouts, get: getRollout, put: checked("upgrade_rollout", putRollout), delete: deleteRollout },
+  upgrade_rollout: { list: listRollouts, get: getRollout, put: checked("upgrade_rollout", putRollout), delete: only(deleteRollout) },
 };
 
 const methods: ReadonlyMap<string, ResourceMethods> = new Map([

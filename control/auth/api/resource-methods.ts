@@ -58,8 +58,7 @@ export function resourceMethods(api: Api): Methods {
       const found = resourceKind(kind);
       const isOwn = kind === "node" && caller.kind === "host" && caller.identity.role === "node" && caller.identity.id === name;
       if (!isOwn) await requireRule(context, caller, { resource: kind, verb: "delete" });
-      await found.delete(context, name, actorOf(caller));
-      return {};
+      return { notes: [...(await found.delete(context, name, actorOf(caller)))] };
     }),
   };
 }

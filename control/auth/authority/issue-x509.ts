@@ -103,7 +103,7 @@ export function skewed(now: Date): Date {
 }
 
 /** Those that have no short name in the library: their OIDs. */
-const attributeNames: Readonly<Record<string, string>> = { description: "2.5.4.13", street: "2.5.4.9" };
+const attributeNames: Readonly<Record<string, string>> = { description: "2.5.4.13", serialNumber: "2.5.4.5", street: "2.5.4.9" };
 
 /** Plain strings would be read as in RFC 4514: `\\` as an escape, `#` as the beginning of DER. */
 function subjectOf(identity: Identity): Name {

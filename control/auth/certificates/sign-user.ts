@@ -4,6 +4,7 @@ import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-user.ts";
 import { listLocks } from "../locks/locks.ts";
+import { readUserId } from "../users/user-ids.ts";
 import { findUser } from "../users/user-records.ts";
 import { machineTtl, userIdentity } from "./user-identity.ts";
 
@@ -18,15 +19,17 @@ export interface SignUserAsk {
 
 /** Certificates of a user for a machine: what a login would give, without password and code. Audited with who had them made. */
 export async function signUser(context: AuthContext, ask: SignUserAsk): Promise<IssuedCertificates> {
+  // First: what a removal and an addition in between make of the user is refused by the removal's lock.
+  const userId = await readUserId(context.storage, ask.user.slice(0, 64));
   const user = await findUser(context, ask.user);
   if (user === undefined) {
     throw new PlatformError("not_found", `user ${ask.user.slice(0, 64)} does not exist`, { hint: "make one with: tctl users add, or tctl create" });
   }
   const now = context.now();
   const { name } = user.metadata;
-  const lock = findLock(await listLocks(context.storage), { user: name, roles: user.spec.roles, now });
+  const lock = findLock(await listLocks(context.storage), { user: name, userId, roles: user.spec.roles, now });
   if (lock !== undefined) throw lockedError(lock);
-  const identity = await userIdentity(context, user, { ttlSeconds: ask.ttlSeconds, most: machineTtl });
+  const identity = await userIdentity(context, user, { userId, ttlSeconds: ask.ttlSeconds, most: machineTtl });
   const issued = await context.authorities.issueUser(identity, { ...ask, now });
   const expires = identity.validBefore.toISOString();
   context.audit.emit({ event: "cert.create", user: ask.actor.name, name, kind: "user", expires, "addr.remote": ask.actor.address });

@@ -22,7 +22,9 @@ export const loginTtl: MostTtl = { unsaid: longestLoginSeconds, ever: longestLog
 /** Of a machine's certificates, which an admin has made: a role may allow a year. */
 export const machineTtl: MostTtl = { unsaid: 30 * 3_600, ever: 366 * 86_400 };
 
-export interface TtlAsk {
+export interface CertificateAsk {
+  /** Read before the user's record; undefined: a user of the version before. */
+  readonly userId: string | undefined;
   /** 0: the default. */
   readonly ttlSeconds: number;
   readonly most: MostTtl;
@@ -31,13 +33,18 @@ export interface TtlAsk {
 }
 
 /** What a user's certificates say, by the user's roles as they are now. */
-export async function userIdentity(context: AuthContext, user: User, { ttlSeconds, most, address = "" }: TtlAsk): Promise<UserIdentity> {
+export async function userIdentity(
+  context: AuthContext,
+  user: User,
+  { userId, ttlSeconds, most, address = "" }: CertificateAsk,
+): Promise<UserIdentity> {
   const roles = await rolesNamed(context.storage, user.spec.roles);
   const traits = Object.fromEntries(Object.entries(user.spec.traits ?? {}).flatMap(([key, list]) => (list === undefined ? [] : [[key, list]])));
   const seconds = sessionSeconds(roles, ttlSeconds === 0 ? context.defaultSessionTtlSeconds : ttlSeconds, most);
   return {
     kind: "user",
     name: user.metadata.name,
+    ...(userId !== undefined && { userId }),
     roles: user.spec.roles,
     traits,
     logins: allowedNames("logins", roles, traits),

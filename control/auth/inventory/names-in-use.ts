@@ -9,17 +9,13 @@ import type { AuthContext } from "../auth-context.ts";
 import { fromEntry } from "../documents/document.ts";
 import type { OtherNames } from "../tokens/host-names.ts";
 import { directHostPrefix } from "./direct-hosts.ts";
+import { nodeNamesPrefix, readNodeNames } from "./node-names.ts";
 import { opensshPrefix } from "./openssh-nodes.ts";
 
 const namesSchema = z.array(z.string());
 const prefix = "/proxy-names/";
-const nodePrefix = "/node-names/";
 /** Every proxy has these in its certificates, and they are nobody's. */
 const ownOfAll: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "::1"]);
-
-/** Names in a node's certificate, and why it did not get others that it asked for. */
-const nodeNamesSchema = z.object({ names: namesSchema, refused: namesSchema.default([]) });
-export type NodeNames = z.infer<typeof nodeNamesSchema>;
 
 /** What a proxy announced as its public names: no node gets one of them. Its host name is not among them, which a node of that host shares. */
 export function proxyNamesWrite(id: string, facts: { hostname: string; names: readonly string[] }): Put {
@@ -32,17 +28,11 @@ export function proxyNamesKey(id: string): string {
   return `${prefix}${id}`;
 }
 
-export function nodeNamesWrite(id: string, names: NodeNames): Put {
-  return { key: nodeNamesKey(id), value: JSON.stringify(names) };
-}
-
-export function nodeNamesKey(id: string): string {
-  return `${nodePrefix}${id}`;
-}
-
 /** Why nodes do not have names that they asked for, by id. */
 export async function refusedNames(storage: Storage): Promise<ReadonlyMap<string, readonly string[]>> {
-  const all = (await storage.list(nodePrefix)).map(({ key, value }) => [key.slice(nodePrefix.length), readNodeNames(value).refused] as const);
+  const all = (await storage.list(nodeNamesPrefix)).map(
+    ({ key, value }) => [key.slice(nodeNamesPrefix.length), readNodeNames(value).refused] as const,
+  );
   return new Map(all.filter(([, refused]) => refused.length > 0));
 }
 
@@ -59,8 +49,8 @@ export async function otherNames(context: Context, self: { role: HostRole; id: s
   const registered = nodes.flatMap(({ sub_kind: kind, metadata }) => (kind === "openssh" ? [base(metadata.name)] : []));
   const shared = await sharedNames(context);
   const more = new Map<string, string[]>();
-  for (const { key, value } of await storage.list(nodePrefix)) {
-    const id = key.slice(nodePrefix.length);
+  for (const { key, value } of await storage.list(nodeNamesPrefix)) {
+    const id = key.slice(nodeNamesPrefix.length);
     const hostname = hostnames.get(id);
     if (hostname === undefined) continue;
     for (const name of new Set(readNodeNames(value).names.map(base))) {
@@ -96,8 +86,4 @@ async function sharedNames({ storage, clusterName }: Context): Promise<ReadonlyM
   const names = (shared: readonly string[]): readonly string[] =>
     shared.map((address) => baseName(parseHostPort(address, undefined, "address").host, clusterName));
   return new Map(hosts.map(({ id, shared }) => [id, new Set(names(shared))]));
-}
-
-function readNodeNames(value: string): NodeNames {
-  return nodeNamesSchema.parse(JSON.parse(value));
 }

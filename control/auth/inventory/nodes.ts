@@ -14,7 +14,8 @@ import { clusterProxyKey } from "./cluster-proxies.ts";
 import { directHostDeletes, keepDirectHost } from "./direct-hosts.ts";
 import { findHost, hostWrite, removal, removedError, removedKey } from "./host-records.ts";
 import type { TunnelEnding } from "./live-nodes.ts";
-import { nodeNamesKey, proxyNamesKey } from "./names-in-use.ts";
+import { proxyNamesKey } from "./names-in-use.ts";
+import { nodeNamesKey } from "./node-names.ts";
 
 /** Hosts that joined as nodes, with their live state. */
 export async function listNodes(context: Pick<AuthContext, "storage" | "live">): Promise<readonly Node[]> {

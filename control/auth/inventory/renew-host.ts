@@ -5,7 +5,8 @@ import type { IssuedCertificates } from "../authority/issue-user.ts";
 import { judgeHostNames } from "../tokens/host-names.ts";
 import { requireHost } from "./host-records.ts";
 import { issueHostCertificates } from "./issue-host-certificates.ts";
-import { nodeNamesWrite, otherNames, proxyNamesWrite } from "./names-in-use.ts";
+import { otherNames, proxyNamesWrite } from "./names-in-use.ts";
+import { nodeNamesWrite } from "./node-names.ts";
 
 export interface RenewAsk {
   readonly hostname: string;

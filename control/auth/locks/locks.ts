@@ -1,6 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type Lock, lockSchema, lockTargetText } from "../../../core/resources/lock.ts";
-import type { Storage } from "../../storage/storage.ts";
+import { type Lock, lockSchema, lockTargetText, removalLockName } from "../../../core/resources/lock.ts";
+import type { Put, Storage } from "../../storage/storage.ts";
 import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
@@ -27,16 +27,35 @@ export async function putLock(context: AuthContext, lock: Lock, how: PutMode & {
   if (expires !== undefined && expires <= now) throw new PlatformError("invalid", `spec.expires: ${lock.spec.expires} is in the past`);
   const spec = { ...lock.spec, created_at: now.toISOString(), created_by: how.actor.name };
   const entry = await named(`lock ${name}`, context.storage.put({ ...toPut({ ...lock, spec } as Lock, how), expires }));
-  context.audit.emit({
-    event: "lock.created",
-    user: how.actor.name,
-    name,
-    target: lockTargetText(lock.spec.target),
-    ...(lock.spec.message !== undefined && { reason: lock.spec.message }),
-    ...(lock.spec.expires !== undefined && { expires: lock.spec.expires }),
-    "addr.remote": how.actor.address,
-  });
+  auditLock(context, lock, how.actor);
   return fromEntry(lockSchema, entry);
+}
+
+export function auditLock({ audit }: Pick<AuthContext, "audit">, { metadata, spec }: Lock, actor: Actor): void {
+  audit.emit({
+    event: "lock.created",
+    user: actor.name,
+    name: metadata.name,
+    target: lockTargetText(spec.target),
+    ...(spec.message !== undefined && { reason: spec.message }),
+    ...(spec.expires !== undefined && { expires: spec.expires }),
+    "addr.remote": actor.address,
+  });
+}
+
+/** The lock that belongs to the removal of a user, to be written with it. */
+export function removalLock(
+  { now }: Pick<AuthContext, "now">,
+  { user, id, expires, by }: { readonly user: string; readonly id: string; readonly expires: Date; readonly by: string },
+): { readonly lock: Lock; readonly write: Put } {
+  const createdAt = now().toISOString();
+  const lock: Lock = {
+    kind: "lock",
+    version: "v2",
+    metadata: { name: removalLockName(id) },
+    spec: { target: { user }, message: `user ${user} was removed`, expires: expires.toISOString(), created_at: createdAt, created_by: by },
+  };
+  return { lock, write: { ...toPut(lock, { overwrite: true, mustExist: false }), expires } };
 }
 
 export async function deleteLock(context: AuthContext, name: string, actor: Actor): Promise<void> {

@@ -9,6 +9,7 @@ import { loginTtl, userIdentity } from "../certificates/user-identity.ts";
 import { listLocks } from "../locks/locks.ts";
 import { credentialWrite, readCredential } from "../users/credentials.ts";
 import { acceptedStep, newTotpSecret } from "../users/totp.ts";
+import { readUserId } from "../users/user-ids.ts";
 import { findUser } from "../users/user-records.ts";
 import { countFailure, type LoginTry, lockedError, lockedUntil, rememberLogin, waitOf } from "./lock.ts";
 
@@ -52,6 +53,7 @@ async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise
   const { storage } = context;
   const locked = await lockedUntil(storage, ask);
   if (locked !== undefined) throw lockedError(locked);
+  const userId = await readUserId(storage, ask.user);
   const user = await findUser(context, ask.user);
   const stored = await readCredential(storage, ask.user);
   const { password, totp } = user === undefined ? {} : (stored?.credential ?? {});
@@ -65,10 +67,10 @@ async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise
     }
     throw wrongError(until);
   }
-  const lock = findLock(await listLocks(storage), { user: user.metadata.name, roles: user.spec.roles, now });
+  const lock = findLock(await listLocks(storage), { user: user.metadata.name, userId, roles: user.spec.roles, now });
   if (lock !== undefined) throw lockedByAdmin(lock);
   const { ttlSeconds, address } = ask;
-  const identity = await userIdentity(context, user, { ttlSeconds, most: loginTtl, address });
+  const identity = await userIdentity(context, user, { userId, ttlSeconds, most: loginTtl, address });
   const issued = await context.authorities.issueUser(identity, { ...ask, now });
   await spendCode(context, ask, { ...stored, credential: { ...stored.credential, totp: { secret: totp.secret, last_step: step } } });
   context.audit.emit({ event: "user.login", success: true, user: name, "addr.remote": ask.address });

@@ -34,6 +34,7 @@ export function plainKind(kind: PlainKind): ResourceMethods {
     delete: async (context, name, actor) => {
       await named(`${kind} ${name}`, context.storage.batch([{ key: documentKey(kind, name), expect: "present" }]));
       emit(context, plain.events.deleted, name, actor);
+      return [];
     },
   };
 }

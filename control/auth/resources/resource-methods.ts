@@ -7,5 +7,6 @@ export interface ResourceMethods {
   list(context: AuthContext): Promise<readonly Document[]>;
   get(context: AuthContext, name: string): Promise<Document>;
   put(context: AuthContext, document: unknown, how: PutMode & { actor: Actor }): Promise<Document>;
-  delete(context: AuthContext, name: string, actor: Actor): Promise<void>;
+  /** Returns what it did besides, a sentence each. */
+  delete(context: AuthContext, name: string, actor: Actor): Promise<readonly string[]>;
 }

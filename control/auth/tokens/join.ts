@@ -11,7 +11,8 @@ import type { IssuedCertificates } from "../authority/issue-user.ts";
 import { checkDocument } from "../documents/document.ts";
 import { hostWrite } from "../inventory/host-records.ts";
 import { issueHostCertificates } from "../inventory/issue-host-certificates.ts";
-import { nodeNamesWrite, otherNames, proxyNamesWrite } from "../inventory/names-in-use.ts";
+import { otherNames, proxyNamesWrite } from "../inventory/names-in-use.ts";
+import { nodeNamesWrite } from "../inventory/node-names.ts";
 import { checkLabels } from "../inventory/nodes.ts";
 import { checkHostNames } from "./host-names.ts";
 import { findTokenBySecret, isExpired, type JoinRole, type StoredToken, tokenWrite } from "./tokens.ts";
@@ -73,7 +74,9 @@ function warnOfDouble(
   { log, clusterName }: AuthContext,
   { role, hostname, nodes }: { role: JoinRole; hostname: string; nodes: ReadonlySet<string> },
 ): void {
-  if (role === "node" && nodes.has(baseName(hostname, clusterName))) log.warn("another node has the same name", { name: hostname });
+  if (role === "node" && nodes.has(baseName(hostname, clusterName))) {
+    log.warn("another node has the same name: people reach both by id only, until one of them is removed with tctl nodes rm", { name: hostname });
+  }
 }
 
 /** The record has the host name of the certificate. */

@@ -1,12 +1,11 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type User, userSchema } from "../../../core/resources/user.ts";
-import type { Write } from "../../storage/storage.ts";
 import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
-import { clearFailures, lockedSomewhere } from "../login/lock.ts";
-import { credentialKey, readCredential } from "./credentials.ts";
-import { inviteKey } from "./invites.ts";
+import { lockedSomewhere } from "../login/lock.ts";
+import { readCredential } from "./credentials.ts";
+import { userIdWrite } from "./user-ids.ts";
 
 type Stores = Pick<AuthContext, "storage">;
 
@@ -36,7 +35,13 @@ export async function putUser(context: AuthContext, user: User, how: PutMode & {
     throw new PlatformError("invalid", `user ${name}: no such role: ${unknown.join(", ")}`, { hint: "`tctl get role` lists the roles" });
   }
   const existed = (await findUser(context, name)) !== undefined;
-  const entry = await named(`user ${name}`, context.storage.put(toPut(user, how)));
+  const put = toPut(user, how);
+  // A new user has an id of its own, and who is changed keeps it, whatever is added or removed meanwhile.
+  const writes = existed
+    ? [{ ...put, expect: put.expect ?? "present" } as const]
+    : [{ ...put, expect: put.expect ?? "absent" } as const, userIdWrite(name)];
+  const [entry] = await named(`user ${name}`, context.storage.batch(writes));
+  if (entry === undefined) throw new Error(`user ${name} was not written`);
   context.audit.emit({
     event: existed ? "user.update" : "user.create",
     user: how.actor.name,
@@ -45,16 +50,6 @@ export async function putUser(context: AuthContext, user: User, how: PutMode & {
     "addr.remote": how.actor.address,
   });
   return await withStatus(context, fromEntry(userSchema, entry));
-}
-
-/** Removes the user with password, code and open invite. */
-export async function deleteUser(context: AuthContext, name: string, actor: Actor): Promise<void> {
-  const invite = (await readCredential(context.storage, name))?.credential.invite;
-  const writes: Write[] = [{ key: documentKey("user", name), expect: "present" }, { key: credentialKey(name) }];
-  writes.push(...(await clearFailures(context.storage, name, true)));
-  if (invite !== undefined) writes.push({ key: inviteKey(invite) });
-  await named(`user ${name}`, context.storage.batch(writes));
-  context.audit.emit({ event: "user.delete", user: actor.name, name, "addr.remote": actor.address });
 }
 
 async function withStatus({ storage }: Stores, user: User): Promise<User> {

@@ -5,6 +5,7 @@ import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
 import type { Labels } from "../../../core/resources/metadata.ts";
 import type { Role } from "../../../core/resources/role.ts";
+import type { RecordedTarget } from "./recorded-target.ts";
 
 /** A host that has a tunnel here, one that is dialled, or one without an agent. */
 export interface Candidate {
@@ -19,6 +20,8 @@ export interface TargetFacts<T> {
   readonly target: string;
   /** Tunnels of the hosts that the target may mean. */
   readonly candidates: readonly T[];
+  /** All hosts that are recorded under it, as far as they are not candidates. */
+  readonly recorded: readonly RecordedTarget[];
   readonly identity: UserIdentity;
   readonly roles: readonly Role[];
   readonly locks: readonly Lock[];
@@ -36,16 +39,34 @@ export interface TargetFacts<T> {
 export function findTarget<T extends Candidate>(facts: TargetFacts<T>): T {
   const { target } = facts;
   const allowed = allowedTargets(facts);
+  const away = namesakesAway(facts);
   const [only, second] = allowed;
-  if (only !== undefined && second === undefined) return only;
-  throw new PlatformError("conflict", `${allowed.length} hosts are named ${JSON.stringify(target)}`, {
-    hint: `use the id of the one that you mean:\n${candidateLines(allowed)}`,
+  if (only !== undefined && second === undefined && away.length === 0) return only;
+  const lines = candidateLines([...allowed, ...away]);
+  const [gone] = away;
+  if (gone === undefined) {
+    throw new PlatformError("conflict", `${allowed.length} hosts are named ${JSON.stringify(target)}`, {
+      hint: `use the id of the one that you mean:\n${lines}`,
+    });
+  }
+  const count = allowed.length + away.length;
+  throw new PlatformError("conflict", `${JSON.stringify(target)} is the name of ${count} hosts, and ${away.length} of them not connected`, {
+    hint: `use the id of the one that you mean; if ${gone.identity.id} is gone for good, an admin frees the name with: tctl nodes rm ${gone.identity.id}\n${lines}`,
   });
+}
+
+/**
+ * Recorded hosts of that name that this user may reach when they are connected: until they are removed, the name is theirs too, so that nobody
+ * who joins under it is taken for them. A lock of such a host does not give its name away. Pure.
+ */
+export function namesakesAway<T extends Candidate>(facts: TargetFacts<T>): readonly RecordedTarget[] {
+  const candidates = new Set(facts.candidates.map(({ identity }) => identity.id));
+  return facts.recorded.filter((host) => !candidates.has(host.identity.id) && refusalOf(host, { ...facts, locks: [] }) === undefined);
 }
 
 /** Those that this user may reach; at least one. Throws `not_found`, `denied` or `unauthenticated`. Pure. */
 export function allowedTargets<T extends Candidate>(facts: TargetFacts<T>): readonly T[] {
-  const { target, candidates, identity, roles, locks, clientIp, now } = facts;
+  const { target, candidates } = facts;
   if (candidates.length === 0) {
     throw new PlatformError("not_found", `no host ${JSON.stringify(target)} is connected to the cluster`, {
       hint: "`tsh ls` shows the hosts; is its agent running and able to reach the proxy?",
@@ -53,32 +74,46 @@ export function allowedTargets<T extends Candidate>(facts: TargetFacts<T>): read
   }
   let refusal: unknown;
   const allowed = candidates.filter((candidate) => {
-    try {
-      authorize({ identity, roles, locks, ask: ask(candidate, facts.login), clientIp, now });
-      return true;
-    } catch (thrown) {
-      refusal ??= thrown;
-      return false;
-    }
+    const thrown = refusalOf(candidate, facts);
+    refusal ??= thrown;
+    return thrown === undefined;
   });
   if (allowed.length === 0) throw refusal;
   return allowed;
+}
+
+type Judged = Pick<Candidate, "identity" | "facts">;
+
+/** What `authorize` throws; undefined: this user may reach it. */
+function refusalOf(host: Judged, { identity, roles, locks, login, clientIp, now }: Omit<TargetFacts<Candidate>, "target" | "candidates">): unknown {
+  try {
+    authorize({ identity, roles, locks, ask: ask(host, login), clientIp, now });
+    return undefined;
+  } catch (thrown) {
+    return thrown;
+  }
 }
 
 /** Named one by one; the answer must stay short. */
 const maxCandidates = 20;
 const maxLabels = 200;
 
-function candidateLines(candidates: readonly Candidate[]): string {
-  const lines = candidates.slice(0, maxCandidates).map(({ identity, facts, peer, addr }) => {
+function candidateLines(candidates: readonly (Candidate | RecordedTarget)[]): string {
+  const lines = candidates.slice(0, maxCandidates).map((candidate) => {
+    const { identity, facts } = candidate;
     const labels = Object.entries(facts.labels).map(([key, value]) => `${key}=${value}`);
-    return `  ${identity.id}  ${facts.hostname}  ${peer ?? addr ?? ""}  ${labels.sort().join(",").slice(0, maxLabels)}`.trimEnd();
+    return `  ${identity.id}  ${facts.hostname}  ${whereOf(candidate)}  ${labels.sort().join(",").slice(0, maxLabels)}`.trimEnd();
   });
   const more = candidates.length - maxCandidates;
   return [...lines, ...(more > 0 ? [`  … and ${more} more`] : [])].join("\n");
 }
 
-function ask({ identity, facts }: Candidate, login: string): SshAsk {
+function whereOf(candidate: Candidate | RecordedTarget): string {
+  if (!("since" in candidate)) return candidate.peer ?? candidate.addr ?? "";
+  return candidate.since === undefined ? "not connected" : `not connected since ${candidate.since}`;
+}
+
+function ask({ identity, facts }: Judged, login: string): SshAsk {
   const node = { id: identity.id, name: facts.hostname, labels: facts.labels };
   return { kind: "ssh", node, ...(login !== "" && { login }) };
 }

@@ -40,7 +40,7 @@ async function openChannel(session: ActiveSession, { hostCaPem }: Access, servic
   const { server_id: id, server_name: name } = session;
   const tunnel = tunnelOfProcess(session, services);
   if (tunnel !== undefined) return await tunnel.openStream(openMs);
-  const host = (await services.findDirect(id)).find(({ identity }) => identity.id === id);
+  const host = (await services.askForTargets(id)).reachable.find(({ identity }) => identity.id === id);
   if (host !== undefined && "elsewhere" in host) {
     const arrived = await awaitTunnel(host, services.registry);
     return await (tunnelOfProcess(session, services) ?? arrived).openStream(openMs);

@@ -1,15 +1,17 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { toPlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { namesMeant } from "../../../core/identity/cluster-names.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 import type { Access } from "./access-cache.ts";
+import type { ToldTargets } from "./ask-for-targets.ts";
 import { auditRefusal } from "./audit-refusal.ts";
 import { dialDirect } from "./dial-direct.ts";
 import { type DirectTarget, sharedAddress } from "./direct-target.ts";
 import { awaitTunnel, type ElsewhereTarget } from "./elsewhere-target.ts";
-import { allowedTargets, findTarget } from "./find-target.ts";
+import { allowedTargets, findTarget, namesakesAway } from "./find-target.ts";
 import { openApp } from "./open-app.ts";
 import { openJoin } from "./open-join.ts";
 import { openOpenssh } from "./open-openssh.ts";
@@ -30,18 +32,19 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
     await services.expected.settled(request.target, services.cluster);
     const { target } = request;
     const { login } = request.parameters;
-    const facts = { identity, roles: access.roles, locks: access.locks, clientIp: ipOf(clientAddress), now: services.now() };
-    const candidates = await findCandidates(target, access, services);
+    const who = { identity, roles: access.roles, locks: access.locks, clientIp: ipOf(clientAddress), now: services.now() };
+    const { candidates, recorded } = await findCandidates(target, access, services);
+    const facts = { target, candidates, recorded, login, ...who };
     const group = sharedAddress(candidates.filter(isDirect), target, services.cluster);
-    if (group !== undefined && candidates.every(isDirect)) {
-      const hosts = allowedTargets({ target, candidates, login, ...facts });
+    if (group !== undefined && candidates.every(isDirect) && namesakesAway(facts).length === 0) {
+      const hosts = allowedTargets({ ...facts, candidates });
       const dialled = await dialDirect({ ...services, hostAuthorities: access.hostCaPem, addresses: [group], hosts, name: target });
       chosen = dialled.host;
       return await begin(dialled.socket, { ...ask, request, host: chosen, access }, services);
     }
-    chosen = findTarget({ target, candidates, login, ...facts });
+    chosen = findTarget(facts);
     if ("addr" in chosen) {
-      requireEveryLogin(chosen, facts);
+      requireEveryLogin(chosen, who);
       return await openOpenssh(chosen, { ...ask, request, mode: access.sessionRecording }, services);
     }
     const host = "elsewhere" in chosen ? await awaitTunnel(chosen, services.registry) : chosen;
@@ -61,16 +64,34 @@ function isDirect(candidate: Target): candidate is DirectTarget {
 }
 
 /** All hosts that the target may mean. A host that has a tunnel here is not dialled. */
-async function findCandidates(target: string, { openssh }: Access, services: RoutingServices): Promise<readonly Target[]> {
+async function findCandidates(
+  target: string,
+  { openssh }: Access,
+  services: RoutingServices,
+): Promise<{ readonly candidates: readonly Target[]; readonly recorded: ToldTargets["recorded"] }> {
   const { registry, cluster } = services;
   const tunnels = registry.find(target, cluster);
   const here = new Set(tunnels.map(({ identity }) => identity.id));
-  const direct = await services.findDirect(target).catch((thrown: unknown) => {
-    // Without the auth service, hosts with a tunnel stay within reach.
+  const { reachable, recorded } = await services.askForTargets(target).catch((thrown: unknown) => {
+    // Without the auth service, hosts with a tunnel stay within reach: by an id, and by a name that is theirs alone.
     if (tunnels.length === 0) throw thrown;
-    return [];
+    requireOwnName(target, tunnels, cluster);
+    return { reachable: [], recorded: [] };
   });
-  return [...tunnels, ...direct.filter(({ identity }) => !here.has(identity.id)), ...findOpenssh(openssh, target, cluster)];
+  const others = reachable.filter(({ identity }) => !here.has(identity.id));
+  return { candidates: [...tunnels, ...others, ...findOpenssh(openssh, target, cluster)], recorded };
+}
+
+function requireOwnName(target: string, tunnels: readonly Tunnel[], cluster: string): void {
+  const meant = namesMeant(target, cluster);
+  if (!tunnels.some(({ identity, sharesName }) => sharesName && !meant.includes(identity.id))) return;
+  throw new PlatformError(
+    "unavailable",
+    `several hosts are recorded as ${JSON.stringify(target)}, and the auth service cannot be asked about them now`,
+    {
+      hint: "try again in a moment, or use the host's id",
+    },
+  );
 }
 
 async function openChannel(chosen: Tunnel | DirectTarget, { hostCaPem }: Access, services: RoutingServices): Promise<Duplex> {

@@ -8,9 +8,8 @@ import type { StandBetween } from "../recording/open-between.ts";
 import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
 import type { TunnelRegistry } from "../tunnels/registry.ts";
 import type { AccessCache } from "./access-cache.ts";
+import type { ToldTargets } from "./ask-for-targets.ts";
 import type { AuditQueue } from "./audit-queue.ts";
-import type { DirectTarget } from "./direct-target.ts";
-import type { ElsewhereTarget } from "./elsewhere-target.ts";
 import type { RunningStreams } from "./running-streams.ts";
 
 /** What routes a stream. */
@@ -21,8 +20,8 @@ export interface RoutingServices {
   /** The session that runs under this id. */
   readonly findSession: (sid: string) => Promise<ActiveSession | undefined>;
   readonly expected: ExpectedHosts;
-  /** Hosts that a target may mean and that have no tunnel here: dialled ones, and those with a tunnel to other proxies. */
-  readonly findDirect: (target: string) => Promise<readonly (DirectTarget | ElsewhereTarget)[]>;
+  /** Hosts that a target may mean, besides those with a tunnel here. */
+  readonly askForTargets: (target: string) => Promise<ToldTargets>;
   readonly identity: CurrentIdentity;
   readonly running: RunningStreams;
   /** What the client is given for a channel to a host, where proxies record. */

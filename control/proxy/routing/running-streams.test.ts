@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { silentLog } from "../../../core/log/log.ts";
-import type { Lock, LockTarget } from "../../../core/resources/lock.ts";
+import { type Lock, type LockTarget, removalLockName } from "../../../core/resources/lock.ts";
 import { maxOfUser, RunningStreams } from "./running-streams.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
@@ -37,6 +37,20 @@ test("locks of others, expired ones and a login that is not known here leave the
   other.streams.apply([lock({ user: "alice" })]);
   await once(other.channel, "close");
   expect(channel.destroyed).toBe(false);
+});
+
+test("the removal of a user ends the streams of that one, and not of the next who has the name", async () => {
+  const [gone, next] = ["a", "b"].map((digit) => digit.repeat(32)) as [string, string];
+  const streams = new RunningStreams({ log: silentLog, now: () => now, graceMs: 5 });
+  const open = (userId: string | undefined): PassThrough => {
+    const channel = new PassThrough();
+    streams.add({ identity: { ...identity, userId }, host, login: "root", channel });
+    return channel;
+  };
+  const [ofGone, ofNext, ofUnknown] = [open(gone), open(next), open(undefined)];
+  streams.apply([{ ...lock({ user: "alice" }), metadata: { name: removalLockName(gone) } }]);
+  await Promise.all([once(ofGone, "close"), once(ofUnknown, "close")]);
+  expect(ofNext.destroyed).toBe(false);
 });
 
 test("one user has at most 500 streams to a host; others and other hosts are not concerned, and what ends makes room", async () => {

@@ -58,8 +58,8 @@ export class RunningStreams {
     if (locks.length === 0) return;
     const now = this.#options.now();
     for (const stream of this.#streams) {
-      const { name: user, roles } = stream.identity;
-      const lock = findLock(locks, { user, roles, login: stream.login, serverId: stream.host, now });
+      const { name: user, userId, roles } = stream.identity;
+      const lock = findLock(locks, { user, userId, roles, login: stream.login, serverId: stream.host, now });
       if (lock !== undefined && !this.#doomed.has(stream)) this.#end(stream, lock);
     }
   }

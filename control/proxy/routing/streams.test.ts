@@ -3,7 +3,8 @@ import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { encodeStreamReply } from "../../../core/transport/stream-request.ts";
-import { startTestAgent, type TestAgent } from "../testing/test-agent.ts";
+import { until } from "../../../test/world/until.ts";
+import { joinTestHost, startTestAgent, type TestAgent } from "../testing/test-agent.ts";
 import { askForStream, connectStream } from "../testing/test-client.ts";
 import { startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
 import type { UserKeys } from "../testing/user-keys.ts";
@@ -100,6 +101,21 @@ describe("a stream from a client to an agent", () => {
     expect(byId).toEqual({ ok: true });
   });
 
+  test("is refused for the name of a host that is away when another one has joined under it; ids still work, and the removal frees the name", async () => {
+    const old = await startTestAgent(cluster, { hostname: "db-1" });
+    old.end();
+    await until("it is away", async () => (await askForStream(cluster, users.alice, { target: old.id })).reply.ok === false);
+    const newcomer = await startTestAgent(cluster, { hostname: "db-1" });
+    for (const target of ["db-1", "DB-1", "db-1.main"]) {
+      const { reply } = await askForStream(cluster, users.alice, { target });
+      expect(reply, target).toMatchObject({ ok: false, error: { code: "conflict", hint: expect.stringContaining(`tctl nodes rm ${old.id}`) } });
+    }
+    expect(newcomer.requests).toEqual([]);
+    expect((await askForStream(cluster, users.alice, { target: newcomer.id })).reply).toEqual({ ok: true });
+    await cluster.admin.deleteResource({ kind: "node", name: old.id });
+    expect((await askForStream(cluster, users.alice, { target: "db-1" })).reply).toEqual({ ok: true });
+  });
+
   test("means the only host of an ambiguous name that the user may reach", async () => {
     const { reply } = await askForStream(cluster, users.bob, { target: "twin" });
     expect(reply).toEqual({ ok: true });
@@ -146,10 +162,16 @@ describe("without the auth service", () => {
     let skewMs = 0;
     await using own = await startTestCluster({ clock: () => performance.now() + skewMs });
     await startTestAgent(own, { hostname: "web-1" });
+    await joinTestHost(own, "twin");
+    const twin = await startTestAgent(own, { hostname: "twin" });
     const carol = await own.login("carol");
     expect((await askForStream(own, carol, { target: "web-1" })).reply).toEqual({ ok: true });
     await own.auth.close();
     expect((await askForStream(own, carol, { target: "web-1" })).reply).toEqual({ ok: true });
+    // A name that another host is recorded under means nobody while it cannot be asked who is who.
+    const byName = await askForStream(own, carol, { target: "twin" });
+    expect(byName.reply).toMatchObject({ ok: false, error: { code: "unavailable", hint: expect.stringContaining("id") } });
+    expect((await askForStream(own, carol, { target: twin.id })).reply).toEqual({ ok: true });
     skewMs = 31_000;
     expect((await askForStream(own, carol, { target: "web-1" })).reply).toMatchObject({ ok: false });
   });

@@ -109,14 +109,16 @@ async function admit(applicant: Applicant, services: TunnelServices): Promise<vo
   const channel = await applicant.control;
   channel.on("error", () => {});
   const facts = certified(identity, await readHello(channel, services.signal));
+  let sharesName: boolean;
   try {
-    await reportNode(services.auth, { identity, facts, peer, connected: true });
+    sharesName = await reportNode(services.auth, { identity, facts, peer, connected: true });
   } catch (thrown) {
     const { code, message, hint } = toPlatformError(thrown);
     channel.end(encodeTunnelMessage({ type: "refused", code, message, ...(hint !== undefined && { hint }) }));
     throw thrown;
   }
   const tunnel = new Tunnel({ identity, facts, peer, connection, channel, transport, clock: services.clock });
+  tunnel.sharesName = sharesName;
   if (transport.destroyed) return reportGone(tunnel, services);
   serve(tunnel, { connection, channel, transport }, services);
 }

@@ -17,6 +17,7 @@ function tunnel(id: string, hostname: string, change: Partial<Registered> & { la
     peer: "192.0.2.1:40000",
     draining: false,
     ended: false,
+    sharesName: false,
     streams: 0,
     offered: [],
     silentFor: () => 0,

@@ -4,7 +4,10 @@ import { deadMs } from "../../../core/transport/tunnel-message.ts";
 import type { Tunnel } from "./tunnel.ts";
 
 /** What the registry needs to know of a tunnel. */
-export type Registered = Pick<Tunnel, "identity" | "facts" | "peer" | "draining" | "ended" | "silentFor" | "send" | "end" | "streams" | "offered">;
+export type Registered = Pick<
+  Tunnel,
+  "identity" | "facts" | "peer" | "draining" | "ended" | "silentFor" | "send" | "end" | "streams" | "sharesName" | "offered"
+>;
 
 /** All tunnels of this proxy, by host id and by name. A host may have several: the newest is used, older ones finish their streams. */
 export class TunnelRegistry<T extends Registered = Tunnel> {

@@ -17,9 +17,12 @@ export interface NodeReport {
 /** `closed`: the connection ended; `silent`: nothing is heard, and the tunnel may still come to life; `stopped`: the agent said so. */
 export type TunnelEnding = "closed" | "silent" | "stopped";
 
-/** Tells the auth service of a host's tunnel. Throws PlatformError: `denied` or `not_found` when the host was removed. */
-export async function reportNode(auth: AuthClient, { identity, facts, peer, connected, ending = "closed" }: NodeReport): Promise<void> {
-  await auth.reportNode({
+/**
+ * Tells the auth service of a host's tunnel. Resolves to whether another host is recorded under a name of this one. Throws PlatformError:
+ * `denied` or `not_found` when the host was removed.
+ */
+export async function reportNode(auth: AuthClient, { identity, facts, peer, connected, ending = "closed" }: NodeReport): Promise<boolean> {
+  const { sharesName } = await auth.reportNode({
     hostId: identity.id,
     hostname: facts.hostname,
     labels: facts.labels,
@@ -31,6 +34,13 @@ export async function reportNode(auth: AuthClient, { identity, facts, peer, conn
     names: [...identity.names],
     statusJson: facts.status === undefined ? "" : JSON.stringify(facts.status),
   });
+  return sharesName;
+}
+
+/** The same of a tunnel that is up, and keeps the answer with it. */
+export async function reportUp(auth: AuthClient, tunnel: Pick<Tunnel, "identity" | "facts" | "peer" | "sharesName">): Promise<void> {
+  const { identity, facts, peer } = tunnel;
+  tunnel.sharesName = await reportNode(auth, { identity, facts, peer, connected: true });
 }
 
 /** Reports what a host offers: the whole list, in place of the one before. Throws PlatformError. */
@@ -56,12 +66,11 @@ export async function reportAll(registry: TunnelRegistry, { auth, log, signal }:
     if (signal.aborted) return;
     // An older process of the host that drains would report its older version.
     if (tunnel.ended || tunnel.draining) continue;
-    const { identity, facts, peer } = tunnel;
     try {
-      await reportNode(auth, { identity, facts, peer, connected: true });
+      await reportUp(auth, tunnel);
       if (tunnel.offered.length > 0) await reportOffered(auth, tunnel);
     } catch (thrown) {
-      log.warn("a connected host could not be reported", { host: identity.id, error: errorText(thrown) });
+      log.warn("a connected host could not be reported", { host: tunnel.identity.id, error: errorText(thrown) });
       const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
       if (code === "unavailable" || code === "timeout") return;
       if (code === "denied" || code === "not_found" || code === "unauthenticated") tunnel.end();

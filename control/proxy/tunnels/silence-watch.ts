@@ -3,10 +3,10 @@ import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { silentMs } from "../../../core/transport/tunnel-message.ts";
 import type { TunnelRegistry } from "./registry.ts";
-import { reportGone, reportNode } from "./report-node.ts";
+import { reportGone, reportUp } from "./report-node.ts";
 import type { Tunnel } from "./tunnel.ts";
 
-type Heard = Pick<Tunnel, "identity" | "facts" | "peer" | "silentFor" | "ended" | "draining" | "send" | "end" | "streams" | "offered">;
+type Heard = Pick<Tunnel, "identity" | "facts" | "peer" | "silentFor" | "ended" | "draining" | "send" | "end" | "streams" | "sharesName" | "offered">;
 
 /** Tells the auth service of hosts that say nothing, long before their tunnels are given up, and when they are heard again. */
 export class SilenceWatch {
@@ -37,11 +37,12 @@ export class SilenceWatch {
     reportGone(tunnel, this.#deps, "silent");
   }
 
-  #heard({ identity, facts, peer }: Heard): void {
+  #heard(tunnel: Heard): void {
     const { auth, log } = this.#deps;
-    log.info("agent is heard again", { host: identity.id, name: facts.hostname });
-    reportNode(auth, { identity, facts, peer, connected: true }).catch((error: unknown) => {
-      log.warn("a connected host could not be reported", { host: identity.id, error: errorText(error) });
+    const host = tunnel.identity.id;
+    log.info("agent is heard again", { host, name: tunnel.facts.hostname });
+    reportUp(auth, tunnel).catch((error: unknown) => {
+      log.warn("a connected host could not be reported", { host, error: errorText(error) });
     });
   }
 }

@@ -32,6 +32,7 @@ function service(fails = false) {
       facts: { hostname, labels: {}, services: ["ssh"], version: "1", status: { upgrader: "none", sessions } },
       peer: "192.0.2.1:1",
       ended,
+      sharesName: false,
     });
   /** Until so many reports have come; no timer runs meanwhile. */
   const heardOf = async (count: number): Promise<void> => {

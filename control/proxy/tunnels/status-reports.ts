@@ -1,13 +1,13 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { reportNode, reportOffered } from "./report-node.ts";
+import { reportOffered, reportUp } from "./report-node.ts";
 import type { Tunnel } from "./tunnel.ts";
 
 /** Between two reports of one host, ms; of several changes in between the last one is reported. */
 const apartMs = 5_000;
 
-type Reporting = Pick<Tunnel, "identity" | "facts" | "peer" | "ended">;
+type Reporting = Pick<Tunnel, "identity" | "facts" | "peer" | "ended" | "sharesName">;
 
 /** Passes on what hosts say of themselves while their tunnels are up. */
 export class StatusReports {
@@ -42,7 +42,7 @@ export class StatusReports {
     if (this.#signal.aborted || tunnel.ended) return;
     const entry: { next: Reporting | undefined } = { next: undefined };
     this.#waiting.set(id, entry);
-    reportNode(this.#auth, { identity: tunnel.identity, facts: tunnel.facts, peer: tunnel.peer, connected: true }).catch((error: unknown) => {
+    reportUp(this.#auth, tunnel).catch((error: unknown) => {
       // The auth service is told again when it is back.
       this.#log.debug("a host's status could not be reported", { host: id, error: errorText(error) });
     });

@@ -46,6 +46,8 @@ export class Tunnel {
   /** The agent takes no more streams. */
   draining = false;
   ended = false;
+  /** Another host is recorded under a name of this one, as the auth service said last. */
+  sharesName = false;
   /** What the agent says of itself now. */
   facts: AgentFacts;
   /** The resources that it offers now. */

@@ -1,0 +1,22 @@
+import { z } from "zod";
+import type { Put } from "../../storage/storage.ts";
+
+/** Of the keys under which the names in nodes' certificates are stored. */
+export const nodeNamesPrefix = "/node-names/";
+
+/** Names in a node's certificate, and why it did not get others that it asked for. */
+const nodeNamesSchema = z.object({ names: z.array(z.string()), refused: z.array(z.string()).default([]) });
+export type NodeNames = z.infer<typeof nodeNamesSchema>;
+
+export function nodeNamesWrite(id: string, names: NodeNames): Put {
+  return { key: nodeNamesKey(id), value: JSON.stringify(names) };
+}
+
+export function nodeNamesKey(id: string): string {
+  return `${nodeNamesPrefix}${id}`;
+}
+
+/** Of a stored value. */
+export function readNodeNames(value: string): NodeNames {
+  return nodeNamesSchema.parse(JSON.parse(value));
+}

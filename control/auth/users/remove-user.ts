@@ -1,0 +1,35 @@
+import type { Write } from "../../storage/storage.ts";
+import type { Actor } from "../actor.ts";
+import type { AuthContext } from "../auth-context.ts";
+import { machineTtl } from "../certificates/user-identity.ts";
+import { documentKey, named } from "../documents/document.ts";
+import { auditLock, removalLock } from "../locks/locks.ts";
+import { clearFailures } from "../login/lock.ts";
+import { credentialKey, readCredential } from "./credentials.ts";
+import { inviteKey } from "./invites.ts";
+import { newUserId, readUserId, userIdKey } from "./user-ids.ts";
+
+/** Clocks of hosts that are slow: the lock outlives every certificate there too, ms. */
+const spareMs = 24 * 3_600_000;
+
+/**
+ * Removes the user with password, code and open invite, and shuts out every certificate that the user can have: the one way to do so. Whoever
+ * is added under the name later is another user. Returns what it did besides, a sentence each.
+ */
+export async function removeUser(context: AuthContext, name: string, actor: Actor): Promise<readonly string[]> {
+  const { storage } = context;
+  const invite = (await readCredential(storage, name))?.credential.invite;
+  const expires = new Date(context.now().getTime() + machineTtl.ever * 1000 + spareMs);
+  const id = (await readUserId(storage, name)) ?? newUserId();
+  const { lock, write } = removalLock(context, { user: name, id, expires, by: actor.name });
+  const writes: Write[] = [{ key: documentKey("user", name), expect: "present" }, { key: credentialKey(name) }, { key: userIdKey(name) }, write];
+  writes.push(...(await clearFailures(storage, name, true)));
+  if (invite !== undefined) writes.push({ key: inviteKey(invite) });
+  await named(`user ${name}`, storage.batch(writes));
+  context.audit.emit({ event: "user.delete", user: actor.name, name, "addr.remote": actor.address });
+  auditLock(context, lock, actor);
+  return [
+    `Sessions of ${name} end now, and certificates that ${name} has are refused from now on: lock ${lock.metadata.name}, until none of them can be valid (${lock.spec.expires}).`,
+    `Whoever is added as ${name} from now on is another user.`,
+  ];
+}

@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Lock } from "../../../core/resources/lock.ts";
+import type { Role } from "../../../core/resources/role.ts";
+import { type Candidate, findTarget, type TargetFacts } from "./find-target.ts";
+import type { RecordedTarget } from "./recorded-target.ts";
+
+const [idA, idB, idC] = ["aaaaaaaa", "bbbbbbbb", "cccccccc"].map((first) => `${first}-1111-4111-8111-111111111111`) as [string, string, string];
+const now = new Date("2026-11-22T12:00:00Z");
+const since = "2026-11-20T10:00:00.000Z";
+
+const role: Role = { kind: "role", version: "v7", metadata: { name: "ops" }, spec: { allow: { logins: ["root"], node_labels: { env: "prod" } } } };
+const lock: Lock = { kind: "lock", version: "v2", metadata: { name: "l" }, spec: { target: { server_id: idB } } };
+
+const here = (id: string, labels = { env: "prod" }): Candidate => ({
+  identity: { id },
+  facts: { hostname: "web-1", labels },
+  peer: "192.0.2.1:4000",
+});
+const away = (id: string, labels: Record<string, string> = { env: "prod" }): RecordedTarget => ({
+  identity: { id },
+  facts: { hostname: "web-1", labels },
+  since,
+});
+
+function find(facts: Partial<TargetFacts<Candidate>>): string | PlatformError {
+  const identity = {
+    kind: "user",
+    name: "alice",
+    roles: ["ops"],
+    traits: {},
+    logins: ["root"],
+    cluster: "c",
+    validBefore: new Date(8.64e15),
+  } as const;
+  const plain = { target: "web-1", candidates: [here(idA)], recorded: [], identity, roles: [role], locks: [], login: "root", clientIp: "", now };
+  try {
+    return findTarget({ ...plain, ...facts }).identity.id;
+  } catch (thrown) {
+    if (thrown instanceof PlatformError) return thrown;
+    throw thrown;
+  }
+}
+
+describe("a name means the one host that is connected", () => {
+  test.for<[string, Partial<TargetFacts<Candidate>>]>([
+    ["when no other is recorded under it", {}],
+    ["when the record is its own", { recorded: [away(idA)] }],
+    ["when the other one is none of this user's", { recorded: [away(idB, { env: "test" })] }],
+    ["when the other one has no login for this user", { recorded: [away(idB, {})] }],
+  ])("%s", ([, facts]) => {
+    expect(find(facts)).toBe(idA);
+  });
+});
+
+describe("a host that is away keeps its name", () => {
+  test.for<[string, Partial<TargetFacts<Candidate>>]>([
+    ["from one that joined since", { recorded: [away(idB)] }],
+    ["also before the login is known", { recorded: [away(idB)], login: "" }],
+    ["also while it is locked", { recorded: [away(idB)], locks: [lock] }],
+    ["also beside one that this user may not reach", { candidates: [here(idA), here(idC, { env: "test" })], recorded: [away(idB)] }],
+  ])("%s", ([, facts]) => {
+    const refused = find(facts);
+    expect(refused).toMatchObject({ code: "conflict", message: '"web-1" is the name of 2 hosts, and 1 of them not connected' });
+    const hint = refused instanceof PlatformError ? (refused.hint ?? "") : "";
+    expect(hint).toContain(`tctl nodes rm ${idB}`);
+    expect(hint).toMatch(new RegExp(`^ {2}${idA} {2}web-1 {2}192\\.0\\.2\\.1:4000 {2}env=prod$`, "m"));
+    expect(hint).toMatch(new RegExp(`^ {2}${idB} {2}web-1 {2}not connected since ${since} {2}env=prod$`, "m"));
+    expect(hint).not.toContain(idC);
+  });
+
+  test("and is no host that is connected: without another, nobody is brought there", () => {
+    expect(find({ candidates: [], recorded: [away(idB)] })).toMatchObject({ code: "not_found" });
+  });
+});
