@@ -17,7 +17,6 @@ async function joined(t: TestAuth, role: "node" | "proxy") {
 }
 
 const nodeCalls: readonly [name: string, call: (client: AuthClient) => Promise<unknown>][] = [
-  ["listResources", (client) => client.listResources({ kind: "node" })],
   ["getResource", (client) => client.getResource({ kind: "role", name: "access" })],
   ["putResource", (client) => client.putResource({ json: "{}" })],
   ["deleteResource", (client) => client.deleteResource({ kind: "role", name: "access" })],
@@ -31,6 +30,13 @@ test.for(nodeCalls)("a node may not call %s", async ([, call]) => {
   const { client } = await joined(t, "node");
   const thrown = await call(client).catch((error: unknown) => error);
   expect(String((thrown as { rawMessage?: string; message?: string }).message)).toMatch(/access denied: a host of role node may not (call|delete)/);
+});
+
+test("an agent sees the applications of the cluster, and no other kind", async () => {
+  await using t = await openTestAuth();
+  const { client } = await joined(t, "node");
+  expect((await client.listResources({ kind: "app" })).resources).toEqual([]);
+  for (const kind of ["node", "role", "user"]) await expect(client.listResources({ kind })).rejects.toMatchObject({ code: "denied" });
 });
 
 test("a proxy looks at nodes and roles, and changes nothing", async () => {
