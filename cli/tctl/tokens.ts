@@ -1,6 +1,6 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
-import { joinRoles, type Token } from "../../core/resources/token.ts";
+import { type Token, tokenRoles } from "../../core/resources/token.ts";
 import type { Call } from "../command.ts";
 import { type Result, textResult } from "../output.ts";
 import { renderTable } from "../table.ts";
@@ -53,6 +53,9 @@ export function configSnippet({ secret, caPins, proxyAddress, roles }: SnippetFa
     `  enabled: ${enabled("proxy")}`,
     "ssh_service:",
     `  enabled: ${enabled("node")}`,
+    ...(roles.includes("app")
+      ? ["app_service:", "  enabled: yes", "  apps:", "    - { name: orders, uri: tcp://127.0.0.1:9000, labels: { env: prod } }"]
+      : []),
   ].join("\n");
 }
 
@@ -79,9 +82,9 @@ function shellWord(text: string): string {
 
 /** The reference's spelling too: Node, Proxy. */
 function joinRole(text: string): string {
-  const role = joinRoles.find((one) => one === text.toLowerCase());
+  const role = tokenRoles.find((one) => one === text.toLowerCase());
   if (role !== undefined) return role;
-  throw new PlatformError("invalid", `--type: nothing joins as ${JSON.stringify(text)}`, { hint: `types: ${joinRoles.join(", ")}` });
+  throw new PlatformError("invalid", `--type: nothing joins as ${JSON.stringify(text)}`, { hint: `types: ${tokenRoles.join(", ")}` });
 }
 
 function countOption(text: string | undefined): number {

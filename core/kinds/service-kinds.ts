@@ -10,6 +10,8 @@ interface NameKind {
 interface ServiceKindRow {
   /** Its section of platform.yaml. */
   readonly section: `${string}_service`;
+  /** What a join token has to be for, that a host which joins with it may offer such a service. */
+  readonly token: string;
   /** The field of a role's allow and deny that the labels of its resources have to match. */
   readonly labels: `${string}_labels`;
   /** By parameter of a request. */
@@ -21,8 +23,8 @@ interface ServiceKindRow {
  * new kind is a row here and a folder in agent/; the compiler names the places that want a line of it.
  */
 export const serviceKinds = {
-  ssh: { section: "ssh_service", labels: "node_labels", names: { login: { condition: "logins", noun: "login", verb: "log in as" } } },
-  app: { section: "app_service", labels: "app_labels", names: {} },
+  ssh: { section: "ssh_service", token: "node", labels: "node_labels", names: { login: { condition: "logins", noun: "login", verb: "log in as" } } },
+  app: { section: "app_service", token: "app", labels: "app_labels", names: {} },
 } as const satisfies Readonly<Record<string, ServiceKindRow>>;
 
 export type ServiceKind = keyof typeof serviceKinds;

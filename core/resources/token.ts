@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type ServiceKind, serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
 import { metadataSchema } from "./metadata.ts";
 
 /** What a host may join as. */
@@ -6,8 +7,16 @@ export const hostRoles = ["node", "proxy", "auth"] as const;
 export const hostRoleSchema = z.enum(hostRoles);
 export type HostRole = z.infer<typeof hostRoleSchema>;
 
-/** `tctl` accepts the reference's spelling too: Node, Proxy. Nobody joins as auth. */
+/** Nobody joins as auth. */
 export const joinRoles = ["node", "proxy"] as const satisfies readonly HostRole[];
+type TokenRole = (typeof serviceKinds)[ServiceKind]["token"] | "proxy";
+/** What a token may be for: services of an agent, or a proxy. `tctl` accepts the reference's spelling too: Node, App, Proxy. */
+export const tokenRoles: readonly TokenRole[] = [...serviceNames.map((kind) => serviceKinds[kind].token), "proxy"];
+
+/** Services that a host may offer which joins with such a token. Pure. */
+export function tokenServices(roles: readonly string[]): readonly ServiceKind[] {
+  return serviceNames.filter((kind) => roles.includes(serviceKinds[kind].token));
+}
 
 /** A join token as shown: `metadata.name` is its public id, never the secret, which only its creator sees once. */
 export const tokenSchema = z.strictObject({
@@ -15,7 +24,7 @@ export const tokenSchema = z.strictObject({
   version: z.literal("v2"),
   metadata: metadataSchema,
   spec: z.strictObject({
-    roles: z.array(z.enum(joinRoles)).min(1),
+    roles: z.array(z.enum(tokenRoles)).min(1),
     join_method: z.literal("token").default("token"),
     /** How many hosts may still join with it; absent: any number until it expires. */
     uses_left: z.int().min(0).optional(),

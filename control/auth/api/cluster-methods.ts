@@ -12,6 +12,7 @@ import { findRecorded, isShared } from "../inventory/find-recorded.ts";
 import { findTunnelled } from "../inventory/find-tunnelled.ts";
 import { removedError } from "../inventory/host-records.ts";
 import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
+import { allowedServices } from "../inventory/node-services.ts";
 import { reportNode } from "../inventory/nodes.ts";
 import { proxyFacts, proxyWarnings } from "../presence/proxy-warnings.ts";
 import type { Caller } from "./caller.ts";
@@ -63,8 +64,10 @@ export function clusterMethods(api: Api): Methods {
       const host = hostOf(caller);
       if (host.role === "node") context.quotas.report(host, request.statusJson.length);
       const report = nodeReport(request, host);
-      await reportNode(context, report);
-      return { sharesName: await isShared(context, report.hostId, [report.hostname, ...(report.names ?? [])]) };
+      const allowed: readonly string[] = await allowedServices(context.storage, report.hostId);
+      await reportNode(context, { ...report, services: report.services.filter((service) => allowed.includes(service)) });
+      const sharesName = await isShared(context, report.hostId, [report.hostname, ...(report.names ?? [])]);
+      return { sharesName, refusedServices: report.services.filter((service) => !allowed.includes(service)) };
     }),
     findDirectHosts: unary(api, "findDirectHosts", async ({ target }, caller) => {
       const hosts = await findDirectHosts(context.storage, target, context.clusterName);

@@ -7,6 +7,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { maxOffered, type Offered, offeredSchema } from "../../../core/resources/offered.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import { requireHost } from "../inventory/host-records.ts";
+import { allowedServices } from "../inventory/node-services.ts";
 import { listLocks } from "../locks/locks.ts";
 import { listOffered, type OfferedResource } from "../offered/list-offered.ts";
 import { rolesNamed } from "../roles/roles.ts";
@@ -29,11 +30,9 @@ export function offeredMethods(api: Api): Methods {
           `host ${hostId} offers more than ${maxOffered.count} resources, or they take more than ${maxOffered.bytes} bytes`,
         );
       }
-      context.offered.report(
-        hostId,
-        offeredJson.map((json) => parseJsonAs(offeredSchema, json, "an offered resource")),
-        bytes,
-      );
+      const allowed: readonly string[] = await allowedServices(context.storage, hostId);
+      const offered = offeredJson.map((json) => parseJsonAs(offeredSchema, json, "an offered resource")).filter(({ kind }) => allowed.includes(kind));
+      context.offered.report(hostId, offered, bytes);
       return {};
     }),
     listOffered: unary(api, "listOffered", async ({ kind }, caller) => {

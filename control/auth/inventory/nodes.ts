@@ -16,6 +16,7 @@ import { findHost, hostWrite, removal, removedError, removedKey } from "./host-r
 import type { TunnelEnding } from "./live-nodes.ts";
 import { proxyNamesKey } from "./names-in-use.ts";
 import { nodeNamesKey } from "./node-names.ts";
+import { nodeServicesKey } from "./node-services.ts";
 
 /** Hosts that joined as nodes, with their live state. */
 export async function listNodes(context: Pick<AuthContext, "storage" | "live">): Promise<readonly Node[]> {
@@ -57,7 +58,7 @@ export async function deleteNode(context: AuthContext, id: string, actor: Actor)
     ...direct,
   ];
   if (isProxy) writes.push({ key: proxyNamesKey(id) }, { key: clusterProxyKey(id) });
-  else writes.push({ key: nodeNamesKey(id) });
+  else writes.push({ key: nodeNamesKey(id) }, { key: nodeServicesKey(id) });
   await named(`node ${id}`, context.storage.batch(writes));
   context.live.forget(id);
   context.offered.forget(id);

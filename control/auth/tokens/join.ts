@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { baseName } from "../../../core/identity/cluster-names.ts";
+import { serviceKinds, serviceNames } from "../../../core/kinds/service-kinds.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
-import { joinRoles } from "../../../core/resources/token.ts";
+import { joinRoles, tokenServices } from "../../../core/resources/token.ts";
 import { misfitText } from "../../../core/versions/judge-fit.ts";
 import { version as clusterVersion } from "../../../core/versions/version.ts";
 import type { Write } from "../../storage/storage.ts";
@@ -13,6 +14,7 @@ import { hostWrite } from "../inventory/host-records.ts";
 import { issueHostCertificates } from "../inventory/issue-host-certificates.ts";
 import { otherNames, proxyNamesWrite } from "../inventory/names-in-use.ts";
 import { nodeNamesWrite } from "../inventory/node-names.ts";
+import { nodeServicesWrite } from "../inventory/node-services.ts";
 import { checkLabels } from "../inventory/nodes.ts";
 import { checkHostNames } from "./host-names.ts";
 import { findTokenBySecret, isExpired, type JoinRole, type StoredToken, tokenWrite } from "./tokens.ts";
@@ -99,6 +101,7 @@ async function spend(context: AuthContext, facts: Spent): Promise<void> {
     const writes: Write[] = [hostWrite(facts.role, facts.node, "absent")];
     const { name: id } = facts.node.metadata;
     writes.push(facts.role === "proxy" ? proxyNamesWrite(id, facts.ask) : nodeNamesWrite(id, { names: [...facts.names], refused: [] }));
+    if (facts.role === "node") writes.push(nodeServicesWrite(id, tokenServices(stored.token.spec.roles)));
     const { revision } = stored.entry;
     const left = stored.token.spec.uses_left;
     if (left !== undefined) {
@@ -124,11 +127,22 @@ async function usable(context: AuthContext, { ask, role, seen }: { ask: JoinAsk;
   const { token } = stored;
   seen.token = token.metadata.name;
   if (isExpired(token, context.now())) refuse(`the join token expired at ${token.metadata.expires}`, "make a new one with: tctl tokens add");
-  if (!token.spec.roles.includes(role)) {
-    refuse(`the join token is for ${token.spec.roles.join(", ")}, not for ${role}`, `make one with: tctl tokens add --type=${role}`);
+  const wanted = neededRoles(role, ask.services);
+  if (!wanted.every((one) => token.spec.roles.some((granted) => granted === one))) {
+    refuse(
+      `the join token is for ${token.spec.roles.join(", ")}, not for ${wanted.join(", ")}`,
+      `make one with: tctl tokens add --type=${wanted.join(",")}`,
+    );
   }
   if (token.spec.uses_left === 0) refuse("the join token is used up", "make a new one with: tctl tokens add");
   return stored;
+}
+
+/** What the token has to be for. A service of a later version is none that this cluster could serve. */
+function neededRoles(role: JoinRole, services: readonly string[]): readonly string[] {
+  if (role === "proxy") return [role];
+  const tokens = serviceNames.filter((kind) => services.includes(kind)).map((kind) => serviceKinds[kind].token);
+  return tokens.length > 0 ? tokens : [serviceKinds.ssh.token];
 }
 
 function joinRole(text: string): JoinRole {

@@ -95,10 +95,19 @@ function requireOwnName(target: string, tunnels: readonly Tunnel[], cluster: str
 }
 
 async function openChannel(chosen: Tunnel | DirectTarget, { hostCaPem }: Access, services: RoutingServices): Promise<Duplex> {
-  if (!isDirect(chosen)) return await chosen.openStream(openMs);
+  if (!isDirect(chosen)) {
+    requireSsh(chosen);
+    return await chosen.openStream(openMs);
+  }
   const { addresses, facts } = chosen;
   const { socket } = await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses, hosts: [chosen], name: facts.hostname });
   return socket;
+}
+
+/** Throws `denied` for a host whose join token was for other services. */
+function requireSsh({ facts, refusedServices }: Tunnel): void {
+  if (refusedServices.includes("ssh"))
+    throw new PlatformError("denied", `${facts.hostname} may not offer SSH: it joined with a token for other services`);
 }
 
 interface Chosen extends StreamAsk<"ssh"> {

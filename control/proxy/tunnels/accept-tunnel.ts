@@ -20,7 +20,7 @@ import { agentChannels } from "./agent-channels.ts";
 import { authenticateAgent } from "./authenticate-agent.ts";
 import type { ExpectedHosts } from "./expected-hosts.ts";
 import type { TunnelRegistry } from "./registry.ts";
-import { reportGone, reportNode } from "./report-node.ts";
+import { type NodeAnswer, reportGone, reportNode } from "./report-node.ts";
 import type { StatusReports } from "./status-reports.ts";
 import { type AgentFacts, endConnection, Tunnel } from "./tunnel.ts";
 
@@ -109,16 +109,19 @@ async function admit(applicant: Applicant, services: TunnelServices): Promise<vo
   const channel = await applicant.control;
   channel.on("error", () => {});
   const facts = certified(identity, await readHello(channel, services.signal));
-  let sharesName: boolean;
+  let answer: NodeAnswer;
   try {
-    sharesName = await reportNode(services.auth, { identity, facts, peer, connected: true });
+    answer = await reportNode(services.auth, { identity, facts, peer, connected: true });
   } catch (thrown) {
     const { code, message, hint } = toPlatformError(thrown);
     channel.end(encodeTunnelMessage({ type: "refused", code, message, ...(hint !== undefined && { hint }) }));
     throw thrown;
   }
-  const tunnel = new Tunnel({ identity, facts, peer, connection, channel, transport, clock: services.clock });
-  tunnel.sharesName = sharesName;
+  const { refusedServices: refused } = answer;
+  const allowed = { ...facts, services: facts.services.filter((service) => !refused.includes(service)) };
+  const tunnel = new Tunnel({ identity, facts: allowed, peer, connection, channel, transport, clock: services.clock });
+  tunnel.sharesName = answer.sharesName;
+  tunnel.refusedServices = refused;
   if (transport.destroyed) return reportGone(tunnel, services);
   serve(tunnel, { connection, channel, transport }, services);
 }
@@ -152,8 +155,11 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
   services.expected.arrived(tunnel.identity.id);
   services.tunnelsChanged();
   log.info("agent connected", { ...about, version: tunnel.facts.version });
-  const notice = noticeOf(tunnel.facts.version);
-  if (notice !== undefined) log.warn("an agent's version does not fit the cluster", { ...about, notice });
+  const { refusedServices: refused } = tunnel;
+  const misfit = noticeOf(tunnel.facts.version);
+  if (misfit !== undefined) log.warn("an agent's version does not fit the cluster", { ...about, notice: misfit });
+  if (refused.length > 0) log.warn("an agent offers what its join token was not for", { ...about, services: refused.join(", ") });
+  const notice = [...(misfit === undefined ? [] : [misfit]), ...(refused.length === 0 ? [] : [refusedText(refused)])].join("; ") || undefined;
   const welcome = { type: "welcome", takesResources: true, proxyId: services.identity.current().hostId, ...accessRevisions(access) } as const;
   tunnel.send({ ...welcome, ...(notice !== undefined && { notice }) });
   transport.on("close", () => {
@@ -176,7 +182,11 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
       if (message.type === "draining") tunnel.draining = true;
       if (message.type === "resources") {
         const offered = pages.add(message.resources, message.more);
-        if (offered !== undefined) registry.offer(tunnel, offered);
+        if (offered !== undefined)
+          registry.offer(
+            tunnel,
+            offered.filter(({ kind }) => !refused.includes(kind)),
+          );
         if (offered !== undefined && registry.newest(tunnel.identity.id) === tunnel) services.statuses.offered(tunnel);
       }
       if (message.type === "status") {
@@ -202,4 +212,8 @@ function noticeOf(peer: string): string | undefined {
 function revisions(access: AccessCache): AccessRevisions & { maintenanceRevision?: string } {
   const { maintenanceRevision } = access;
   return { ...accessRevisions(access), ...(maintenanceRevision !== undefined && { maintenanceRevision }) };
+}
+
+function refusedText(services: readonly string[]): string {
+  return `this host may not offer ${services.join(", ")}: its join token was not for that; leave the cluster and join with a token for all that it serves`;
 }

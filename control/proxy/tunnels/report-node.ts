@@ -14,15 +14,21 @@ export interface NodeReport {
   readonly ending?: TunnelEnding;
 }
 
+export interface NodeAnswer {
+  /** Another host is recorded under a name of this one. */
+  readonly sharesName: boolean;
+  /** Services that the host's join token was not for. */
+  readonly refusedServices: readonly string[];
+}
+
 /** `closed`: the connection ended; `silent`: nothing is heard, and the tunnel may still come to life; `stopped`: the agent said so. */
 export type TunnelEnding = "closed" | "silent" | "stopped";
 
 /**
- * Tells the auth service of a host's tunnel. Resolves to whether another host is recorded under a name of this one. Throws PlatformError:
- * `denied` or `not_found` when the host was removed.
+ * Reports a host's tunnel to the auth service. Throws PlatformError: `denied` or `not_found` when the host was removed.
  */
-export async function reportNode(auth: AuthClient, { identity, facts, peer, connected, ending = "closed" }: NodeReport): Promise<boolean> {
-  const { sharesName } = await auth.reportNode({
+export async function reportNode(auth: AuthClient, { identity, facts, peer, connected, ending = "closed" }: NodeReport): Promise<NodeAnswer> {
+  const { sharesName, refusedServices } = await auth.reportNode({
     hostId: identity.id,
     hostname: facts.hostname,
     labels: facts.labels,
@@ -34,13 +40,14 @@ export async function reportNode(auth: AuthClient, { identity, facts, peer, conn
     names: [...identity.names],
     statusJson: facts.status === undefined ? "" : JSON.stringify(facts.status),
   });
-  return sharesName;
+  return { sharesName, refusedServices };
 }
 
 /** The same of a tunnel that is up, and keeps the answer with it. */
 export async function reportUp(auth: AuthClient, tunnel: Pick<Tunnel, "identity" | "facts" | "peer" | "sharesName">): Promise<void> {
   const { identity, facts, peer } = tunnel;
-  tunnel.sharesName = await reportNode(auth, { identity, facts, peer, connected: true });
+  const { sharesName } = await reportNode(auth, { identity, facts, peer, connected: true });
+  tunnel.sharesName = sharesName;
 }
 
 /** Reports what a host offers: the whole list, in place of the one before. Throws PlatformError. */

@@ -50,6 +50,8 @@ export class Tunnel {
   sharesName = false;
   /** What the agent says of itself now. */
   facts: AgentFacts;
+  /** Services that it wants to offer and may not: its join token was not for them. */
+  refusedServices: readonly string[] = [];
   /** The resources that it offers now. */
   offered: readonly Offered[] = [];
 
