@@ -13,8 +13,8 @@ help:
 	@echo "make test-long   the same with every repetition in full, fuzzing and an hour of sessions, into bench/LONG.md [STEP=tests, fuzz or soak]"
 	@echo "make check   types, formatting, lint, unused code, layers, unit tests; under a minute"
 	@echo "make build   dist/platform, with links tsh and tctl"
-	@echo "make packages    deb and rpm of both packages, and the client, into dist/packages [VERSION=1.0.1]"
-	@echo "make client      tsh and tctl for systems with Node.js, as npm takes it, into dist/packages [VERSION=1.0.1]"
+	@echo "make packages    deb and rpm of both packages, and the client, into dist/packages [VERSION=1.1.0] [ARCH=x64|arm64] [FAST=1: larger, in a minute]"
+	@echo "make client      tsh and tctl for systems with Node.js, as npm takes it, into dist/packages [VERSION=1.1.0]"
 	@echo "make repository  adds them to signed apt and yum repositories: KEY=secret-key-file [PASSPHRASE_FILE=file] [PACKAGES=dist/packages] [OUT=dist/repository]"
 	@echo "make publish     copies the repositories to where they are served from: TO=host:/folder [OUT=dist/repository]"
 	@echo "make bench   measurements beside their peers, into bench/RESULTS.md"
@@ -48,7 +48,7 @@ build:
 
 packages:
 	@scripts/prepare.sh packages
-	@node scripts/package.ts $(if $(VERSION),--version "$(VERSION)")
+	@node scripts/package.ts $(if $(VERSION),--version "$(VERSION)") $(if $(ARCH),--arch "$(ARCH)") $(if $(FAST),--fast)
 	@node scripts/client.ts $(if $(VERSION),--version "$(VERSION)")
 
 client:
