@@ -177,12 +177,12 @@ describe("several proxies", () => {
     await using squid = await startSquid({ address: network.there, netns: network.netns });
     const env = { HTTPS_PROXY: squid.httpUrl };
     const own = second.address;
-    await cluster.agent({ name: "behind-1", env });
-    await cluster.agent({ name: "behind-2", env: { ...env, NO_PROXY: own } });
-    for (const host of ["behind-1", "behind-2"]) {
+    await Promise.all([cluster.agent({ name: "behind-1", env }), cluster.agent({ name: "behind-2", env: { ...env, NO_PROXY: own } })]);
+    const both = ["behind-1", "behind-2"].map(async (host) => {
       await connectedTo(host, ["proxy", "proxy-2"]);
       for (const proxy of [cluster.proxy, own]) expect(await through(proxy, host)).toMatchObject({ status: 0, stdout: "through\n" });
-    }
+    });
+    await Promise.all(both);
     const from = (service: Service | undefined, host: string): string | undefined =>
       new RegExp(`agent connected .*name=${host} peer=([\\d.]+):`).exec(service?.printed() ?? "")?.[1];
     const { here: directly, there: throughSquid } = network;
