@@ -107,7 +107,7 @@ export async function openUserSession(options: SessionOptions = {}): Promise<Use
   const home = await mkdtemp(join(tmpdir(), "platform-home-"));
   const removeHome = () => rm(home, { recursive: true, force: true });
   const serve = request.kind === "join" ? serveJoin : serveSsh;
-  const served = serve(far, request, sshDeps(options, { logins, record, home }), abort.signal);
+  const served = serve(far, request, sshDeps(options, { logins, record, home }), { signal: abort.signal, established: () => {} });
   served.catch(() => {});
   try {
     const reply = await Promise.race([readReply(near), served.then(() => Promise.reject(new Error("served without a reply")))]);
