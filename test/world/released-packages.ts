@@ -1,11 +1,19 @@
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { publishRepository } from "../../scripts/repository/publish.ts";
 import { holdLock } from "./hold-lock.ts";
-import { type PackageWorld, packagedVersions } from "./package-world.ts";
+import { machinesSkip } from "./machine-skip.ts";
+import { packagedVersions, packageWorld } from "./package-world.ts";
 import { root } from "./package-world-sources.ts";
 import { output, run } from "./program.ts";
+
+/** The commit, tag or branch whose packages upgrades begin with: `make test-upgrade` names it. */
+const upgradeFrom = process.env.TEST_FROM;
+
+/** Why nothing can be upgraded from there, or undefined: for `machineFixture(openRelease, releaseSkip)`. */
+export const releaseSkip: string | undefined = upgradeFrom === undefined ? "make test-upgrade names the commit to begin with" : machinesSkip;
 
 /** What another commit's sources make. Shared: copy it, write nothing into it. */
 export interface ReleasedPackages {
@@ -61,13 +69,30 @@ async function takeModules(source: string): Promise<void> {
   if (linked.status !== 0) await output("cp", ["--archive", from, to]);
 }
 
-/** Puts a signed repository of two versions into `out`: those packages, and today's as the next version. */
-export async function publishUpgrade(from: ReleasedPackages, world: PackageWorld, out: string): Promise<void> {
-  const all = join(out, "all");
-  await mkdir(all, { recursive: true });
+/** A signed repository of those packages, and of today's as the next version. */
+export interface Release extends AsyncDisposable {
+  readonly from: ReleasedPackages;
+  readonly repository: string;
+  /** For a story's own files. */
+  readonly dir: string;
+}
+
+export async function openRelease(): Promise<Release> {
+  if (upgradeFrom === undefined) throw new Error("TEST_FROM names no commit to begin with");
+  await using stack = new AsyncDisposableStack();
+  const [from, world] = [await releasedPackages(upgradeFrom), await packageWorld()];
+  const dir = await mkdtemp(join(tmpdir(), "platform-release-"));
+  stack.defer(() => rm(dir, { recursive: true, force: true }));
+  const [all, repository] = [join(dir, "packages"), join(dir, "repository")];
+  await mkdir(all);
   const today = (await readdir(world.packages)).filter((name) => name.includes(packagedVersions.next));
-  const files = [...(await readdir(from.packages)).map((name) => join(from.packages, name)), ...today.map((name) => join(world.packages, name))];
-  await output("cp", [...files, all]);
-  await publishRepository({ packages: all, out, keys: { gnupghome: world.gnupghome }, now: new Date() });
-  await rm(all, { recursive: true });
+  for (const [folder, names] of [
+    [from.packages, await readdir(from.packages)],
+    [world.packages, today],
+  ] as const) {
+    await output("cp", [...names.map((name) => join(folder, name)), all]);
+  }
+  await publishRepository({ packages: all, out: repository, keys: { gnupghome: world.gnupghome }, now: new Date() });
+  const kept = stack.move();
+  return { from, repository, dir, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
