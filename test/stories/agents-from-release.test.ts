@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readFile, rename } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { eachOf } from "../world/each-of.ts";
@@ -8,6 +8,7 @@ import { packagedVersions as versions } from "../world/package-world.ts";
 import { program } from "../world/program.ts";
 import { openRelease, releaseSkip } from "../world/released-packages.ts";
 import { processes } from "../world/reload.ts";
+import { replaceExecutable } from "../world/replace-executable.ts";
 import { until } from "../world/until.ts";
 import type { UpgradeHost } from "../world/upgrade-host.ts";
 import { openUpgradeSite } from "../world/upgrade-site.ts";
@@ -26,12 +27,6 @@ async function moves(host: UpgradeHost, version: "now" | "next", unit = {}): Pro
   await host.reported("up_to_date");
 }
 
-/** Replaces an executable as a package does it. */
-async function put(executable: string, path: string): Promise<void> {
-  await copyFile(executable, `${path}.new`);
-  await rename(`${path}.new`, path);
-}
-
 const noProcessLeft = ({ machine }: UpgradeHost): Promise<unknown> =>
   until("the processes from before are gone", async () => (await machine.output(["pgrep", "--count", "--full", "platform start"])).trim() === "1");
 
@@ -42,7 +37,7 @@ test("agents of the last release are upgraded by their own updaters under contro
   const { from, repository, dir } = release();
   const [released, today] = [program("platform", from.programs), program("platform")];
   const [path, runtime] = [join(dir, "platform"), join(dir, "runtime")];
-  await put(released, path);
+  await replaceExecutable(path, released);
   await mkdir(runtime);
   const site = stack.use(await openUpgradeSite({ repository, control: { platform: path, env: { RUNTIME_DIRECTORY: runtime } } }));
   const control = stack.use(await processes(join(site.cluster.dir, "control.pid"), runtime));
@@ -55,7 +50,7 @@ test("agents of the last release are upgraded by their own updaters under contro
     stack.use(await startWork(user, `root@${dnf.machine.hostname}`, dir)),
   ];
   const controlBecomes = async (executable: string): Promise<void> => {
-    await put(executable, path);
+    await replaceExecutable(path, executable);
     await control.reload();
     await eachOf(hosts, (host) => host.connected());
   };
