@@ -15,7 +15,7 @@ export interface WorkOnHost extends AsyncDisposable {
 
 export async function startWork(user: User, target: string, dir: string): Promise<WorkOnHost> {
   const folder = await mkdtemp(join(dir, "work-"));
-  const load = await startLoad(user, { target, folder, bytes: 200_000_000, bytesPerSecond: 4_000_000, everyMs: 1_000 });
+  const load = await startLoad(user, { target, folder, bytes: 200_000_000, bytesPerSecond: 4_000_000, everyMs: 3_000 });
   const { waitsMs, failures } = load.logins;
   return {
     during: async (what, act) => {
