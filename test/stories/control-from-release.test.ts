@@ -61,6 +61,19 @@ async function isRecorded(control: PackagedControl, user: User, host: string): P
   for (const one of [sid, ...before.slice(-1)]) expect((await user.tsh(["play", one])).stdout).toContain("recorded");
 }
 
+/** The files that the release's own command has written, as its README says. */
+const configured = ["/root/control.yaml", "/root/agent.yaml"] as const;
+
+async function configure({ host: { machine } }: PackagedControl, facts: { token: string; pin: string }): Promise<void> {
+  const control = `--roles=auth,proxy --cluster-name=access.example.com --public-addr=access.example.com:443 --packages-dir=/repository`;
+  const agent = `--roles=node --proxy=access.example.com:443 --token=${facts.token} --ca-pin=${facts.pin}`;
+  const script = `openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=access.example.com -addext subjectAltName=DNS:access.example.com \
+  -keyout /etc/ssl/access.key -out /etc/ssl/access.pem 2>/dev/null
+platform configure ${control} --cert-file=/etc/ssl/access.pem --key-file=/etc/ssl/access.key --output=${configured[0]}
+platform configure ${agent} --output=${configured[1]}`;
+  await machine.output(["sh", "-ec", script]);
+}
+
 test("control of the last release becomes today's by its package, keeps what it has stored, and goes back; nothing is cut", {
   timeout: 1_200_000,
 }, async () => {
@@ -117,7 +130,9 @@ test("control of the last release becomes today's by its package, keeps what it 
     }
   };
   await isWell();
+  await configure(control, { token, pin: await control.pin() });
   await atOld.during("control upgrades", () => becomes("next"));
+  for (const file of configured) await machine.output(["platform", "start", "--check", "--config", file]);
   await atNew.during("people at control of today", isWell);
   await atNew.during("an agent joins by a token from before, and somebody accepts an invitation", async () => {
     await joins("late-1", released);
