@@ -13,10 +13,10 @@ const units = {
 export async function expectRunning(machine: Machine, version: keyof typeof units, other: Partial<(typeof units)["now"]> = {}): Promise<void> {
   const wanted = { ...units[version], ...other };
   // A process that has just started says how it goes within ten seconds.
-  const { MainPID, NRestarts, StatusText, ...unit } = await until(`systemd hears of ${packagedVersions[version]}`, async () => {
-    const now = await shown(machine, ["MainPID", "NRestarts", "StatusText", ...Object.keys(wanted)]);
-    return now.StatusText?.startsWith(packagedVersions[version]) === true && now;
-  });
+  await until(`systemd hears of ${packagedVersions[version]}`, async () =>
+    (await shown(machine, ["StatusText"])).StatusText?.startsWith(packagedVersions[version]),
+  );
+  const { MainPID, NRestarts, ...unit } = await shown(machine, ["MainPID", "NRestarts", ...Object.keys(wanted)]);
   const answer = await machine.output(["curl", "-sf", "--unix-socket", `/run/platform/status-${MainPID}.sock`, "http://platform/status"]);
   expect(JSON.parse(answer)).toMatchObject({ version: packagedVersions[version], role: "main", ready: true });
   expect({ NRestarts, unit }).toEqual({ NRestarts: "0", unit: wanted });
