@@ -65,8 +65,8 @@ async function isRecorded(control: PackagedControl, user: User, host: string): P
 const configured = ["/root/control.yaml", "/root/agent.yaml"] as const;
 
 async function configure({ host: { machine } }: PackagedControl, facts: { token: string; pin: string }): Promise<void> {
-  const control = `--roles=auth,proxy --cluster-name=access.example.com --public-addr=access.example.com:443 --packages-dir=/repository`;
-  const agent = `--roles=node --proxy=access.example.com:443 --token=${facts.token} --ca-pin=${facts.pin}`;
+  const control = `--roles=auth,proxy --cluster-name=access.example.com --public-addr=access.example.com:443 --packages-dir=/repository --data-dir=/var/lib/fresh`;
+  const agent = `--roles=node --proxy=access.example.com:443 --token=${facts.token} --ca-pin=${facts.pin} --data-dir=/var/lib/fresh`;
   const script = `openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=access.example.com -addext subjectAltName=DNS:access.example.com \
   -keyout /etc/ssl/access.key -out /etc/ssl/access.pem 2>/dev/null
 platform configure ${control} --cert-file=/etc/ssl/access.pem --key-file=/etc/ssl/access.key --output=${configured[0]}
