@@ -158,12 +158,13 @@ test("control of the last release becomes today's by its package, keeps what it 
 test("of two processes the auth service is upgraded first, then the proxy; nothing is cut", { timeout: 600_000 }, async () => {
   const { from, dir } = release();
   const own = join(dir, "split");
-  await mkdir(own);
+  const runtime = join(own, "runtime");
+  await mkdir(runtime, { recursive: true });
   const platform = join(own, "platform");
   await replaceExecutable(platform, program("platform", from.programs));
-  await using cluster = await startCluster({ split: true, platform, env: { RUNTIME_DIRECTORY: own } });
-  await using auth = await processes(join(cluster.dir, "control.pid"), own);
-  await using proxy = await processes(join(cluster.dir, "proxy.pid"), own);
+  await using cluster = await startCluster({ split: true, platform, env: { RUNTIME_DIRECTORY: runtime } });
+  await using auth = await processes(join(cluster.dir, "control.pid"), runtime);
+  await using proxy = await processes(join(cluster.dir, "proxy.pid"), runtime);
   const agents = [await cluster.agent({ name: "old-1", platform: program("platform", from.programs) }), await cluster.agent({ name: "new-1" })];
   const user = await cluster.user("alice", { programs: from.programs });
   await using work = await startWork(user, "root@old-1", own);
