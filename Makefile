@@ -3,18 +3,21 @@ SHELL := /bin/bash
 machine := $(if $(filter aarch64,$(shell uname -m)),arm64,x64)
 export PATH := $(CURDIR)/node_modules/node-linux-$(machine)/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 reports := .cache/reports
+# What hosts have: the commit that was released last.
+FROM ?= 537693254451a8d949901a5e1b1ca2dd22a47947
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check build packages client repository publish bench soak fuzz clean
+.PHONY: help demo test test-long test-upgrade check build packages client repository publish bench soak fuzz clean
 
 help:
 	@echo "make demo    show the main job with real programs (CHECK=1: end after the last step)"
 	@echo "make test    check, build, then the stories with the built executable"
-	@echo "make test-long   the same with every repetition in full, fuzzing and an hour of sessions, into bench/LONG.md [STEP=tests, fuzz or soak]"
+	@echo "make test-long   the same with every repetition in full, fuzzing and an hour of sessions, into bench/LONG.md [STEP=tests, upgrade, fuzz or soak]"
+	@echo "make test-upgrade   packages of the last release become today's, and back, under load [FROM=commit or tag]"
 	@echo "make check   types, formatting, lint, unused code, layers, unit tests; under a minute"
 	@echo "make build   dist/platform, with links tsh and tctl"
-	@echo "make packages    deb and rpm of both packages, and the client, into dist/packages [VERSION=1.0.1]"
-	@echo "make client      tsh and tctl for systems with Node.js, as npm takes it, into dist/packages [VERSION=1.0.1]"
+	@echo "make packages    deb and rpm of both packages, and the client, into dist/packages [VERSION=1.1.0] [ARCH=x64|arm64] [FAST=1: larger, in a minute]"
+	@echo "make client      tsh and tctl for systems with Node.js, as npm takes it, into dist/packages [VERSION=1.1.0]"
 	@echo "make repository  adds them to signed apt and yum repositories: KEY=secret-key-file [PASSPHRASE_FILE=file] [PACKAGES=dist/packages] [OUT=dist/repository]"
 	@echo "make publish     copies the repositories to where they are served from: TO=host:/folder [OUT=dist/repository]"
 	@echo "make bench   measurements beside their peers, into bench/RESULTS.md"
@@ -38,6 +41,10 @@ test-long:
 	@scripts/prepare.sh test
 	@node scripts/test-long.ts $(STEP)
 
+test-upgrade: build
+	@scripts/prepare.sh test
+	@TEST_FROM="$(FROM)" vitest run --project stories --reporter verbose test/stories/agents-from-release.test.ts test/stories/control-from-release.test.ts
+
 check:
 	@scripts/prepare.sh check
 	@node scripts/check.ts
@@ -48,7 +55,7 @@ build:
 
 packages:
 	@scripts/prepare.sh packages
-	@node scripts/package.ts $(if $(VERSION),--version "$(VERSION)")
+	@node scripts/package.ts $(if $(VERSION),--version "$(VERSION)") $(if $(ARCH),--arch "$(ARCH)") $(if $(FAST),--fast)
 	@node scripts/client.ts $(if $(VERSION),--version "$(VERSION)")
 
 client:

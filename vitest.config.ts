@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./test/running/longest-first.ts";
+import { memoryFolder } from "./test/running/memory-folder.ts";
 import { StoryTimes } from "./test/running/story-times.ts";
 
 const exclude = ["node_modules/**", "dist/**", ".cache/**"];
@@ -28,6 +29,7 @@ export default defineConfig({
         test: {
           name: "unit",
           setupFiles: ["test/fuzz/fuzz-runs.ts"],
+          env: { TMPDIR: memoryFolder() },
           include: ["**/*.test.ts"],
           exclude: [...exclude, "test/stories/**"],
           // Tests leave nothing behind in their process, so that files can share one; one worker more than a small machine has cores, as many wait.

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { type Duplex, duplexPair } from "node:stream";
 import { expect, test } from "vitest";
 import { PlatformError } from "../core/errors/platform-error.ts";
@@ -72,28 +73,55 @@ test.for([
   expect(JSON.stringify(reply) + rest).not.toContain("secret");
 });
 
-test("the stream after the last allowed one is refused", async () => {
+/** Streams of a host that serves as many as it may, each from an address and with its user logged in or not. */
+async function fullHost(held: (place: number) => { readonly address: string; readonly isLoggedIn: boolean }) {
   const open = Promise.withResolvers<void>();
   const full = Promise.withResolvers<void>();
   let served = 0;
-  const ssh = (): Promise<void> => {
-    served += 1;
-    if (served === 1000) full.resolve();
-    return open.promise;
+  const services: Services = {
+    ssh: async (stream, { parameters: { login } }, { established }) => {
+      if (login === "last") return void stream.write(encodeStreamReply({ ok: true }));
+      if (login === "in") established();
+      served += 1;
+      if (served === 1000) full.resolve();
+      await Promise.race([open.promise, once(stream, "close")]);
+    },
   };
-  const services: Services = { ssh };
   const streams = openStreams({ services, log: silentLog }, new AbortController().signal);
-  const all = Array.from({ length: 1000 }, () => {
+  const begin = (facts: Partial<StreamRequest<"ssh">>) => {
     const [near, far] = duplexPair();
-    near.write(encodeStreamRequest(request));
-    return streams.serve(far);
+    near.write(encodeStreamRequest({ ...request, ...facts }));
+    return { near, far, served: streams.serve(far) };
+  };
+  const all = Array.from({ length: 1000 }, (_, place) => {
+    const { address, isLoggedIn } = held(place);
+    return begin({ clientAddress: `${address}:1`, parameters: { login: isLoggedIn ? "in" : "" } });
   });
   await full.promise;
-  const [near, far] = duplexPair();
-  const last = streams.serve(far);
-  near.write(encodeStreamRequest(request));
-  const reply = decodeStreamReply(await readFrame(near, { maxLength: maxStreamMessage, timeoutMs: 5_000, what: "reply" }));
-  expect(reply).toMatchObject({ ok: false, error: { code: "limit" } });
-  open.resolve();
-  await Promise.all([...all, last]);
+  const ask = async () => {
+    const { near } = begin({ clientAddress: "192.0.2.9:1", parameters: { login: "last" } });
+    return decodeStreamReply(await readFrame(near, { maxLength: maxStreamMessage, timeoutMs: 5_000, what: "reply" }));
+  };
+  const end = async () => {
+    open.resolve();
+    await Promise.all(all.map(({ served: ended }) => ended));
+  };
+  return { streams, all, ask, end };
+}
+
+test("the stream after the last allowed one is refused, where all users have logged in", async () => {
+  const { ask, end } = await fullHost(() => ({ address: "192.0.2.1", isLoggedIn: true }));
+  expect(await ask()).toMatchObject({ ok: false, error: { code: "limit" } });
+  await end();
+});
+
+test("streams whose users have not logged in, of whatever proxies, give way: those of the address that has most", async () => {
+  const addresses = ["192.0.2.1", "192.0.2.2"] as const;
+  const { streams, all, ask, end } = await fullHost((place) => ({ address: addresses[place < 600 ? 0 : 1], isLoggedIn: place >= 950 }));
+  for (let count = 0; count < 20; count += 1) expect(await ask()).toEqual({ ok: true });
+  const dropped = all.flatMap(({ far }, place) => (far.destroyed ? [place] : []));
+  expect(dropped).toEqual(Array.from({ length: dropped.length }, (_, place) => place));
+  expect(dropped.length).toBeGreaterThan(0);
+  expect(streams.open).toBeLessThanOrEqual(1001);
+  await end();
 });

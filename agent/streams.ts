@@ -1,6 +1,8 @@
 import type { Duplex } from "node:stream";
 import { errorText, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
+import { HalfOpen } from "../core/transport/arrivals/half-open.ts";
+import { ipOf } from "../core/transport/ip-of.ts";
 import { readFrame } from "../core/transport/read-frame.ts";
 import { decodeStreamRequest, encodeStreamReply, maxStreamMessage } from "../core/transport/stream-request.ts";
 import type { Serve, Services } from "./service/service.ts";
@@ -22,14 +24,18 @@ export interface Streams {
 export function openStreams({ services, log }: { services: Services; log: Log }, signal: AbortSignal): Streams {
   let open = 0;
   let stopping = false;
+  /** Streams whose users have not logged in. */
+  const waiting = new HalfOpen(Number.POSITIVE_INFINITY);
   const serveRequest = async (channel: Duplex): Promise<void> => {
     const body = await readFrame(channel, { maxLength: maxStreamMessage, timeoutMs: requestMs, what: "stream request", signal });
     const request = decodeStreamRequest(body);
     if (stopping) throw new PlatformError("unavailable", "the agent on this host is stopping", { hint: "try again in a moment" });
-    if (open > maxStreams) throw new PlatformError("limit", `the agent on this host serves ${maxStreams} streams already`);
+    // Only proxies know whose stream one is before its user has logged in, and each counts its own: one that has not is what gives way.
+    if (open > maxStreams && !waiting.makeRoom()) throw new PlatformError("limit", `the agent on this host serves ${maxStreams} streams already`);
     const serve = services[request.kind] as Serve | undefined;
     if (serve === undefined) throw new PlatformError("unsupported", `this host does not serve ${request.kind}`);
-    await serve(channel, request, signal);
+    waiting.enter(channel, ipOf(request.clientAddress));
+    await serve(channel, request, { signal, established: () => waiting.leave(channel) });
   };
   const serve = async (channel: Duplex): Promise<void> => {
     channel.on("error", (error: Error) => log.debug("a stream broke", { error: errorText(error) }));
@@ -45,6 +51,7 @@ export function openStreams({ services, log }: { services: Services; log: Log },
       channel.resume();
     } finally {
       open -= 1;
+      waiting.leave(channel);
     }
   };
   return {

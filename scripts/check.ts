@@ -16,7 +16,7 @@ interface Outcome {
 
 async function run(step: Step): Promise<Outcome> {
   const begin = performance.now();
-  const child = spawn(step.program, step.args, { cwd: root, env: { ...process.env, PATH: path }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(step.program, step.args, { cwd: root, env: { ...process.env, ...step.env, PATH: path }, stdio: ["ignore", "pipe", "pipe"] });
   const output: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => output.push(chunk));
   const [status] = (await once(child, "close")) as [number | null];

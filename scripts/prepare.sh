@@ -31,7 +31,10 @@ case ${1:?what for} in
   demo) tools+=(curl ip nft squid openssl sysctl unshare) ;;
   test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
   bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx wrk) ;;
-  packages) tools+=("${packing[@]}" aarch64-linux-gnu-g++ aarch64-linux-gnu-strip) ;;
+  packages)
+    tools+=("${packing[@]}")
+    # ARCH=x64: without the other architecture's packages, no cross tools.
+    [ "${ARCH:-}" = x64 ] || tools+=(aarch64-linux-gnu-g++ aarch64-linux-gnu-strip) ;;
   repository) tools=("${publishing[@]}") ;;
   client) tools=() ;;
   publish) tools=(rsync ssh) ;;

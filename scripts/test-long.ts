@@ -27,6 +27,11 @@ const steps: Readonly<Record<string, Step>> = {
     argv: ["make", "test"],
     shown: /^\d+ passed, \d+ failed.*$|^ *[\d.]+ s {2}test\/stories\/.*$|^FAILED .*$/gm,
   },
+  upgrade: {
+    title: "From the last release to today and back, under load",
+    argv: ["make", "test-upgrade"],
+    shown: /^.*(?:✓|×|held: ).*$|^ *Tests .*$/gm,
+  },
   fuzz: { title: "Fuzzing, 100,000 runs of each property", argv: ["make", "fuzz"], shown: /^ *(?:Test Files|Tests) .*$/gm },
   soak: { title: "An hour of sessions", argv: ["make", "soak"], shown: /^\|.*\|$|^.*Failed: .*$/gm },
 };

@@ -36,9 +36,9 @@ export function prepareApps({ apps: own, matchers }: AppConfig): Service {
       return {
         offered,
         serve: {
-          app: async (stream, request, ended) => {
+          app: async (stream, request, life) => {
             const { serveApp } = await import("./serve-app.ts");
-            await serveApp(stream, request, { ...deps, findApp }, ended);
+            await serveApp(stream, request, { ...deps, findApp }, life);
           },
         },
       };

@@ -10,13 +10,14 @@ import { acceptUser, tlsUser } from "../service/accept-user.ts";
 import { strictMs } from "../service/end-when-unsure.ts";
 import { HeldLeases } from "../service/held-leases.ts";
 import { recordRefusal } from "../service/record-refusal.ts";
+import type { StreamLife } from "../service/service.ts";
 import { connectApp } from "./connect-app.ts";
 import type { AppDeps } from "./deps.ts";
 import type { OfferedApp } from "./offered-apps.ts";
 import { runAppSession } from "./run-app-session.ts";
 
 /** Serves one `app` stream: the user's TLS ends here, and its bytes go on to the application. Throws only before the reply to the proxy. */
-export async function serveApp(stream: Duplex, request: StreamRequest<"app">, deps: AppDeps, signal: AbortSignal): Promise<void> {
+export async function serveApp(stream: Duplex, request: StreamRequest<"app">, deps: AppDeps, life: StreamLife): Promise<void> {
   const app = deps.findApp(request.target);
   if (app === undefined)
     throw new PlatformError("not_found", `the agent on ${deps.node.name} does not offer application ${JSON.stringify(request.target)}`);
@@ -25,8 +26,8 @@ export async function serveApp(stream: Duplex, request: StreamRequest<"app">, de
   const leases = new HeldLeases(deps, sid);
   stream.write(encodeStreamReply({ ok: true }));
   try {
-    const { tls, certificate } = await acceptUser({ stream, request, credentials: deps.credentials(), signal });
-    await serveUser({ tls, certificate, app, request, sid, access, leases }, deps, signal);
+    const { tls, certificate } = await acceptUser({ stream, request, credentials: deps.credentials(), signal: life.signal });
+    await serveUser({ tls, certificate, app, request, sid, access, leases }, deps, life);
   } catch (thrown) {
     deps.log.info("app stream failed", { session: sid, app: app.name, client: request.clientAddress, error: thrown });
   } finally {
@@ -47,7 +48,7 @@ interface Arrived {
 }
 
 /** From the user's request to the end of the session. A refusal is said in the user's own TLS. */
-async function serveUser(arrived: Arrived, deps: AppDeps, signal: AbortSignal): Promise<void> {
+async function serveUser(arrived: Arrived, deps: AppDeps, { signal, established }: StreamLife): Promise<void> {
   const { tls, app, request, sid, leases } = arrived;
   let grant: AppGrant | undefined;
   let user = "";
@@ -55,6 +56,7 @@ async function serveUser(arrived: Arrived, deps: AppDeps, signal: AbortSignal): 
     grant = judge(arrived, deps);
     if (grant.rules.strictLocks) grant = judge({ ...arrived, access: await deps.access.fresh(strictMs) }, deps);
     user = grant.identity.name;
+    established();
     const lease = await leases.take(grant);
     const upstream = await connectApp(app, signal);
     const session = { tls, upstream, grant, sid, app, lease, clientAddress: request.clientAddress };

@@ -5,8 +5,15 @@ import type { Offered } from "../../core/resources/offered.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
 import type { ServiceDeps } from "./deps.ts";
 
+export interface StreamLife {
+  /** Ends the stream. */
+  readonly signal: AbortSignal;
+  /** Called once its user has logged in: a stream whose user has not gives way to others when this host serves as many as it may. */
+  readonly established: () => void;
+}
+
 /** Serves a stream: writes the StreamReply, then the kind's bytes, until its end. Throws PlatformError only before its reply. */
-export type Serve<Kind extends StreamKind = StreamKind> = (stream: Duplex, request: StreamRequest<Kind>, signal: AbortSignal) => Promise<void>;
+export type Serve<Kind extends StreamKind = StreamKind> = (stream: Duplex, request: StreamRequest<Kind>, life: StreamLife) => Promise<void>;
 /** By kind of stream. */
 export type Services = { readonly [Kind in StreamKind]?: Serve<Kind> };
 

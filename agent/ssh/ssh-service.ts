@@ -67,13 +67,13 @@ async function sshDeps(deps: ServiceDeps, { config, starter, pam }: Prepared): P
 /** Their code is loaded at the first stream: an idle agent does without. */
 function services(deps: SshDeps): Services {
   return {
-    ssh: async (stream, request, signal) => {
+    ssh: async (stream, request, life) => {
       const { serveSsh } = await import("./serve.ts");
-      await serveSsh(stream, request, deps, signal);
+      await serveSsh(stream, request, deps, life);
     },
-    join: async (stream, request, signal) => {
+    join: async (stream, request, life) => {
       const { serveJoin } = await import("./join/serve-join.ts");
-      await serveJoin(stream, request, deps, signal);
+      await serveJoin(stream, request, deps, life);
     },
   };
 }

@@ -12,6 +12,7 @@ import type { Examination, Said } from "./examination.ts";
 import type { CheckName } from "./finding.ts";
 import { examinePath } from "./path-checks.ts";
 import { examineTls } from "./tls-checks.ts";
+import { examineToken } from "./token-check.ts";
 
 export interface AgentAsk {
   readonly target: HostPort;
@@ -19,6 +20,10 @@ export interface AgentAsk {
   readonly platform: PlatformConfig["platform"];
   /** Undefined: the host has not joined yet. */
   readonly credentials: HostCredentials | undefined;
+  /** More names that it asks for. */
+  readonly names: readonly string[];
+  /** That it wants to offer. */
+  readonly services: readonly string[];
 }
 
 /** What is looked at where an agent joins the auth service directly. */
@@ -27,10 +32,8 @@ export const wantedDirect: readonly CheckName[] = [
 ];
 
 /** The way to the auth service, and the port on which the proxies reach this host. */
-export async function examineDirect(
-  exam: Examination,
-  { target, env, platform, credentials, listens }: AgentAsk & { listens: HostPort },
-): Promise<void> {
+export async function examineDirect(exam: Examination, ask: AgentAsk & { listens: HostPort }): Promise<void> {
+  const { target, env, platform, credentials, listens } = ask;
   const path = await examinePath(exam, { target, env });
   if (path === undefined) return;
   const byPin = async () => [await trustByPin({ open: () => dial(target, { env }), pins: platform.caPins })];
@@ -38,8 +41,17 @@ export async function examineDirect(
   const untrusted = "compare platform.ca_pin with what `tctl status` prints";
   const { trusted } = await examineTls(exam, path, { alpn: "h2", servername: roleServerName("auth"), authorities, untrusted });
   if (!trusted) return;
-  if (credentials === undefined) return exam.skip(["access", "port"], "this host has not joined yet");
+  if (credentials === undefined) {
+    await examineJoin(exam, ask);
+    return exam.skip(["access", "port"], "this host has not joined yet");
+  }
   if (await exam.passes("access", () => askAuth(target, env, credentials))) await exam.passes("port", () => examinePort(listens, credentials));
+}
+
+/** Of a host that has not joined yet: whether it could, with the token of its configuration. */
+export async function examineJoin(exam: Examination, { target, env, platform, names, services }: AgentAsk): Promise<void> {
+  const { token, caPins: pins, nodename: hostname } = platform;
+  if (token !== undefined) await exam.passes("token", () => examineToken({ target, env, token, pins, hostname, names, services }));
 }
 
 /** Whether the auth service, reached at this address, takes the host's certificate. Throws PlatformError. */

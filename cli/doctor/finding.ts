@@ -15,6 +15,7 @@ export const checks = [
   "answer",
   "version",
   "clock",
+  "token",
   "tunnel",
   "access",
   "proxies",

@@ -13,7 +13,7 @@ import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
 import { examineAnswer } from "../doctor/answer-checks.ts";
-import { type AgentAsk, askAuth, examineDirect, wantedDirect } from "../doctor/direct-checks.ts";
+import { type AgentAsk, askAuth, examineDirect, examineJoin, wantedDirect } from "../doctor/direct-checks.ts";
 import { type Answer, Examination } from "../doctor/examination.ts";
 import type { CheckName } from "../doctor/finding.ts";
 import { judgeService } from "../doctor/judge-service.ts";
@@ -40,11 +40,11 @@ export async function doctor({ io, options }: Call): Promise<Result> {
   const config = await exam.check("configuration", () => readConfiguration(file));
   if (config === undefined) exam.skip(wanted, "not reached");
   else {
-    const { platform, target } = config;
+    const { platform, target, names, services } = config;
     const identity = await exam.check("identity", () => findIdentity(platform));
     const environment = await readEnvironmentFile(resolve(options.text("environmentFile") ?? "/etc/default/platform"));
     const env = (await exam.check("environment", () => serviceEnvironment(io.env, environment))) ?? io.env;
-    const ask = { target, env, platform, credentials: identity?.credentials };
+    const ask = { target, env, platform, names, services, credentials: identity?.credentials };
     if (config.listens === undefined) await examine(exam, ask);
     else await examineDirect(exam, { ...ask, listens: config.listens });
     exam.skip(config.listens === undefined ? wanted : wantedDirect, "not reached");
@@ -57,6 +57,10 @@ interface Configured {
   readonly platform: PlatformConfig["platform"];
   /** The web address of the proxy, or the auth service where it is joined directly. */
   readonly target: HostPort;
+  /** More names that the agent asks for. */
+  readonly names: readonly string[];
+  /** That the agent wants to offer. */
+  readonly services: readonly string[];
   /** Where the agent listens when it joins the auth service directly. */
   readonly listens?: HostPort;
 }
@@ -67,17 +71,19 @@ async function readConfiguration(file: string): Promise<Answer<Configured>> {
   const { host, port } = proxy.web_listen_addr;
   const own = proxy.enabled ? { host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port } : undefined;
   const target = platform.proxy_server ?? own;
+  const services = agentServices(config);
+  const names = ssh.public_addr.map((name) => name.host);
   const noted = warnings.length > 0 && { warning: warnings.join("; ") };
-  if (target === undefined && agentServices(config).length > 0 && platform.auth_server !== undefined) {
+  if (target === undefined && services.length > 0 && platform.auth_server !== undefined) {
     const [auth, listens] = [platform.auth_server, ssh.listen_addr];
     const says = `${file} is understood: the agent joins the auth service ${formatHostPort(auth)} directly, and listens on ${formatHostPort(listens)}`;
-    return { says, value: { platform, target: auth, listens }, ...noted };
+    return { says, value: { platform, names, services, target: auth, listens }, ...noted };
   }
   if (target === undefined) {
     throw new PlatformError("invalid", `${file} names no proxy to connect to`, { hint: "write the proxy's public address as platform.proxy_server" });
   }
   const from = platform.proxy_server === undefined ? "the proxy runs here" : `the proxy is ${formatHostPort(target)}`;
-  return { says: `${file} is understood: ${from}`, value: { platform, target }, ...noted };
+  return { says: `${file} is understood: ${from}`, value: { platform, names, services, target }, ...noted };
 }
 
 /** Undefined credentials: the host has not joined yet, and could. */
@@ -127,8 +133,10 @@ async function examine(exam: Examination, ask: AgentAsk): Promise<void> {
   const { answers, trusted } = await examineTls(exam, path, tlsAsk(ask));
   const fits = answers && (await examineAnswer(exam, { target, env }));
   if (!trusted || !fits) return;
-  if (credentials === undefined) exam.skip(["tunnel", "access", "proxies"], "this host has not joined yet");
-  else await examineTunnels(exam, { target, env, credentials });
+  if (credentials === undefined) {
+    await examineJoin(exam, ask);
+    exam.skip(["tunnel", "access", "proxies"], "this host has not joined yet");
+  } else await examineTunnels(exam, { target, env, credentials });
   await exam.passes("web", () => examineWebCertificate(path, target.host));
 }
 

@@ -54,6 +54,42 @@ describe("join tokens", () => {
     expect((await t.admin.listResources({ kind: "node" })).resources).toEqual([]);
   });
 
+  // A check sends no keys.
+  test.for(refused.filter(([what]) => !what.startsWith("a key")))("%s: a check of the token says and audits the same", async ([, ask, reason]) => {
+    await using t = await openTestAuth();
+    const { token, role, hostname, names = [], version } = (await ask(t)) as ReturnType<typeof joinFacts> & { names?: string[] };
+    await expect(t.connect().checkJoin({ token, role, hostname, names, version })).rejects.toThrow(reason);
+    const [event] = await t.events("instance.join");
+    expect(event).toMatchObject({ success: false, code: "TJ002W", error: expect.stringMatching(reason), "addr.remote": "203.0.113.7" });
+  });
+
+  test("a check of a token uses nothing up, leaves no host behind, and says what is left", async () => {
+    await using t = await openTestAuth();
+    const { secret } = await t.admin.createToken({ roles: ["node"], uses: 1 });
+    const check = () => t.connect().checkJoin({ token: secret, role: "node", hostname: "web1" });
+    const expires = new Date(t.now().getTime() + 30 * 60_000).toISOString();
+    for (let count = 0; count < 3; count += 1) expect(await check()).toMatchObject({ expires, usesLeft: 1 });
+    expect((await t.admin.listResources({ kind: "node" })).resources).toEqual([]);
+    expect(await t.events("instance.join")).toEqual([]);
+    await t.connect().join(joinFacts("node", secret));
+    await expect(check()).rejects.toMatchObject({ code: "denied", message: "the join token is used up" });
+  });
+
+  test("guesses are bounded, whether they are made by joining or by checking", async () => {
+    await using t = await openTestAuth({ anonymousLimit: { perMinute: 1, burst: 4 } });
+    const guess = { token: "0".repeat(64), role: "node", hostname: "web1" };
+    const tries = [
+      () => t.connect().checkJoin(guess),
+      () => t.connect().join(joinFacts("node", guess.token)),
+      () => t.connect().checkJoin(guess),
+      () => t.connect().checkJoin(guess),
+    ];
+    for (const attempt of tries) await expect(attempt()).rejects.toMatchObject({ code: "denied" });
+    const { secret } = await t.admin.createToken({ roles: ["node"] });
+    await expect(t.connect().checkJoin({ ...guess, token: secret })).rejects.toMatchObject({ code: "limit" });
+    await expect(t.connect().join(joinFacts("node", secret))).rejects.toMatchObject({ code: "limit" });
+  });
+
   test("a node gets no name that a proxy announced, before and after the proxy's renewal", async () => {
     await using t = await openTestAuth();
     const { secret } = await t.admin.createToken({ roles: ["node", "proxy"] });

@@ -63,6 +63,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     findSession: (sid: string) => findSession(auth, sid),
     statuses: new StatusReports({ auth, log, signal }),
     expected: new ExpectedHosts(),
+    arriving: new ExpectedHosts(),
     askForTargets: async (target: string) => await askForTargets(auth, target),
     running: new RunningStreams({ log, now }),
     sockets: deps.sockets,

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:tls";
 import { expect, test } from "vitest";
 import { createTestAuthority } from "./dial/test-certificate.ts";
 import { listenTcp, onRequest } from "./dial/test-server.ts";
@@ -61,4 +64,28 @@ test.for([
     hint: expect.stringContaining("inspects TLS"),
   });
   server.close();
+});
+
+test.for([
+  ["of the cluster", true],
+  ["public, or one that nobody here knows", false],
+] as const)("a web certificate that is %s: one connection, which is not given up as untrusted", async ([, isOfCluster]) => {
+  const [other, cluster] = [await createTestAuthority(), await createTestAuthority()];
+  const leaf = await (isOfCluster ? cluster : other).issue({ type: "ip", value: "127.0.0.1" });
+  const body = JSON.stringify(find(true));
+  const seen: string[] = [];
+  const server = createServer(leaf, (socket) => {
+    onRequest(socket, (header) => {
+      seen.push(header.split("\r\n")[0] ?? "");
+      socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    });
+  });
+  server.on("connection", () => seen.push("connection")).on("tlsClientError", (error) => seen.push(error.message));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const found = await discoverTunnels({ proxy: { host: "127.0.0.1", port }, hostCa: [cluster.cert], env: {} });
+  server.close();
+  expect(found).toEqual([{ address: { host: "127.0.0.1", port }, tls: true }]);
+  expect(seen).toEqual(["connection", "GET /webapi/find HTTP/1.1"]);
 });

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { DialOptions } from "./dial/dial.ts";
-import { type HttpsAnswer, httpsGet } from "./dial/https-get.ts";
-import { trustedRoots } from "./dial/trusted-roots.ts";
+import { httpsGet } from "./dial/https-get.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "./host-port.ts";
 
 /** Where the next tunnel goes, and whether TLS is around it. */
@@ -57,12 +56,14 @@ export async function discoverTunnels(options: DiscoverOptions): Promise<readonl
 }
 
 async function find(options: DiscoverOptions): Promise<FindAnswer> {
-  const { proxy } = options;
-  const answer = await get(options);
+  const { proxy, hostCa, ...dial } = options;
+  // The web address may carry a certificate of the cluster, a public one, or one that only its users' browsers know: any will do, for the
+  // answer only says where to try, and the tunnel verifies the proxy. A connection given up as untrusted would be a failure in the proxy's log.
+  const answer = await httpsGet(proxy, "/webapi/find", { ...dial, ca: hostCa, insecure: true, maxBytes: 65_536 });
   const where = formatHostPort(proxy);
   const what = `the answer of ${where} to /webapi/find`;
   const refuse = (why: string): PlatformError => {
-    if (answer.isOfCluster) return new PlatformError("unavailable", `${what} ${why}`, { hint: "is this the web address of the proxy?" });
+    if (answer.isTrusted === true) return new PlatformError("unavailable", `${what} ${why}`, { hint: "is this the web address of the proxy?" });
     const by = answer.issuer === undefined ? "" : `, issued by ${answer.issuer},`;
     return new PlatformError("unavailable", `${what} ${why}, and its certificate${by} is not of the cluster's authority`, {
       hint: `if an HTTP proxy on the way inspects TLS, exempt ${where} from it; if not, is this the web address of the proxy?`,
@@ -78,27 +79,4 @@ async function find(options: DiscoverOptions): Promise<FindAnswer> {
   const parsed = findSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   throw refuse("is not what a proxy says");
-}
-
-/**
- * The web address may carry a certificate of the cluster, a public one, or one that only browsers' users know. The last
- * resort does not verify it: the answer only says where to try, and the tunnel verifies the proxy whatever it says.
- */
-async function get({ proxy, hostCa, ...options }: DiscoverOptions): Promise<HttpsAnswer & { readonly isOfCluster: boolean }> {
-  const ask = (trust: { ca: readonly string[] } | { insecure: true }) => httpsGet(proxy, "/webapi/find", { ...options, ...trust, maxBytes: 65_536 });
-  try {
-    return { ...(await ask({ ca: hostCa })), isOfCluster: true };
-  } catch (thrown) {
-    if (!isUntrusted(thrown)) throw thrown;
-  }
-  try {
-    return { ...(await ask({ ca: trustedRoots() })), isOfCluster: false };
-  } catch (thrown) {
-    if (!isUntrusted(thrown)) throw thrown;
-  }
-  return { ...(await ask({ insecure: true })), isOfCluster: false };
-}
-
-function isUntrusted(thrown: unknown): boolean {
-  return thrown instanceof PlatformError && thrown.code === "unauthenticated";
 }

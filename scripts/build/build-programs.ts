@@ -12,6 +12,8 @@ export interface BuildRequest {
   readonly dist: string;
   readonly version: string;
   readonly arch: BuildArch;
+  /** Without programs that are kept from builds of the same sources. */
+  readonly fresh?: boolean;
 }
 
 /** A program that was built. */
@@ -25,7 +27,7 @@ export interface BuiltProgram {
 const maxSize = 115_000_000;
 
 /** Builds `platform` with its links and its terminal module, and `platform-upgrade`, into `dist`. */
-export async function buildPrograms({ root, dist, version, arch }: BuildRequest): Promise<BuiltProgram[]> {
+export async function buildPrograms({ root, dist, version, arch, fresh = false }: BuildRequest): Promise<BuiltProgram[]> {
   const cache = join(root, ".cache/build");
   await mkdir(cache, { recursive: true });
   await mkdir(dist, { recursive: true });
@@ -33,7 +35,7 @@ export async function buildPrograms({ root, dist, version, arch }: BuildRequest)
   await mkdir(work);
   try {
     const target = await strippedPty(await buildTarget(root, cache, arch), work);
-    const scratch = { root, version, cache, target };
+    const scratch = { root, version, cache, target, fresh };
     const platform = await buildPlatform({ ...scratch, work: await folder(work, "platform") });
     const updater = await buildUpdater({ ...scratch, work: await folder(work, "platform-upgrade") });
     const built = [await place(target, platform, join(dist, "platform")), await place(target, updater, join(dist, "platform-upgrade"))];
@@ -58,6 +60,7 @@ interface ProgramInput {
   readonly cache: string;
   readonly version: string;
   readonly target: BuildTarget;
+  readonly fresh: boolean;
 }
 
 async function buildPlatform(input: ProgramInput): Promise<string> {

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { chmod, copyFile, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { cpus } from "node:os";
 import { basename, join, relative } from "node:path";
 import { constants, zstdCompressSync } from "node:zlib";
 import type { BuildTarget } from "./build-target.ts";
 import { injectQuietly } from "./inject-quietly.ts";
+import { keep, keyOf, takeKept } from "./keep-executable.ts";
 import { run } from "./run.ts";
 import { v8Options } from "./v8-options.ts";
 
@@ -18,6 +20,8 @@ export interface ExecutableParts {
   /** Scripts that main loads, by name. */
   readonly parts: Readonly<Record<string, string>>;
   readonly assets: Readonly<Record<string, string>>;
+  /** Make it, even where one of the same bytes is kept. */
+  readonly fresh: boolean;
 }
 
 /** Marks in the runtime's binary whether a program was injected (Node's documentation, "Single executable applications"). */
@@ -29,8 +33,28 @@ const fuse = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
  */
 const execArgv = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1", ...v8Options];
 
-/** Puts the bundle, its code cache and the assets into a stripped copy of the runtime. The path of the result. */
-export async function makeExecutable({ target, name, work, cache, main, parts, assets }: ExecutableParts): Promise<string> {
+/**
+ * Puts the bundle, its code cache and the assets into a stripped copy of the runtime. One that was made of the same bytes before is taken
+ * from `cache`. The path of the result.
+ */
+export async function makeExecutable(input: ExecutableParts): Promise<string> {
+  const { target, name, work, cache, main, parts, assets } = input;
+  const node = await strippedNode(target, cache);
+  const made = join(work, name);
+  // A code cache belongs to the processor that it was made on.
+  const key = await keyOf({ arch: target.arch, cpu: cpus()[0]?.model }, { ...prefixed("part", parts), ...prefixed("asset", assets), main, node });
+  const kept = { cache, name, key };
+  if (!input.fresh && (await takeKept(kept, made))) return made;
+  await assemble(input, node, made);
+  await keep(kept, made);
+  return made;
+}
+
+function prefixed(kind: string, files: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(files).map(([name, file]) => [`${kind} ${name}`, file]));
+}
+
+async function assemble({ target, work, main, parts, assets }: ExecutableParts, node: string, made: string): Promise<void> {
   const blob = join(work, "program.blob");
   // Relative paths: the blob holds the main file's path as it is given.
   const settings = {
@@ -47,11 +71,9 @@ export async function makeExecutable({ target, name, work, cache, main, parts, a
   await writeFile(join(work, "program.json"), JSON.stringify({ ...settings, execArgv, execArgvExtension: "none", assets: all }));
   // A fixed seed makes the code cache the same each time; V8 still accepts it.
   await run(process.execPath, [...v8Options, "--random-seed=42", "--experimental-sea-config", "program.json"], { cwd: work });
-  const made = join(work, name);
-  await copyFile(await strippedNode(target, cache), made);
+  await copyFile(node, made);
   await injectQuietly(made, "NODE_SEA_BLOB", { data: await readFile(blob), fuse });
   await chmod(made, 0o755);
-  return made;
 }
 
 /**

@@ -37,7 +37,10 @@ export function plant(files: Readonly<Record<string, string>>, copied: readonly 
   return {
     root: tree,
     run: (step) =>
-      run(step.program === "node" ? process.execPath : join(bin, step.program), step.args, { cwd: tree, env: { PATH: path, NO_COLOR: "1" } }),
+      run(step.program === "node" ? process.execPath : join(bin, step.program), step.args, {
+        cwd: tree,
+        env: { ...step.env, PATH: path, NO_COLOR: "1" },
+      }),
     [Symbol.dispose]: () => rmSync(tree, { recursive: true, force: true }),
   };
 }

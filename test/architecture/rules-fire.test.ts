@@ -88,9 +88,8 @@ describe("a tool of make check refuses", () => {
     expect(status).not.toBe(0);
   });
 
-  test("generated code that was changed by hand, and takes what is right", { timeout: 60_000 }, async () => {
-    using tree = plant({}, ["core/api", "scripts/check"]);
-    expect((await tree.run(steps.generated)).status).toBe(0);
+  // What is right it takes in make check itself.
+  test("generated code that was changed by hand", { timeout: 60_000 }, async () => {
     using edited = plant({ "core/api/generated/platform/auth/v1/auth_pb.ts": "export {};\n" }, ["core/api/proto", "scripts/check"]);
     const { status, stderr } = await edited.run(steps.generated);
     expect(stderr).toMatch(/npm run generate/);
@@ -106,10 +105,11 @@ describe("a tool of make check refuses", () => {
 
   test("nothing of this in a sound tree", { timeout: 60_000 }, async () => {
     using tree = plant({});
-    for (const step of [steps.types, steps.format, steps.lint]) {
+    const looks = [steps.types, steps.format, steps.lint].map(async (step) => {
       const { status, stdout, stderr } = await tree.run(step);
       expect(`${step.name}: ${status} ${status === 0 ? "" : stdout + stderr}`).toBe(`${step.name}: 0 `);
-    }
+    });
+    await Promise.all(looks);
   });
 });
 

@@ -72,6 +72,12 @@ async function listening(server: Server): Promise<string> {
   return `${network.here}:${(server.address() as AddressInfo).port}`;
 }
 
+/** Join tokens of the cluster. */
+async function tokens(): Promise<readonly { name: string }[]> {
+  const listed = JSON.parse(await cluster.admin("get", "token", "--format=json")) as { metadata: { name: string } }[];
+  return listed.map(({ metadata }) => metadata);
+}
+
 const outcomes = ({ findings }: Report): string => findings.map(({ check, outcome }) => `${check} ${outcome}`).join(", ");
 const finding = ({ findings }: Report, check: string) => findings.find((one) => one.check === check);
 /** ms: a server's clock that is wrong. */
@@ -187,6 +193,14 @@ test("the agent's doctor tells a host that never joined, one that was removed, a
   await rename(folder, `${folder}.away`);
   const fresh = (await agentsDoctor()).report;
   expect([fresh.ok, finding(fresh, "tunnel")?.says]).toEqual([true, "this host has not joined yet"]);
+  expect(finding(fresh, "token")).toMatchObject({
+    outcome: "ok",
+    says: expect.stringMatching(/takes the join token for web-1: it is valid until 20/),
+  });
+  for (const { name } of await tokens()) await cluster.admin("rm", `token/${name}`);
+  const unknown = await agentsDoctor();
+  expect(unknown).toMatchObject({ status: 4, report: { stops_at: "token" } });
+  expect(finding(unknown.report, "token")).toMatchObject({ says: "the join token is not known", hint: "make one with: tctl tokens add" });
   await writeFile(
     join(web.dir, "platform.yaml"),
     `version: v3\nplatform:\n  data_dir: ${join(web.dir, "data")}\n  proxy_server: ${cluster.proxy}\nssh_service: {}\n`,

@@ -6,6 +6,7 @@ import type { User } from "../world/cluster-user.ts";
 import { holdSession } from "../world/held-session.ts";
 import { type Machine, startMachine } from "../world/machine.ts";
 import { type HostAddress, openHostAddress } from "../world/machine-network.ts";
+import { sshServer } from "../world/machine-recipes.ts";
 import { machinesSkip } from "../world/machine-skip.ts";
 import { program } from "../world/program.ts";
 import { until } from "../world/until.ts";
@@ -22,7 +23,7 @@ describe.skipIf(machinesSkip !== undefined)("PAM on a host with systemd", { time
     address = await openHostAddress();
     cluster = await startCluster({ address: address.address });
     user = await cluster.user("alice", { logins: "bob" });
-    machine = await startMachine({ packages: ["openssh-server"] });
+    machine = await startMachine({ packages: sshServer });
     await machine.copyIn(program("platform"), "/usr/bin/platform", 0o755);
     await machine.copyIn(resolve(units, "platform.service"), "/usr/lib/systemd/system/platform.service");
     await machine.copyIn(resolve(units, "10-platform.conf"), "/usr/lib/systemd/system/platform.service.d/10-platform.conf");

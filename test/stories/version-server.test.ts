@@ -1,14 +1,18 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { auditEvents } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
+import type { Agent } from "../world/cluster-agent.ts";
 import { proxyConfig } from "../world/cluster-config.ts";
+import type { User } from "../world/cluster-user.ts";
 import { freePorts } from "../world/free-port.ts";
+import { makeOtherVersion, type OtherVersion } from "../world/other-version.ts";
 import { program, run } from "../world/program.ts";
 import { type Service, startService } from "../world/service.ts";
 import { until } from "../world/until.ts";
@@ -58,14 +62,106 @@ describe("the version server", () => {
     expect(answer.headers).toMatch(/^platform-upgrade-stale: \d+$/m);
     expect(cluster.control.printed()).toMatch(/the upstream version server fails .*serving=v0\.9\.7/);
   });
+});
 
-  test("serves the proxy's own version without configuration", async () => {
-    await using cluster = await startCluster();
-    const own = (await run(program("platform"), ["version"])).stdout;
+/** A cluster, its hosts and its people with two majors between them: the tests build on each other, in this order. */
+describe("versions that do not fit", () => {
+  let newer: OtherVersion;
+  let cluster: Cluster;
+  let web: Agent;
+  let alice: User;
+  let own = "";
+  let folder = "";
+  /** What control runs is behind a link, so that it can become another version. */
+  const current = (): string => join(folder, "platform");
+  const become = async (executable: string): Promise<void> => {
+    await rm(current(), { force: true });
+    await symlink(executable, current());
+  };
+  const warnings = async (): Promise<string[]> => (JSON.parse(await cluster.admin("status", "--format=json")) as { warnings: string[] }).warnings;
+  /** The same host from now on, in this version. */
+  const runAs = async (platform?: string): Promise<void> => {
+    await web.service.stop();
+    web = await cluster.agent({ name: "web-1", ...(platform !== undefined && { platform }) });
+  };
+  const refusedJoin = async (name: string, platform?: string): Promise<string> => {
+    await using agent = await cluster.agent({ name, noWait: true, ...(platform !== undefined && { platform }) });
+    await until("the agent gives up", () => agent.service.exited);
+    return agent.service.printed();
+  };
+  const doctor = async (name: string, platform = program("platform")) => {
+    const asked = await run(platform, ["doctor", "--config", join(cluster.dir, `agent-${name}`, "platform.yaml"), "--format=json"]);
+    return JSON.parse(asked.stdout) as { stops_at: string; findings: { check: string; outcome: string; says: string; hint?: string }[] };
+  };
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "platform-versions-"));
+    newer = await makeOtherVersion("3.0.0");
+    await become(program("platform"));
+    own = (await run(program("platform"), ["version"])).stdout.trim().replace(/^platform /, "");
+    cluster = await startCluster({ platform: current() });
+    web = await cluster.agent({ name: "web-1" });
+    alice = await cluster.user("alice", { noLogin: true, logins: userInfo().username });
+  });
+  afterAll(async () => {
+    await cluster?.[Symbol.asyncDispose]();
+    await newer?.[Symbol.asyncDispose]();
+    if (folder !== "") await rm(folder, { recursive: true });
+  });
+
+  test("without configuration a proxy serves its own version", async () => {
     const { text } = await get(cluster.proxy, `${base}/default/version`);
-    expect(text).toMatch(/^v\d+\.\d+\.\d+/);
-    expect(own).toContain(text.slice(1));
+    expect(text).toBe(`v${own}`);
     expect((await get(cluster.proxy, `${base}/stable/cloud/version`)).text).toBe(text);
+    expect(await warnings()).toEqual([]);
+  });
+
+  test("a host that is newer by a major does not join, and its doctor says why beforehand", async () => {
+    const why = `this host is 3.0.0, newer by a major than the cluster (${own})`;
+    expect(await refusedJoin("new-1", newer.platform)).toContain(why);
+    const { stops_at: stopsAt, findings } = await doctor("new-1", newer.platform);
+    expect(stopsAt).toBe("token");
+    expect(findings).toContainEqual(
+      expect.objectContaining({ check: "token", says: why, hint: `upgrade the cluster first, or install ${own} here` }),
+    );
+    expect(findings).toContainEqual(expect.objectContaining({ check: "version", outcome: "warning", says: `this is 3.0.0, the proxy is ${own}` }));
+    const refusals = (await auditEvents(cluster, "instance.join")).filter(({ success }) => success === false);
+    expect(refusals).toContainEqual(expect.objectContaining({ server_name: "new-1", error: why }));
+  });
+
+  test("one that has joined stays in reach: it, tctl status and the inventory warn", async () => {
+    await runAs(newer.platform);
+    expect(web.service.printed()).toContain(`this agent is 3.0.0, newer by a major than the cluster (${own}): newer features may not work`);
+    expect(cluster.control.printed()).toContain("an agent's version does not fit the cluster");
+    expect(await warnings()).toEqual([
+      `the cluster is ${own}; web-1 (3.0.0): newer by a major than the cluster, so newer features may not work: upgrade the cluster first`,
+    ]);
+    expect(await cluster.admin("inventory", "status")).toMatch(/web-1 .*3\.0\.0 .*newer by a major than the cluster/);
+  });
+
+  test("a tsh that is newer by a major logs in, and is warned", async () => {
+    const args = ["login", `--proxy=${cluster.proxy}`, "--user=alice", `--ca-pin=${await cluster.pin()}`];
+    const input = `${alice.password}\n${await alice.code()}\n`;
+    const done = await run(newer.tsh, args, { env: { TSH_HOME: alice.home }, input });
+    expect([done.status, done.stderr]).toEqual([0, expect.stringContaining(`this tsh is 3.0.0, newer by a major than the cluster (${own})`)]);
+  });
+
+  test("a cluster that has gone two majors ahead: hosts that have joined are warned of and served, others and old clients are refused", async () => {
+    await become(newer.platform);
+    await cluster.restart();
+    await runAs();
+    const old = `${own}, too old for the cluster (3.0.0), which works with majors 2 and 3`;
+    expect(web.service.printed()).toContain(`this agent is ${old}: newer features may not work`);
+    expect(await refusedJoin("old-1")).toContain(`this host is ${old}`);
+    expect((await doctor("old-1")).stops_at).toBe("version");
+    const login = ["login", `--proxy=${cluster.proxy}`, "--user=alice", `--ca-pin=${await cluster.pin()}`];
+    const refused = await alice.tsh(login);
+    expect([refused.status, refused.stderr]).toEqual([11, expect.stringContaining(`this tsh is ${old}`)]);
+    expect(refused.stderr).toContain("--skip-version-check");
+    // The password is wrong, which only a login that was tried learns.
+    const tried = await alice.tsh([...login, "--skip-version-check"], { input: "wrong\n000000\n" });
+    expect([tried.status, tried.stderr]).toEqual([3, expect.stringContaining(`this tsh is ${old}: newer features may not work`)]);
+    expect(await alice.tsh(["ssh", `${userInfo().username}@web-1`, "echo served"])).toMatchObject({ status: 0, stdout: "served\n" });
+    expect(await cluster.admin("inventory", "status")).toMatch(/web-1 .*too old for the cluster \(3\.0\.0\)/);
   });
 });
 

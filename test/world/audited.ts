@@ -4,7 +4,7 @@ import { until } from "./until.ts";
 export type AuditEvent = Readonly<Record<string, unknown>>;
 
 /** The audit events of this name, the oldest first. */
-export async function auditEvents(cluster: Cluster, event: string): Promise<AuditEvent[]> {
+export async function auditEvents(cluster: Pick<Cluster, "admin">, event: string): Promise<AuditEvent[]> {
   const lines = (await cluster.admin("audit", "ls", "--format=json", `--event=${event}`)).split("\n");
   return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as AuditEvent);
 }

@@ -10,11 +10,15 @@ export interface UserOptions {
   readonly logins?: string;
   /** Invite and accept, but do not log in. */
   readonly noLogin?: boolean;
+  /** Folder of another tsh than the built one. */
+  readonly programs?: string | undefined;
 }
 
 export interface User {
   readonly name: string;
   readonly home: string;
+  /** The tsh of this user. */
+  readonly executable: string;
   readonly password: string;
   /** A code that has not been used yet: waits for the next one when it must. */
   code(): Promise<string>;
@@ -25,6 +29,7 @@ export interface User {
 /** Invites a user, accepts the invite as a browser would, and logs in. */
 export async function makeUser(cluster: ClusterControl, options: UserOptions & { name: string; netns?: string | undefined }): Promise<User> {
   const { name, netns } = options;
+  const executable = program("tsh", options.programs);
   const password = randomBytes(12).toString("base64url");
   const home = join(cluster.dir, `home-${name}`);
   const invited = await cluster.admin("users", "add", name, `--roles=${options.roles ?? "access"}`, `--logins=${options.logins ?? "root"}`);
@@ -37,9 +42,7 @@ export async function makeUser(cluster: ClusterControl, options: UserOptions & {
   await output("curl", ["-ksf", "-H", "content-type: application/json", "--data-binary", "@-", url], { netns, input: answer });
   const pin = await cluster.pin();
   const user: User = {
-    name,
-    home,
-    password,
+    ...{ name, home, executable, password },
     code: async () => {
       // The service takes the code of the next step too, and each step once.
       used = await until(
@@ -55,7 +58,7 @@ export async function makeUser(cluster: ClusterControl, options: UserOptions & {
     },
     login: async (...args) =>
       user.tsh(["login", `--proxy=${cluster.proxy}`, `--user=${name}`, `--ca-pin=${pin}`, ...args], { input: `${password}\n${await user.code()}\n` }),
-    tsh: (args, more = {}) => run(program("tsh"), args, { netns, ...more, env: { TSH_HOME: home, ...more.env } }),
+    tsh: (args, more = {}) => run(executable, args, { netns, ...more, env: { TSH_HOME: home, ...more.env } }),
   };
   if (options.noLogin !== true) {
     const done = await user.login();

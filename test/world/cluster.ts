@@ -1,13 +1,14 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { clusterAdmin } from "./cluster-admin.ts";
 import { type Agent, type AgentOptions, makeAgent } from "./cluster-agent.ts";
 import { authConfig, controlConfig, proxyConfig } from "./cluster-config.ts";
 import type { ClusterControl } from "./cluster-control.ts";
 import { makeProxy, type ProxyOptions, type ProxyProcess } from "./cluster-proxy.ts";
 import { makeUser, type User, type UserOptions } from "./cluster-user.ts";
 import { freePorts } from "./free-port.ts";
-import { type Finished, program, type RunOptions, run } from "./program.ts";
+import { program, run } from "./program.ts";
 import { type Service, startService } from "./service.ts";
 import { until } from "./until.ts";
 
@@ -40,7 +41,6 @@ export interface Cluster extends ClusterControl, AsyncDisposable {
   restart(): Promise<void>;
   /** Starts the second process of a split control again. */
   restartProxy(): Promise<void>;
-  tctl(args: readonly string[], options?: RunOptions): Promise<Finished>;
   /** One more proxy of a split cluster, which has joined and answers. */
   addProxy(options: ProxyOptions): Promise<ProxyProcess>;
   agent(options: AgentOptions): Promise<Agent>;
@@ -99,19 +99,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       cluster.proxyService = startProxyService();
       await ready();
     },
-    tctl: (args, more = {}) =>
+    ...clusterAdmin((args, more = {}) =>
       run(program("tctl"), args, { netns, ...more, env: { PLATFORM_DATA_DIR: join(dir, "control"), TSH_HOME: join(dir, "no-tsh"), ...more.env } }),
-    admin: async (...args) => {
-      const done = await cluster.tctl(args);
-      if (done.status !== 0) throw new Error(`tctl ${args.join(" ")}: exit ${done.status}\n${done.stdout}${done.stderr}`);
-      return done.stdout;
-    },
-    pin: async () => /sha256:[0-9a-f]{64}/.exec(await cluster.admin("status"))?.[0] ?? "",
-    token: async (...args) => {
-      const type = args.some((arg) => arg.startsWith("--type")) ? [] : ["--type=node"];
-      const made = JSON.parse(await cluster.admin("tokens", "add", ...type, "--format=json", ...args)) as { secret?: string; token?: string };
-      return made.secret ?? made.token ?? "";
-    },
+    ),
     addProxy: async (wanted) => {
       const made = await makeProxy(cluster, { platform, netns, ...facts, ...wanted });
       proxies.push(made);

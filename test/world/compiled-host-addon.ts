@@ -13,8 +13,13 @@ export function hostAddon(): HostAddon {
   return loaded;
 }
 
+/** Path of the addon. */
+export function compiledHostAddon(): string {
+  return compileOnce(folder, sources, ["-shared", "-fPIC", `-I${headers}`]);
+}
+
 function load(): HostAddon {
   const module = { exports: {} };
-  process.dlopen(module, compileOnce(folder, sources, ["-shared", "-fPIC", `-I${headers}`]));
+  process.dlopen(module, compiledHostAddon());
   return module.exports as HostAddon;
 }

@@ -4,7 +4,7 @@ import type { User } from "./cluster-user.ts";
 import { dialogueOver } from "./dialogue.ts";
 import { echoed, startEcho } from "./echo.ts";
 import { freePorts } from "./free-port.ts";
-import { program, start } from "./program.ts";
+import { start } from "./program.ts";
 import { until } from "./until.ts";
 
 /** A port forwarded to the host, and there one forwarded back to an echo here: a connection that stays, and a new one at each question. */
@@ -20,7 +20,7 @@ export async function openForward(user: User, target: string): Promise<ForwardLo
   const echo = await startEcho();
   const [here, there] = (await freePorts(2)) as [number, number];
   const forwards = ["-L", `${here}:127.0.0.1:${there}`, "-R", `${there}:127.0.0.1:${echo.port}`];
-  const child = start(program("tsh"), ["ssh", "-N", ...forwards, target], { env: { TSH_HOME: user.home } });
+  const child = start(user.executable, ["ssh", "-N", ...forwards, target], { env: { TSH_HOME: user.home } });
   const kill = (): void => {
     child.kill("SIGKILL");
     echo[Symbol.dispose]();

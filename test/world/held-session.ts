@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { User } from "./cluster-user.ts";
-import { program, start } from "./program.ts";
+import { start } from "./program.ts";
 import { until } from "./until.ts";
 
 /** A `tsh` that a test types into and reads. */
@@ -18,7 +18,7 @@ export interface HeldSession extends AsyncDisposable {
 
 /** Runs tsh with arguments such as `ssh -tt root@web-1`. */
 export function holdSession(user: User, args: readonly string[], netns?: string): HeldSession {
-  const child = start(program("tsh"), args, { env: { TSH_HOME: user.home }, netns });
+  const child = start(user.executable, args, { env: { TSH_HOME: user.home }, netns });
   const [out, err]: [Buffer[], Buffer[]] = [[], []];
   child.stdout?.on("data", (chunk: Buffer) => out.push(chunk));
   child.stderr?.on("data", (chunk: Buffer) => err.push(chunk));

@@ -10,6 +10,6 @@ export interface ListedRecording {
 }
 
 /** What `tctl recordings ls` has, the newest first. */
-export async function listRecordings(cluster: Cluster): Promise<ListedRecording[]> {
+export async function listRecordings(cluster: Pick<Cluster, "admin">): Promise<ListedRecording[]> {
   return JSON.parse(await cluster.admin("recordings", "ls", "--format=json")) as ListedRecording[];
 }

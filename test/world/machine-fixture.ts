@@ -3,20 +3,20 @@ import { machinesSkip } from "./machine-skip.ts";
 
 /**
  * Something that all tests of a file or a `describe` share, and that needs machines: opened before the first, closed after the
- * last. Where there can be no machines, the tests are skipped. Call what it gives inside of tests only.
+ * last. Where there can be no machines, or for another reason not to, the tests are skipped. Call what it gives inside of tests only.
  *
  *     const site = machineFixture(openUpgradeSite);
  *     test("…", async () => { await using host = await site().host(); });
  */
-export function machineFixture<T extends AsyncDisposable>(open: () => Promise<T>): () => T {
+export function machineFixture<T extends AsyncDisposable>(open: () => Promise<T>, why: string | undefined = machinesSkip): () => T {
   let opened: T | undefined;
   beforeAll(async () => {
-    if (machinesSkip === undefined) opened = await open();
-  }, 400_000);
+    if (why === undefined) opened = await open();
+  }, 800_000);
   afterAll(async () => {
     await opened?.[Symbol.asyncDispose]();
   });
-  beforeEach(({ skip }) => skip(machinesSkip !== undefined, machinesSkip));
+  beforeEach(({ skip }) => skip(why !== undefined, why));
   return () => {
     if (opened === undefined) throw new Error("a fixture is there inside of tests only");
     return opened;

@@ -50,14 +50,19 @@ export async function linkMachine(netns: string): Promise<MachineLink> {
   return { address, gateway };
 }
 
-/** A wire of their own between two machines, which else reach this host alone. The addresses that it gives them, in their order. */
+/** A wire of their own between two namespaces, of machines that else reach this host alone, say. The addresses that it gives them, in their order. */
 export async function wire(one: string, other: string): Promise<[string, string]> {
-  const prefix = `100.94.${Math.floor(Math.random() * 256)}.`;
-  await output("ip", ["link", "add", "wire", "netns", one, "type", "veth", "peer", "name", "wire", "netns", other]);
-  const ends: [string, string] = [`${prefix}1`, `${prefix}2`];
-  for (const [index, netns] of [one, other].entries()) {
-    await output("ip", ["-n", netns, "addr", "add", `${ends[index]}/30`, "dev", "wire"]);
-    await output("ip", ["-n", netns, "link", "set", "wire", "up"]);
+  const block = Math.floor(Math.random() * 2 ** 14) * 4;
+  const prefix = `100.94.${block >> 8}.`;
+  const ends: [string, string] = [`${prefix}${(block & 255) + 1}`, `${prefix}${(block & 255) + 2}`];
+  // Each end is named for the other: a namespace may have several.
+  await output("ip", ["link", "add", other, "netns", one, "type", "veth", "peer", "name", one, "netns", other]);
+  for (const [netns, device, address] of [
+    [one, other, ends[0]],
+    [other, one, ends[1]],
+  ] as const) {
+    await output("ip", ["-n", netns, "addr", "add", `${address}/30`, "dev", device]);
+    await output("ip", ["-n", netns, "link", "set", device, "up"]);
   }
   return ends;
 }

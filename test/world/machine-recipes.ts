@@ -17,6 +17,9 @@ printf '[Journal]\\nStorage=persistent\\nRateLimitIntervalSec=0\\nSystemMaxUse=6
 `,
 };
 
+/** Packages of a machine that others copy files to; one list, so that it is made once. */
+export const sshServer: readonly string[] = ["openssh-server", "rsync"];
+
 export type RpmManager = "dnf" | "zypper";
 
 /** dnf-plugins-core, which holds versionlock, cannot be installed beside Debian's zypper. */

@@ -1,69 +1,47 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageWorld } from "./package-world.ts";
+import { type ComputerOptions, openComputer } from "./computer.ts";
+import type { Machine } from "./machine.ts";
 import { root } from "./package-world-sources.ts";
-import { type Finished, output, run } from "./program.ts";
+import { type Finished, output } from "./program.ts";
+import { long } from "./rounds.ts";
 
-/**
- * The machine that packages are made on, and what it copies to a server: README's own commands run here. Stand-ins: `make packages` takes
- * what `packageWorld` has built, in both versions; `ssh` and `scp` write into folders that the server has mounted. gpg, `make
- * repository`, `make publish` and rsync are the real ones, with a home and a dist folder of their own.
- */
+/** The computer that packages are made on, with a clone of this repository, and a key that the server's sshd takes for root. */
 export interface Packager extends AsyncDisposable {
-  /** What the server has as `/srv/platform`, and as the home of root. */
-  readonly srv: string;
-  readonly home: string;
-  /** Runs commands as they stand in README. */
+  /** Runs commands at the root of the clone, as they stand in README. */
   follow(block: string): Promise<Finished>;
 }
 
-export async function openPackager(): Promise<Packager> {
-  const world = await packageWorld();
-  const dir = await mkdtemp(join(tmpdir(), "platform-packager-"));
-  const [bin, srv, home, own] = ["bin", "srv", "remote-home", "home"].map((name) => join(dir, name)) as [string, string, string, string];
-  for (const folder of [bin, srv, home]) await mkdir(folder);
-  await mkdir(own, { mode: 0o700 });
-  const programs = { make: make(world.packages, dir), ssh: ssh(srv), scp: scp(dir, home) };
-  for (const [name, text] of Object.entries(programs)) {
-    await writeFile(join(bin, name), text);
-    await chmod(join(bin, name), 0o755);
-  }
-  const env = { PATH: `${bin}:${process.env.PATH ?? ""}`, HOME: own };
+/** What it builds is for this machine alone and compressed quickly, but in `make test-long`: options of `make packages` that its help names. */
+const quickly = { ARCH: process.arch, ...(!long && { FAST: "1" }) };
+
+export async function openPackager(server: Machine, name: string, options: ComputerOptions): Promise<Packager> {
+  const computer = await openComputer(options);
+  const clone = await mkdtemp(join(tmpdir(), "platform-clone-"));
+  await cloneTo(clone);
+  const ssh = join(computer.home, ".ssh");
+  await mkdir(ssh, { mode: 0o700 });
+  await output("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-f", join(ssh, "id_ed25519")]);
+  await server.write("/root/.ssh/authorized_keys", await readFile(join(ssh, "id_ed25519.pub")), 0o600);
+  await writeFile(join(ssh, "known_hosts"), `${name} ${await server.read("/etc/ssh/ssh_host_ed25519_key.pub")}`);
   return {
-    srv,
-    home,
-    follow: (block) => run("sh", ["-e"], { cwd: root, env, input: block, limitMs: 180_000 }),
+    follow: (block) => computer.run(block, { cwd: clone, env: quickly, limitMs: long ? 1_200_000 : 180_000 }),
     [Symbol.asyncDispose]: async () => {
-      await output("gpgconf", ["--homedir", join(own, ".gnupg"), "--kill", "all"]);
-      await rm(dir, { recursive: true, force: true });
+      await computer[Symbol.asyncDispose]();
+      await rm(clone, { recursive: true, force: true });
     },
   };
 }
 
-function make(packages: string, dir: string): string {
-  return `#!/bin/sh -e
-if [ "$1" != packages ]; then exec /usr/bin/make "$@" PACKAGES=${dir}/dist/packages OUT=${dir}/dist/repository; fi
-version=1.0.0
-for word; do case $word in VERSION=*) version=\${word#*=} ;; esac; done
-mkdir -p ${dir}/dist/packages
-cp ${packages}/*[_-]"$version"[_-]* ${dir}/dist/packages/
-exec ${process.execPath} scripts/client.ts --version "$version" --out ${dir}/dist/packages
-`;
-}
-
-/** Runs what is asked of the other machine here, with its folder in place of /srv/platform. */
-function ssh(srv: string): string {
-  return `#!/bin/sh -e
-while [ "$1" = -l ]; do shift 2; done
-shift
-exec sh -c "$(printf '%s' "$*" | sed 's#/srv/platform#${srv}#g')"
-`;
-}
-
-function scp(dir: string, home: string): string {
-  return `#!/bin/sh -e
-case $2 in *:) exec cp "${dir}/$1" ${home}/ ;; esac
-exit 2
-`;
+/** The tree as it is, committed or not; what is installed and kept between builds is that of this one. */
+async function cloneTo(clone: string): Promise<void> {
+  const shared = ["node_modules", ".git", ".cache/build"];
+  const left = [...shared, ".cache", "dist"];
+  for (const name of await readdir(root)) if (!left.includes(name)) await cp(join(root, name), join(clone, name), { recursive: true });
+  for (const folder of [join(root, ".cache/build"), join(clone, ".cache")]) await mkdir(folder, { recursive: true });
+  for (const name of shared) if (existsSync(join(root, name))) await symlink(join(root, name), join(clone, name));
+  // Older than what is installed: nothing is installed again, which would go through the link.
+  await utimes(join(clone, "package-lock.json"), 0, 0);
 }

@@ -6,8 +6,9 @@ import { resolve } from "node:path";
 /** The built executable and its names; `make build` makes them. PLATFORM_DIST names another folder. */
 export const dist: string = resolve(process.env.PLATFORM_DIST ?? resolve(import.meta.dirname, "../../dist"));
 
-export function program(name: "platform" | "tsh" | "tctl"): string {
-  const path = resolve(dist, name);
+/** `folder`: where others than the built ones are. */
+export function program(name: "platform" | "tsh" | "tctl", folder: string = dist): string {
+  const path = resolve(folder, name);
   if (!existsSync(path)) throw new Error(`${path} is missing: run make build first`);
   return path;
 }

@@ -41,7 +41,8 @@ export async function processes(pidFile: string, runtime: string): Promise<Proce
   await mkdir(runtime, { recursive: true });
   const main = async (): Promise<number> => Number(await readFile(pidFile, "utf8"));
   const pids = async (): Promise<number[]> =>
-    (await readdir(runtime).catch(() => [])).flatMap((name) => Number(/^status-(\d+)\.sock$/.exec(name)?.[1] ?? []));
+    // Never 0, which would be the process group of the tests.
+    (await readdir(runtime).catch(() => [])).flatMap((name) => /^status-(\d+)\.sock$/.exec(name)?.slice(1).map(Number) ?? []);
   const status = (pid: number): Promise<Status> => ask(join(runtime, `status-${pid}.sock`));
   const service: Processes = {
     runtime,

@@ -11,8 +11,8 @@ export interface RoundRobin extends AsyncDisposable {
   lead(ports: readonly number[]): void;
 }
 
-/** A target that refuses is passed over, as a balancer with health checks does. */
-export async function startRoundRobin(ports: readonly number[]): Promise<RoundRobin> {
+/** All are on one address of this machine. A target that refuses is passed over, as a balancer with health checks does. */
+export async function startRoundRobin(ports: readonly number[], host = "127.0.0.1"): Promise<RoundRobin> {
   const sockets = new Set<Socket>();
   const taken: number[] = [];
   let targets = ports;
@@ -24,7 +24,7 @@ export async function startRoundRobin(ports: readonly number[]): Promise<RoundRo
   const forward = (near: Socket, tries: number): void => {
     const at = next % targets.length;
     next += 1;
-    const far = keep(connect({ host: "127.0.0.1", port: targets[at] ?? 0, allowHalfOpen: true }));
+    const far = keep(connect({ host, port: targets[at] ?? 0, allowHalfOpen: true }));
     far.once("error", () => (tries > 1 ? forward(near, tries - 1) : near.destroy()));
     far.once("connect", () => {
       taken[at] = (taken[at] ?? 0) + 1;
@@ -33,10 +33,10 @@ export async function startRoundRobin(ports: readonly number[]): Promise<RoundRo
       far.once("close", () => near.destroy());
     });
   };
-  const server = createServer({ allowHalfOpen: true }, (near) => forward(keep(near), targets.length)).listen(0, "127.0.0.1");
+  const server = createServer({ allowHalfOpen: true }, (near) => forward(keep(near), targets.length)).listen(0, host);
   await once(server, "listening");
   return {
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address: `${host}:${(server.address() as AddressInfo).port}`,
     taken,
     lead: (wanted) => {
       targets = wanted;

@@ -7,6 +7,8 @@ export interface Service extends AsyncDisposable {
   /** Everything printed so far, both streams. */
   printed(): string;
   readonly exited: boolean;
+  /** Writes to its standard input. */
+  type(text: string): void;
   /** SIGTERM, then SIGKILL after 10 s. */
   stop(): Promise<void>;
   /** SIGKILL, at once. */
@@ -17,6 +19,7 @@ export function startService(command: string, args: readonly string[], options: 
   const child = start(command, args, options);
   const text: string[] = [];
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => text.push(chunk.toString()));
+  child.stdin?.on("error", () => {});
   child.on("error", (error) => text.push(`\n[${error.message}]`));
   const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const end = async (signal: NodeJS.Signals): Promise<void> => {
@@ -33,6 +36,7 @@ export function startService(command: string, args: readonly string[], options: 
     get exited() {
       return isOver(child);
     },
+    type: (text) => void child.stdin?.write(text),
     stop,
     kill: () => end("SIGKILL"),
     [Symbol.asyncDispose]: stop,

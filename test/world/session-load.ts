@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { User } from "./cluster-user.ts";
 import { dialogueWith } from "./dialogue.ts";
 import { openForward } from "./forward-load.ts";
-import { output, program, run, start } from "./program.ts";
+import { output, run, start } from "./program.ts";
 
 export interface LoadOptions {
   /** `login@host`. */
@@ -40,12 +40,12 @@ interface Ended {
 }
 
 export async function startLoad(user: User, options: LoadOptions): Promise<SessionLoad> {
-  const env = { TSH_HOME: user.home, PATH: `${join(program("tsh"), "..")}:${process.env.PATH ?? ""}` };
+  const env = { TSH_HOME: user.home, PATH: `${join(user.executable, "..")}:${process.env.PATH ?? ""}` };
   const config = join(options.folder, "ssh-config");
   await writeFile(config, (await user.tsh(["config"])).stdout);
   const [login, host] = options.target.split("@") as [string, string];
   const shell = dialogueWith(
-    start(program("tsh"), ["ssh", "-tt", options.target], { env }),
+    start(user.executable, ["ssh", "-tt", options.target], { env }),
     (word) => `echo ${word.slice(0, 3)}""${word.slice(3)}\n`,
   );
   const openssh = dialogueWith(
@@ -53,7 +53,7 @@ export async function startLoad(user: User, options: LoadOptions): Promise<Sessi
     (word) => `${word}\n`,
   );
   const forward = await openForward(user, options.target);
-  const transfer = start(program("tsh"), ["ssh", options.target, stream(options.bytes)], { env });
+  const transfer = start(user.executable, ["ssh", options.target, stream(options.bytes)], { env });
   const logins = { waitsMs: [] as number[], failures: [] as string[] };
   const ending = new AbortController();
   const loggingIn = keepLoggingIn(user, { ...options, logins }, ending.signal);
@@ -109,7 +109,7 @@ async function keepLoggingIn(user: User, { target, everyMs, logins }: Logins, si
   while (!signal.aborted) {
     const began = performance.now();
     open.push(
-      run(program("tsh"), ["ssh", target, "echo in"], { env: { TSH_HOME: user.home }, limitMs: 60_000 }).then((done) => {
+      run(user.executable, ["ssh", target, "echo in"], { env: { TSH_HOME: user.home }, limitMs: 60_000 }).then((done) => {
         logins.waitsMs.push(performance.now() - began);
         if (done.status !== 0 || done.stdout !== "in\n") logins.failures.push(`${done.status}: ${done.stdout}${done.stderr}`);
       }),

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { around, createTestAuthority } from "../../core/transport/dial/test-certificate.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
+import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
 import { makeCertificate } from "./http-proxy/make-certificate.ts";
 import { startMachine } from "./machine.ts";
 import { openHostAddress } from "./machine-network.ts";
@@ -38,11 +38,13 @@ export interface SiteOptions {
   readonly repository?: string;
   /** Where control listens, and in which namespace; default: an address of this host that every machine reaches. */
   readonly place?: { readonly netns: string; readonly address: string };
+  /** How control is run, where not from the built executable. */
+  readonly control?: Pick<ClusterOptions, "platform" | "env">;
   /** For how many days before and after now its certificate is valid; default: from now on for one. */
   readonly certificateDays?: number;
 }
 
-export async function openUpgradeSite({ repository, place, certificateDays }: SiteOptions = {}): Promise<UpgradeSite> {
+export async function openUpgradeSite({ repository, place, control, certificateDays }: SiteOptions = {}): Promise<UpgradeSite> {
   const world = await packageWorld();
   const stack = new AsyncDisposableStack();
   const { address } = place ?? stack.use(await openHostAddress());
@@ -50,7 +52,7 @@ export async function openUpgradeSite({ repository, place, certificateDays }: Si
   stack.defer(() => rm(dir, { recursive: true }));
   const certificate = certificateDays === undefined ? await makeCertificate(dir, [address]) : await longCertificate(dir, address, certificateDays);
   const proxyService = `  packages_dir: ${repository ?? world.repository}\n  automatic_upgrades_channels:\n${channels()}`;
-  const cluster = stack.use(await startCluster({ netns: place?.netns, address, keypair: certificate, proxyService }));
+  const cluster = stack.use(await startCluster({ netns: place?.netns, address, keypair: certificate, proxyService, ...control }));
   const host = async ({ edition = "enterprise", defaults = "", prepare, ...machine }: HostOptions = {}): Promise<UpgradeHost> => {
     const options = { ca: [certificate.caPem], binds: world.binds, ...machine };
     const made = new UpgradeHost(cluster, await startMachine(options));

@@ -34,5 +34,5 @@ test("keeps nothing alive of a large buffer, and no buffer for each character", 
   expect(past.bytes().length).toBeLessThanOrEqual(64 * 1024);
   for (let count = 0; count < 100_000; count += 1) past.add(Buffer.from("."));
   expect(past.bytes().length).toBeLessThanOrEqual(64 * 1024);
-  expect(past.bytes().toString()).toMatch(/\.{40000}$/);
+  expect(past.bytes().toString().endsWith(".".repeat(40_000))).toBe(true);
 });

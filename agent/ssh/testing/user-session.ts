@@ -102,10 +102,11 @@ export async function openUserSession(options: SessionOptions = {}): Promise<Use
   const home = await mkdtemp(join(tmpdir(), "platform-home-"));
   const removeHome = () => rm(home, { recursive: true, force: true });
   const deps = sshDeps(options, { logins, record, home });
+  const life = { signal: abort.signal, established: () => {} };
   const served =
     options.join === undefined
-      ? serveSsh(far, { ...common, ...ssh, ...options.request }, deps, abort.signal)
-      : serveJoin(far, { ...common, kind: "join", ...options.join }, deps, abort.signal);
+      ? serveSsh(far, { ...common, ...ssh, ...options.request }, deps, life)
+      : serveJoin(far, { ...common, kind: "join", ...options.join }, deps, life);
   served.catch(() => {});
   try {
     const reply = await Promise.race([readReply(near), served.then(() => Promise.reject(new Error("served without a reply")))]);

@@ -72,7 +72,7 @@ function clientAddress(caller: Caller, told: string | null): string | undefined 
 }
 
 /** These record their own refusals, with more facts. */
-const audited: ReadonlySet<MethodName> = new Set<MethodName>(["join", "login", "getInvite", "acceptInvite"]);
+const audited: ReadonlySet<MethodName> = new Set<MethodName>(["join", "checkJoin", "login", "getInvite", "acceptInvite"]);
 
 function callerOrUndefined(callerOf: Api["callerOf"], handler: HandlerContext): Caller | undefined {
   try {

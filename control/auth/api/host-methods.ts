@@ -2,27 +2,34 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { renewHost } from "../inventory/renew-host.ts";
-import { join } from "../tokens/join.ts";
+import { checkJoin, join } from "../tokens/join.ts";
 import { clusterFacts } from "./cluster-facts.ts";
 import { type Api, unary } from "./guard.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "join" | "renewHost">;
+type Methods = Pick<ServiceImpl<typeof AuthService>, "join" | "checkJoin" | "renewHost">;
 
 export function hostMethods(api: Api): Methods {
   const { context, rateLimit } = api;
+  /** Only refusals are counted: a thousand hosts may join at once from behind one address. */
+  const limited = async <T>(address: string, work: () => Promise<T>): Promise<T> => {
+    rateLimit.check(address, context.now());
+    try {
+      return await work();
+    } catch (thrown) {
+      rateLimit.take(address, context.now());
+      throw thrown;
+    }
+  };
   return {
     join: unary(api, "join", async (request, { address }) => {
       const { token, role, hostname, names, sshPublicKey, tlsPublicKey, version, labels, services } = request;
-      // Only refusals are counted: a thousand hosts may join at once from behind one address.
-      rateLimit.check(address, context.now());
-      try {
-        const ask = { token, role, hostname, names, sshPublicKey, tlsPublicKey, version, labels, services, address };
-        const { id, issued } = await join(context, ask);
-        return { hostId: id, ...issued, cluster: clusterFacts(context) };
-      } catch (thrown) {
-        rateLimit.take(address, context.now());
-        throw thrown;
-      }
+      const ask = { token, role, hostname, names, sshPublicKey, tlsPublicKey, version, labels, services, address };
+      const { id, issued } = await limited(address, () => join(context, ask));
+      return { hostId: id, ...issued, cluster: clusterFacts(context) };
+    }),
+    checkJoin: unary(api, "checkJoin", async ({ token, role, hostname, names, version, services }, { address }) => {
+      const { metadata, spec } = await limited(address, () => checkJoin(context, { token, role, hostname, names, version, services, address }));
+      return { expires: metadata.expires ?? "", ...(spec.uses_left !== undefined && { usesLeft: spec.uses_left }) };
     }),
     renewHost: unary(api, "renewHost", async (request, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: renewHost is for hosts");

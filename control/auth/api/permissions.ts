@@ -26,6 +26,7 @@ const anyone: Permission = { anonymous: true, hosts: ["node", "proxy", "auth"], 
 export const permissions = {
   getCluster: anyone,
   join: anyone,
+  checkJoin: anyone,
   login: anyone,
   getInvite: anyone,
   acceptInvite: anyone,

@@ -3,7 +3,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { baseName } from "../../../core/identity/cluster-names.ts";
 import { serviceKinds, serviceNames } from "../../../core/kinds/service-kinds.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
-import { joinRoles, tokenServices } from "../../../core/resources/token.ts";
+import { joinRoles, type Token, tokenServices } from "../../../core/resources/token.ts";
 import { misfitText } from "../../../core/versions/judge-fit.ts";
 import { version as clusterVersion } from "../../../core/versions/version.ts";
 import type { Write } from "../../storage/storage.ts";
@@ -19,17 +19,22 @@ import { checkLabels } from "../inventory/nodes.ts";
 import { checkHostNames } from "./host-names.ts";
 import { findTokenBySecret, isExpired, type JoinRole, type StoredToken, tokenWrite } from "./tokens.ts";
 
-export interface JoinAsk {
+/** What decides whether a host may join. */
+export interface JoinFacts {
   readonly token: string;
   readonly role: string;
   readonly hostname: string;
   readonly names: readonly string[];
-  readonly sshPublicKey: string;
-  readonly tlsPublicKey: string;
   readonly version: string;
-  readonly labels: Readonly<Record<string, string>>;
+  /** Kinds of services that it wants to offer; empty: SSH. */
   readonly services: readonly string[];
   readonly address: string;
+}
+
+export interface JoinAsk extends JoinFacts {
+  readonly sshPublicKey: string;
+  readonly tlsPublicKey: string;
+  readonly labels: Readonly<Record<string, string>>;
 }
 
 /** Joins that race for the uses of one token try again this often. */
@@ -40,29 +45,64 @@ const maxTries = 20;
  * use. A host that lost the answer after that write joins again, which needs another use.
  */
 export async function join(context: AuthContext, ask: JoinAsk): Promise<{ id: string; issued: IssuedCertificates }> {
-  const seen: { token?: string } = {};
-  const facts = { event: "instance.join", role: ask.role.slice(0, 64), server_name: ask.hostname.slice(0, 128), "addr.remote": ask.address } as const;
-  try {
+  return await orRefused(context, ask, async (facts, seen) => {
     const role = joinRole(ask.role);
     const node = newNode(ask);
-    const own = { role, id: node.metadata.name };
-    // First, so that names of other hosts are told to nobody without a token.
-    await usable(context, { ask, role, seen });
-    refuseMisfit(ask.version);
-    const others = await otherNames(context, own);
-    const names = checkHostNames({ role, hostname: ask.hostname, names: ask.names, cluster: context.clusterName, others });
-    warnOfDouble(context, { role, hostname: names[0] ?? ask.hostname, nodes: others.nodes });
+    const { names, nodes } = await admissible(context, { ask, role, id: node.metadata.name, seen });
+    warnOfDouble(context, { role, hostname: names[0] ?? ask.hostname, nodes });
     const certificates = { ...ask, hostId: node.metadata.name, role, names };
     // Issued first: keys that cannot be certified cost no use, and what was issued is not handed out before the write.
     const issued = await issueHostCertificates(context, certificates);
     await spend(context, { ask, role, node: called(node, names[0]), names, seen });
     context.audit.emit({ ...facts, success: true, server_id: node.metadata.name, ...(seen.token !== undefined && { token: seen.token }) });
     return { id: node.metadata.name, issued };
+  });
+}
+
+/** The token with which a host could join so now. It is not used up; a refusal is the one of `join`, and audited as such: who guesses is seen. */
+export async function checkJoin(context: AuthContext, ask: JoinFacts): Promise<Token> {
+  return await orRefused(context, ask, async (_facts, seen) => {
+    const role = joinRole(ask.role);
+    const { stored } = await admissible(context, { ask, role, id: randomUUID(), seen });
+    return stored.token;
+  });
+}
+
+interface Seen {
+  /** Name of the token, once it is known. */
+  token?: string;
+}
+
+/** Audits what `work` refuses. */
+async function orRefused<T>(context: AuthContext, ask: JoinFacts, work: (facts: ReturnType<typeof eventOf>, seen: Seen) => Promise<T>): Promise<T> {
+  const [facts, seen]: [ReturnType<typeof eventOf>, Seen] = [eventOf(ask), {}];
+  try {
+    return await work(facts, seen);
   } catch (thrown) {
     const error = thrown instanceof PlatformError ? thrown.message : "internal error";
     context.audit.emitRefusal({ ...facts, success: false, error, ...(seen.token !== undefined && { token: seen.token }) });
     throw thrown;
   }
+}
+
+function eventOf({ role, hostname, address }: JoinFacts) {
+  return { event: "instance.join", role: role.slice(0, 64), server_name: hostname.slice(0, 128), "addr.remote": address } as const;
+}
+
+interface Applicant {
+  readonly ask: JoinFacts;
+  readonly role: JoinRole;
+  readonly id: string;
+  readonly seen: Seen;
+}
+
+/** Token, version and names: throws what is wrong with them. The token is the first, so that names of other hosts are told to nobody without one. */
+async function admissible(context: AuthContext, { ask, role, id, seen }: Applicant) {
+  const stored = await usable(context, { ask, role, seen });
+  refuseMisfit(ask.version);
+  const others = await otherNames(context, { role, id });
+  const names = checkHostNames({ role, hostname: ask.hostname, names: ask.names, cluster: context.clusterName, others });
+  return { stored, names, nodes: others.nodes };
 }
 
 /** A host that joins is easily given another version; one that has joined is only warned of, so that it stays in reach. */
@@ -92,7 +132,7 @@ interface Spent {
   readonly node: Node;
   /** Of the certificates. */
   readonly names: readonly string[];
-  readonly seen: { token?: string };
+  readonly seen: Seen;
 }
 
 async function spend(context: AuthContext, facts: Spent): Promise<void> {
@@ -118,7 +158,7 @@ async function spend(context: AuthContext, facts: Spent): Promise<void> {
   throw new PlatformError("unavailable", "too many hosts join with this token at once", { hint: "try again" });
 }
 
-async function usable(context: AuthContext, { ask, role, seen }: { ask: JoinAsk; role: JoinRole; seen: { token?: string } }): Promise<StoredToken> {
+async function usable(context: AuthContext, { ask, role, seen }: Pick<Applicant, "ask" | "role" | "seen">): Promise<StoredToken> {
   const refuse = (why: string, hint: string): never => {
     throw new PlatformError("denied", why, { hint });
   };

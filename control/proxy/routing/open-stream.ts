@@ -70,14 +70,17 @@ async function findCandidates(
   services: RoutingServices,
 ): Promise<{ readonly candidates: readonly Target[]; readonly recorded: ToldTargets["recorded"] }> {
   const { registry, cluster } = services;
-  const tunnels = registry.find(target, cluster);
-  const here = new Set(tunnels.map(({ identity }) => identity.id));
   const { reachable, recorded } = await services.askForTargets(target).catch((thrown: unknown) => {
     // Without the auth service, hosts with a tunnel stay within reach: by an id, and by a name that is theirs alone.
+    const tunnels = registry.find(target, cluster);
     if (tunnels.length === 0) throw thrown;
     requireOwnName(target, tunnels, cluster);
     return { reachable: [], recorded: [] };
   });
+  // The auth service hears of a tunnel before it stands here, and then leaves its host out of the answer.
+  if (registry.find(target, cluster).length === 0) await services.arriving.settled(target, cluster);
+  const tunnels = registry.find(target, cluster);
+  const here = new Set(tunnels.map(({ identity }) => identity.id));
   const others = reachable.filter(({ identity }) => !here.has(identity.id));
   return { candidates: [...tunnels, ...others, ...findOpenssh(openssh, target, cluster)], recorded };
 }

@@ -20,6 +20,8 @@ export interface RoutingServices {
   /** The session that runs under this id. */
   readonly findSession: (sid: string) => Promise<ActiveSession | undefined>;
   readonly expected: ExpectedHosts;
+  /** Hosts whose tunnel the auth service is being told of. */
+  readonly arriving: ExpectedHosts;
   /** Hosts that a target may mean, besides those with a tunnel here. */
   readonly askForTargets: (target: string) => Promise<ToldTargets>;
   readonly identity: CurrentIdentity;

@@ -34,6 +34,8 @@ export interface TunnelServices {
   readonly registry: TunnelRegistry;
   readonly statuses: StatusReports;
   readonly expected: ExpectedHosts;
+  /** Hosts whose tunnel the auth service is being told of. */
+  readonly arriving: ExpectedHosts;
   /** Another process has taken over: it speaks for this proxy now. */
   readonly retired: () => boolean;
   /** Hands a stream to the auth service's TLS listener. */
@@ -109,6 +111,10 @@ async function admit(applicant: Applicant, services: TunnelServices): Promise<vo
   const channel = await applicant.control;
   channel.on("error", () => {});
   const facts = certified(identity, await readHello(channel, services.signal));
+  const { id, names } = identity;
+  services.arriving.expect([{ id, names: [facts.hostname, ...names] }]);
+  // Streams that wait for it go on once it is in the registry, or was refused.
+  using _arrived = { [Symbol.dispose]: () => services.arriving.arrived(id) };
   let answer: NodeAnswer;
   try {
     answer = await reportNode(services.auth, { identity, facts, peer, connected: true });

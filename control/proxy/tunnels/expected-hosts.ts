@@ -6,11 +6,11 @@ export interface HostNames {
   readonly names: readonly string[];
 }
 
-/** Hosts that are sure to come after this process took over from another one: they need this long at most, ms. */
+/** Hosts that are sure to come need this long at most, ms. */
 const arrivalMs = 20_000;
 
 /**
- * Hosts that had a tunnel in the process before this one and were told to come here. Whoever asks for one of them waits for
+ * Hosts that are sure to come: they had a tunnel in the process before this one and were told to come here, or they are just being let in. Whoever asks for one of them waits for
  * it, instead of being told that it does not exist.
  */
 export class ExpectedHosts {

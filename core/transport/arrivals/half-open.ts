@@ -36,12 +36,20 @@ export class HalfOpen {
     this.#addresses.set(socket, address);
     this.#byAddress.set(address, own.add(socket));
     socket.on("close", this.#onClose);
-    if (this.#addresses.size <= this.#limit) return;
-    const [oldest] = this.#largest(own);
-    if (oldest === undefined) return;
+    if (this.#addresses.size > this.#limit) this.#drop(this.#largest(own));
+  }
+
+  /** Makes room below the limit: drops the oldest of the address that has most. False: there is none. */
+  makeRoom(): boolean {
+    return this.#drop(this.#largest(new Set()));
+  }
+
+  #drop([oldest]: Iterable<HalfOpenSocket>): boolean {
+    if (oldest === undefined) return false;
     this.leave(oldest);
     this.dropped += 1;
     oldest.destroy();
+    return true;
   }
 
   /** The peer has shown who it is, was handed to a server with limits of its own, or is gone. */
@@ -54,7 +62,7 @@ export class HalfOpen {
     if (own?.size === 0) this.#byAddress.delete(address);
   }
 
-  /** Those of one address; of the newest one when no other has more. */
+  /** Those of one address; `newest` when no other has more. */
   #largest(newest: ReadonlySet<HalfOpenSocket>): ReadonlySet<HalfOpenSocket> {
     let found = newest;
     for (const own of this.#byAddress.values()) if (own.size > found.size) found = own;

@@ -14,6 +14,7 @@ import { issuerOf } from "./tls-error.ts";
 export interface HttpsGetOptions extends DialOptions {
   /** PEM; left out: what this machine trusts. */
   readonly ca?: readonly string[];
+  /** Any certificate will do; the answer says whether it is of `ca`. */
   readonly insecure?: boolean;
   /** HTTP without TLS: for a server on this machine. */
   readonly plain?: boolean;
@@ -28,6 +29,8 @@ export interface HttpsAnswer {
   readonly body: Buffer;
   /** Of the certificate that the server showed, quoted. */
   readonly issuer?: string | undefined;
+  /** False only for an `insecure` call: the certificate is not of `ca`. */
+  readonly isTrusted?: boolean;
 }
 
 /**
@@ -45,8 +48,8 @@ export async function httpsGet(target: HostPort, path: string, options: HttpsGet
   attempt.signal.addEventListener("abort", stop, { once: true });
   if (attempt.signal.aborted) stop();
   try {
-    const issuer = socket instanceof TLSSocket ? issuerOf(socket) : undefined;
-    return { ...(await get(socket, { target, path, maxBytes: options.maxBytes ?? 1_048_576 })), issuer };
+    const shown = socket instanceof TLSSocket ? { issuer: issuerOf(socket), isTrusted: socket.authorized } : {};
+    return { ...(await get(socket, { target, path, maxBytes: options.maxBytes ?? 1_048_576 })), ...shown };
   } catch (thrown) {
     if (attempt.signal.aborted) throw attempt.signal.reason;
     throw connectionError(thrown, { message: `no answer of ${formatHostPort(target)} to GET ${path}`, hint: "check the address and its port" });

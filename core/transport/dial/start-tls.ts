@@ -14,7 +14,7 @@ export interface TlsOptions {
   /** PEM, the leaf first. */
   readonly certificate?: string | undefined;
   readonly privateKey?: string | undefined;
-  /** The peer's certificate is not verified. */
+  /** Any certificate will do; `authorized` of the socket says whether it is of `ca`. */
   readonly insecure?: boolean | undefined;
 }
 
@@ -60,7 +60,7 @@ function connectionOptions(socket: Socket, tls: TlsOptions): ConnectionOptions {
     servername: isAddress ? "" : tls.servername,
     ALPNProtocols: [...tls.alpn],
     rejectUnauthorized: tls.insecure !== true,
-    ...(tls.insecure !== true && { ca: [...(tls.ca ?? trustedRoots())] }),
+    ...((tls.ca !== undefined || tls.insecure !== true) && { ca: [...(tls.ca ?? trustedRoots())] }),
     ...(tls.certificate !== undefined && { cert: tls.certificate }),
     ...(tls.privateKey !== undefined && { key: tls.privateKey }),
   };

@@ -1,0 +1,31 @@
+import type { Finished, RunOptions } from "./program.ts";
+
+/** What an admin of a cluster does. */
+export interface ClusterAdmin {
+  /** Runs tctl; never throws for its exit status. */
+  tctl(args: readonly string[], options?: RunOptions): Promise<Finished>;
+  /** A tctl that must succeed; its standard output. */
+  admin(...args: string[]): Promise<string>;
+  pin(): Promise<string>;
+  /** For a host that joins, or with `--type=…` for what that says. */
+  token(...args: string[]): Promise<string>;
+}
+
+/** By a tctl with all rights. */
+export function clusterAdmin(tctl: ClusterAdmin["tctl"]): ClusterAdmin {
+  const admin: ClusterAdmin["admin"] = async (...args) => {
+    const done = await tctl(args);
+    if (done.status !== 0) throw new Error(`tctl ${args.join(" ")}: exit ${done.status}\n${done.stdout}${done.stderr}`);
+    return done.stdout;
+  };
+  return {
+    tctl,
+    admin,
+    pin: async () => /sha256:[0-9a-f]{64}/.exec(await admin("status"))?.[0] ?? "",
+    token: async (...args) => {
+      const type = args.some((arg) => arg.startsWith("--type")) ? [] : ["--type=node"];
+      const made = JSON.parse(await admin("tokens", "add", ...type, "--format=json", ...args)) as { secret?: string; token?: string };
+      return made.secret ?? made.token ?? "";
+    },
+  };
+}
