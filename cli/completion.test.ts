@@ -22,7 +22,7 @@ test.for([
   ],
   [
     ["tsh", "proxy", ""],
-    ["ssh", "-h", "--help"],
+    ["ssh", "app", "-h", "--help"],
   ],
   [["tsh", "login", "--ca"], ["--ca-pin"]],
   [

@@ -37,7 +37,7 @@ const refused: readonly (readonly [line: string, status: number, ...says: readon
   ["tctl users add bob --roles=access --logins=-x", 2, /spec\.traits\.logins\.0: a login has/],
   ["tctl users add bob --roles=access --ttl=72h", 2, /48h is the longest/],
   ["tctl users update bob", 2, /nothing to change is given/],
-  ["tctl tokens add --type=kube", 2, /nothing joins as "kube"/, /node, proxy/],
+  ["tctl tokens add --type=kube", 2, /nothing joins as "kube"/, /node, app, proxy/],
   ["tctl tokens add --type=node --uses=0", 2, /is not a number of hosts/],
   ["tctl tokens add --type=node --value=hunter2hunter2", 2, /does not belong on the command line/],
   ["tctl tokens add --type=node --value=@/nonexistent", 2, /cannot read \/nonexistent/],

@@ -1,0 +1,227 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import { silentLog } from "../../core/log/log.ts";
+import type { AuditFacts } from "../../core/resources/audit-event-schema.ts";
+import type { Lock } from "../../core/resources/lock.ts";
+import { type Role, roleSchema } from "../../core/resources/role.ts";
+import type { RoleOptions } from "../../core/resources/role-options.ts";
+import { alpn, roleServerName } from "../../core/transport/alpn.ts";
+import { readFrame } from "../../core/transport/read-frame.ts";
+import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
+import { type InsideAuthorities, insideAuthorities, type UserTls } from "../../test/inside/issue-certificates.ts";
+import { until } from "../../test/world/until.ts";
+import type { Access } from "../access/access-source.ts";
+import { LiveSessions } from "../service/live-sessions.ts";
+import { UserShares } from "../service/user-shares.ts";
+import type { AppDeps } from "./deps.ts";
+import { serveApp } from "./serve-app.ts";
+
+const request: StreamRequest<"app"> = {
+  kind: "app",
+  target: "orders",
+  parameters: {},
+  clientAddress: "192.0.2.7:40000",
+  sessionId: "s-1",
+  accessRevision: "1",
+};
+
+function role(labels: Readonly<Record<string, string>> = { env: "test" }, options: RoleOptions = {}): Role {
+  return roleSchema.parse({ kind: "role", version: "v7", metadata: { name: "access" }, spec: { options, allow: { app_labels: labels } } });
+}
+
+interface Options {
+  readonly roles?: readonly Role[];
+  readonly locks?: readonly Lock[];
+  readonly unreadable?: readonly string[];
+  readonly record?: (facts: AuditFacts) => Promise<void>;
+  readonly follow?: AppDeps["access"]["follow"];
+  readonly port?: number;
+}
+
+describe("an application stream", () => {
+  let own: InsideAuthorities;
+  let foreign: InsideAuthorities;
+  let credentials: Awaited<ReturnType<InsideAuthorities["host"]>>;
+  let alice: UserTls;
+  let server: Server;
+  const upstream = new Set<Socket>();
+  beforeAll(async () => {
+    [own, foreign] = await Promise.all([insideAuthorities(), insideAuthorities()]);
+    [credentials, alice] = await Promise.all([own.host("apps-1"), own.user("alice")]);
+    server = createServer({ allowHalfOpen: true }, (socket) => {
+      upstream.add(socket.on("close", () => upstream.delete(socket)).on("error", () => {}));
+      socket.pipe(socket);
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+  });
+  afterAll(() => void server?.close());
+
+  /** The agent's end of a stream, with what it recorded. */
+  async function serve(options: Options = {}) {
+    const [near, far] = await socketPair();
+    const events: AuditFacts[] = [];
+    const life = { signal: new AbortController().signal, established: () => {} };
+    const access: Access = {
+      revision: "1",
+      roles: options.roles ?? [role()],
+      unreadable: options.unreadable ?? [],
+      locks: options.locks ?? [],
+      userCaSsh: [],
+      hostCaSsh: [],
+      userCaPem: [own.userCaPem],
+      hostCaPem: [own.hostCaPem],
+      sessionRecording: "off",
+    };
+    const answer = async (): Promise<Access> => access;
+    const unused = (): Promise<never> => Promise.reject(new Error("nothing is recorded in this test"));
+    const { port } = server.address() as AddressInfo;
+    const deps: AppDeps = {
+      credentials: () => credentials,
+      access: { at: answer, fresh: answer, refresh: answer, ageMs: () => 0, announce: () => {}, follow: options.follow ?? (() => {}) },
+      audit: { record: options.record ?? (async (facts) => void events.push(facts)) },
+      recordings: { begin: unused, sendNow: unused },
+      live: new LiveSessions(),
+      node: { name: "apps-1", labels: {} },
+      lease: unused,
+      shares: new UserShares(),
+      listApps: async () => [],
+      log: silentLog,
+      findApp: (name) => (name === "orders" ? { name, uri: `tcp://127.0.0.1:${options.port ?? port}`, labels: { env: "test" } } : undefined),
+    };
+    const served = serveApp(far, request, deps, life);
+    served.catch(() => {});
+    return { near, served, events };
+  }
+
+  const reply = async (stream: Duplex) =>
+    decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: 10_000, what: "reply" }));
+
+  /** As `tsh` does: the proxy's reply is read, TLS begins, and the request is said in it. */
+  async function enter(near: Socket, user: UserTls | undefined, asked: StreamRequest = request): Promise<TLSSocket> {
+    expect(await reply(near)).toEqual({ ok: true });
+    const tls = connectTls({ socket: near, ALPNProtocols: [alpn.service], servername: roleServerName("node"), ca: own.hostCaPem, ...user });
+    tls.on("error", () => {});
+    await once(tls, "secureConnect");
+    tls.write(encodeStreamRequest(asked));
+    return tls;
+  }
+
+  async function refusal(user: UserTls | undefined, options: Options = {}, asked?: StreamRequest) {
+    const { near, served, events } = await serve(options);
+    const tls = await enter(near, user, asked);
+    const answer = await reply(tls).catch((thrown: unknown) => ({ ok: false as const, error: thrown }));
+    tls.destroy();
+    await served;
+    expect(upstream.size).toBe(0);
+    return { answer, events };
+  }
+
+  test("carries bytes both ways, each end by itself, between two audit events", async () => {
+    const { near, served, events } = await serve();
+    const tls = await enter(near, alice);
+    expect(await reply(tls)).toEqual({ ok: true });
+    tls.allowHalfOpen = true;
+    tls.end("hello");
+    let text = "";
+    for await (const chunk of tls) text += String(chunk);
+    expect(text).toBe("hello");
+    await served;
+    const common = { user: "alice", sid: "s-1", app_name: "orders", server_name: "apps-1", "addr.remote": "192.0.2.7:40000" };
+    expect(events).toMatchObject([
+      { event: "app.session.start", ...common },
+      { event: "app.session.end", ...common, bytes_received: 5, bytes_transmitted: 5 },
+    ]);
+  });
+
+  test.for<
+    readonly [
+      name: string,
+      user: (all: { own: InsideAuthorities; foreign: InsideAuthorities }) => Promise<UserTls | undefined>,
+      options: Options,
+      code: string,
+    ]
+  >([
+    ["who shows no certificate", async () => undefined, {}, "unauthenticated"],
+    ["a user of another authority", ({ foreign: other }) => other.user("alice"), {}, "unauthenticated"],
+    ["an expired certificate", ({ own: mine }) => mine.user("alice", { validBefore: new Date(Date.now() - 1000) }), {}, "unauthenticated"],
+    ["a certificate for another cluster", ({ own: mine }) => mine.user("alice", { cluster: "other" }), {}, "unauthenticated"],
+    ["a host in a user's place", async ({ own: mine }) => hostAsUser(await mine.host("web-1")), {}, "unauthenticated"],
+    ["a user whose role is about other applications", ({ own: mine }) => mine.user("alice"), { roles: [role({ env: "prod" })] }, "denied"],
+    ["a user without a role", ({ own: mine }) => mine.user("alice", { roles: [] }), {}, "denied"],
+    ["a user whose role this agent cannot read", ({ own: mine }) => mine.user("alice"), { unreadable: ["access"] }, "denied"],
+    ["a certificate for another address", ({ own: mine }) => mine.user("alice", { sourceIp: "198.51.100.1" }), {}, "denied"],
+    ["a locked user", ({ own: mine }) => mine.user("alice"), { locks: [lockOf("alice")] }, "denied"],
+    ["an application that does not answer", ({ own: mine }) => mine.user("alice"), { port: 1 }, "unavailable"],
+  ])("refuses %s, and records it", async ([, user, options, code]) => {
+    const { answer, events } = await refusal(await user({ own, foreign }), options);
+    expect(answer).toMatchObject({ ok: false, error: { code } });
+    expect(events).toMatchObject([{ event: "auth", app_name: "orders" }]);
+  });
+
+  test("a proxy that asks for something other than the client did gets nothing", async () => {
+    const { answer } = await refusal(alice, {}, { ...request, target: "payroll" });
+    expect(answer).toMatchObject({ ok: false });
+  });
+
+  test("what cannot be recorded does not happen", async () => {
+    const { answer } = await refusal(alice, { record: () => Promise.reject(new PlatformError("limit", "the disk is full")) });
+    expect(answer).toMatchObject({ ok: false, error: { code: "limit" } });
+  });
+
+  test("an application that is not offered is not found, before any byte of the client's", async () => {
+    const { near, served } = await serve();
+    near.destroy();
+    await served;
+    const [, far] = await socketPair();
+    const missing = { ...request, target: "nothing" };
+    const { deps } = { deps: { findApp: () => undefined, node: { name: "apps-1" } } as unknown as AppDeps };
+    await expect(serveApp(far, missing, deps, { signal: new AbortController().signal, established: () => {} })).rejects.toMatchObject({
+      code: "not_found",
+    });
+  });
+
+  test("a client that is gone ends the connection to the application, and a lock that comes later ends both", async () => {
+    const first = await serve();
+    const tls = await enter(first.near, alice);
+    await reply(tls);
+    tls.write("x");
+    await until("the application is connected", () => upstream.size === 1);
+    tls.destroy();
+    first.near.destroy();
+    await first.served;
+    await until("the application is left", () => upstream.size === 0);
+    let lock: (locks: readonly Lock[]) => void = () => {};
+    const follow: AppDeps["access"]["follow"] = (listener) => {
+      lock = (locks) => listener({ locks } as Access);
+    };
+    const second = await serve({ follow });
+    const again = await enter(second.near, alice);
+    await reply(again);
+    lock([lockOf("alice")]);
+    await second.served;
+    expect(second.events.at(-1)).toMatchObject({ event: "app.session.end", reason: expect.stringMatching(/locked/) });
+  });
+});
+
+function hostAsUser({ tlsCertificate: cert, tlsPrivateKey: key }: { tlsCertificate: string; tlsPrivateKey: string }): UserTls {
+  return { cert, key };
+}
+
+function lockOf(user: string): Lock {
+  return { kind: "lock", version: "v2", metadata: { name: "l" }, spec: { target: { user } } };
+}
+
+/** Both ends of a connection, in place of the channel of a tunnel. */
+async function socketPair(): Promise<readonly [near: Socket, far: Socket]> {
+  const server = createServer({ pauseOnConnect: true });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const near = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  const [far] = (await once(server, "connection")) as [Socket];
+  server.close();
+  for (const socket of [near, far]) socket.on("error", () => {});
+  return [near, far];
+}
