@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import {
@@ -12,6 +12,7 @@ import {
   ssh2Loaders,
   tlsContexts,
 } from "./conventions.ts";
+import { layerTable, tableIn } from "./layer-table.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { readSources } from "./source-tree.ts";
 
@@ -26,6 +27,10 @@ test("the sources are found, with their imports", () => {
 
 test("every import is one that the layer table allows", () => {
   expect(layerViolations(files)).toEqual([]);
+});
+
+test("ARCHITECTURE.md has the layer table as it is here", () => {
+  expect(tableIn(readFileSync(join(root, "ARCHITECTURE.md"), "utf8"))).toBe(layerTable());
 });
 
 test("no files import each other in a circle", () => {

@@ -19,7 +19,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/identity": [...lowest, "core/resources"],
   "core/resources": lowest,
   "core/access": nouns,
-  "core/transport": [...nouns, "core/access", "core/memory"],
+  "core/transport": [...nouns, "core/memory"],
   "core/ssh": middle,
   "core/config": [...middle, "core/ssh/algorithms.ts"],
   "core/api": [...middle, "core/ssh", "core/config"],
