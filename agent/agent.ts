@@ -31,7 +31,7 @@ export interface AgentState {
   readonly hostId: string;
   readonly cluster: string;
   readonly tunnels: number;
-  /** Streams of people that are open. */
+  /** Open user streams. */
   readonly sessions: number;
   readonly connected: boolean;
 }
@@ -39,24 +39,24 @@ export interface AgentState {
 export interface AgentDeps {
   readonly log: Log;
   readonly env: Env;
-  /** Called once with what tells about this agent while it runs. */
+  /** Called once with the handle that describes this agent while it runs. */
   readonly report?: ((agent: { state(): AgentState }) => void) | undefined;
   /** Another process serves this host from now on: ends once the last stream has ended. */
   readonly retire?: AbortSignal | undefined;
-  /** Streams of people in earlier processes of this host. */
+  /** User streams in earlier processes of this host. */
   readonly elsewhere?: (() => number) | undefined;
   /** For a host that listens. */
   readonly sockets: ListenSockets;
 }
 
-/** After a stop, streams have this long to end by themselves, ms. */
+/** Time that streams have to end by themselves after a stop, ms. */
 const drainMs = 10_000;
-/** For the last audit events of a process that was replaced, ms; what is left then, the new process sends. */
+/** Time for the last audit events of a replaced process, ms; the new process sends the rest. */
 const farewellMs = 5_000;
 const clock = { wall: () => Date.now(), steady: () => performance.now() };
 
 /**
- * Joins when needed, keeps the tunnel and serves what comes through it, until aborted; then it drains. A process that another
+ * Joins when needed, keeps the tunnel and serves the streams that come through it, until aborted; then it drains. A process that another
  * one has replaced drains for as long as its streams last.
  * Throws PlatformError when it cannot go on: a refused token, a wrong pin, a damaged identity.
  */
@@ -75,13 +75,13 @@ export async function runAgent(config: AgentConfig, deps: AgentDeps, signal: Abo
   const { retire = new AbortController().signal } = deps;
   deps.report?.(agent);
   const onFailure = (thrown: unknown): void => failed.reject(toPlatformError(thrown));
-  // The identity is the new process's to renew.
+  // The new process renews the identity.
   agent.identity.keep(AbortSignal.any([background.signal, retire])).catch(onFailure);
   const uploading = agent.outbox.run(background.signal).catch(onFailure);
   try {
     await Promise.race([aborted(signal), aborted(retire), failed.promise]);
     if (!signal.aborted && retire.aborted) {
-      log.info("agent retires: another process serves this host", { sessions: agent.state().sessions });
+      log.info("agent is draining: another process serves this host now", { sessions: agent.state().sessions });
       await Promise.race([agent.retire(), aborted(signal), failed.promise]);
       background.abort();
       if (!signal.aborted) await Promise.race([uploading.then(() => agent.outbox.sendRest()), sleep(farewellMs, undefined, { ref: false })]);
@@ -169,7 +169,7 @@ async function openAgent(config: AgentConfig, { log, env, prepared, elsewhere = 
   };
 }
 
-/** Where proxies are reached: the one that is configured, or those that the auth service knows. */
+/** Addresses of proxies: the configured one, or those that the auth service knows. */
 function proxyFinder({ way }: AgentConfig, auth: AuthSource): () => Promise<readonly string[]> {
   if (way.kind === "proxy") return async () => [formatHostPort(way.proxyServer)];
   return async () => (await (await auth.client()).getCluster({})).proxyPublicAddrs;

@@ -4,13 +4,13 @@ import { dial } from "../core/transport/dial/dial.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
 import type { Reach } from "./reach.ts";
 
-/** Byte streams to the auth service: through a tunnel that is up, else from where the host joins. */
+/** Byte streams to the auth service: through a tunnel that is up, otherwise through the address where the host joins. */
 export class AuthRoad {
   readonly #address: HostPort;
   readonly #env: Env;
-  /** Once it is open. */
+  /** Resolves once the stream is open. */
   reach: Reach | undefined;
-  /** The address of this host on its last way there. */
+  /** This host's local address on its last connection there. */
   local: string | undefined;
 
   constructor(address: HostPort, env: Env) {

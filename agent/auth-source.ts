@@ -32,7 +32,7 @@ export class AuthSource {
     return this.#current.connection.client;
   }
 
-  /** Calls that are under way on the connection before may still end. */
+  /** Time for calls under way on the previous connection to finish. */
   #retire(): void {
     const before = this.#current?.connection;
     if (before !== undefined) setTimeout(() => before.close(), callMs).unref();

@@ -7,14 +7,14 @@ import { agentConfig } from "./config.ts";
 import { noTokenError } from "./join.ts";
 import { checkServices } from "./services.ts";
 
-/** What a start of the agent would refuse, without starting: throws PlatformError as it would. Returns what works and should be put right. */
+/** Checks the agent's configuration without starting it: throws the PlatformError that a start would. Returns warnings. */
 export async function checkAgent(config: PlatformConfig): Promise<readonly string[]> {
   const { auth_service: auth, proxy_service: proxy, platform } = config;
   const warnings: string[] = [];
   const offered = agentConfig(config, { webAddress: { host: "127.0.0.1", port: 0 }, caPins: [] });
   const log = createLog({ level: "warn", format: "text", write: (line) => warnings.push(line.trim().replace(/^\S+ +\S+ +/, "")) });
   await checkServices(offered, log);
-  // An agent beside control joins it by itself.
+  // An agent in the same process as control joins without a token.
   if ((auth.enabled || proxy.enabled) && platform.proxy_server === undefined) return warnings;
   const { token, caPins } = agentConfig(config);
   const held = await loadCredentials(join(platform.data_dir, "agent", "credentials.json"));

@@ -6,12 +6,12 @@ import { chooseProxies } from "./choose-proxies.ts";
 const proxies = (count: number): ClusterProxy[] =>
   Array.from({ length: count }, (_, at) => ({ id: randomUUID(), name: `p${at}`, addr: `p${at}.example.com:443`, since: "2026-01-01T00:00:00Z" }));
 
-test("up to the bound, all of them", () => {
+test("up to the limit, all proxies are chosen", () => {
   const all = proxies(maxAgentProxies);
   expect(chooseProxies(all, "host")).toEqual(all);
 });
 
-test("above it as many as the bound; one that goes changes one place, and hosts spread evenly", () => {
+test("above the limit, as many as the limit; a proxy that goes away changes one slot, and hosts spread evenly", () => {
   const all = proxies(20);
   const chosen = chooseProxies(all, "host");
   expect(chosen).toHaveLength(maxAgentProxies);

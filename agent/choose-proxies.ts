@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { type ClusterProxy, maxAgentProxies } from "../core/resources/proxy.ts";
 
 /**
- * The proxies to which this host keeps tunnels: all of them, up to the bound. Above it each host has an order of its own, which changes for
- * no other proxy when one comes or goes, so that hosts spread evenly and stay where they are. Pure.
+ * The proxies to which this host keeps tunnels: all of them, up to the limit. Above it each host has its own order, which does not change
+ * for the other proxies when one comes or goes, so that hosts spread evenly and stay where they are. Pure.
  */
 export function chooseProxies(proxies: readonly ClusterProxy[], hostId: string, most = maxAgentProxies): readonly ClusterProxy[] {
   if (proxies.length <= most) return proxies;

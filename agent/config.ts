@@ -9,47 +9,47 @@ import type { SshConfig } from "./ssh/ssh-service.ts";
 
 export interface AgentConfig {
   readonly nodename: string;
-  /** State is kept in `${dataDir}/agent`. */
+  /** State directory: `${dataDir}/agent`. */
   readonly dataDir: string;
-  /** Left out: the host must have joined before. */
+  /** Omitted when the host has joined before. */
   readonly token?: string | undefined;
   readonly caPins: readonly string[];
   readonly way: ProxyWay | DirectWay;
   readonly host: HostFacts;
-  /** Left out: the service does not run. */
+  /** Omitted when the service is disabled. */
   readonly ssh?: SshConfig | undefined;
   readonly app?: AppConfig | undefined;
 }
 
-/** What the host is called, whatever it serves. */
+/** Name of the host, for all its services. */
 export interface HostFacts {
   readonly labels: Labels;
   /** Labels whose values a command prints. */
   readonly commands: readonly LabelCommand[];
-  /** Names that its certificate has, beside its own. */
+  /** Additional names in its certificate. */
   readonly names: readonly string[];
 }
 
-/** It joins through a proxy, and opens a tunnel to it. */
+/** The agent joins through a proxy and opens a tunnel to it. */
 export interface ProxyWay {
   readonly kind: "proxy";
   readonly proxyServer: HostPort;
-  /** The proxy runs in this process: it is reached where it listens, whatever it is called outside. */
+  /** The proxy runs in this process: dial its listener, not its public name. */
   readonly isLocal?: boolean;
 }
 
-/** It joins the auth service directly, and listens: the proxies dial it. */
+/** The agent joins the auth service directly and listens: the proxies dial it. */
 export interface DirectWay {
   readonly kind: "direct";
   readonly authServer: HostPort;
   readonly listen: HostPort;
-  /** Where the proxies reach it besides; other hosts may have the same. */
+  /** Additional addresses for proxies to dial; other hosts may share them. */
   readonly publicAddresses: readonly HostPort[];
-  /** In place of the address that it has itself. */
+  /** Advertised instead of its own address. */
   readonly advertiseIp?: string | undefined;
 }
 
-/** Where it joins. */
+/** Where the host joins. */
 export function joinAddress({ way }: Pick<AgentConfig, "way">): HostPort {
   return way.kind === "proxy" ? way.proxyServer : way.authServer;
 }
@@ -58,7 +58,7 @@ export function joinAddress({ way }: Pick<AgentConfig, "way">): HostPort {
 export interface LocalControl {
   readonly webAddress: HostPort;
   readonly caPins: readonly string[];
-  /** Left out: the host has joined before. */
+  /** Omitted when the host has joined before. */
   readonly token?: string | undefined;
 }
 
@@ -92,7 +92,7 @@ function sshConfig({ platform, ssh_service: ssh }: PlatformConfig): SshConfig {
 
 function directWay({ platform, ssh_service: ssh }: PlatformConfig, authServer: HostPort): DirectWay {
   if (platform.caPins.length === 0) {
-    throw new PlatformError("invalid", "platform.auth_server needs platform.ca_pin: this host knows the auth service by nothing else", {
+    throw new PlatformError("invalid", "platform.auth_server needs platform.ca_pin: without it this host cannot verify the auth service", {
       hint: "`tctl status` shows the pin",
     });
   }

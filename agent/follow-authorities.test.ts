@@ -24,14 +24,14 @@ function world() {
   return { known, answers, follower };
 }
 
-test("a digest of what is known asks nothing, and neither does none", () => {
+test("a known digest causes no request, and neither does a missing one", () => {
   const { follower, answers, known } = world();
   follower.told(trustedDigest(known.now));
   follower.told("");
   expect(answers).toHaveLength(0);
 });
 
-test("another digest asks, once at a time, and again after an answer or a failure", async () => {
+test("a different digest causes one request at a time, and another after an answer or a failure", async () => {
   const { follower, answers } = world();
   follower.told("other");
   follower.told("another");

@@ -4,9 +4,9 @@ import type { Log } from "../core/log/log.ts";
 import type { AccessSource } from "./access/access-source.ts";
 
 export interface AuthorityFollower {
-  /** A proxy says by a digest which authorities there are: others than this host knows are fetched. */
+  /** A proxy reports a digest of the authorities: they are fetched when it differs from this host's. */
   told(digest: string): void;
-  /** Fetches them: something was refused that a new authority may explain. Never throws. */
+  /** Fetches them after a refusal that a new authority may explain. Never throws. */
   ask(): Promise<void>;
 }
 
@@ -16,7 +16,7 @@ export interface KnownAuthorities {
   learn(newest: TrustedKeys): void;
 }
 
-/** What the auth service says of the authorities becomes part of this host's identity, until the signal. One question at a time. */
+/** Keeps the authorities in this host's identity equal to the auth service's, until the signal. One request at a time. */
 export function followAuthorities(
   { access, identity, log }: { access: Pick<AccessSource, "follow" | "refresh">; identity: KnownAuthorities; log: Log },
   signal: AbortSignal,
@@ -28,7 +28,7 @@ export function followAuthorities(
       .refresh()
       .then(
         () => {},
-        (error: unknown) => log.debug("the authorities cannot be fetched now", { error: errorText(error) }),
+        (error: unknown) => log.debug("could not fetch the authorities", { error: errorText(error) }),
       )
       .finally(() => {
         asking = undefined;

@@ -38,7 +38,7 @@ function world(file = join(folder, `${Math.random()}.json`)) {
   return { state, lists, follower, file };
 }
 
-test("a revision that is not known here is fetched, one that is known is not", async () => {
+test("an unknown revision is fetched, a known one is not", async () => {
   const { state, lists, follower, file } = world();
   follower.told("1");
   await expect.poll(() => lists).toEqual([["p1"]]);
@@ -50,7 +50,7 @@ test("a revision that is not known here is fetched, one that is known is not", a
   await expect.poll(async () => (await readList(file)).map(({ name }) => name)).toEqual(["p1", "p2"]);
 });
 
-test("a proxy that is behind and says an old revision again and again is believed once", async () => {
+test("a stale proxy that keeps reporting an old revision causes one request", async () => {
   const { state, follower } = world();
   follower.told("1");
   await expect.poll(() => state.asked).toBe(1);
@@ -60,7 +60,7 @@ test("a proxy that is behind and says an old revision again and again is believe
   }
 });
 
-test("an auth service that is away is asked again at the next word, an older proxy says nothing", async () => {
+test("an unreachable auth service is asked again at the next report; an older proxy reports nothing", async () => {
   const { state, lists, follower } = world();
   state.fails = true;
   follower.told("");
@@ -75,6 +75,6 @@ test("an auth service that is away is asked again at the next word, an older pro
     .toEqual([["p1"]]);
 });
 
-test("a file that cannot be read is no list", async () => {
+test("an unreadable file is not a list", async () => {
   expect(await readList(join(folder, "none.json"))).toEqual([]);
 });

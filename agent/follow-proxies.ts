@@ -11,28 +11,28 @@ import { type ClusterProxy, maxAgentProxies, proxySchema } from "../core/resourc
 export interface FollowProxiesOptions {
   readonly client: () => Promise<Pick<AuthClient, "listProxies">>;
   readonly log: Log;
-  /** The list is another one. */
+  /** Called when the list has changed. */
   readonly onList: (proxies: readonly ClusterProxy[]) => void;
   readonly random?: () => number;
-  /** Where the list is kept for the next start. */
+  /** File that keeps the list for the next start. */
   readonly file: string;
-  /** Agents of a cluster ask within this time of a change, ms. */
+  /** Agents of a cluster spread their requests over this time after a change, ms. */
   readonly spreadMs?: number;
 }
 
 export interface ProxyFollower {
-  /** A proxy says that the list has this revision: another one than is known here is fetched. */
+  /** A proxy reports the revision of the list: it is fetched when it differs from the one held here. */
   told(revision: string): void;
 }
 
-/** Proxies of one list, at most. */
+/** Maximum proxies in one list. */
 const maxProxies = 1_000;
-/** Revisions that were asked for and that the list turned out not to have: a proxy that is behind says one again and again. */
+/** Revisions that were requested although the list no longer has them: a stale proxy keeps reporting one. */
 const maxAsked = 16;
 const spreadMs = 1_500;
 
 /**
- * The cluster's proxies as the auth service itself says: the word of a proxy only says that there is something to fetch. One question at a
+ * Follows the auth service's own list of the cluster's proxies: a proxy's report only triggers a fetch. One request at a
  * time. Never throws.
  */
 export function followProxies(options: FollowProxiesOptions, signal: AbortSignal): ProxyFollower {
@@ -49,17 +49,17 @@ export function followProxies(options: FollowProxiesOptions, signal: AbortSignal
     asked = [];
     const proxies = proxiesJson.slice(0, maxProxies).flatMap(readProxy);
     if (proxies.length > maxAgentProxies) {
-      log.warn("the cluster has more proxies than a host keeps tunnels to: people reach this host through some of them only", {
+      log.warn("the cluster has more proxies than a host keeps tunnels to: this host is reachable through some of them only", {
         proxies: proxies.length,
         tunnels: maxAgentProxies,
       });
     }
     onList(proxies);
-    await writeList(file, proxies).catch((error: unknown) => log.debug("the list of proxies could not be kept", { error: errorText(error) }));
+    await writeList(file, proxies).catch((error: unknown) => log.debug("could not save the list of proxies", { error: errorText(error) }));
   };
   const ask = async (): Promise<void> => {
     asking = true;
-    // The first question is that of a host that has just come; later ones come from all hosts at once.
+    // The first request comes from a host that has just started; later ones would come from all hosts at once.
     if (known !== undefined) await sleep(random() * (options.spreadMs ?? spreadMs), undefined, { signal, ref: false }).catch(() => {});
     while (wanted !== undefined && !signal.aborted) {
       const revision = wanted;
@@ -68,8 +68,8 @@ export function followProxies(options: FollowProxiesOptions, signal: AbortSignal
         await fetchList();
         if (revision !== known) asked = [...asked, revision].slice(-maxAsked);
       } catch (error) {
-        // The next heartbeat says it again.
-        log.debug("the list of proxies cannot be fetched now", { error: errorText(error) });
+        // The next heartbeat reports it again.
+        log.debug("could not fetch the list of proxies", { error: errorText(error) });
       }
     }
     asking = false;
@@ -83,7 +83,7 @@ export function followProxies(options: FollowProxiesOptions, signal: AbortSignal
   };
 }
 
-/** One that cannot be read is not connected to; the others are. */
+/** An unreadable entry is skipped. */
 function readProxy(json: string): readonly ClusterProxy[] {
   const parsed = proxySchema.safeParse(parseJson(json, "a proxy"));
   return parsed.success ? [parsed.data] : [];
@@ -91,7 +91,7 @@ function readProxy(json: string): readonly ClusterProxy[] {
 
 const fileSchema = z.object({ version: z.literal(1), proxies: z.array(proxySchema).max(maxProxies) });
 
-/** The list of the last run: the way in when the proxy where this host joined is gone. Empty when there is none. */
+/** The list of the last run, for when the proxy where this host joined is gone. Empty when there is none. */
 export async function readList(file: string): Promise<readonly ClusterProxy[]> {
   try {
     return fileSchema.parse(JSON.parse(await readFile(file, "utf8"))).proxies;
@@ -102,7 +102,7 @@ export async function readList(file: string): Promise<readonly ClusterProxy[]> {
 
 async function writeList(file: string, proxies: readonly ClusterProxy[]): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  // Two processes write while one takes over from the other.
+  // Two processes may write while one takes over from the other.
   const fresh = `${file}.${process.pid}.new`;
   await writeFile(fresh, JSON.stringify({ version: 1, proxies }), { mode: 0o600 });
   await rename(fresh, file);

@@ -22,29 +22,29 @@ export interface FollowOptions {
   readonly clock: Clock;
   readonly auth: { client(): Promise<AuthClient> };
   readonly identity: { current(): { readonly hostCaPem: readonly string[]; readonly hostCaSsh: readonly string[] } };
-  /** Where proxies are reached, host:port. */
+  /** Addresses of proxies, host:port. */
   readonly proxies: () => Promise<readonly string[]>;
-  /** Streams of people in every process of this host. */
+  /** User streams in all processes of this host. */
   readonly sessions: () => number;
-  /** The host's status is another one. */
+  /** Called when the host's status has changed. */
   readonly changed: (status: HostStatus) => void;
 }
 
-/** The agent's side of its updater: the files that it writes for it, and what it sees of it. */
+/** The agent's side of its updater: the files written for it, and its observed state. */
 export interface UpdaterSide {
   status(): HostStatus;
   /** The cluster's maintenance configuration has this revision. */
   announce(revision: string): void;
   /** Counts the work of a stream while it lasts. */
   during<T>(work: Promise<T>): Promise<T>;
-  /** Another process follows the updater from now on, or none. */
+  /** Stops following the updater: another process does from now on, or none. */
   stop(): void;
 }
 
-/** Between two looks whether the updater has an endpoint, ms; a host that is not enrolled may be at any time. */
+/** Interval between checks for the updater's endpoint, ms; a host may be enrolled at any time. */
 const endpointMs = 60_000;
 const enrolmentMs = 15_000;
-/** For the first look at the updater, before the first tunnel, ms. */
+/** Timeout for the first check of the updater, before the first tunnel, ms. */
 const firstLookMs = 500;
 /** Largest `ca` file, bytes. */
 const maxAuthorities = 262_144;
@@ -57,7 +57,7 @@ export async function followUpdater(options: FollowOptions): Promise<UpdaterSide
   const places = updaterPlaces(env);
   const enrolled = async (): Promise<boolean> => (await findUpgrader(env, places)).upgrader === "unit";
   const told = env.PLATFORM_EXT_UPGRADER;
-  if (told !== undefined && told !== "" && told !== "unit" && told !== "kube") log.warn("PLATFORM_EXT_UPGRADER names no upgrader", { told });
+  if (told !== undefined && told !== "" && told !== "unit" && told !== "kube") log.warn("PLATFORM_EXT_UPGRADER has an unknown value", { told });
   const keeper: ScheduleKeeper = new ScheduleKeeper({
     file: join(places.configDir, "schedule"),
     enrolled,
@@ -67,7 +67,7 @@ export async function followUpdater(options: FollowOptions): Promise<UpdaterSide
     changed: () => watch.poke(),
   });
   const watch = new HostWatch({ env, places, schedule: () => keeper.status, sessions, changed, steady: clock.steady, wall: clock.wall });
-  // The hello should say what is known already; a systemd that does not answer must not hold it up.
+  // The hello should contain the known state; a systemd that does not answer must not delay it.
   await Promise.race([watch.open(signal), sleep(firstLookMs, undefined, { signal, ref: false }).catch(() => {})]);
   void keeper.keep(signal);
   void keepFiles({ ...options, places, enrolled }, signal);
@@ -83,7 +83,7 @@ interface EndpointParts extends FollowOptions {
   readonly enrolled: () => Promise<boolean>;
 }
 
-/** Keeps the files that the updater reads: the version endpoint, where it has none, and the cluster's keys. Never throws. */
+/** Keeps the files that the updater reads: the version endpoint (unless it has one) and the cluster's keys. Never throws. */
 async function keepFiles({ log, places, enrolled, ...parts }: EndpointParts, signal: AbortSignal): Promise<void> {
   const failed = new Map<string, string>();
   const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
@@ -92,7 +92,7 @@ async function keepFiles({ log, places, enrolled, ...parts }: EndpointParts, sig
       failed.delete(what);
     } catch (thrown) {
       const text = errorText(thrown);
-      if (text !== failed.get(what) && !signal.aborted) log.warn(`${what} could not be written for the updater`, { error: thrown });
+      if (text !== failed.get(what) && !signal.aborted) log.warn(`could not write ${what} for the updater`, { error: thrown });
       failed.set(what, text);
     }
   };
@@ -101,11 +101,11 @@ async function keepFiles({ log, places, enrolled, ...parts }: EndpointParts, sig
     if (isEnrolled) {
       await attempt("the version endpoint", async () => {
         const endpoint = await writeEndpoint(endpointOptions(parts, places, signal));
-        if (endpoint !== undefined) log.info("version endpoint written for the updater", { endpoint });
+        if (endpoint !== undefined) log.info("wrote the version endpoint for the updater", { endpoint });
       });
       await attempt("the cluster's keys", async () => {
         const { hostCaSsh } = parts.identity.current();
-        if (await writeAuthorities(join(places.configDir, "authorities"), hostCaSsh)) log.info("the cluster's keys were written for the updater");
+        if (await writeAuthorities(join(places.configDir, "authorities"), hostCaSsh)) log.info("wrote the cluster's keys for the updater");
       });
     }
     await sleep((isEnrolled ? endpointMs : enrolmentMs) * (0.75 + Math.random() / 2), undefined, { signal, ref: false }).catch(() => {});
@@ -128,7 +128,7 @@ function endpointOptions(
   };
 }
 
-/** What the admin lets the updater trust besides. */
+/** Additional authorities that the admin lets the updater trust. */
 async function configuredAuthorities({ configDir }: UpdaterPlaces): Promise<readonly string[]> {
   const text = await readFile(join(configDir, "ca"), "utf8").catch(() => "");
   return text === "" || text.length > maxAuthorities ? [] : [text];

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { firstHeartbeat, type HeartbeatAct, type HeartbeatState, heartbeat, lookMs } from "./heartbeat.ts";
 
 interface Step {
-  /** Passed on both clocks since the step before, ms. */
+  /** Time passed on both clocks since the previous step, ms. */
   readonly after: number;
-  /** Passed on the wall clock alone. */
+  /** Time passed on the wall clock alone. */
   readonly jump?: number;
   readonly heard?: boolean;
 }
@@ -28,7 +28,7 @@ test("a ping goes out every 10 s", () => {
   expect(play([look, answered, look, answered])).toEqual(["nothing", "ping", "nothing", "ping"]);
 });
 
-test("a peer that says nothing is dead within 45 s", () => {
+test("a silent peer is dead within 45 s", () => {
   const acts = play(Array.from({ length: 8 }, () => look));
   expect(acts.slice(0, 7)).not.toContain("dead");
   expect(acts[7]).toBe("dead");
@@ -37,7 +37,7 @@ test("a peer that says nothing is dead within 45 s", () => {
 test.for([
   ["forward", 3_600_000],
   ["back", -60_000],
-])("a clock that jumps %s asks the peer at once, which must answer within 10 s", ([, jump]) => {
+])("a clock that jumps %s makes the agent ping at once, and the peer must answer within 10 s", ([, jump]) => {
   expect(play([answered, { after: lookMs, jump: jump as number }, look, look])).toEqual(["nothing", "ping", "nothing", "dead"]);
   expect(play([answered, { after: lookMs, jump: jump as number }, answered, look, look])).toEqual(["nothing", "ping", "nothing", "ping", "nothing"]);
 });

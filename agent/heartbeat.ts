@@ -1,33 +1,33 @@
 import { deadMs, heartbeatMs } from "../core/transport/tunnel-message.ts";
 
-/** How often a tunnel is looked at, ms. */
+/** Interval between checks of a tunnel, ms. */
 export const lookMs = 5_000;
-/** After a jump of the clock the peer has this long to show that it is still there, ms. */
+/** Time for the peer to answer after a clock jump, ms. */
 const probeMs = 10_000;
-/** Silence that ends a tunnel, ms: one look less than what makes a peer dead, so that the end comes within it. */
+/** Silence that ends a tunnel, ms: one check less than the limit for a dead peer, so that the end comes within it. */
 const silenceMs = deadMs - lookMs;
-/** Wall clock and monotonic clock differ by more than this only when the machine slept or the clock was set, ms. */
+/** Maximum drift of wall clock against monotonic clock, ms; a larger one means that the machine slept or the clock was set. */
 const jumpMs = 5_000;
 
 /** Times in ms: `wall` can jump, `steady` is monotonic and stands still while the machine sleeps. */
 export interface HeartbeatState {
   readonly wall: number;
   readonly steady: number;
-  /** When the peer was last heard, and last asked; steady. */
+  /** When the peer was last heard from, and last pinged; steady. */
   readonly heard: number;
   readonly asked: number;
-  /** Since when an answer is wanted at once; steady. */
+  /** Since when an immediate answer is expected; steady. */
   readonly probing?: number | undefined;
 }
 
 export type HeartbeatAct = "nothing" | "ping" | "dead";
 
-/** A tunnel that has just come up. */
+/** State of a tunnel that has just come up. */
 export function firstHeartbeat(now: { wall: number; steady: number }): HeartbeatState {
   return { ...now, heard: now.steady, asked: now.steady };
 }
 
-/** What to do at this look, and the state for the next one. Pure. */
+/** What to do at this check, and the state for the next one. Pure. */
 export function heartbeat(
   last: HeartbeatState,
   now: { readonly wall: number; readonly steady: number; readonly heard: number },

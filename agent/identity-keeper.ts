@@ -18,18 +18,18 @@ export interface IdentityOptions {
   readonly log: Log;
   /** Joins with the configured token; throws when it is refused or missing. */
   readonly join: () => Promise<HostCredentials>;
-  /** The auth service under the credentials at hand. */
+  /** The auth service under the current credentials. */
   readonly client: () => Promise<AuthClient>;
   readonly now?: () => number;
   readonly random?: () => number;
 }
 
-/** Longest sleep, ms: timers stand still while the machine sleeps, the wall clock is asked after each. */
+/** Longest sleep, ms: timers stand still while the machine sleeps, so the wall clock is checked after each. */
 const longestNapMs = 60_000;
 /** After a rotation, the hosts of a cluster ask for new certificates within this time, ms. */
 const rotatedSpreadMs = 15_000;
 
-/** This host's identity: loaded or joined for, kept on disk, renewed long before its end. */
+/** This host's identity: loaded or obtained by joining, kept on disk, renewed long before it expires. */
 export class IdentityKeeper {
   readonly #options: IdentityOptions;
   #current: HostCredentials;
@@ -38,7 +38,7 @@ export class IdentityKeeper {
   /** This process renews, and writes the file. */
   #isKept = false;
   #storing: Promise<void> = Promise.resolve();
-  /** Ends the nap. */
+  /** Ends the sleep. */
   #wake = new AbortController();
 
   private constructor(options: IdentityOptions, current: HostCredentials) {
@@ -46,11 +46,11 @@ export class IdentityKeeper {
     this.#current = current;
   }
 
-  /** Throws PlatformError when there is no identity and none to be had. */
+  /** Throws PlatformError when there is no identity and it cannot obtain one. */
   static async open(options: IdentityOptions): Promise<IdentityKeeper> {
     const held = await loadCredentials(options.file);
     if (held !== undefined && !isExpired(held, options)) return new IdentityKeeper(options, held);
-    if (held !== undefined) options.log.warn("this host's identity has expired: joining anew", { host: held.hostId });
+    if (held !== undefined) options.log.warn("this host's identity has expired: joining again", { host: held.hostId });
     const keeper = new IdentityKeeper(options, await joinAnew(options, held));
     return keeper;
   }
@@ -59,7 +59,7 @@ export class IdentityKeeper {
     return this.#current;
   }
 
-  /** Renews in time until aborted. Throws when the identity has expired and the host cannot join anew. */
+  /** Renews in time until aborted. Throws when the identity has expired and the host cannot join again. */
   async keep(signal: AbortSignal): Promise<void> {
     const { now = Date.now, random = Math.random } = this.#options;
     this.#due = this.#isOtherwiseNamed() ? 0 : nextRenewal(credentialsValidity(this.#current), random());
@@ -99,14 +99,14 @@ export class IdentityKeeper {
     if (trustedDigest(keys) === trustedDigest(this.#current)) return;
     const { log } = this.#options;
     this.#current = { ...this.#current, ...pickTrustedKeys(keys) };
-    log.info("the cluster's authorities are others now", { keys: keys.hostCaSsh.length + keys.userCaSsh.length });
+    log.info("cluster CA keys changed", { keys: keys.hostCaSsh.length + keys.userCaSsh.length });
     // A process that another one has replaced leaves the file to that one.
     if (!this.#isKept) return;
-    this.#store(this.#current).catch((error: unknown) => log.warn("the cluster's authorities could not be stored", { error: errorText(error) }));
+    this.#store(this.#current).catch((error: unknown) => log.warn("could not store the cluster CA keys", { error: errorText(error) }));
     this.#renewIfRotated();
   }
 
-  /** All hosts of a cluster hear of a rotation in the same moment: each waits a little of its own. */
+  /** All hosts of a cluster learn of a rotation at the same moment: each waits for a random time. */
   #renewIfRotated(): void {
     if (isSignedByFirst(this.#current)) return;
     const { now = Date.now, random = Math.random } = this.#options;
@@ -114,7 +114,7 @@ export class IdentityKeeper {
     this.#wake.abort();
   }
 
-  /** One after the other: the last one stays. */
+  /** One after the other: the last one wins. */
   #store(credentials: HostCredentials): Promise<void> {
     this.#storing = this.#storing.catch(() => {}).then(() => saveCredentials(this.#options.file, credentials));
     return this.#storing;
@@ -122,7 +122,7 @@ export class IdentityKeeper {
 
   async #renew(): Promise<void> {
     const { client, hostname, names, log } = this.#options;
-    const refused = (why: string): void => log.warn("the certificate of this host lacks a name that its configuration gives it", { why });
+    const refused = (why: string): void => log.warn("this host's certificate lacks a name from its configuration", { why });
     const renewed = await renewHost(await client(), { credentials: this.#current, hostname, names, refused });
     await this.#store(renewed);
     this.#current = renewed;
@@ -131,16 +131,16 @@ export class IdentityKeeper {
 
   async #rejoinIfExpired(thrown: unknown): Promise<void> {
     const { log } = this.#options;
-    log.warn("the identity could not be renewed yet", { error: errorText(thrown), until: credentialsValidity(this.#current).to.toISOString() });
+    log.warn("could not renew the identity yet", { error: errorText(thrown), until: credentialsValidity(this.#current).to.toISOString() });
     if (isExpired(this.#current, this.#options)) this.#current = await joinAnew(this.#options, this.#current);
   }
 
-  /** The configuration names this host in another way than its certificate does. */
+  /** Whether the configuration and the certificate name this host differently. */
   #isOtherwiseNamed(): boolean {
     const identity = fromSshCertificate(parseCertificateLine(this.#current.sshCertificate));
     const has = new Set(identity.kind === "host" ? identity.names.map(canonicalName) : []);
     const own = this.#options.hostname;
-    // A host name below the cluster's stands in the certificate without the cluster's.
+    // The certificate has a host name below the cluster's without the cluster's suffix.
     const short = identity.kind === "host" ? (namesMeant(own, identity.cluster).at(-1) ?? own) : own;
     const wanted = new Set([short, ...this.#options.names.filter((name) => name !== own).map(canonicalName)]);
     return has.size !== wanted.size || [...wanted].some((name) => !has.has(name));
@@ -158,7 +158,7 @@ async function joinAnew(options: IdentityOptions, expired: HostCredentials | und
   } catch (thrown) {
     if (expired === undefined || !(thrown instanceof PlatformError)) throw thrown;
     const until = credentialsValidity(expired).to.toISOString();
-    throw new PlatformError(thrown.code, `this host's identity expired at ${until}, and it cannot join anew: ${thrown.message}`, {
+    throw new PlatformError(thrown.code, `this host's identity expired at ${until}, and it could not join again: ${thrown.message}`, {
       hint: thrown.hint ?? "set a new join token as platform.auth_token",
       cause: thrown,
     });

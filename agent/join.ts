@@ -8,14 +8,14 @@ import { formatHostPort } from "../core/transport/host-port.ts";
 import { version } from "../core/versions/version.ts";
 import { type AgentConfig, joinAddress } from "./config.ts";
 
-/** What may pass by itself; any other refusal is final: trying again with the same token or pin changes nothing. */
+/** Codes of temporary failures; any other refusal is final: retrying with the same token or pin changes nothing. */
 const passing: readonly ErrorCode[] = ["unavailable", "timeout", "limit", "conflict", "internal"];
 
 export function isPassing(error: PlatformError): boolean {
   return passing.includes(error.code);
 }
 
-/** Joins, through the proxy or at the auth service itself; tries until it succeeds, is refused or is aborted. Throws PlatformError. */
+/** Joins, through the proxy or at the auth service itself; retries until it succeeds, is refused or is aborted. Throws PlatformError. */
 export async function joinCluster(config: AgentConfig, deps: { log: Log; dial: DialOptions; services: readonly string[] }): Promise<HostCredentials> {
   const { log, dial: dialOptions } = deps;
   const signal = dialOptions.signal;
@@ -29,7 +29,7 @@ export async function joinCluster(config: AgentConfig, deps: { log: Log; dial: D
       if (signal?.aborted || !isPassing(error)) throw refused(error, config);
       const retryMs = backOffDelay(failures, Math.random());
       const cause = error.code === "internal" ? error.cause : undefined;
-      log.warn("not joined yet", {
+      log.warn("could not join yet", {
         at: formatHostPort(joinAddress(config)),
         code: error.code,
         error: error.message,
@@ -69,6 +69,6 @@ function refused(error: PlatformError, config: AgentConfig): PlatformError {
 
 export function noTokenError(): PlatformError {
   return new PlatformError("invalid", "this host has not joined a cluster, and its configuration has no join token", {
-    hint: "make a token with `tctl tokens add --type=node` and set it as platform.auth_token",
+    hint: "create a token with `tctl tokens add --type=node` and set it as platform.auth_token",
   });
 }

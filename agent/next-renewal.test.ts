@@ -10,6 +10,6 @@ test.for([
   expect(nextRenewal(validity, random)).toBeCloseTo(seconds * 1000, -1);
 });
 
-test("a validity turned around is due at once", () => {
+test("a reversed validity is due at once", () => {
   expect(nextRenewal({ from: new Date(5000), to: new Date(0) }, 0.5)).toBe(5000);
 });

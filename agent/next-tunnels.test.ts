@@ -9,7 +9,7 @@ test.for([
   ["one is being opened: nothing", [one("opening")], { open: [], end: [] }],
   ["one is up: nothing", [one("up")], { open: [], end: [] }],
   ["one leaves: the next is opened before it ends", [one("leaving")], { open: [anyProxy], end: [] }],
-  ["one leaves, the next is on its way: both stay", [one("leaving"), one("opening", 0, 2)], { open: [], end: [] }],
+  ["one leaves, the next is being opened: both stay", [one("leaving"), one("opening", 0, 2)], { open: [], end: [] }],
   ["one leaves idle and the next is up: it ends", [one("leaving"), one("up", 3, 2)], { open: [], end: [1] }],
   [
     "one leaves idle, and its proxy may still open a stream: it stays for its time",
@@ -22,7 +22,7 @@ test.for([
   expect(nextTunnels({ ...facts, tunnels })).toEqual(expected);
 });
 
-test("the back-off is waited for", () => {
+test("the back-off is honoured", () => {
   expect(nextTunnels({ ...facts, tunnels: [], wanted: [{ proxy: anyProxy, notBefore: 1500 }] })).toEqual({ open: [], end: [], wakeAt: 1500 });
 });
 
@@ -35,7 +35,7 @@ test("stopping ends nothing that the proxy may still open a stream on", () => {
   expect(nextTunnels({ ...facts, stopping: true, tunnels })).toEqual({ open: [], end: [] });
 });
 
-test("of back-off and the end of a tunnel's time, the next is woken for", () => {
+test("it wakes for the earlier of back-off and the end of a tunnel's time", () => {
   const tunnels = [one("leaving", 0, 1, 1200)];
   expect(nextTunnels({ ...facts, tunnels, wanted: [{ proxy: anyProxy, notBefore: 1500 }] })).toEqual({ open: [], end: [], wakeAt: 1200 });
 });

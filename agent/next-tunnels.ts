@@ -3,21 +3,21 @@ export interface TunnelFacts {
   readonly id: number;
   readonly state: "opening" | "up" | "leaving";
   readonly streams: number;
-  /** The proxy may still open streams until then: it does not end before, ms of the same clock as `now`. */
+  /** The proxy may still open streams until then: the tunnel does not end before, ms of the same clock as `now`. */
   readonly keepUntil: number;
-  /** Id of the proxy that it leads to; while that is not known, of the one that it is opened for. */
+  /** Id of its proxy; until that is known, of the proxy for which it is opened. */
   readonly proxy: string;
 }
 
-/** Something to have a tunnel to. */
+/** A target to which a tunnel is wanted. */
 export interface WantedTunnel {
-  /** Id of a proxy; `anyProxy`: whichever answers where this host joined. */
+  /** Id of a proxy; `anyProxy`: any that answers where this host joined. */
   readonly proxy: string;
-  /** No try before this time (back-off), ms of the same clock as `now`. */
+  /** No attempt before this time (back-off), ms of the same clock as `now`. */
   readonly notBefore: number;
 }
 
-/** Wanted while this host knows of no list of proxies. */
+/** Target while this host has no list of proxies. */
 export const anyProxy = "";
 
 export interface NextTunnelsFacts {
@@ -28,9 +28,9 @@ export interface NextTunnelsFacts {
 }
 
 export interface NextTunnels {
-  /** The proxies to open one to now. */
+  /** Proxies to which to open a tunnel now. */
   readonly open: readonly string[];
-  /** Which to end now. */
+  /** Tunnels to end now. */
   readonly end: readonly number[];
   /** When to decide again, if nothing happens before. */
   readonly wakeAt?: number;

@@ -24,9 +24,9 @@ export interface NextTunnel {
   readonly env: Env;
   readonly updater: UpdaterSide;
   readonly authorities: AuthorityFollower;
-  /** Addresses to which a proxy referred and that could not be reached from here: until when they are left out, ms of the steady clock. */
+  /** Referred addresses that this host could not reach → time until which they are skipped, ms of the steady clock. */
   readonly avoided: Map<string, number>;
-  /** Answers of web addresses that led to a proxy which had a tunnel already: until when they hold, ms of the same clock. */
+  /** Web addresses whose answer led to a proxy that already had a tunnel → time until which the answer is valid, ms of the same clock. */
   readonly answers: Map<string, { readonly targets: readonly TunnelAddress[]; readonly until: number }>;
 }
 
@@ -34,14 +34,14 @@ interface Way extends TunnelWay {
   readonly onStream: (channel: Duplex) => void;
 }
 
-/** For an address to which a proxy refers, ms: there is still the one that was asked. */
+/** Timeout for a referred address, ms: the address that was asked remains as an alternative. */
 const referredMs = 5_000;
 const avoidedMs = 600_000;
 const answersMs = 60_000;
 
 /**
- * Opens a tunnel by the web address of a proxy. Where to is asked each time: an address that has changed is followed. An address to which the
- * proxy refers and that cannot be reached from here (a name that only others know) does not stop it: the address that was asked is tried next.
+ * Opens a tunnel by the web address of a proxy. The tunnel address is requested each time, so a changed address is followed. An address to which the
+ * proxy refers and that cannot be reached from here (a name that does not resolve here) is not fatal: the address that was asked is tried next.
  */
 export async function openNext(next: NextTunnel, way: Way, signal: AbortSignal): Promise<OpenedTunnel> {
   const { identity, env, authorities, home, isLocal } = next;
@@ -49,7 +49,7 @@ export async function openNext(next: NextTunnel, way: Way, signal: AbortSignal):
   const refers = !(isLocal && way.at === home);
   const proxy = parseHostPort(way.at, undefined, "the proxy's address");
   const held = next.answers.get(way.at);
-  // A balancer that leads connections to two proxies in turns would lead every second one, the tunnel, to the same.
+  // A balancer that alternates between two proxies would lead every second connection, the tunnel, to the same one.
   const isHeld = held !== undefined && performance.now() < held.until;
   const targets = isHeld ? held.targets : await discoverTunnels({ proxy, hostCa: credentials.hostCaPem, env, signal, refers });
   next.answers.delete(way.at);
@@ -66,7 +66,7 @@ export async function openNext(next: NextTunnel, way: Way, signal: AbortSignal):
     if (last === undefined) throw new Error(`no tunnel address of ${formatHostPort(proxy)}`);
     return await open(last);
   } catch (thrown) {
-    // Perhaps the proxy's certificate is of a key that came while this host was away.
+    // The proxy's certificate may be signed by a key that was added while this host was offline.
     if (thrown instanceof PlatformError && thrown.code === "unauthenticated") await authorities.ask();
     if (thrown instanceof PlatformError && thrown.code === "conflict" && !isHeld)
       next.answers.set(way.at, { targets, until: performance.now() + answersMs });
@@ -82,7 +82,7 @@ function openAt({ nodename, identity, labels, services, process, env, updater }:
   };
 }
 
-/** Whoever answered, and was the wrong one or refused, is not asked in another way. */
+/** A peer that answered, and was the wrong one or refused, is not tried in another way. */
 function onlyUnreachable(thrown: unknown): undefined {
   const { code } = toPlatformError(thrown);
   if (code === "conflict" || code === "denied" || code === "internal") throw thrown;

@@ -36,17 +36,17 @@ export interface ReachParts {
   readonly services: readonly string[];
   /** Resources that the services offer now. */
   readonly offered: () => readonly Offered[];
-  /** UUID under which the sessions of this process are told of. */
+  /** UUID under which the sessions of this process are reported. */
   readonly process: string;
-  /** Serves one stream to its end. Never throws. */
+  /** Serves one stream until it ends. Never throws. */
   readonly serve: (channel: Duplex) => Promise<void>;
-  /** Something was done that leaves memory behind. */
+  /** Called after work that leaves garbage memory behind. */
   readonly worked: () => void;
-  /** The address of this host on the way to the auth service. */
+  /** This host's local address on its connection to the auth service. */
   readonly local: () => string | undefined;
 }
 
-/** Opens the way on which people reach this host: a tunnel, or, where it joins the auth service directly, a port of its own. */
+/** Makes this host reachable by users: a tunnel, or, where it joins the auth service directly, a port of its own. */
 export async function openReach(parts: ReachParts, end: AbortSignal): Promise<Reach> {
   const { config, env, log, clock, access, updater, authorities, labels, serve, worked } = parts;
   const { way, nodename } = config;

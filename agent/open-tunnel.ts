@@ -14,16 +14,16 @@ import type { TunnelAddress } from "../core/transport/discover-tunnel.ts";
 import { encodeTunnelMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
 import { readWelcome, type Welcome } from "./read-welcome.ts";
 
-/** What the agent says about itself. */
+/** The agent's own facts. */
 export interface AgentFacts {
   readonly hostname: string;
-  /** Asked when the hello is sent. */
+  /** Called when the hello is sent. */
   readonly labels: () => Labels;
   readonly services: readonly string[];
   readonly version: string;
   /** UUID of this process. */
   readonly process?: string;
-  /** Asked when the hello is sent. */
+  /** Called when the hello is sent. */
   readonly status: () => HostStatus;
 }
 
@@ -33,7 +33,7 @@ export interface OpenedTunnel {
   readonly transport: Duplex & { readonly bytesRead: number };
   readonly control: Duplex;
   readonly welcome: Welcome;
-  /** What the hello said. */
+  /** Contents of the hello. */
   readonly status: HostStatus;
   readonly labels: Labels;
 }
@@ -43,7 +43,7 @@ export interface OpenTunnelOptions {
   readonly credentials: HostCredentials;
   readonly facts: AgentFacts;
   readonly dial: DialOptions;
-  /** Called with the id of the proxy that has shown its certificate; throws to go no further. */
+  /** Called with the id of the authenticated proxy; throws to stop. */
   readonly claim?: (proxyId: string) => void;
   /** Called for each channel that the proxy opens, from the first moment on. */
   readonly onStream: (channel: Duplex) => void;
@@ -51,10 +51,10 @@ export interface OpenTunnelOptions {
   readonly signal: AbortSignal;
 }
 
-/** For the SSH handshake, and for each answer after it, ms. */
+/** Timeout for the SSH handshake, and for each answer after it, ms. */
 const handshakeMs = 15_000;
 
-/** Dials, proves both ends by their host certificates, asks for streams and says hello. Throws PlatformError. */
+/** Dials, authenticates both ends by their host certificates, requests streams and sends hello. Throws PlatformError. */
 export async function openTunnel(options: OpenTunnelOptions): Promise<OpenedTunnel> {
   const { target, credentials, signal } = options;
   const dialOptions = { ...options.dial, signal };
@@ -89,7 +89,7 @@ export async function openTunnel(options: OpenTunnelOptions): Promise<OpenedTunn
   }
 }
 
-/** Id of the proxy. Only a proxy of this cluster may stand at the other end: no other host, although the same authority signed for it. */
+/** Id of the proxy. The other end must be a proxy of this cluster; no other host may be, although the same authority signed for it. */
 function checkProxy(certificate: SshCertificate, cluster: string): string {
   const identity = fromSshCertificate(certificate);
   if (identity.kind === "host" && identity.role === "proxy" && identity.cluster === cluster) return identity.id;
@@ -126,7 +126,7 @@ function answered<T>(what: string, ask: (done: (error: Error | undefined, value:
         else resolve(value);
       });
     } catch (thrown) {
-      // ssh2 throws when the connection is gone already.
+      // ssh2 throws when the connection is already closed.
       fail(thrown);
     }
   });

@@ -6,13 +6,13 @@ import { openRecordings, type Recordings } from "../core/recording-spool/recordi
 import { openSpool, type Spool } from "./audit/spool.ts";
 import { uploadEvents, uploadNext } from "./audit/upload.ts";
 
-/** What this host has for the auth service and keeps until it is taken: audit events and recordings. */
+/** Audit events and recordings that this host keeps until the auth service has accepted them. */
 export interface Outbox {
   readonly audit: Spool;
   readonly recordings: Recordings;
-  /** Sends all of it as it comes, until aborted. */
+  /** Sends them as they come, until aborted. */
   run(signal: AbortSignal): Promise<void>;
-  /** Sends what waits, as far as that works. Never throws. */
+  /** Sends what is pending, as far as possible. Never throws. */
   sendRest(): Promise<void>;
   close(): Promise<void>;
 }
@@ -40,10 +40,10 @@ export async function openOutbox({ folder, clusterName, client, log }: OutboxOpt
     sendRest: async () => {
       let isMore = true;
       while (isMore) isMore = await uploadNext(events).catch(() => false);
-      await recordings.sendRest().catch((error: unknown) => log.debug("recordings wait for the next process", { error: errorText(error) }));
+      await recordings.sendRest().catch((error: unknown) => log.debug("recordings are left to the next process", { error: errorText(error) }));
     },
     close: async () => {
-      await spool.close().catch((error: unknown) => log.error("the audit spool could not be closed", { error: errorText(error) }));
+      await spool.close().catch((error: unknown) => log.error("could not close the audit spool", { error: errorText(error) }));
     },
   };
 }

@@ -11,7 +11,7 @@ const fail = (tries: ProxyTries, id: string, times: number, hasOthers = true): v
 };
 const notBefore = (tries: ProxyTries, id: string): number | undefined => tries.wanted.find((one) => one.proxy === id)?.notBefore;
 
-test("without a list, whichever proxy answers where the host joined", () => {
+test("without a list, any proxy that answers where the host joined", () => {
   const tries = fresh();
   expect(tries.wanted).toEqual([{ proxy: anyProxy, notBefore: 0 }]);
   expect(tries.address(anyProxy)).toBe(home);
@@ -19,7 +19,7 @@ test("without a list, whichever proxy answers where the host joined", () => {
   expect(notBefore(tries, anyProxy)).toBeGreaterThan(1000);
 });
 
-test("one that was never met is tried at its own address and where the host joined, in turns", () => {
+test("a proxy never met is tried at its own address and where the host joined, alternately", () => {
   const tries = fresh();
   tries.want([proxy("a"), proxy("b")]);
   const addresses = [0, 1, 2, 3].map(() => {
@@ -37,7 +37,7 @@ test("several behind one address are tried there, and only there", () => {
   expect(tries.address("b")).toBe(home);
 });
 
-test("one that was met is tried there, and now and then elsewhere: an address that never led to it holds up nothing", () => {
+test("a proxy that was met is tried there, and occasionally elsewhere: an address that never led to it delays nothing", () => {
   const tries = fresh();
   tries.met("a", home);
   tries.want([proxy("a", "unknown.internal:3080")]);
@@ -49,7 +49,7 @@ test("one that was met is tried there, and now and then elsewhere: an address th
   expect(addresses.filter((address) => address !== home)).toEqual(["unknown.internal:3080", "unknown.internal:3080"]);
 });
 
-test("a proxy that has come back is tried at once, one that went off the list no more", () => {
+test("a proxy that has come back is tried at once, one that left the list is not tried any more", () => {
   const tries = fresh();
   tries.want([proxy("a"), proxy("b")]);
   fail(tries, "b", 5);
@@ -62,7 +62,7 @@ test("a proxy that has come back is tried at once, one that went off the list no
   expect(tries.wanted.map((one) => one.proxy)).toEqual(["a"]);
 });
 
-test("tries are bounded: seldom after many in vain while another proxy is there, soon when none is", () => {
+test("attempts are bounded: rare after many failures while another proxy is up, frequent when none is", () => {
   const tries = fresh();
   tries.want([proxy("a"), proxy("b")]);
   fail(tries, "b", tries.patience);
@@ -73,7 +73,7 @@ test("tries are bounded: seldom after many in vain while another proxy is there,
   expect(notBefore(tries, "b")).toBeLessThanOrEqual(8_000);
 });
 
-test("behind a balancer that leads to others, tries come soon after each other, and seldom once there were enough for every proxy", () => {
+test("behind a balancer that leads to others, attempts are frequent, and rare once there were enough for every proxy", () => {
   const tries = fresh();
   tries.want([proxy("a", home), proxy("b", home)]);
   const meet = (): void => tries.failed("b", { livedMs: 0, now: 0, hasOthers: true, metAnother: true });

@@ -2,27 +2,27 @@ import type { ClusterProxy } from "../core/resources/proxy.ts";
 import { backOffDelay, failuresAfter } from "../core/transport/back-off.ts";
 import { anyProxy, type WantedTunnel } from "./next-tunnels.ts";
 
-/** After so many tries in vain, a proxy is tried seldom, as long as another one is there. */
+/** Failed attempts after which a proxy is tried rarely, as long as another one is up. */
 const patience = 12;
-/** Longest wait between tries from then on, ms. */
+/** Longest wait between attempts from then on, ms. */
 const seldomMs = 300_000;
-/** Of a balancer that leads to one proxy after the other each try shows another one, ms; with each proxy behind it, it takes some more. */
+/** Wait between attempts at a round-robin balancer, where each attempt may reach another proxy, ms; more proxies take more attempts. */
 const meetingMs = 2_000;
 const triesEach = 4;
 
 interface Tries {
   failures: number;
-  /** Of the clock that the caller passes, ms. */
+  /** Time of the caller's clock, ms. */
   notBefore: number;
 }
 
 export interface Failure {
-  /** How long the tunnel that has ended lived, ms; 0: there was none. */
+  /** Lifetime of the ended tunnel, ms; 0 if there was none. */
   readonly livedMs: number;
   readonly now: number;
-  /** People reach this host through other proxies. */
+  /** This host is reachable through other proxies. */
   readonly hasOthers: boolean;
-  /** Another proxy answered, which has a tunnel already. */
+  /** Another proxy answered, which already has a tunnel. */
   readonly metAnother?: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface ProxyTriesOptions {
 export class ProxyTries {
   readonly #options: ProxyTriesOptions;
   readonly #tries = new Map<string, Tries>([[anyProxy, { failures: 0, notBefore: 0 }]]);
-  /** Id → the address at which it was met last, also before it was on a list. */
+  /** Id → the address at which it was last met, also before it was on a list. */
   readonly #metAt = new Map<string, string>();
   #proxies: readonly ClusterProxy[] = [];
 
@@ -44,7 +44,7 @@ export class ProxyTries {
     this.#options = options;
   }
 
-  /** These are wanted from now on. One that is new or has come back is tried at once. */
+  /** Sets the wanted proxies. One that is new or has come back is tried at once. */
   want(proxies: readonly ClusterProxy[]): void {
     const before = new Map(this.#proxies.map((proxy) => [proxy.id, proxy]));
     for (const id of before.keys()) if (!proxies.some((proxy) => proxy.id === id)) this.#tries.delete(id);
@@ -71,8 +71,8 @@ export class ProxyTries {
   }
 
   /**
-   * Where to try now. A proxy that was met is mostly tried where it was met; one that was not, at its own address and where this host joined
-   * in turns: there a load balancer leads to one proxy after the other.
+   * Address to try now. A proxy that was met is mostly tried there; one that was not, alternately at its own address and where this host joined:
+   * a load balancer there leads to one proxy after the other.
    */
   address(id: string): string {
     const { home } = this.#options;
@@ -89,7 +89,7 @@ export class ProxyTries {
     this.#metAt.set(id, address);
   }
 
-  /** A try was in vain, or a tunnel has ended. */
+  /** Records a failed attempt, or the end of a tunnel. */
   failed(id: string, { livedMs, now, hasOthers, metAnother = false }: Failure): void {
     const tries = this.#tries.get(id) ?? (this.#proxies.length === 0 ? this.#of(anyProxy) : undefined);
     if (tries === undefined) return;
@@ -99,12 +99,12 @@ export class ProxyTries {
     tries.notBefore = now + backOffDelay(tries.failures, this.#options.random(), cap);
   }
 
-  /** Tries in vain after which a proxy is tried seldom. */
+  /** Failed attempts after which a proxy is tried rarely. */
   get patience(): number {
     return patience + triesEach * this.#proxies.length;
   }
 
-  /** The last tunnel is gone: nothing waits for long. */
+  /** The last tunnel has ended: no attempt waits for long. */
   hurry(now: number): void {
     for (const tries of this.#tries.values()) tries.notBefore = Math.min(tries.notBefore, now + backOffDelay(4, this.#options.random()));
   }

@@ -3,7 +3,7 @@ import { PlatformError } from "../core/errors/platform-error.ts";
 import { readFrame } from "../core/transport/read-frame.ts";
 import { decodeProxyMessage, maxTunnelMessage, type ProxyMessage } from "../core/transport/tunnel-message.ts";
 
-/** First answer of the proxy, ms. */
+/** Timeout for the proxy's first answer, ms. */
 const welcomeMs = 15_000;
 
 export type Welcome = Extract<ProxyMessage, { type: "welcome" }>;

@@ -31,7 +31,7 @@ export interface ServedStreams extends Streams {
   readonly offered: OfferedSource;
 }
 
-/** Opens the services, and serves what comes through the tunnels. */
+/** Opens the services, and serves the streams that come through the tunnels. */
 export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<ServedStreams> {
   const { services, nodename, identity, auth, outbox, access, labels, log } = parts;
   const { audit, recordings } = outbox;

@@ -11,7 +11,7 @@ export async function prepareServices({ ssh, app }: ServicesConfig, log: Log): P
   return [...(ssh === undefined ? [] : [await prepareSsh(ssh, log)]), ...(app === undefined ? [] : [prepareApps(app)])];
 }
 
-/** Throws what `prepareServices` would because of the configuration, and changes nothing. */
+/** Throws the configuration errors that `prepareServices` would, and changes nothing. */
 export async function checkServices({ ssh }: ServicesConfig, log: Log): Promise<void> {
   if (ssh !== undefined) await checkSsh(ssh, log);
 }

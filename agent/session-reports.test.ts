@@ -6,7 +6,7 @@ import { fitting, reportSessions } from "./session-reports.ts";
 
 const session = { sid: "s" } as ActiveSession;
 
-test("sessions are told at a change, again while there are any, and after a failure", async () => {
+test("sessions are reported at a change, periodically while there are any, and after a failure", async () => {
   const told: number[] = [];
   let isAway = false;
   const live = { process: "p", sessions: [] as ActiveSession[], list: () => live.sessions, onNews: () => {} };
@@ -19,21 +19,21 @@ test("sessions are told at a change, again while there are any, and after a fail
   reportSessions({ live, client: async () => ({ reportSessions: reporting }) as never, log: silentLog, times }, end.signal);
   live.sessions = [session];
   live.onNews();
-  await until("they are told and renewed", () => told.length >= 3);
+  await until("they are reported and renewed", () => told.length >= 3);
   expect(new Set(told)).toEqual(new Set([1]));
   isAway = true;
   live.sessions = [session, session];
   live.onNews();
   const before = told.length;
   isAway = false;
-  await until("what changed meanwhile is told", () => told.slice(before).includes(2));
+  await until("the change in between is reported", () => told.slice(before).includes(2));
   live.sessions = [];
   live.onNews();
   await until("the last one has ended", () => told.at(-1) === 0);
   end.abort();
 });
 
-test("a report stays within what the auth service takes", () => {
+test("a report stays within the auth service's limit", () => {
   expect(fitting(["a", "b"])).toEqual(["a", "b"]);
   expect(fitting(Array.from({ length: 1500 }, () => "x"))).toHaveLength(1000);
   const long = "x".repeat(100_000);

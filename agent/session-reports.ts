@@ -10,18 +10,18 @@ export interface SessionReportsOptions {
   readonly times?: Partial<typeof usualTimes>;
 }
 
-/** What one report may have of sessions, bytes: the auth service takes requests of 1,000,000. */
+/** Maximum bytes of sessions in one report: the auth service accepts requests of up to 1,000,000. */
 const maxReport = 900_000;
 const usualTimes = {
-  /** Changes that come together are told together, ms. */
+  /** Delay that combines changes into one report, ms. */
   soonMs: 200,
-  /** A third of the time for which a report counts, ms. */
+  /** Interval between reports: a third of the time for which one is valid, ms. */
   renewMs: 20_000,
-  /** After a failure, ms. */
+  /** Delay after a failure, ms. */
   retryMs: 3_000,
 };
 
-/** Tells the auth service which sessions run in this process: at every change, and again while there are any. Until aborted. */
+/** Reports the sessions of this process to the auth service: at every change, and periodically while there are any. Until aborted. */
 export function reportSessions({ live, client, log, times }: SessionReportsOptions, signal: AbortSignal): void {
   const { soonMs, renewMs, retryMs } = { ...usualTimes, ...times };
   let timer: NodeJS.Timeout | undefined;
@@ -36,8 +36,8 @@ export function reportSessions({ live, client, log, times }: SessionReportsOptio
       await (await client()).reportSessions({ process: live.process, sessionsJson });
       next = sessionsJson.length > 0 ? renewMs : undefined;
     } catch (thrown) {
-      log.debug("the running sessions could not be reported", { error: errorText(thrown) });
-      // An auth service of the version before takes none.
+      log.debug("could not report the running sessions", { error: errorText(thrown) });
+      // An auth service of the previous version does not accept them.
       next = toPlatformError(thrown).code === "unsupported" ? renewMs : retryMs;
     }
     isTelling = false;
@@ -49,13 +49,13 @@ export function reportSessions({ live, client, log, times }: SessionReportsOptio
   };
   live.onNews = () => {
     isNews = true;
-    // The last one may be all that this process was waiting for.
+    // The end of the last session may be what this process was waiting for.
     if (!isTelling) plan(live.list().length === 0 ? 0 : soonMs);
   };
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
 }
 
-/** The first ones that fit into a report: thousands at a time would be told in part. */
+/** The first sessions that fit into a report: of thousands only a part is reported. */
 export function fitting(sessions: readonly string[]): string[] {
   let bytes = 0;
   return sessions.slice(0, maxSessions).filter((json) => {

@@ -26,7 +26,7 @@ function source(answers: readonly (AccessAnswer | Error)[]) {
   return { access: openAccessSource({ fetch, log: silentLog }), fetched: () => count };
 }
 
-test("one revision is fetched once, whoever asks and however many at a time", async () => {
+test("one revision is fetched once, no matter which caller asks or how many ask at once", async () => {
   const { access, fetched } = source([answer("1")]);
   const all = await Promise.all([access.at("1"), access.at("1"), access.at("")]);
   expect(all.map(({ revision }) => revision)).toEqual(["1", "1", "1"]);
@@ -34,7 +34,7 @@ test("one revision is fetched once, whoever asks and however many at a time", as
   expect(fetched()).toBe(1);
 });
 
-test("another revision is fetched before anything is decided", async () => {
+test("another revision is fetched before any decision is made", async () => {
   const { access, fetched } = source([answer("1"), answer("2")]);
   await access.at("1");
   expect((await access.at("2")).revision).toBe("2");
@@ -48,7 +48,7 @@ test("an announced revision makes the next question fetch", async () => {
   expect((await access.at("")).revision).toBe("2");
 });
 
-test("a fetch that fails denies, even when an older answer is at hand", async () => {
+test("a fetch that fails denies, even when an older answer is held", async () => {
   const { access } = source([answer("1"), new PlatformError("unavailable", "no tunnel")]);
   await access.at("1");
   await expect(access.at("2")).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("access denied") });
@@ -59,12 +59,12 @@ test("a role that cannot be read is known by its name", async () => {
   expect(await access.at("1")).toMatchObject({ roles: [{ metadata: { name: "access" } }], unreadable: ["newer"] });
 });
 
-test("an answer that is no role at all denies", async () => {
+test("an answer that is not a role denies", async () => {
   const { access } = source([answer("1", ["{}"])]);
   await expect(access.at("1")).rejects.toMatchObject({ code: "unavailable" });
 });
 
-test("who follows hears the newest answer at once, then every other one, until the signal", async () => {
+test("a follower receives the newest answer at once, then each different one, until the signal", async () => {
   const lock = { kind: "lock", version: "v2", metadata: { name: "l" }, spec: { target: { user: "alice" } } };
   const { access } = source([answer("1"), answer("2", [], [JSON.stringify(lock)]), answer("3")]);
   await access.at("");

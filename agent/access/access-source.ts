@@ -21,37 +21,37 @@ export interface AccessAnswer extends TrustedKeys {
   readonly revision: string;
   readonly rolesJson: readonly string[];
   readonly locksJson: readonly string[];
-  /** Empty: an older auth service, which takes no recordings. */
+  /** Empty for an older auth service, which does not accept recordings. */
   readonly sessionRecording: string;
 }
 
 export interface AccessSource {
-  /** Roles and authorities at least as new as this revision; empty: whatever is newest. A fetch that fails, throws: deny. */
+  /** Roles and authorities at least as new as this revision; empty for the newest. Throws when the fetch fails: the caller must deny. */
   at(revision: string): Promise<Access>;
-  /** An answer that came at most so long ago, ms; asks for one when there is none. Throws as `at` does. */
+  /** An answer at most this old, ms; asks for one when none is held. Throws as `at` does. */
   fresh(maxAgeMs: number): Promise<Access>;
-  /** Since the auth service was asked for what is known here, ms; Infinity when it never answered. */
+  /** Time since the request that produced the held answer, ms; Infinity when the auth service never answered. */
   ageMs(): number;
   /** Calls back with the newest answer at once, and with every one that differs from the one before, until the signal. */
   follow(listener: (access: Access) => void, signal: AbortSignal): void;
   /** Asks the auth service now. */
   refresh(): Promise<Access>;
-  /** The proxy says that this revision is the newest: fetches it ahead of the next use. */
+  /** The proxy reports this revision as the newest: fetches it ahead of its next use. */
   announce(revision: string): void;
 }
 
 export interface AccessSourceOptions {
   readonly fetch: () => Promise<AccessAnswer>;
   readonly log: Log;
-  /** Milliseconds that only grow. */
+  /** Monotonic clock, ms. */
   readonly clock?: () => number;
 }
 
-/** Keeps one answer; `fetch` asks the auth service. Nothing is decided by an answer that is known to be old. */
+/** Keeps one answer; `fetch` asks the auth service. No decision is made by an answer known to be outdated. */
 export function openAccessSource(options: AccessSourceOptions): AccessSource {
   const { fetch, log, clock = () => performance.now() } = options;
   let held: Access | undefined;
-  /** The newest revision that anybody spoke of. */
+  /** The newest revision that a proxy has reported. */
   let newest: string | undefined;
   let askedAt = Number.NEGATIVE_INFINITY;
   let fetching: Promise<Access> | undefined;
@@ -77,7 +77,7 @@ export function openAccessSource(options: AccessSourceOptions): AccessSource {
     const fits = (access: Access | undefined): access is Access => access !== undefined && access.revision === (revision === "" ? newest : revision);
     if (fits(held)) return held;
     try {
-      // A fetch that was on its way when the question came may bring what was before it: then one more.
+      // A fetch that was under way when the request came may return an older state: then fetch once more.
       const running = fetching;
       if (running !== undefined && fits(await running)) return await running;
       return await refresh();
@@ -95,7 +95,8 @@ export function openAccessSource(options: AccessSourceOptions): AccessSource {
   };
   const announce = (revision: string): void => {
     newest = revision;
-    if (held !== undefined && held.revision !== revision) refresh().catch((error: unknown) => log.debug("roles cannot be fetched ahead", { error }));
+    if (held !== undefined && held.revision !== revision)
+      refresh().catch((error: unknown) => log.debug("could not fetch roles ahead of use", { error }));
   };
   const follow = (listener: (access: Access) => void, signal: AbortSignal): void => {
     if (held !== undefined) listener(held);
@@ -106,14 +107,14 @@ export function openAccessSource(options: AccessSourceOptions): AccessSource {
 }
 
 function unasked(thrown: unknown, log: Log): PlatformError {
-  log.warn("roles cannot be fetched: access is denied", { error: thrown });
-  return new PlatformError("unavailable", "access denied: this host cannot ask the auth service for the roles now", {
+  log.warn("could not fetch roles: access is denied", { error: thrown });
+  return new PlatformError("unavailable", "access denied: this host could not fetch roles from the auth service", {
     cause: toPlatformError(thrown),
     hint: "try again in a moment",
   });
 }
 
-/** A role that this version cannot read might hold the deny rule that matters: who has it, is not let in. */
+/** A role that this version cannot read might hold the deny rule that matters: its holders are denied. */
 function toAccess(answer: AccessAnswer, log: Log): Access {
   const roles: Role[] = [];
   const unreadable: string[] = [];
@@ -122,7 +123,8 @@ function toAccess(answer: AccessAnswer, log: Log): Access {
     if (parsed.success) roles.push(parsed.data);
     else unreadable.push(nameOf(json));
   }
-  if (unreadable.length > 0) log.warn("roles that this version of the agent cannot read: who holds one is denied", { roles: unreadable });
+  if (unreadable.length > 0)
+    log.warn("this version of the agent cannot read some roles: users holding these roles are denied", { roles: unreadable });
   const locks = answer.locksJson.map((json) => lockSchema.parse(JSON.parse(json)));
   const { revision } = answer;
   return { revision, roles, unreadable, locks, ...pickTrustedKeys(answer), sessionRecording: modeOf(answer.sessionRecording) };

@@ -5,14 +5,14 @@ import { type OfferedApp, offeredApps, toOffered } from "./offered-apps.ts";
 
 export interface AppConfig {
   readonly apps: readonly OfferedApp[];
-  /** Of the cluster's `app` resources, those that match are offered too. */
+  /** Labels of the cluster's `app` resources that are offered too. */
   readonly matchers: readonly LabelMatchers[];
 }
 
-/** Between two looks at the cluster's `app` resources, ms. */
+/** Interval between two polls of the cluster's `app` resources, ms. */
 const refreshMs = 10_000;
 
-/** Raw TCP applications beside this host. */
+/** Raw TCP applications that this host can reach. */
 export function prepareApps({ apps: own, matchers }: AppConfig): Service {
   return {
     name: "app",
@@ -46,7 +46,7 @@ export function prepareApps({ apps: own, matchers }: AppConfig): Service {
   };
 }
 
-/** At once, and then again and again until the signal. */
+/** At once, then repeatedly until the signal. */
 function repeat(work: () => Promise<void>, signal: AbortSignal): void {
   let timer: NodeJS.Timeout | undefined;
   const next = (): void => {

@@ -1,8 +1,8 @@
 import type { ServiceDeps } from "../service/deps.ts";
 import type { OfferedApp } from "./offered-apps.ts";
 
-/** What the application service needs beside what all services do. */
+/** Dependencies of the application service beyond those of every service. */
 export interface AppDeps extends ServiceDeps {
-  /** The application of this name that is offered now. */
+  /** The currently offered application of this name. */
   readonly findApp: (name: string) => OfferedApp | undefined;
 }

@@ -25,7 +25,7 @@ export async function runAppSession(session: AppSession, deps: AppDeps, signal: 
   const facts = sessionFacts(session, deps);
   const started = (deps.now ?? (() => new Date()))();
   try {
-    // What cannot be recorded does not happen.
+    // A session that cannot be recorded does not begin.
     await deps.audit.record({ event: "app.session.start", ...facts });
   } catch (thrown) {
     upstream.destroy();

@@ -77,7 +77,7 @@ describe("an application stream", () => {
       sessionRecording: "off",
     };
     const answer = async (): Promise<Access> => access;
-    const unused = (): Promise<never> => Promise.reject(new Error("nothing is recorded in this test"));
+    const unused = (): Promise<never> => Promise.reject(new Error("this test records nothing"));
     const { port } = server.address() as AddressInfo;
     const deps: AppDeps = {
       credentials: () => credentials,
@@ -100,7 +100,7 @@ describe("an application stream", () => {
   const reply = async (stream: Duplex) =>
     decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: 10_000, what: "reply" }));
 
-  /** As `tsh` does: the proxy's reply is read, TLS begins, and the request is said in it. */
+  /** As `tsh` does: reads the proxy's reply, starts TLS and sends the request inside it. */
   async function enter(near: Socket, user: UserTls | undefined, asked: StreamRequest = request): Promise<TLSSocket> {
     expect(await reply(near)).toEqual({ ok: true });
     const tls = connectTls({ socket: near, ALPNProtocols: [alpn.service], servername: roleServerName("node"), ca: own.hostCaPem, ...user });
@@ -145,7 +145,7 @@ describe("an application stream", () => {
       code: string,
     ]
   >([
-    ["who shows no certificate", async () => undefined, {}, "unauthenticated"],
+    ["a client without a certificate", async () => undefined, {}, "unauthenticated"],
     ["a user of another authority", ({ foreign: other }) => other.user("alice"), {}, "unauthenticated"],
     ["an expired certificate", ({ own: mine }) => mine.user("alice", { validBefore: new Date(Date.now() - 1000) }), {}, "unauthenticated"],
     ["a certificate for another cluster", ({ own: mine }) => mine.user("alice", { cluster: "other" }), {}, "unauthenticated"],
@@ -162,12 +162,12 @@ describe("an application stream", () => {
     expect(events).toMatchObject([{ event: "auth", app_name: "orders" }]);
   });
 
-  test("a proxy that asks for something other than the client did gets nothing", async () => {
+  test("a proxy that requests something other than the client did gets nothing", async () => {
     const { answer } = await refusal(alice, {}, { ...request, target: "payroll" });
     expect(answer).toMatchObject({ ok: false });
   });
 
-  test("what cannot be recorded does not happen", async () => {
+  test("a session that cannot be recorded does not begin", async () => {
     const { answer } = await refusal(alice, { record: () => Promise.reject(new PlatformError("limit", "the disk is full")) });
     expect(answer).toMatchObject({ ok: false, error: { code: "limit" } });
   });
@@ -193,7 +193,7 @@ describe("an application stream", () => {
     tls.destroy();
     first.near.destroy();
     await first.served;
-    await until("the application is left", () => upstream.size === 0);
+    await until("the application is disconnected", () => upstream.size === 0);
     let lock: (locks: readonly Lock[]) => void = () => {};
     const follow: AppDeps["access"]["follow"] = (listener) => {
       lock = (locks) => listener({ locks } as Access);

@@ -42,12 +42,12 @@ interface Arrived {
   readonly app: OfferedApp;
   readonly request: StreamRequest<"app">;
   readonly sid: string;
-  /** As of the revision that control decided by. */
+  /** As of the revision by which control decided. */
   readonly access: Access;
   readonly leases: HeldLeases;
 }
 
-/** From the user's request to the end of the session. A refusal is said in the user's own TLS. */
+/** From the user's request to the end of the session. A refusal is sent inside the user's own TLS. */
 async function serveUser(arrived: Arrived, deps: AppDeps, { signal, established }: StreamLife): Promise<void> {
   const { tls, app, request, sid, leases } = arrived;
   let grant: AppGrant | undefined;
@@ -69,7 +69,7 @@ async function serveUser(arrived: Arrived, deps: AppDeps, { signal, established 
   }
 }
 
-/** The agent's own decision; control has made the same one, and is not believed. */
+/** The agent's own decision; it does not trust the one that control has made. */
 function judge({ certificate, app, request, access }: Arrived, deps: AppDeps): AppGrant {
   const { hostId, cluster } = deps.credentials();
   const now = (deps.now ?? (() => new Date()))();
@@ -79,7 +79,7 @@ function judge({ certificate, app, request, access }: Arrived, deps: AppDeps): A
   return authorize({ identity, roles, locks, ask, clientIp: ipOf(request.clientAddress), now });
 }
 
-/** For who is refused to read why, ms. */
+/** Time that a refused client has to read the reason, ms. */
 const lingerMs = 5_000;
 
 async function refuse(tls: TLSSocket, error: PlatformError): Promise<void> {

@@ -45,7 +45,7 @@ test("recording goes on while batches are taken", async () => {
   expect(errors(sent)).toEqual(Array.from({ length: 200 }, (_, index) => String(index)));
 });
 
-test("after a crash everything is sent again but the torn last line", async () => {
+test("after a crash everything but the torn last line is sent again", async () => {
   const before = await open();
   await before.record(refusal("one"));
   await before.record(refusal("two"));
@@ -63,7 +63,7 @@ test("an event keeps its uid when it is sent again", async () => {
   expect((await (await open()).next())?.events).toEqual(first?.events);
 });
 
-test("a full spool refuses, says so, and takes events again once it is emptied", async () => {
+test("a full spool refuses events, logs it, and accepts them again once it is emptied", async () => {
   const spool = await open(600);
   await spool.record(refusal("a"));
   await spool.record(refusal("b"));
@@ -73,7 +73,7 @@ test("a full spool refuses, says so, and takes events again once it is emptied",
   expect(errors(await uploadAll(spool))).toEqual(["c"]);
 });
 
-test("a file that is no segment is left alone", async () => {
+test("a file that is not a segment is left alone", async () => {
   await writeFile(join(folder, "notes.txt"), "mine");
   expect(await uploadAll(await open())).toEqual([]);
   expect(await readdir(folder)).toEqual(["notes.txt"]);
@@ -131,7 +131,7 @@ test("calls stay below what the auth service takes, and no event is lost between
   expect(inCalls([])).toEqual([]);
 });
 
-test("what another process still writes is left to it; once that has ended, it is sent here", async () => {
+test("a segment that another process still writes is left to it, and is sent here once that process has ended", async () => {
   const other = spawn("sleep", ["600"]);
   const name = segmentName(7, { pid: other.pid as number, start: (await startOf(other.pid as number)) as string });
   await writeFile(join(folder, name), '{"event":"auth","error":"of the other"}\n');
@@ -146,7 +146,7 @@ test("what another process still writes is left to it; once that has ended, it i
   expect(await readdir(folder)).toEqual([]);
 });
 
-test("what this process writes itself is no leftover, and what another one took away is no fault", async () => {
+test("this process's own segment is not a leftover, and a segment taken by another process is not an error", async () => {
   const spool = await open();
   await writeFile(join(folder, "000000000001.jsonl"), '{"event":"auth","error":"old"}\n');
   await spool.record(refusal("own"));
@@ -155,7 +155,7 @@ test("what this process writes itself is no leftover, and what another one took 
   expect(errors(await uploadAll(spool))).toEqual(["own"]);
 });
 
-test("what is recorded soon after an event goes in one call with it, and nothing waits for more", async () => {
+test("an event recorded soon after another goes in the same call, and nothing waits for more", async () => {
   const spool = await open();
   const calls: string[][] = [];
   const stop = new AbortController();

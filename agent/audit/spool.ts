@@ -10,13 +10,13 @@ import { freeSegments, type Segment, segmentName, sequenceOf } from "./spool-seg
 
 /** Audit events on this host until the auth service has them. */
 export interface Spool {
-  /** Resolves once the event is on disk. Throws `limit` when the spool is full: what cannot be recorded must not happen. */
+  /** Resolves once the event is on disk. Throws `limit` when the spool is full: an action that cannot be recorded must not happen. */
   record(facts: AuditFacts): Promise<void>;
   /** The oldest batch, or `undefined` when there is nothing to send. The same batch until it is removed. */
   next(): Promise<Batch | undefined>;
   /** Forgets a batch that the auth service has acknowledged. */
   remove(batch: Batch): Promise<void>;
-  /** Takes over what processes that have ended left behind. Whether there was anything. */
+  /** Takes over the segments that ended processes left behind. Returns whether there were any. */
   adopt(): Promise<boolean>;
   /** Called whenever there is something new to send. */
   onRecorded: () => void;
@@ -34,11 +34,11 @@ export interface SpoolOptions {
   readonly clusterName: string;
   readonly log: Log;
   readonly now?: () => Date;
-  /** Bytes on disk; default 64 MiB. */
+  /** Maximum bytes on disk; default 64 MiB. */
   readonly maxBytes?: number;
 }
 
-/** A segment is closed at this many bytes or events: it is one batch, which must fit one API call. */
+/** Bytes or events at which a segment is closed: it is one batch, which must fit one API call. */
 const segmentBytes = 1024 * 1024;
 const segmentEvents = 256;
 
@@ -48,11 +48,11 @@ interface Waiting {
   readonly failed: (error: unknown) => void;
 }
 
-/** Opens the spool and finds what an earlier run left behind. */
+/** Opens the spool and finds segments that an earlier run left behind. */
 export async function openSpool(options: SpoolOptions): Promise<Spool> {
   await mkdir(options.folder, { recursive: true, mode: 0o700 });
   const start = await startOf(process.pid);
-  if (start === undefined) throw new PlatformError("unavailable", "this process cannot be found under /proc", { hint: "is /proc mounted?" });
+  if (start === undefined) throw new PlatformError("unavailable", "could not find this process under /proc", { hint: "is /proc mounted?" });
   const spool = new FileSpool(options, { pid: process.pid, start });
   await spool.adoptAll();
   return spool;
@@ -63,7 +63,7 @@ class FileSpool implements Spool {
   readonly #options: SpoolOptions;
   /** Closed segments, oldest first. */
   readonly #closed: string[] = [];
-  /** Sizes of what other processes wrote. */
+  /** Sizes of segments that other processes wrote. */
   readonly #adopted = new Map<string, number>();
   readonly #own: { readonly pid: number; readonly start: string };
   #current: { name: string; handle: FileHandle; bytes: number; events: number } | undefined;
@@ -80,16 +80,16 @@ class FileSpool implements Spool {
 
   async record(facts: AuditFacts): Promise<void> {
     const { clusterName, now = () => new Date(), maxBytes = 64 * 1024 * 1024, log } = this.#options;
-    // Loaded at the first event: its schemas are megabytes that an idle agent does without.
+    // Loaded at the first event: its schemas take megabytes that an idle agent can save.
     const { makeAuditEvent } = await import("../../core/resources/audit-event.ts");
     const line = `${JSON.stringify(makeAuditEvent(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
     const full = this.#bytes + line.length > maxBytes;
     if (full !== this.#isFull) {
       this.#isFull = full;
-      if (full) log.error("the audit spool is full: sessions are refused until the auth service takes events", { bytes: this.#bytes });
+      if (full) log.error("the audit spool is full: sessions are refused until the auth service accepts events", { bytes: this.#bytes });
       else log.info("the audit spool has room again");
     }
-    if (full) throw new PlatformError("limit", "this host cannot record sessions at the moment: too many audit events wait for the auth service");
+    if (full) throw new PlatformError("limit", "this host cannot record sessions right now: too many audit events are waiting for the auth service");
     this.#bytes += Buffer.byteLength(line);
     await new Promise<void>((done, failed) => {
       this.#waiting.push({ line, done, failed });
@@ -100,7 +100,7 @@ class FileSpool implements Spool {
 
   async next(): Promise<Batch | undefined> {
     for (;;) {
-      // No await between the last look and the rotation: a segment is never closed under its writer.
+      // No await between the last check and the rotation: a segment is never closed under its writer.
       while (this.#writing !== undefined) await this.#writing;
       if (this.#closed.length === 0 && this.#current !== undefined) await this.#rotate();
       const name = this.#closed[0];
@@ -131,7 +131,7 @@ class FileSpool implements Spool {
     return this.#take(await freeSegments(this.#options.folder));
   }
 
-  /** At the opening this process has written nothing yet: what carries its name is left from before. */
+  /** At opening, this process has not written anything yet: a segment with its name is a leftover. */
   async adoptAll(): Promise<void> {
     this.#take([...(await freeSegments(this.#options.folder, this.#own))]);
   }
@@ -153,7 +153,7 @@ class FileSpool implements Spool {
     await this.#rotate();
   }
 
-  /** One writer at a time; what arrives meanwhile goes with the next write, and one fsync serves it all. */
+  /** One writer at a time; events that arrive meanwhile go with the next write, under one fsync. */
   #write(): void {
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = undefined;
@@ -161,7 +161,7 @@ class FileSpool implements Spool {
   }
 
   async #writeAll(): Promise<void> {
-    // What was recorded in the same turn goes with it.
+    // Events recorded in the same turn go with it.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, segmentEvents);
@@ -169,8 +169,8 @@ class FileSpool implements Spool {
         await this.#append(batch.map(({ line }) => line).join(""), batch.length);
         for (const { done } of batch) done();
       } catch (cause) {
-        this.#options.log.error("an audit event cannot be written", { folder: this.#options.folder, error: cause });
-        const error = new PlatformError("unavailable", "this host cannot record sessions at the moment; its log says why", { cause });
+        this.#options.log.error("could not write an audit event", { folder: this.#options.folder, error: cause });
+        const error = new PlatformError("unavailable", "this host cannot record sessions right now; see its log for the reason", { cause });
         for (const { line, failed } of batch) {
           this.#bytes -= Buffer.byteLength(line);
           failed(error);
@@ -195,7 +195,7 @@ class FileSpool implements Spool {
     const name = segmentName(this.#sequence, this.#own);
     await using folder = await open(this.#options.folder, constants.O_RDONLY);
     const handle = await open(join(this.#options.folder, name), "wx", 0o600);
-    // From here on `close` finds it, whatever the next line does.
+    // From here on `close` finds it, even if the next line throws.
     const current = { name, handle, bytes: 0, events: 0 };
     this.#current = current;
     await folder.sync();
@@ -211,14 +211,14 @@ class FileSpool implements Spool {
   }
 }
 
-/** A crash can tear the last line only, and nothing that waited for it has happened: it is dropped. Exported for tests. */
+/** A crash can tear the last line only, and no action that waited for it has happened: it is dropped. Exported for tests. */
 export function completeLines(text: string, file: string, log: Log): string[] {
   const lines = text.split("\n");
   const torn = lines.pop();
-  if (torn !== undefined && torn !== "") log.warn("the last audit event of a file is torn: it was never acknowledged", { file });
+  if (torn !== undefined && torn !== "") log.warn("dropped the torn last audit event of a file: it was never acknowledged", { file });
   return lines.filter((line) => {
     if (isJsonObject(line)) return true;
-    if (line !== "") log.error("a line of the audit spool is damaged and cannot be sent", { file });
+    if (line !== "") log.error("skipped a damaged line of the audit spool", { file });
     return false;
   });
 }

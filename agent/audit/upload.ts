@@ -10,11 +10,11 @@ export interface UploadOptions {
   readonly send: (events: readonly string[]) => Promise<void>;
   readonly log: Log;
   readonly random?: () => number;
-  /** What is recorded within this time after the first event goes with it: those of a short session come together, ms. */
+  /** Delay after the first event, ms, so that the events of a short session go together. */
   readonly gatherMs?: number;
 }
 
-/** How often it is looked for what other processes left behind, ms. */
+/** Interval between searches for segments that other processes left behind, ms. */
 const adoptMs = 30_000;
 
 /** Sends what the spool holds, oldest first, until aborted. An event may be sent twice; its uid makes that harmless. */
@@ -25,7 +25,7 @@ export async function uploadEvents(options: UploadOptions, signal: AbortSignal):
   spool.onRecorded = () => news.resolve();
   signal.addEventListener("abort", () => news.resolve(), { once: true });
   const adopting = setInterval(() => {
-    const failed = (error: unknown): void => log.warn("the audit spool cannot be read", { error });
+    const failed = (error: unknown): void => log.warn("could not read the audit spool", { error });
     spool.adopt().then((found) => found && news.resolve(), failed);
   }, adoptMs).unref();
   signal.addEventListener("abort", () => clearInterval(adopting), { once: true });
@@ -41,13 +41,13 @@ export async function uploadEvents(options: UploadOptions, signal: AbortSignal):
     } catch (thrown) {
       failures += 1;
       const delay = backOffDelay(failures, random());
-      log.debug("audit events cannot be sent yet", { error: thrown, retryMs: delay });
+      log.debug("could not send audit events yet", { error: thrown, retryMs: delay });
       await sleep(delay, undefined, { signal }).catch(() => {});
     }
   }
 }
 
-/** Whether there was something to send. Throws when it could not be sent. */
+/** Returns whether there was something to send. Throws when sending fails. */
 export async function uploadNext(options: UploadOptions): Promise<boolean> {
   const batch = await options.spool.next();
   if (batch === undefined) return false;
@@ -60,7 +60,7 @@ export async function uploadNext(options: UploadOptions): Promise<boolean> {
   return true;
 }
 
-/** Bytes of events in one call: the auth service takes requests of 1,000,000. One event has at most 65,536. */
+/** Bytes of events in one call: the auth service accepts requests of up to 1,000,000. One event has at most 65,536. */
 const callBytes = 500_000;
 
 /** Pure: splits events so that each call fits. */
@@ -80,8 +80,8 @@ export function inCalls(events: readonly string[]): string[][] {
 }
 
 /**
- * The refusal, when it is meant for events: unknown ones, or of the host that this one was before it joined anew. Throws it when it is
- * meant for the host, which may be let in again.
+ * Returns a refusal that concerns the events: unknown ones, or those of this host's identity before it rejoined. Throws one that
+ * concerns the host, which may be allowed again.
  */
 async function refusalOfEvents({ send }: Pick<UploadOptions, "send">, thrown: unknown): Promise<PlatformError> {
   const error = toPlatformError(thrown);
@@ -91,15 +91,15 @@ async function refusalOfEvents({ send }: Pick<UploadOptions, "send">, thrown: un
   return error;
 }
 
-/** One event that the auth service does not understand must not hold up the others for ever. */
+/** One event that the auth service does not understand must not block the others forever. */
 async function sendOneByOne({ send, log }: UploadOptions, batch: Batch, refusal: PlatformError): Promise<void> {
-  log.warn("the auth service refused a batch of audit events: sending them one by one", { error: refusal });
+  log.warn("auth service refused a batch of audit events: sending them one by one", { error: refusal });
   for (const event of batch.events) {
     try {
       await send([event]);
     } catch (thrown) {
       const error = await refusalOfEvents({ send }, thrown);
-      log.error("the auth service refused an audit event for good", { event, error });
+      log.error("auth service permanently refused an audit event", { event, error });
     }
   }
 }

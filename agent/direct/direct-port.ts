@@ -22,30 +22,30 @@ export interface DirectPortOptions {
   readonly log: Log;
   /** The newest ones. */
   readonly credentials: () => HostCredentials;
-  /** Serves one stream to its end. Never throws. */
+  /** Serves one stream until it ends. Never throws. */
   readonly serve: (stream: TLSSocket) => Promise<void>;
-  /** Now and then: so many connections ended before a proxy had shown itself, the last of them so. */
+  /** Called periodically with the number of connections that ended before a proxy had authenticated, and the last error. */
   readonly onStrangers: (facts: { readonly count: number; readonly peer: string; readonly error: string }) => void;
   readonly now?: () => Date;
 }
 
-/** Connections that have not shown who they are; beyond, the oldest of who has most is dropped. */
+/** Maximum unauthenticated connections; beyond it, the oldest one of the address with the most is dropped. */
 const maxHalfOpen = 256;
-/** All connections: those above, and one for each stream. */
+/** Maximum connections in all: unauthenticated ones, and one per stream. */
 const maxConnections = 1_400;
-/** For the first message, ms. */
+/** Timeout for the first message, ms. */
 const peekMs = 10_000;
-/** For who is refused to read why, ms. */
+/** Time that a refused client has to read the reason, ms. */
 const lingerMs = 2_000;
-/** How often the untold strangers are told, ms. */
+/** Interval between reports of unauthenticated connections, ms. */
 const tellMs = 10_000;
 
 const words = {
-  ssh: "Only the cluster's proxies connect here. Use `tsh ssh`, or write what `tsh config` prints into ~/.ssh/config and use ssh with the host's name.",
+  ssh: "Only the cluster's proxies connect here. Use `tsh ssh`, or add the output of `tsh config` to ~/.ssh/config and use ssh with the host's name.",
   http: "Only the cluster's proxies connect here.",
 };
 
-/** The port on which proxies reach this host. Who connects shows a proxy's certificate, or is turned away before it can say anything. */
+/** The port on which proxies reach this host. A client must present a proxy's certificate, or is refused before it can send anything else. */
 export class DirectPort {
   readonly #options: DirectPortOptions;
   readonly #sockets = new Set<Socket>();
@@ -65,7 +65,7 @@ export class DirectPort {
     this.#failed = new FailedArrivals({ log: { info }, clock: () => performance.now() });
   }
 
-  /** Throws `unavailable` when the port cannot be had. */
+  /** Throws `unavailable` when it cannot listen on the port. */
   static async open(options: DirectPortOptions): Promise<DirectPort> {
     const port = new DirectPort(options);
     const { address, sockets, log } = options;
@@ -80,7 +80,7 @@ export class DirectPort {
     return this.#listener?.address ?? this.#options.address;
   }
 
-  /** Takes no more connections; resolves when those that were taken have ended, or `force` ends them. */
+  /** Stops accepting connections; resolves when the accepted ones have ended, or `force` ends them. */
   async close(force?: AbortSignal): Promise<void> {
     await this.#listener?.close();
     const destroyAll = (): void => {
@@ -112,7 +112,7 @@ export class DirectPort {
     const peeked = await peek(socket, { timeoutMs: peekMs, signal: this.#stop.signal });
     if (peeked.speaks !== "tls") {
       turnAway(socket, peeked.speaks, words);
-      this.#failed.add(peerAddress(socket), `it speaks ${peeked.speaks}, which nobody does here`);
+      this.#failed.add(peerAddress(socket), `unexpected protocol: ${peeked.speaks}`);
       return;
     }
     const tls = await terminateTls(socket, { context: this.#tls(), alpn: alpn.direct, requestCertificate: true });
@@ -126,13 +126,13 @@ export class DirectPort {
     await this.#options.serve(tls);
   }
 
-  /** Only a proxy of this cluster tells who asks and from where: no other host, although the same authority signed for it. */
+  /** Only a proxy of this cluster may name the user and the client address; no other host may, although the same authority signed for it. */
   #checkProxy(tls: TLSSocket): void {
     const { hostCaPem: authorities, cluster } = this.#options.credentials();
     const { now = () => new Date() } = this.#options;
     const facts = { certificate: peerCertificate(tls), authorities, cluster, now: now() };
     const { role, id } = certifiedIdentity("host", facts, "only proxies connect to an agent");
-    if (role !== "proxy") throw new PlatformError("denied", `host ${id} is no proxy (${role}): only proxies connect to an agent`);
+    if (role !== "proxy") throw new PlatformError("denied", `refused: only proxies may connect to an agent, and ${id} has role ${role}`);
   }
 
   #refuse(tls: TLSSocket, peer: string, thrown: unknown): void {

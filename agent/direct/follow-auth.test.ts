@@ -8,14 +8,14 @@ import { FollowAuth, type FollowAuthOptions } from "./follow-auth.ts";
 type Client = Awaited<ReturnType<FollowAuthOptions["client"]>>;
 type Watch = (signal: AbortSignal | undefined) => ReturnType<Client["watchAccess"]>;
 
-/** An auth service as its client sees it: what is reported, and what a watch does. */
+/** An auth service as its client sees it: the reports, and how a watch behaves. */
 function stage(watch: Watch) {
   const seen = {
     reports: [] as { connected: boolean; ending: string; addresses: readonly string[] }[],
     dropped: 0,
     revisions: [] as string[],
     connected: 0,
-    /** How often it looked whether it serves. */
+    /** How often the agent checked whether it serves. */
     asked: 0,
   };
   const facts = { addresses: ["10.0.0.5:3022"], refuse: undefined as PlatformError | undefined, serves: true };
@@ -57,7 +57,7 @@ function stage(watch: Watch) {
   return { seen, facts, follow };
 }
 
-/** As a call that waits does: broken off by the signal, which is an error. */
+/** Like a pending call: aborted by the signal, which is an error. */
 async function silence(signal: AbortSignal | undefined): Promise<void> {
   if (signal === undefined) throw new Error("a watch without a signal would never end");
   if (!signal.aborted) await once(signal, "abort");
@@ -69,7 +69,7 @@ async function* answering(signal: AbortSignal | undefined) {
   await silence(signal);
 }
 
-test("it reports at once, now and then, and soon after a change; what the watch says is passed on", async () => {
+test("it reports at once, periodically, and soon after a change; messages of the watch are passed on", async () => {
   const { seen, facts, follow } = stage(answering);
   const stop = new AbortController();
   const running = follow.run(stop.signal);
@@ -85,7 +85,7 @@ test("it reports at once, now and then, and soon after a change; what the watch 
   expect(seen.reports.at(-1)).toMatchObject({ connected: false, ending: "stopped" });
 });
 
-test("a watch that says nothing is given up with its connection, and tried anew", async () => {
+test("a silent watch is dropped with its connection, and retried", async () => {
   let tries = 0;
   const { seen, follow } = stage(async function* (signal) {
     tries += 1;
@@ -100,7 +100,7 @@ test("a watch that says nothing is given up with its connection, and tried anew"
   await running;
 });
 
-test("a report that is refused ends the watch, and it is connected again once it is taken", async () => {
+test("a report that is refused ends the watch, and it reconnects once the report is accepted", async () => {
   const { seen, facts, follow } = stage(answering);
   const stop = new AbortController();
   const running = follow.run(stop.signal);
@@ -121,7 +121,7 @@ test("while it waits to replace another process it reports nothing, and then at 
   await until("it is up", () => follow.isUp);
   follow.tell();
   const { asked } = seen;
-  await until("it has looked whether it may report, twice", () => seen.asked >= asked + 2);
+  await until("it has checked twice whether it may report", () => seen.asked >= asked + 2);
   expect(seen.reports).toEqual([]);
   facts.serves = true;
   follow.tell();

@@ -7,16 +7,16 @@ import type { Labels } from "../../core/resources/metadata.ts";
 import { backOffDelay, failuresAfter } from "../../core/transport/back-off.ts";
 import { version } from "../../core/versions/version.ts";
 
-/** What is reported. */
+/** Contents of a report. */
 export interface DirectFacts {
   readonly hostId: string;
   readonly hostname: string;
   readonly labels: Labels;
   readonly services: readonly string[];
   readonly status: HostStatus;
-  /** `host:port`, the best first. */
+  /** `host:port`, best first. */
   readonly addresses: readonly string[];
-  /** Those of them that other hosts may have too. */
+  /** Those of them that other hosts may share. */
   readonly shared: readonly string[];
 }
 
@@ -24,31 +24,31 @@ export interface FollowAuthOptions {
   readonly log: Log;
   readonly client: () => Promise<Pick<AuthClient, "watchAccess" | "reportNode">>;
   readonly facts: () => DirectFacts;
-  /** Nothing came on the connection in time: the next call is to open another one. */
+  /** Called when the connection timed out: the next call must open another one. */
   readonly drop: () => void;
-  /** Called once for each watch that works. */
+  /** Called once for each working watch. */
   readonly onConnected: () => void;
   readonly onAccess: (revision: string) => void;
   readonly onMaintenance: (revision: string) => void;
   /** This process serves the host: false while it waits to replace another one. */
   readonly serves: () => boolean;
-  /** Milliseconds that only grow. */
+  /** Monotonic clock, ms. */
   readonly steady: () => number;
   readonly times?: { readonly firstMs: number; readonly heartbeatMs: number; readonly apartMs: number };
 }
 
 const usual = {
-  /** For the first answer to a watch, ms. */
+  /** Timeout for the first answer to a watch, ms. */
   firstMs: 15_000,
-  /** Between two reports while nothing changes, ms: shows that the way is still there. */
+  /** Interval between reports while nothing changes, ms: keeps the connection verified. */
   heartbeatMs: 30_000,
-  /** Between two reports of changes, ms; of several in between, the last state is reported. */
+  /** Minimum time between two reports of changes, ms; of several changes in between, the last state is reported. */
   apartMs: 5_000,
 } as const;
 
 /**
- * What a proxy does for a host with a tunnel, the host that is dialled does itself: it follows the auth service's watch, which tells of roles,
- * locks and authorities, and reports where it is reached. While the watch lasts it counts as connected.
+ * A dialled host does for itself what a proxy does for a host with a tunnel: it follows the auth service's watch of roles,
+ * locks and authorities, and reports its addresses. While the watch lasts, the host counts as connected.
  */
 export class FollowAuth {
   readonly #options: FollowAuthOptions;
@@ -64,7 +64,7 @@ export class FollowAuth {
     return this.#isUp;
   }
 
-  /** Something that is reported has changed. */
+  /** Something in the report has changed. */
   tell(): void {
     this.#hasNews = true;
     this.#wake.abort();
@@ -82,17 +82,17 @@ export class FollowAuth {
       failures = failuresAfter(failures, steady() - began);
       const retryMs = Math.round(backOffDelay(failures, Math.random()));
       const { code, message, hint } = toPlatformError(thrown ?? new PlatformError("unavailable", "the auth service ended the watch"));
-      // A connection whose other end is gone would take the next watch too.
+      // A connection whose other end is gone would swallow the next watch too.
       if (code === "timeout") this.#options.drop();
       log.warn("not connected to the auth service", { code, error: message, hint, retryMs });
       await sleep(retryMs, undefined, { signal }).catch(() => {});
     }
   }
 
-  /** The host stops: proxies and admins are told. Never rejects. */
+  /** The host stops: notifies proxies and admins. Never rejects. */
   async sayStopped(): Promise<void> {
     const { log } = this.#options;
-    await this.#report("stopped").catch((error: unknown) => log.debug("the end of this host could not be reported", { error }));
+    await this.#report("stopped").catch((error: unknown) => log.debug("could not report that this host stops", { error }));
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
@@ -132,7 +132,7 @@ export class FollowAuth {
     if (fault !== undefined) throw fault;
   }
 
-  /** Reports now and then, and soon after a change. */
+  /** Reports periodically, and soon after a change. */
   async #beat(signal: AbortSignal): Promise<void> {
     const { steady, times = usual } = this.#options;
     let reported = Number.NEGATIVE_INFINITY;

@@ -24,9 +24,9 @@ export interface DirectOptions {
   readonly auth: Pick<AuthSource, "client" | "close">;
   readonly audit: Pick<Spool, "record">;
   readonly authorities: Pick<AuthorityFollower, "ask">;
-  /** The address of this host on the way to the auth service, once it went there. */
+  /** This host's local address on its connection to the auth service, once there was one. */
   readonly local: () => string | undefined;
-  /** Serves one stream to its end. Never throws. */
+  /** Serves one stream until it ends. Never throws. */
   readonly serve: (stream: TLSSocket) => Promise<void>;
   readonly status: () => HostStatus;
   readonly labels: () => Labels;
@@ -35,10 +35,10 @@ export interface DirectOptions {
   readonly steady: () => number;
 }
 
-/** For the farewell, ms. */
+/** Time for the last report, ms. */
 const farewellMs = 2_000;
 
-/** Listens for proxies, and follows the auth service until it is stopped. Throws `unavailable` when the port cannot be had. */
+/** Listens for proxies, and follows the auth service until it is stopped. Throws `unavailable` when it cannot listen on the port. */
 export async function openDirect(options: DirectOptions): Promise<Reach> {
   const { way, nodename: hostname, services, log, identity, auth, authorities, status, labels } = options;
   const port = await openPort(options);
@@ -78,11 +78,11 @@ export async function openDirect(options: DirectOptions): Promise<Reach> {
 
 async function openPort({ way, sockets, log, identity, audit, serve, nodename }: DirectOptions): Promise<DirectPort> {
   const onStrangers = ({ count, peer, error }: { count: number; peer: string; error: string }): void => {
-    log.info("connections ended before a proxy had shown itself", { count, peer, error });
-    const text = `${count} ${count === 1 ? "connection" : "connections"} to the agent's port ended before a proxy had shown itself; the last: ${error}`;
+    log.info("connections ended before a proxy authenticated", { count, peer, error });
+    const text = `${count} ${count === 1 ? "connection" : "connections"} to the agent's port ended before a proxy authenticated; the last: ${error}`;
     const host = { server_id: identity.current().hostId, server_name: nodename };
     audit.record({ event: "auth", error: text.slice(0, 2000), "addr.remote": peer, ...host }).catch((thrown: unknown) => {
-      log.error("refused connections could not be recorded", { error: errorText(thrown) });
+      log.error("could not record refused connections", { error: errorText(thrown) });
     });
   };
   return await DirectPort.open({ address: way.listen, sockets, log, credentials: () => identity.current(), serve, onStrangers });

@@ -39,7 +39,7 @@ test.each([
   expect(shared).toEqual(given.publicAddresses.length > 0 ? ["web.test:22"] : []);
 });
 
-test("no more are announced than the auth service takes", () => {
+test("no more are announced than the auth service accepts", () => {
   const publicAddresses = Array.from({ length: 20 }, (_, n) => ({ host: `a${n}.test`, port }));
   const { addresses, shared } = ownAddresses({ publicAddresses }, everywhere, "10.0.0.5");
   expect(addresses).toHaveLength(8);

@@ -3,17 +3,17 @@ import { formatHostPort, type HostPort, withPort } from "../../core/transport/ho
 import type { DirectWay } from "../config.ts";
 
 export interface OwnAddresses {
-  /** `host:port`, the best first. */
+  /** `host:port`, best first. */
   readonly addresses: readonly string[];
-  /** Those of them that other hosts may have too. */
+  /** Those of them that other hosts may share. */
   readonly shared: readonly string[];
 }
 
 const everywhere: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**
- * Where the proxies reach this host: at `advertise_ip`, else where it listens, else (it listens on every address) at that by which it reaches the
- * auth service; and at each `public_addr`, by this port where none is written. Pure.
+ * Addresses where the proxies reach this host: `advertise_ip`, else its listening address, else (if it listens on all) its address on the way to the
+ * auth service; and each `public_addr`, with this port where it has none. Pure.
  */
 export function ownAddresses(
   { publicAddresses, advertiseIp }: Pick<DirectWay, "publicAddresses" | "advertiseIp">,

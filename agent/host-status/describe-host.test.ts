@@ -14,9 +14,17 @@ const unit: HostFacts = { found: { upgrader: "unit", installed: true }, state: r
 
 test.for<[name: string, facts: Partial<HostFacts>, expected: object]>([
   ["not enrolled", { found: { upgrader: "none", installed: false } }, { upgrader: "none", sessions: 2 }],
-  ["the updater's own word", {}, { upgrader: "unit", sessions: 2, reason: "up_to_date", detail: "fine", target: "1.0.0", upgrader_version: "1.0.0" }],
-  ["has not run", { state: undefined }, { reason: "never_ran", detail: "platform-upgrade is installed, and has not run yet" }],
-  ["has not run, nobody will run it", { state: undefined, timer: "no_systemd" }, { detail: expect.stringContaining("there is no systemd here") }],
+  [
+    "the updater's own report",
+    {},
+    { upgrader: "unit", sessions: 2, reason: "up_to_date", detail: "fine", target: "1.0.0", upgrader_version: "1.0.0" },
+  ],
+  ["has not run", { state: undefined }, { reason: "never_ran", detail: "platform-upgrade is installed but has not run yet" }],
+  [
+    "has not run, nobody will run it",
+    { state: undefined, timer: "no_systemd" },
+    { detail: expect.stringContaining("there is no systemd on this host") },
+  ],
   ["without systemd something else runs it", { timer: "no_systemd" }, { reason: "up_to_date" }],
   ["systemd does not answer", { timer: "unknown" }, { reason: "up_to_date" }],
   ["timer stopped", { timer: "stopped" }, { reason: "timer_off", detail: expect.stringContaining("stopped"), target: "1.0.0" }],
@@ -27,7 +35,7 @@ test.for<[name: string, facts: Partial<HostFacts>, expected: object]>([
   [
     "no run for longer",
     later(48 * hour + 1),
-    { reason: "updater_silent", detail: "platform-upgrade ran last at 2026-11-20T10:00:00Z, though its timer is on", target: "1.0.0" },
+    { reason: "updater_silent", detail: "platform-upgrade last ran at 2026-11-20T10:00:00Z, although its timer is on", target: "1.0.0" },
   ],
   ["no run for longer, and the timer is why", { timer: "stopped", ...later(49 * hour) }, { reason: "timer_off" }],
   ["no run for longer, and nobody knows who runs it", { timer: "unknown", ...later(49 * hour) }, { reason: "up_to_date" }],
@@ -58,7 +66,7 @@ test.for([
   expect(timerState(answer)).toBe(expected);
 });
 
-test("a state file is read field by field: what is wrong is left out", () => {
+test("a state file is read field by field: wrong fields are left out", () => {
   expect(parseUpdaterState(JSON.stringify({ version: 1, current: "1.0.0", skip: [], ...state }))).toEqual(ran);
   expect(parseUpdaterState(JSON.stringify({ ...state, reason: "new_code", at: "yesterday", target: 7, detail: "y".repeat(900) }))).toEqual({
     upgrader_version: "1.0.0",
@@ -67,7 +75,7 @@ test("a state file is read field by field: what is wrong is left out", () => {
   for (const text of ["", "{", "null", "[]", '"x"', "7"]) expect(parseUpdaterState(text), text).toBeUndefined();
 });
 
-test("whatever a state file holds, what the host says of itself is well-formed", () => {
+test("whatever a state file holds, the host's status is well-formed", () => {
   const value = fc.record({ reason: fc.anything(), detail: fc.anything(), target: fc.anything(), at: fc.anything(), channel: fc.anything() });
   fc.assert(
     fc.property(

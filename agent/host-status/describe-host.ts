@@ -3,7 +3,7 @@ import type { FoundUpgrader } from "./find-upgrader.ts";
 import type { TimerState } from "./read-timer.ts";
 import type { UpdaterState } from "./read-updater-state.ts";
 
-/** What is known of the maintenance windows on this host. */
+/** State of the maintenance windows on this host. */
 export interface ScheduleStatus {
   /** When the last window ends, RFC 3339. */
   readonly until?: string | undefined;
@@ -12,13 +12,13 @@ export interface ScheduleStatus {
 
 export interface HostFacts {
   readonly found: FoundUpgrader;
-  /** Left out: it has left none. */
+  /** Omitted when it has left none. */
   readonly state?: UpdaterState | undefined;
   readonly timer: TimerState;
   readonly schedule: ScheduleStatus;
   /** By this host's clock, ms since 1970. */
   readonly now: number;
-  /** Streams of people that are open on this host. */
+  /** Open user streams on this host. */
   readonly sessions: number;
   /** Version of an updater that leaves no state file (Kubernetes). */
   readonly externalVersion?: string | undefined;
@@ -27,7 +27,7 @@ export interface HostFacts {
 /** The timer's own pause is ten minutes, an admin's may be a day. */
 const silentMs = 48 * 3_600_000;
 
-/** What the agent says of its updater: an updater that cannot run counts before what it said when it ran last. Pure. */
+/** The agent's report about its updater: an updater that cannot run takes precedence over the report of its last run. Pure. */
 export function describeHost(facts: HostFacts): HostStatus {
   const { found, state, schedule, externalVersion } = facts;
   const { upgrader } = found;
@@ -46,13 +46,13 @@ export function describeHost(facts: HostFacts): HostStatus {
   };
 }
 
-/** What the updater said when it ran last. */
+/** The updater's report of its last run. */
 function outcomeOf(state: UpdaterState | undefined): Pick<HostStatus, "outcome"> {
   if (state?.reason === undefined) return {};
   return { outcome: { reason: state.reason, ...(state.detail !== undefined && { detail: state.detail }) } };
 }
 
-/** Why the updater does not run, or has not yet; nothing when its own word counts. */
+/** Why the updater does not run, or has not yet; undefined when its own report counts. */
 function obstacle({ found, state, timer, now }: HostFacts): Pick<HostStatus, "reason" | "detail"> {
   if (!found.installed || timer === "not_installed") {
     return { reason: "updater_missing", detail: "PLATFORM_EXT_UPGRADER is set, but platform-upgrade is not installed on this host" };
@@ -61,9 +61,9 @@ function obstacle({ found, state, timer, now }: HostFacts): Pick<HostStatus, "re
     return { reason: "timer_off", detail: "platform-upgrade.timer is disabled: systemctl enable --now platform-upgrade.timer" };
   if (timer === "stopped") return { reason: "timer_off", detail: "platform-upgrade.timer is stopped: systemctl enable --now platform-upgrade.timer" };
   if (timer === "on" && state?.at !== undefined && now - Date.parse(state.at) > silentMs) {
-    return { reason: "updater_silent", detail: `platform-upgrade ran last at ${state.at}, though its timer is on` };
+    return { reason: "updater_silent", detail: `platform-upgrade last ran at ${state.at}, although its timer is on` };
   }
   if (state?.reason !== undefined) return {};
-  const nobody = timer === "no_systemd" ? "; there is no systemd here: something else has to run it" : "";
-  return { reason: "never_ran", detail: `platform-upgrade is installed, and has not run yet${nobody}` };
+  const nobody = timer === "no_systemd" ? "; there is no systemd on this host: something else has to run it" : "";
+  return { reason: "never_ran", detail: `platform-upgrade is installed but has not run yet${nobody}` };
 }

@@ -4,7 +4,7 @@ import type { HostStatus } from "../../core/resources/host-status.ts";
 
 export type Upgrader = HostStatus["upgrader"];
 
-/** Where the package updater of Linux lives. The environment names other places for tests. */
+/** Location of the Linux package updater. Tests override it by the environment. */
 export interface UpdaterPlaces {
   readonly program: string;
   readonly configDir: string;
@@ -28,8 +28,8 @@ export interface FoundUpgrader {
 }
 
 /**
- * What brings this host to its version: what the environment says (the updater's package and the chart set it), else whether the
- * updater is installed. Asked again and again: installing or removing it takes effect without a restart.
+ * The upgrader of this host: the one named in the environment (the updater's package and the chart set it), else whether the
+ * updater is installed. Checked repeatedly: installing or removing it takes effect without a restart.
  */
 export async function findUpgrader(env: Env, { program, configDir }: UpdaterPlaces): Promise<FoundUpgrader> {
   const installed = await isExecutable(program);

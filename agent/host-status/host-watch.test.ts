@@ -40,7 +40,7 @@ function host(more: Record<string, string> = {}) {
   return { world, watch, install, says, program };
 }
 
-test("an updater that is installed, runs and is removed is seen without a restart", async () => {
+test("installing, running and removing an updater is noticed without a restart", async () => {
   const { world, watch, install, says, program } = host();
   await watch.look();
   expect(watch.status).toEqual({ upgrader: "none", sessions: 0 });
@@ -59,13 +59,13 @@ test("an updater that is installed, runs and is removed is seen without a restar
   expect(world.told.map(({ reason }) => reason)).toEqual(["never_ran", "outside_window", "never_ran", undefined]);
 });
 
-test("a host whose environment says that it is enrolled tells of an updater that is gone", async () => {
+test("a host enrolled by its environment reports a missing updater", async () => {
   const { watch } = host({ PLATFORM_EXT_UPGRADER: "unit" });
   await watch.look();
   expect(watch.status).toMatchObject({ upgrader: "unit", reason: "updater_missing" });
 });
 
-test("what does not change is not told, and systemd is asked once a minute", async () => {
+test("an unchanged status is not reported, and systemd is asked once a minute", async () => {
   const { world, watch, install, says } = host();
   install();
   says({ reason: "up_to_date" });
@@ -77,7 +77,7 @@ test("what does not change is not told, and systemd is asked once a minute", asy
   expect(world.told.at(-1)).toMatchObject({ sessions: 3, reason: "timer_off" });
 });
 
-test("a state file that is too long is none", async () => {
+test("a state file that is too long is ignored", async () => {
   const { watch, install, says } = host();
   install();
   says({ reason: "up_to_date", filler: "x".repeat(300_000) });
@@ -85,13 +85,13 @@ test("a state file that is too long is none", async () => {
   expect(watch.status.reason).toBe("never_ran");
 });
 
-test("a change of the state file is seen at once, not at the next regular look", async () => {
+test("a change of the state file is seen at once, not at the next regular check", async () => {
   const { world, watch, install, says } = host();
   install();
   const stop = new AbortController();
   await watch.open(stop.signal);
   expect(watch.status.reason).toBe("never_ran");
-  // The last telling is long enough ago.
+  // The last report is long enough ago.
   world.time = 10_000;
   says({ reason: "no_space" });
   await expect.poll(() => watch.status.reason).toBe("no_space");

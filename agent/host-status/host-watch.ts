@@ -11,7 +11,7 @@ export interface HostWatchOptions {
   readonly places: UpdaterPlaces;
   readonly schedule: () => ScheduleStatus;
   readonly sessions: () => number;
-  /** The status is another one than before. */
+  /** Called when the status has changed. */
   readonly changed: (status: HostStatus) => void;
   readonly steady: () => number;
   readonly wall: () => number;
@@ -19,13 +19,13 @@ export interface HostWatchOptions {
   readonly timer?: () => Promise<TimerState>;
 }
 
-/** Between two looks at the updater's state, ms, and at its timer, which takes a process. */
+/** Intervals between checks of the updater's state and of its timer, which takes a process, ms. */
 const lookMs = 15_000;
 const timerMs = 60_000;
-/** At least so long between two changes that are told, ms. */
+/** Minimum time between two reported changes, ms. */
 const apartMs = 5_000;
 
-/** What the agent sees of its updater and its sessions, told when it changes. */
+/** Watches the updater and the sessions of this host, and reports changes. */
 export class HostWatch {
   readonly #options: HostWatchOptions;
   #status: HostStatus = { upgrader: "none", sessions: 0 };
@@ -40,12 +40,12 @@ export class HostWatch {
     this.#options = options;
   }
 
-  /** As of the last look. */
+  /** Status as of the last check. */
   get status(): HostStatus {
     return this.#status;
   }
 
-  /** The first look; then whenever the state file changes, and every 15 s, until aborted. */
+  /** Checks once; then whenever the state file changes, and every 15 s, until aborted. */
   async open(signal: AbortSignal): Promise<void> {
     await this.look();
     const every = setInterval(() => this.poke(), lookMs).unref();
@@ -58,7 +58,7 @@ export class HostWatch {
     else signal.addEventListener("abort", end, { once: true });
   }
 
-  /** Something may have changed: looks soon. */
+  /** Something may have changed: checks soon. */
   poke(): void {
     if (this.#soon !== undefined) return;
     const wait = Math.max(50, this.#toldAt + apartMs - this.#options.steady());
@@ -68,7 +68,7 @@ export class HostWatch {
     }, wait).unref();
   }
 
-  /** Looks now. Never throws. */
+  /** Checks now. Never throws. */
   look(): Promise<void> {
     this.#again = this.#looking !== undefined;
     this.#looking ??= this.#look().finally(() => {
@@ -100,7 +100,7 @@ export class HostWatch {
     return this.#timer.state;
   }
 
-  /** The folder may come later, and go: until it can be watched, the interval looks. */
+  /** The folder may appear later, and disappear: until it can be watched, the interval covers it. */
   #follow(folder: string): void {
     if (this.#watcher !== undefined) return;
     try {

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { access } from "node:fs/promises";
 
-/** What systemd says of the updater's timer; `no_systemd`: there is none to ask; `unknown`: it did not answer. */
+/** State of the updater's timer; `no_systemd`: there is no systemd to ask; `unknown`: it did not answer. */
 export type TimerState = "on" | "stopped" | "disabled" | "not_installed" | "no_systemd" | "unknown";
 
 const timer = "platform-upgrade.timer";
@@ -17,7 +17,7 @@ export function timerState(answer: string): TimerState {
   return active === "active" || active === "activating" || active === "reloading" ? "on" : "stopped";
 }
 
-/** Asks systemd, at most for a few seconds. */
+/** Asks systemd, for a few seconds at most. */
 export async function readTimer(): Promise<TimerState> {
   try {
     await access("/run/systemd/system");

@@ -1,14 +1,14 @@
 import { open } from "node:fs/promises";
 import { type HostStatus, hostStatusSchema } from "../../core/resources/host-status.ts";
 
-/** What the updater's last run says of itself; left out is what its state file does not say or says wrongly. */
+/** The updater's report of its last run; fields that are missing or wrong in its state file are left out. */
 export type UpdaterState = Pick<HostStatus, "upgrader_version" | "reason" | "detail" | "target" | "channel" | "at">;
 
 /** Longest state file read, bytes. */
 const maxBytes = 262_144;
 const fields = hostStatusSchema.shape;
 
-/** The state file of the updater, JSON; undefined when there is none that can be read. Never throws. */
+/** The state file of the updater, JSON; undefined when it cannot be read. Never throws. */
 export function parseUpdaterState(text: string): UpdaterState | undefined {
   let value: unknown;
   try {

@@ -6,46 +6,46 @@ import { findAccount } from "../host/unix-user.ts";
 import { endProcesses } from "./end-processes.ts";
 import { exitStatusOf, runTool } from "./run-tool.ts";
 
-/** A login of which every tool thinks the same: useradd, visudo, a path. */
+/** Login names that every tool treats the same: useradd, visudo, a path. */
 const creatable = /^[a-z_][a-z0-9_.-]{0,31}$/;
 /** userdel(8): the user is not there; the user is gone, its home could not be removed. */
 const [notThere, homeStays] = [6, 12] as const;
-/** What others keep for a user by name, and a later user of this name would get. */
+/** Files kept by user name, which a later user of the same name would inherit. */
 const leftovers = ["/var/spool/cron/crontabs", "/var/spool/cron", "/var/spool/mail", "/var/mail", "/var/lib/systemd/linger"] as const;
 
-/** The mode by which agents made this user; undefined: they did not, and it is not theirs to change. */
+/** The mode in which an agent created this user; undefined when no agent did, and agents must not change it. */
 export async function modeOf(login: string): Promise<HostUserRule["mode"] | undefined> {
   for (const mode of ["keep", "drop"] as const) if ((await madeUsers(mode)).includes(login)) return mode;
   return undefined;
 }
 
-/** Logins of the users that agents made. */
+/** Logins of the users that agents created. */
 export async function madeUsers(mode: HostUserRule["mode"]): Promise<readonly string[]> {
   const line = (await readFile("/etc/group", "utf8")).split("\n").find((one) => one.startsWith(`${markerGroups[mode]}:`));
   return (line?.split(":")[3] ?? "").split(",").filter((login) => login !== "");
 }
 
-/** Makes a user with a home and without a password. Throws PlatformError. */
+/** Creates a user with a home and without a password. Throws PlatformError. */
 export async function createUser(login: string, { mode, groups }: HostUserRule): Promise<void> {
   if (!creatable.test(login)) {
-    throw new PlatformError("denied", `this host has no Unix user ${login} and cannot make one of this name`, {
-      hint: "a login that a host makes has up to 32 of the characters a-z 0-9 _ . -",
+    throw new PlatformError("denied", `this host has no Unix user ${login} and cannot create one with this name`, {
+      hint: "a created login may have up to 32 of the characters a-z 0-9 _ . -",
     });
   }
   const all = await ensureGroups(mode, groups);
   const hasGroup = (await groupNames()).has(login);
-  // A group of this name may be one with rights: the user gets the usual group then.
+  // An existing group of this name may carry rights: the user then gets the usual group.
   const own = hasGroup ? ["--no-user-group"] : [];
   await runTool("useradd", ["--create-home", ...own, "--comment", "made by platform", "--groups", all.join(","), "--", login]);
 }
 
-/** Gives a user that agents made exactly these groups, and the mark of this mode; one that is kept stays so. */
+/** Sets exactly these groups and the mark of this mode on a user that agents created; a kept user stays kept. */
 export async function changeUser(login: string, { mode, groups }: HostUserRule, was: HostUserRule["mode"]): Promise<void> {
   const all = await ensureGroups(was === "keep" ? "keep" : mode, groups);
   await runTool("usermod", ["--groups", all.join(","), "--", login]);
 }
 
-/** Ends what the user runs and removes it with its home. Throws PlatformError; what is gone already is no fault. */
+/** Ends the user's processes and removes the user with its home. Throws PlatformError; a user that is already gone is not an error. */
 export async function removeUser(login: string): Promise<void> {
   const user = await findAccount(login);
   if (user === undefined || user.uid === 0) return;
@@ -58,7 +58,7 @@ export async function removeUser(login: string): Promise<void> {
   }
   for (const folder of leftovers) await rm(`${folder}/${login}`, { force: true }).catch(() => {});
   if (await isFolderOf(user.home, user.uid))
-    throw new PlatformError("unavailable", `the user ${login} is removed, its home ${user.home} could not be`);
+    throw new PlatformError("unavailable", `removed user ${login}, but could not remove its home ${user.home}`);
 }
 
 async function ensureGroups(mode: HostUserRule["mode"], groups: readonly string[]): Promise<readonly string[]> {

@@ -2,24 +2,24 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 
-/** From the hang-up, which programs may heed, to the kill; between two looks; for all of it: ms. */
+/** Time from the hang-up, which programs may handle, to the kill; between two checks; for all of it: ms. */
 const graceMs = 2_000;
 const lookMs = 100;
 const limitMs = 10_000;
 
-/** Ends all processes of a user: a hang-up first, then there is no choice. Throws `unavailable` when some live on. */
+/** Ends all processes of a user: by a hang-up first, then by a kill. Throws `unavailable` when some survive. */
 export async function endProcesses(login: string, uid: number): Promise<void> {
   for (let waited = 0; ; waited += lookMs) {
     const left = processesOf(uid);
     if (left.length === 0) return;
-    if (waited >= limitMs) throw new PlatformError("unavailable", `processes of ${login} could not be ended: ${left.slice(0, 5).join(", ")}`);
+    if (waited >= limitMs) throw new PlatformError("unavailable", `could not end processes of ${login}:  ${left.slice(0, 5).join(", ")}`);
     if (waited === 0) send(left, "SIGHUP");
     else if (waited >= graceMs) send(left, "SIGKILL");
     await sleep(lookMs);
   }
 }
 
-/** Those that live: a zombie waits for its parent only. */
+/** Live processes: a zombie only waits for its parent. */
 function processesOf(uid: number): readonly number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -32,7 +32,7 @@ function processesOf(uid: number): readonly number[] {
 
 /**
  * A container that root started may use the same number for a user of its own: it has another pid namespace within our user
- * namespace. What the user took apart by itself has a user namespace of its own.
+ * namespace. A namespace that the user created has its own user namespace.
  */
 function isContainers(pid: number): boolean {
   const isOurs = (kind: string): boolean => namespaceOf(pid, kind) === namespaceOf("self", kind);
@@ -60,7 +60,7 @@ function send(pids: readonly number[], signal: NodeJS.Signals): void {
     try {
       process.kill(pid, signal);
     } catch {
-      // It ended between the look and the signal.
+      // It ended between the check and the signal.
     }
   }
 }

@@ -5,11 +5,11 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { HostAddon } from "../host/host-addon.ts";
 
 export interface FileLock extends Disposable {
-  /** Makes it the only one; false when another process or session has one too. */
+  /** Upgrades to an exclusive lock; false when another process or session holds one too. */
   alone(): boolean;
 }
 
-/** Between two tries, and for all of them, ms. */
+/** Time between two attempts, and for all of them, ms. */
 const retryMs = 50;
 const limitMs = 30_000;
 
@@ -29,14 +29,14 @@ export class FileLocks {
     for (let waited = 0; !this.#try(fd, true); waited += retryMs) {
       if (waited >= limitMs) {
         closeSync(fd);
-        throw new PlatformError("timeout", `the lock ${join(this.#folder, name)} was not free within ${limitMs / 1000} s`);
+        throw new PlatformError("timeout", `could not lock ${join(this.#folder, name)} within ${limitMs / 1000} s`);
       }
       await sleep(retryMs);
     }
     return this.#lockOf(fd);
   }
 
-  /** One of several; undefined when somebody is alone with it. */
+  /** A shared lock; undefined when another holder has it exclusively. */
   shared(name: string): FileLock | undefined {
     const fd = this.#open(name);
     if (this.#try(fd, false)) return this.#lockOf(fd);

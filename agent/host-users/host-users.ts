@@ -7,18 +7,18 @@ import type { FileLock, FileLocks } from "./file-lock.ts";
 import { removeSudoers, sudoersLogins, writeSudoers } from "./sudoers.ts";
 
 export interface HostUserHold {
-  /** Whether the user was made for it. */
+  /** Whether the user was created for it. */
   readonly isNew: boolean;
-  /** The user's session has ended: what agents made for it goes, unless another session holds it. Never throws. */
+  /** The user's session has ended: its agent-created user is removed, unless another session holds it. Never throws. */
   release(): Promise<void>;
 }
 
-/** Of whoever changes users of this host; those of logins begin with a letter or an underscore. */
+/** Name of the lock for changing users of this host; locks of logins begin with a letter or an underscore. */
 const everyone = "0";
 
 /**
- * The Unix users that agents of this host make for their sessions. A session holds its user by a lock on a file, which the kernel
- * lifts however the agent ends: so an agent that was killed leaves no count behind, and several processes agree.
+ * The Unix users that agents of this host create for their sessions. A session holds its user by a file lock, which the kernel
+ * releases however the agent ends: a killed agent leaves no stale count behind, and several processes agree.
  */
 export class HostUsers {
   readonly #locks: FileLocks;
@@ -28,7 +28,7 @@ export class HostUsers {
   constructor(options: {
     readonly locks: FileLocks;
     readonly log: Log;
-    /** A user was removed with all it had. */
+    /** Called when a user was removed with all its files. */
     readonly onRemoved: (login: string) => Promise<void>;
   }) {
     this.#locks = options.locks;
@@ -37,7 +37,7 @@ export class HostUsers {
   }
 
   /**
-   * Makes the user when there is none, and keeps it until the release. A user that agents did not make is left as it is: then there
+   * Creates the user when it does not exist, and keeps it until the release. A user that agents did not create is left as it is: then there
    * is nothing to hold. Throws PlatformError.
    */
   async hold(login: string, rule: HostUserRule): Promise<HostUserHold | undefined> {
@@ -54,11 +54,11 @@ export class HostUsers {
       await this.#sweep(login, lock);
       throw thrown;
     }
-    if (was === undefined) this.#log.info("unix user made", { login, mode: rule.mode, groups: rule.groups });
+    if (was === undefined) this.#log.info("created unix user", { login, mode: rule.mode, groups: rule.groups });
     return { isNew: was === undefined, release: () => this.#release(login, lock) };
   }
 
-  /** Removes what sessions left behind that nobody holds any more: those of an agent that was killed. Never throws. */
+  /** Removes leftovers of sessions that are no longer held, such as those of a killed agent. Never throws. */
   async cleanUp(): Promise<void> {
     try {
       const logins = new Set([...(await madeUsers("drop")), ...(await sudoersLogins())]);
@@ -66,7 +66,7 @@ export class HostUsers {
       using _turn = await this.#locks.exclusive(everyone);
       for (const login of logins) await this.#sweep(login, this.#lockOf(login));
     } catch (thrown) {
-      this.#log.error("unix users of ended sessions could not be looked for", { error: errorText(thrown) });
+      this.#log.error("could not search for unix users of ended sessions", { error: errorText(thrown) });
     }
   }
 
@@ -81,22 +81,22 @@ export class HostUsers {
       using _turn = await this.#locks.exclusive(everyone);
       await this.#sweep(login, lock);
     } catch (thrown) {
-      this.#log.error("a unix user could not be given back", { login, error: errorText(thrown) });
+      this.#log.error("could not release a unix user", { login, error: errorText(thrown) });
       lock[Symbol.dispose]();
     }
   }
 
-  /** With everybody's lock: gives up one hold on the login, and what agents made for it when it was the last. Never throws. */
+  /** Under the global lock: releases one hold on the login, and after the last one removes the user that agents created. Never throws. */
   async #sweep(login: string, lock: FileLock): Promise<void> {
     try {
       if (!lock.alone()) return;
       await removeSudoers(login);
       if ((await modeOf(login)) !== "drop") return;
       await removeUser(login);
-      this.#log.info("unix user removed", { login });
+      this.#log.info("removed unix user", { login });
       await this.#onRemoved(login);
     } catch (thrown) {
-      this.#log.error("a unix user could not be removed", { login, error: errorText(thrown) });
+      this.#log.error("could not remove a unix user", { login, error: errorText(thrown) });
     } finally {
       lock[Symbol.dispose]();
     }

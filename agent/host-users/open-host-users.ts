@@ -4,10 +4,10 @@ import { hostAddon } from "../host/host-addon.ts";
 import { FileLocks } from "./file-lock.ts";
 import { HostUsers } from "./host-users.ts";
 
-/** Of the host and not of an agent: several processes, and several agents, make users on one host. */
+/** Belongs to the host, not to an agent: several processes, and several agents, create users on one host. */
 const lockFolder = "/run/platform-host-users";
 
-/** Where this agent makes Unix users, it first removes those of sessions that a kill has ended. Undefined: it makes none. */
+/** Opens the creation of Unix users, after removing those of sessions that a kill has ended. Undefined when this agent creates none. */
 export async function openHostUsers(options: {
   readonly isEnabled: boolean;
   readonly log: Log;
@@ -22,7 +22,7 @@ export async function openHostUsers(options: {
     await users.cleanUp();
     return users;
   } catch (thrown) {
-    log.warn("this host makes no unix users", { error: errorText(thrown) });
+    log.warn("this host cannot create unix users", { error: errorText(thrown) });
     return undefined;
   }
 }

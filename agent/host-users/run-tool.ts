@@ -6,14 +6,14 @@ const run = promisify(execFile);
 /** useradd waits for the lock of the password file by itself, 15 s at most. */
 const limitMs = 30_000;
 
-/** Runs a program of the system, whose name no user chose. Throws `unsupported` when there is none, `unavailable` with its words when it fails. */
+/** Runs a system program, whose name no user chose. Throws `unsupported` when it is missing, `unavailable` with its output when it fails. */
 export async function runTool(name: string, args: readonly string[]): Promise<string> {
   const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" };
   try {
     return (await run(name, [...args], { env, cwd: "/", timeout: limitMs, killSignal: "SIGKILL", maxBuffer: 1_048_576 })).stdout;
   } catch (cause) {
     const { code, stderr = "" } = cause as { code?: number | string; stderr?: string };
-    if (code === "ENOENT") throw new PlatformError("unsupported", `this host has no ${name}`, { cause });
+    if (code === "ENOENT") throw new PlatformError("unsupported", `${name} is not installed on this host`, { cause });
     throw new PlatformError("unavailable", `${name} failed: ${stderr.trim().split("\n").slice(0, 3).join("; ").slice(0, 500) || String(code)}`, {
       cause,
     });

@@ -5,15 +5,15 @@ import { runTool } from "./run-tool.ts";
 const folder = "/etc/sudoers.d";
 const prefix = "platform-";
 
-/** sudo(8) skips files with a dot in their name: in a login it is written so, and a file that is not finished has one. */
+/** sudo(8) skips files with a dot in their name: a dot in a login is escaped, and an unfinished file has one. */
 const nameOf = (login: string): string => `${prefix}${login.replaceAll(".", "%")}`;
 
-/** The file as a whole. A line may not end early or go on: sudoersText sees to it. */
+/** The file as a whole. A line may not end early or go on: sudoersText ensures it. */
 export function sudoersFile(login: string, lines: readonly string[]): string {
-  return `# Made by platform for the sessions of ${login}; removed with the last one.\n${lines.map((line) => `${login} ${line}\n`).join("")}`;
+  return `# Created by platform for the sessions of ${login}; removed with the last one.\n${lines.map((line) => `${login} ${line}\n`).join("")}`;
 }
 
-/** Writes what the user may do by sudo(8): all of it, once visudo(8) has found it good, or nothing. Throws PlatformError. */
+/** Writes the user's rights for sudo(8): all of them, once visudo(8) has accepted them, or none. Throws PlatformError. */
 export async function writeSudoers(login: string, lines: readonly string[]): Promise<void> {
   if (lines.length === 0) return await removeSudoers(login);
   const path = `${folder}/${nameOf(login)}`;
@@ -33,8 +33,8 @@ export async function writeSudoers(login: string, lines: readonly string[]): Pro
   } catch (cause) {
     await rm(fresh, { force: true });
     await removeSudoers(login);
-    const why = cause instanceof PlatformError ? cause.message : "they cannot be written";
-    throw new PlatformError("denied", `the host_sudoers of your roles are not in force here: ${why}`, { cause });
+    const why = cause instanceof PlatformError ? cause.message : "could not write the file";
+    throw new PlatformError("denied", `could not apply host_sudoers from your roles: ${why}`, { cause });
   }
 }
 
@@ -42,7 +42,7 @@ export async function removeSudoers(login: string): Promise<void> {
   await rm(`${folder}/${nameOf(login)}`, { force: true });
 }
 
-/** Logins that have such a file, finished or not. */
+/** Logins with such a file, finished or not. */
 export async function sudoersLogins(): Promise<readonly string[]> {
   const names = await readdir(folder).catch(() => []);
   return names

@@ -5,13 +5,13 @@ import { type Exit, socketPair, spawn } from "./spawn.ts";
 export interface CaptureOptions {
   readonly path: string;
   readonly args: readonly string[];
-  /** In all, ms. */
+  /** Total time limit, ms. */
   readonly limitMs: number;
   readonly maxBytes: number;
 }
 
 /**
- * What a short program of the system prints, and how it ended. Without standard input, its errors go nowhere. Throws Error when it cannot
+ * Output and exit status of a short system program. It has no standard input, and its standard error is discarded. Throws Error when it cannot
  * be started, takes too long or prints too much: it is killed then.
  */
 export async function capture({ path, args, limitMs, maxBytes }: CaptureOptions): Promise<Exit & { readonly stdout: string }> {

@@ -32,7 +32,7 @@ napi_value packet_pair(napi_env env, napi_callback_info info) {
   return result;
 }
 
-/* The one descriptor of a message, -1 if there is none. More than one never fits. */
+/* The descriptor of a message, -1 if there is none. More than one never fits. */
 static int descriptor_of(struct msghdr *message) {
   int fd = -1;
   struct cmsghdr *header = CMSG_FIRSTHDR(message);

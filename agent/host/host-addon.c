@@ -6,10 +6,10 @@
 #include <sys/file.h>
 
 /*
- * host.node: what an agent does on its host and JavaScript cannot. Node-API alone; what a function may not do it throws.
+ * host.node: system calls of the agent that JavaScript lacks. Node-API only; a function that fails throws.
  */
 
-/* tryLock(fd: number, exclusive: boolean): boolean. flock(2) without waiting. Falls with its last descriptor, so also at kill -9. */
+/* tryLock(fd: number, exclusive: boolean): boolean. flock(2) without waiting. Released with its last descriptor, so also at kill -9. */
 static napi_value try_lock(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value args[2], locked;

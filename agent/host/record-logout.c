@@ -15,8 +15,8 @@ static int is_over(const struct utmp *record, int32_t pid) {
 }
 
 /*
- * recordLogout(pid): void. Ends our records of this process; 0: of all processes that are gone. Writes only over records that are
- * ours, and so needs no lock, for which any user could make it wait.
+ * recordLogout(pid): void. Ends our records of this process; 0: of all processes that have ended. Overwrites only records that are
+ * ours, so it needs no lock, which any user could hold to make it wait.
  */
 napi_value record_logout(napi_env env, napi_callback_info info) {
   size_t count = 1;

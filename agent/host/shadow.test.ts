@@ -20,14 +20,14 @@ test.for([
   ["keeper:$6$abc:19000:0:99999:7::-1:", undefined],
   ["keeper:!:19000:0:99999:7::1:", "expired"],
   ["keeper:!$6$abc:19000:0:99999:7::0:", "expired"],
-  // A password whose time is over is no matter of logins without one.
+  // An expired password does not matter to logins without one.
   ["keeper:$6$abc:1:0:1:7:1::", undefined],
   ["keeper", undefined],
 ] as const)("%s: %s", ([line, reason]) => {
   expect(closedReason(line, now)).toBe(reason);
 });
 
-test.skipIf(process.geteuid?.() !== 0)("an account that is open, or unknown, is no refusal", async () => {
+test.skipIf(process.geteuid?.() !== 0)("an account that is open or unknown is not refused", async () => {
   await requireOpenAccount("root");
   await requireOpenAccount("no-such-user");
   await requireOpenAccount("--help");

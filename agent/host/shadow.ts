@@ -4,7 +4,7 @@ import { loginText } from "../../core/resources/metadata.ts";
 import { capture } from "./capture.ts";
 import { findGetent, notFound } from "./getent.ts";
 
-/** For one look-up, which may ask a directory server, ms. */
+/** Timeout for one look-up, which may ask a directory server, ms. */
 const lookupMs = 10_000;
 const dayMs = 86_400_000;
 
@@ -20,7 +20,7 @@ export function closedReason(line: string, now: Date): "expired" | "locked" | un
   return /^!+[^!]/.test(password) ? "locked" : undefined;
 }
 
-/** For an agent that is root and does not ask PAM, which judges by itself. Throws `denied` for a closed account, `unavailable` when that cannot be known. */
+/** For an agent that is root and does not ask PAM, which decides itself. Throws `denied` if closed, `unavailable` if its state is unknown. */
 export async function requireOpenAccount(login: string, now: () => Date = () => new Date()): Promise<void> {
   const line = loginText.safeParse(login).success ? await shadowLine(login) : undefined;
   const reason = line === undefined ? undefined : closedReason(line, now());
@@ -28,7 +28,7 @@ export async function requireOpenAccount(login: string, now: () => Date = () => 
   if (reason === "locked") throw new PlatformError("denied", `the Unix user ${login} is locked on this host`);
 }
 
-/** Undefined for an account that has none, as of some directories. */
+/** Undefined for an account without one, as in some directories. */
 async function shadowLine(login: string): Promise<string | undefined> {
   const find = (text: string): string | undefined => text.split("\n").find((one) => one.startsWith(`${login}:`));
   try {
@@ -39,6 +39,6 @@ async function shadowLine(login: string): Promise<string | undefined> {
     if (code !== 0) throw new Error(`getent ended with ${code ?? "a signal"}`);
     return find(stdout);
   } catch (cause) {
-    throw new PlatformError("unavailable", `could not find out whether the account of ${login} is open on this host`, { cause });
+    throw new PlatformError("unavailable", `could not check whether the account of ${login} is open on this host`, { cause });
   }
 }

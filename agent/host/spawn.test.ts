@@ -20,21 +20,21 @@ test.for([
   expect(await shell(script)).toMatchObject(exit);
 });
 
-test("many programs that end at once are each told of, once", async () => {
+test("many programs that end at once are each reported, once", async () => {
   const ends = await Promise.all(Array.from({ length: 50 }, (_, number) => shell(`exit ${number}`)));
   expect(ends.map(({ code }) => code)).toEqual(Array.from({ length: 50 }, (_, number) => number));
 });
 
-test("a program has the descriptors that it is given, in their places", async () => {
+test("a program gets exactly the given descriptors, at their numbers", async () => {
   const files = ["/dev/null", "/dev/zero", "/dev/full"].map((path) => openSync(path, "r+"));
   const [nothing = -1, zero = -1, full = -1] = files;
   const [ours, theirs] = socketPair();
-  // A place that is another one's number, too.
+  // Also a target number that is another one's source.
   const { exited } = spawn({ path: "/bin/ls", argv: ["ls", "-l", "/proc/self/fd"], env: {}, fds: [nothing, theirs, nothing, full, zero] });
   for (const fd of [...files, theirs]) closeSync(fd);
   const lines = (await text(new Socket({ fd: ours, writable: false }))).trim().split("\n").slice(1);
   const found = lines.map((line) => line.replace(/^.* (\d+) -> /, "$1 ").replace(/(socket|\/proc).*/, "$1"));
-  // What this process was started with and does not know of is passed on.
+  // Descriptors that this process inherited without knowing are passed on.
   expect(found.filter((line) => Number.parseInt(line, 10) < 16).sort()).toEqual([
     "0 /dev/null",
     "1 socket",
@@ -65,7 +65,7 @@ test("arguments and variables arrive as they are", async () => {
   expect(await exited).toEqual({ code: 0, signal: null });
 });
 
-test("what cannot be started says why, and leaves nothing open", async () => {
+test("a program that cannot be started throws the reason, and leaves nothing open", async () => {
   await expect(shell("true")).resolves.toMatchObject({ code: 0 });
   const before = readdirSync("/proc/self/fd").length;
   await expect(capture({ path: "/no/such/program", args: [], ...limits })).rejects.toThrow("No such file or directory");
@@ -77,7 +77,7 @@ test("what cannot be started says why, and leaves nothing open", async () => {
   expect(readdirSync("/proc/self/fd").length).toBeLessThanOrEqual(before);
 });
 
-test("one that takes too long or prints too much is killed with all that it started", async () => {
+test("a program that takes too long or prints too much is killed with its children", async () => {
   await expect(shell("sleep 600 & echo $!; wait", { limitMs: 200 })).rejects.toThrow("within 0.2 s");
   await expect(shell("yes", { maxBytes: 10_000 })).rejects.toThrow("more than 10000 bytes");
 });

@@ -19,17 +19,17 @@ export type SystemText = string | Buffer;
 
 export interface SpawnOptions {
   readonly path: string;
-  /** The first is its name for itself. */
+  /** argv[0] first. */
   readonly argv: readonly SystemText[];
   readonly env: Readonly<Record<string, SystemText>>;
-  /** Descriptors of ours; the program's are their places. Nothing else that this process opened is passed on. */
+  /** Our descriptors; the index is the program's number. Nothing else that this process opened is passed on. */
   readonly fds: readonly number[];
 }
 
 const running = new Map<number, (exit: Exit) => void>();
 const signals = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]));
 
-/** Starts a program as the leader of its own session. Throws Error with what the system says. */
+/** Starts a program as the leader of its own session. Throws Error with the system's message. */
 export function spawn({ path, argv, env, fds }: SpawnOptions): Spawned {
   const words = argv.map(bytesOf);
   const variables = Object.entries(env).map(([name, value]) => Buffer.concat([Buffer.from(`${name}=`), bytesOf(value)]));
@@ -61,14 +61,14 @@ export function packetPair(): [ours: number, theirs: number] {
   return native().packetPair();
 }
 
-/** A descriptor that came through our end of such a pair, with its id; undefined: none has come. */
+/** A descriptor that came through our end of such a pair, with its id; undefined when none has come. */
 export function takeDescriptor(fd: number): [id: number, descriptor: number] | undefined {
   return native().takeDescriptor(fd);
 }
 
 function native() {
   const addon = hostAddon();
-  if (addon === undefined) throw new Error("programs are started by the built executable only, and this runs from source");
+  if (addon === undefined) throw new Error("only the built executable can start programs, and this runs from source");
   return addon;
 }
 
@@ -89,11 +89,11 @@ function exitOf(status: number): Exit {
 }
 
 function signalGroup(pid: number, name: NodeJS.Signals): void {
-  // Its number is nobody else's as long as its end is not taken.
+  // Its pid is not reused until its exit status is collected.
   if (!running.has(pid)) return;
   try {
     process.kill(-pid, name);
   } catch {
-    // The group ended between the look and the signal.
+    // The group ended between the check and the signal.
   }
 }

@@ -16,7 +16,7 @@
  * its memory, and every page that either writes afterwards, which takes an agent with hundreds of sessions longer than all the rest.
  */
 
-/* More than these a program does not get. */
+/* Maximum descriptors of a program. */
 enum { most_fds = 16 };
 
 static napi_value give_up(napi_env env, int error) {
@@ -53,7 +53,7 @@ static char **take_strings(napi_env env, napi_value array) {
   return strings;
 }
 
-/* Copies out of the way of the numbers that they become. How many there are; less than 0: errno says why. */
+/* Copies out of the way of the numbers that they become. How many there are; less than 0 on failure, with errno set. */
 static int set_aside(napi_env env, napi_value array, int *aside) {
   uint32_t count;
   napi_value one;
@@ -70,7 +70,7 @@ static int set_aside(napi_env env, napi_value array, int *aside) {
   return (int)count;
 }
 
-/* 0 or why not. Leads its own session, has no signal blocked, ignored or caught, and of our files only those that it is given. */
+/* 0, or an errno. Leads its own session, has no signal blocked, ignored or caught, and of our files only those that it is given. */
 static int spawn(pid_t *pid, char *const *strings[3], const int *aside, int count) {
   posix_spawnattr_t how;
   posix_spawn_file_actions_t files;

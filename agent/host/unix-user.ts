@@ -10,18 +10,18 @@ export interface UnixUser {
   readonly uid: number;
   readonly gid: number;
   readonly home: string;
-  /** Never empty: /bin/sh stands for none. */
+  /** Never empty: /bin/sh when none is set. */
   readonly shell: string;
 }
 
-/** Of /etc/nologin, bytes. */
+/** Maximum of /etc/nologin that is read, bytes. */
 const maxClosedText = 800;
-/** For one look-up, which may ask a directory server, ms. */
+/** Timeout for one look-up, which may ask a directory server, ms. */
 const lookupMs = 10_000;
 
 /**
  * The Unix user of a login, as this host's name service knows it. Throws `denied` when there is none, or when the agent may
- * not become it (it is not root), or when /etc/nologin keeps all but root out.
+ * not become it (it is not root), or when /etc/nologin admits only root.
  */
 export async function findUnixUser(login: string): Promise<UnixUser> {
   const user = await findAccount(login);
@@ -31,11 +31,11 @@ export async function findUnixUser(login: string): Promise<UnixUser> {
     throw new PlatformError("denied", `the agent on this host does not run as root and can only serve its own user, not ${login}`);
   }
   const closed = user.uid === 0 ? undefined : await closedText();
-  if (closed !== undefined) throw new PlatformError("denied", `this host lets nobody in but root at the moment (/etc/nologin)${closed}`);
+  if (closed !== undefined) throw new PlatformError("denied", `only root may log in right now (/etc/nologin)${closed}`);
   return user;
 }
 
-/** The entry of a login, whoever may use it; undefined: there is none. Throws `unavailable`. */
+/** The entry of a login, no matter who may use it; undefined if it does not exist. Throws `unavailable`. */
 export async function findAccount(login: string): Promise<UnixUser | undefined> {
   return loginText.safeParse(login).success ? await lookUp(login) : undefined;
 }
@@ -49,7 +49,7 @@ async function lookUp(login: string): Promise<UnixUser | undefined> {
     if (code !== 0) throw new Error(`getent ended with ${code ?? "a signal"}`);
     return parsePasswd(stdout, login);
   } catch (cause) {
-    throw new PlatformError("unavailable", `looking up the Unix user ${login} failed`, { cause });
+    throw new PlatformError("unavailable", `could not look up the Unix user ${login}`, { cause });
   }
 }
 
@@ -69,7 +69,7 @@ function isId(text: string | undefined): text is string {
   return text !== undefined && /^\d{1,10}$/.test(text) && Number(text) < 4_294_967_295;
 }
 
-/** What the admin says in /etc/nologin, which may be nothing; undefined: there is none. One that cannot be read closes too. */
+/** The admin's text in /etc/nologin, which may be empty; undefined if there is no such file. An unreadable file closes the host too. */
 async function closedText(): Promise<string | undefined> {
   let file: FileHandle;
   try {

@@ -20,7 +20,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-test("what a command prints is its value, without white space around it", async () => {
+test("the value is the command's output without surrounding white space", async () => {
   expect(await runLabelCommand(sh("printf '  web 7\\n\\n'"), 5000)).toBe("web 7");
 });
 
@@ -30,12 +30,12 @@ test.for<readonly [why: string, line: string, message: string]>([
   ["prints two lines", "printf 'a\\nb'", "one line"],
   ["prints a long line", "head -c 300 /dev/zero | tr '\\0' x", "up to 256"],
   ["prints without end", "yes", "more than 4096"],
-])("a command that %s has no value", async ([, line, message]) => {
+])("a command that %s does not yield a value", async ([, line, message]) => {
   await expect(runLabelCommand(sh(line), 20_000)).rejects.toThrow(message);
 });
 
-test("a command that is not there has no value", async () => {
-  await expect(runLabelCommand(["/no/such/command"], 5000)).rejects.toThrow("cannot be run");
+test("a missing command does not yield a value", async () => {
+  await expect(runLabelCommand(["/no/such/command"], 5000)).rejects.toThrow("could not run it");
 });
 
 test("a command that hangs is ended with all that it started", async () => {
@@ -62,7 +62,7 @@ test("the first values are there from the start; one that fails leaves its label
   expect(labels.current).toEqual({ env: "dev", kernel: "6" });
 });
 
-test("a value that changes is told once, and a command that fails then leaves the last one", async () => {
+test("a changed value is reported once, and a command that fails later keeps the last one", async () => {
   const file = join(dir, "value");
   await writeFile(file, "one");
   const told: Labels[] = [];

@@ -8,14 +8,14 @@ import { runLabelCommand } from "./run-label-command.ts";
 export interface LabelCommand {
   readonly name: string;
   readonly command: readonly string[];
-  /** Between two runs, seconds. */
+  /** Interval between two runs, seconds. */
   readonly period: number;
 }
 
-/** For one run, ms. */
+/** Timeout for one run, ms. */
 const limitMs = 10_000;
 
-/** A host's labels: those of its configuration, and what its commands printed last. */
+/** A host's labels: those of its configuration, and the last output of its commands. */
 export class HostLabels {
   #labels: Labels;
   readonly #log: Log;
@@ -28,7 +28,7 @@ export class HostLabels {
     this.#changed = changed;
   }
 
-  /** Resolves when each command has run once: nobody is let in by half of the labels. They run on until the signal. */
+  /** Resolves when each command has run once: access is never decided by incomplete labels. They keep running until the signal. */
   static async open(options: HostLabelsOptions, signal: AbortSignal): Promise<HostLabels> {
     const labels = new HostLabels(options);
     await Promise.all(options.commands.map((command) => labels.#look(command)));
@@ -47,16 +47,16 @@ export class HostLabels {
     }
   }
 
-  /** Whether the value is another one. A command that fails changes nothing: its last value stands, or there is none yet. */
+  /** Returns whether the value changed. A failing command changes nothing: its last value stays, if it has one. */
   async #look({ name, command, period }: LabelCommand): Promise<boolean> {
     try {
       const value = await runLabelCommand(command, Math.min(limitMs, Math.max(1000, period * 1000)));
-      if (this.#failing.delete(name)) this.#log.info("the command of a label works again", { label: name });
+      if (this.#failing.delete(name)) this.#log.info("label command works again", { label: name });
       if (this.#labels[name] === value) return false;
       this.#labels = { ...this.#labels, [name]: value };
       return true;
     } catch (thrown) {
-      if (!this.#failing.has(name)) this.#log.warn("the command of a label failed: its last value stands", { label: name, error: errorText(thrown) });
+      if (!this.#failing.has(name)) this.#log.warn("label command failed: keeping its last value", { label: name, error: errorText(thrown) });
       this.#failing.add(name);
       return false;
     }

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { maxLabelValue } from "../../core/resources/metadata.ts";
 
-/** Printed at most, bytes: enough for the longest value in any alphabet and some white space. */
+/** Maximum output, bytes: enough for the longest value in any alphabet and some white space. */
 const maxOutput = 4096;
 
-/** What a command prints, without white space around it. Throws PlatformError; what it has started is ended then. */
+/** Output of a command without surrounding white space. Throws PlatformError, after ending everything that it started. */
 export function runLabelCommand([command = "", ...args]: readonly string[], limitMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const env = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8" };
@@ -16,7 +16,7 @@ export function runLabelCommand([command = "", ...args]: readonly string[], limi
       reject(new PlatformError(code, message, { cause }));
     };
     const timer = setTimeout(() => fail("timeout", `it did not end within ${limitMs / 1000} s`), limitMs);
-    child.once("error", (cause) => fail("unavailable", "it cannot be run", cause));
+    child.once("error", (cause) => fail("unavailable", "could not run it", cause));
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       printed += text;
       if (printed.length > maxOutput) fail("limit", `it prints more than ${maxOutput} characters`);

@@ -12,27 +12,27 @@ import { decodeStreamRequest, maxStreamMessage, type StreamRequest } from "../..
 
 export interface UserStream {
   readonly stream: Duplex;
-  /** As the proxy sent it. */
+  /** The request as the proxy sent it. */
   readonly request: StreamRequest;
   readonly credentials: HostCredentials;
   readonly signal: AbortSignal;
 }
 
 export interface AcceptedUser {
-  /** The user's own bytes from here on. */
+  /** The user's own decrypted bytes. */
   readonly tls: TLSSocket;
-  /** DER; undefined: none was shown. */
+  /** DER; undefined when the client presented none. */
   readonly certificate: Buffer | undefined;
 }
 
-/** For the TLS handshake, and then for the client's own request, ms. */
+/** Timeout for the TLS handshake, and then for the client's own request, ms. */
 const handshakeMs = 20_000;
 
-/** One context for all streams by one certificate. */
+/** One TLS context per host certificate, for all streams. */
 const contexts = new WeakMap<HostCredentials, SecureContext>();
 
 /**
- * Ends the user's TLS, which the proxy passes on as it is, and reads the user's own request in it: the proxy cannot turn what was asked
+ * Ends the user's TLS, which the proxy passes on as it is, and reads the user's own request in it: the proxy cannot turn the request
  * into something else. Throws PlatformError, `denied` when the two requests differ.
  */
 export async function acceptUser({ stream, request, credentials, signal }: UserStream): Promise<AcceptedUser> {
@@ -43,7 +43,7 @@ export async function acceptUser({ stream, request, credentials, signal }: UserS
   const own = decodeStreamRequest(body);
   if (own.kind !== request.kind || own.target !== request.target || JSON.stringify(own.parameters) !== JSON.stringify(request.parameters)) {
     tls.destroy();
-    throw new PlatformError("denied", "access denied: the proxy asked for something other than the client did");
+    throw new PlatformError("denied", "access denied: the proxy requested something other than the client did");
   }
   return { tls, certificate: peerCertificate(tls) };
 }

@@ -4,9 +4,9 @@ import { silentLog } from "../../core/log/log.ts";
 import { until } from "../../test/world/until.ts";
 import { openLeases } from "./connection-lease.ts";
 
-const taken = new PlatformError("limit", "alice has 1 connection to this cluster, and may not have more (max_connections)");
+const taken = new PlatformError("limit", "connection limit reached: alice already has 1 (max_connections)");
 
-/** Answers holdConnection with what `next` says, and counts. */
+/** Answers holdConnection by `next`, and counts calls. */
 function service(next: () => Error | undefined) {
   const calls = { held: 0, released: 0 };
   const client = {
@@ -51,7 +51,7 @@ test("while the auth service is away the connection goes on; when others took th
   held.onLost(({ message }) => lost.push(message));
   answer = new PlatformError("unavailable", "away");
   const before = calls.held;
-  await until("it was tried in vain", () => calls.held > before + 2);
+  await until("renewal failed", () => calls.held > before + 2);
   expect(lost).toEqual([]);
   answer = taken;
   await until("it is lost", () => lost.length > 0);
@@ -64,7 +64,7 @@ test("while the auth service is away the connection goes on; when others took th
   expect(late).toEqual([taken.message]);
 });
 
-test("without an answer there is no lease; the limit's own words reach the user", async () => {
+test("without an answer there is no lease; the limit's own message reaches the user", async () => {
   await expect(service(() => new PlatformError("timeout", "slow")).hold(ask)).rejects.toMatchObject({ code: "unavailable" });
   await expect(service(() => taken).hold(ask)).rejects.toBe(taken);
 });

@@ -5,15 +5,15 @@ import type { Log } from "../../core/log/log.ts";
 export interface LeaseRequest {
   readonly user: string;
   readonly id: string;
-  /** Connections of the user at a time over the whole cluster. */
+  /** Maximum concurrent connections of the user in the whole cluster. */
   readonly maximum: number;
 }
 
-/** One of the connections that a user may have over the whole cluster. */
+/** One of the connections that a user may have in the whole cluster. */
 export interface ConnectionLease {
-  /** Called once when the lease is lost: it could not be renewed for too long, and others took all there are. */
+  /** Called once when the lease is lost: it could not be renewed for too long, and other connections took all leases. */
   onLost(listener: (why: PlatformError) => void): void;
-  /** Gives it back. Never throws: what cannot be given back expires. */
+  /** Releases the lease. Never throws: a lease that cannot be released expires. */
   release(): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export interface LeaseDeps {
 
 /**
  * Leases of connections from the auth service, renewed while they are held. While it cannot be reached a connection goes on:
- * nobody else gets a lease then either. Throws `limit`, or `unavailable` when there is no answer.
+ * no other connection gets a lease then either. Throws `limit`, or `unavailable` when there is no answer.
  */
 export function openLeases({ client, log, renewMs }: LeaseDeps): TakeLease {
   return async ({ user, id: connectionId, maximum }) => {
@@ -71,7 +71,7 @@ async function take(client: LeaseDeps["client"], ask: { user: string; connection
   } catch (thrown) {
     const cause = toPlatformError(thrown);
     if (cause.code === "limit") throw cause;
-    throw new PlatformError("unavailable", "access denied: this host cannot ask the auth service how many connections there are", {
+    throw new PlatformError("unavailable", "access denied: this host could not ask the auth service for the number of connections", {
       cause,
       hint: "try again in a moment",
     });

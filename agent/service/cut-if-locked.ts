@@ -11,7 +11,7 @@ export interface LockedFacts {
   readonly cut: (why: PlatformError) => void;
 }
 
-/** Ends a running connection that a lock shuts out by now. */
+/** Ends a running connection that is locked by now. */
 export function cutIfLocked({ grant, locks, now, cut }: LockedFacts): void {
   const { identity, ask } = grant;
   const { name: user, userId, roles } = identity;

@@ -9,9 +9,9 @@ import type { TakeLease } from "./connection-lease.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import type { UserShares } from "./user-shares.ts";
 
-/** What every service needs from the agent around it. */
+/** Dependencies of every service. */
 export interface ServiceDeps {
-  /** The newest ones: a new connection presents the newest certificate. */
+  /** The newest host credentials: a new connection presents the newest certificate. */
   readonly credentials: () => HostCredentials;
   readonly access: AccessSource;
   readonly audit: Pick<Spool, "record">;
@@ -19,7 +19,7 @@ export interface ServiceDeps {
   /** Sessions that run in this process. */
   readonly live: LiveSessions;
   readonly node: { readonly name: string; readonly labels: Labels };
-  /** For users whose connections are limited over the whole cluster (max_connections). */
+  /** For users whose connections are limited in the whole cluster (max_connections). */
   readonly lease: TakeLease;
   /** Connections of each user to this host, over all its services. */
   readonly shares: UserShares;

@@ -6,7 +6,7 @@ import { endWhenUnsure, type UnsureFacts } from "./end-when-unsure.ts";
 
 export interface RuledConnection {
   readonly grant: Grant & { readonly rules: CommonRules };
-  /** Calls back at each sign that the user works. */
+  /** Calls back at each sign of user activity. */
   readonly onActivity: (touch: () => void) => void;
   readonly access: UnsureFacts["access"];
   readonly now: () => Date;
@@ -14,10 +14,10 @@ export interface RuledConnection {
   readonly end: (why: PlatformError) => void;
 }
 
-/** Longest wait of a timer, ms: it looks again after that. */
+/** Longest wait of a timer, ms, after which it checks again. */
 const longestMs = 86_400_000;
 
-/** Ends a connection when it is idle for too long, its certificate expires or locks are unknown, where the roles say so. Returns what stops it. */
+/** Ends a connection that is idle too long, whose certificate expires or whose locks are unknown, if roles demand it. Returns the stop function. */
 export function endByRules(ruled: RuledConnection): () => void {
   const { rules } = ruled.grant;
   const stops = [
@@ -54,7 +54,7 @@ function endWhenExpired({ grant, now, end }: RuledConnection): () => void {
   });
 }
 
-/** Looks at once, and again after as many ms as the look said, until it says undefined. */
+/** Checks at once, and again after as many ms as the check returned, until it returns undefined. */
 function repeat(look: () => number | undefined): () => void {
   let timer: NodeJS.Timeout | undefined;
   const next = (): void => {

@@ -2,9 +2,9 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { formatDuration } from "../../core/resources/duration.ts";
 import type { AccessSource } from "../access/access-source.ts";
 
-/** Where a role says `lock: strict`, locks that are known from longer ago than this count as unknown, ms. */
+/** Where a role says `lock: strict`, locks fetched longer ago than this count as unknown, ms. */
 export const strictMs = 60_000;
-/** They are asked for when they are this old: twice before a connection ends, ms. */
+/** Age at which locks are fetched again, ms: twice before a connection ends. */
 const askMs = 20_000;
 
 export interface UnsureFacts {
@@ -12,7 +12,7 @@ export interface UnsureFacts {
   readonly end: (why: PlatformError) => void;
 }
 
-/** Ends a connection once it has not been known for a minute which locks are in force. Returns what stops it. */
+/** Ends a connection once the locks in force have been unknown for a minute. Returns a function that stops it. */
 export function endWhenUnsure({ access, end }: UnsureFacts): () => void {
   let timer: NodeJS.Timeout | undefined;
   const look = (): void => {
@@ -21,7 +21,7 @@ export function endWhenUnsure({ access, end }: UnsureFacts): () => void {
       end(unsureError());
       return;
     }
-    // A failure leaves the answer as old as it is.
+    // A failure does not change the age of the answer.
     if (next.asks) void access.fresh(askMs).catch(() => {});
     timer = setTimeout(look, next.afterMs);
   };
@@ -39,6 +39,6 @@ export function nextLook(ageMs: number): { readonly isOver: boolean; readonly as
 }
 
 function unsureError(): PlatformError {
-  const why = `this connection was ended: for ${formatDuration(strictMs / 1000)} this host could not ask which locks are in force (lock: strict)`;
-  return new PlatformError("unavailable", why, { hint: "try again once the auth service can be reached" });
+  const why = `this connection was ended: this host could not fetch locks for ${formatDuration(strictMs / 1000)} (lock: strict)`;
+  return new PlatformError("unavailable", why, { hint: "try again once the auth service is reachable" });
 }

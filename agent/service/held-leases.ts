@@ -7,7 +7,7 @@ export interface LeaseSources {
   readonly shares: UserShares;
 }
 
-/** What one connection takes of the number of connections that its user may have: on this host, and over the cluster. */
+/** The share of one connection in its user's limits: on this host, and in the cluster. */
 export class HeldLeases {
   readonly #sources: LeaseSources;
   readonly #connectionId: string;
@@ -26,7 +26,7 @@ export class HeldLeases {
     if (this.#shares.length === 0 && !this.#isOver) this.#shares.push(this.#sources.shares.take(identity.name));
     if (maximum === undefined) return undefined;
     const lease = await this.#sources.lease({ user: identity.name, id: this.#connectionId, maximum });
-    // The client may be gone.
+    // The client may have disconnected.
     if (this.#isOver) await lease.release();
     else this.#leases.push(lease);
     return lease;

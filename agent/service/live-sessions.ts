@@ -9,7 +9,7 @@ export interface LiveSession {
 
 /** The sessions that run in this process. */
 export class LiveSessions {
-  /** Identifies this process: an older one of the host has sessions of its own. */
+  /** Identifies this process: an older process of the host has its own sessions. */
   readonly process = randomUUID();
   /** A session began or ended, or somebody joined or left one. */
   onNews: () => void = () => {};

@@ -2,7 +2,7 @@ import type { Readable, Writable } from "node:stream";
 
 /**
  * Copies until the source ends, breaks or closes, at the pace of the destination; then resolves. Neither side is ended.
- * Once `gone` is aborted the rest is read and thrown away, so that nobody hangs on a peer that left.
+ * Once `gone` is aborted the rest is read and thrown away, so that no sender hangs on a peer that has left.
  */
 export function pump(source: Readable, destination: Writable, gone: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
@@ -17,7 +17,7 @@ export function pump(source: Readable, destination: Writable, gone: AbortSignal)
       source.off("data", onData).off("end", finish).off("close", finish).off("error", finish);
       destination.off("drain", onDrain).off("close", onDrain).off("error", onDrain);
       gone.removeEventListener("abort", onDrain);
-      // A late fault of a stream that is done has nobody else to listen to it.
+      // A late error of a finished stream has no other listener.
       source.on("error", () => {});
       resolve();
     };

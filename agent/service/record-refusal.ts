@@ -4,9 +4,9 @@ import type { ServiceDeps } from "./deps.ts";
 
 export interface RefusedLogin {
   readonly error: PlatformError;
-  /** Where it is another one than the user was told. */
+  /** The recorded reason, where it differs from the one sent to the user. */
   readonly reason?: string;
-  /** As the certificate says. */
+  /** As stated in the certificate. */
   readonly user: string;
   /** Unix login; left out where a service has none. */
   readonly login?: string;
@@ -14,12 +14,12 @@ export interface RefusedLogin {
   readonly app?: string;
   readonly clientAddress: string;
   readonly sid: string;
-  /** Was allowed but for a limit. */
+  /** The user was allowed, except for a limit. */
   readonly grant: Pick<Grant, "maxConnections"> | undefined;
   readonly deps: Pick<ServiceDeps, "audit" | "credentials" | "log" | "node">;
 }
 
-/** A refusal that cannot be recorded is a refusal all the same. */
+/** A refusal that cannot be recorded is still a refusal. */
 export async function recordRefusal({ error, reason, user, login, app, clientAddress, sid, grant, deps }: RefusedLogin): Promise<void> {
   deps.log.info("login refused", { user, login, app, error, client: clientAddress });
   const common = {
@@ -37,6 +37,6 @@ export async function recordRefusal({ error, reason, user, login, app, clientAdd
     if (maximum === undefined) await deps.audit.record({ event: "auth", error: text, ...common });
     else await deps.audit.record({ event: "session.rejected", reason: text, maximum, ...common });
   } catch (cause) {
-    deps.log.error("a refusal could not be recorded", { error: errorText(cause) });
+    deps.log.error("could not record a refusal", { error: errorText(cause) });
   }
 }

@@ -8,7 +8,7 @@ import type { ServiceDeps } from "./deps.ts";
 export interface StreamLife {
   /** Ends the stream. */
   readonly signal: AbortSignal;
-  /** Called once its user has logged in: a stream whose user has not gives way to others when this host serves as many as it may. */
+  /** Called once its user has logged in: when this host is at its limit, streams without a logged-in user are dropped for others. */
   readonly established: () => void;
 }
 
@@ -17,7 +17,7 @@ export type Serve<Kind extends StreamKind = StreamKind> = (stream: Duplex, reque
 /** By kind of stream. */
 export type Services = { readonly [Kind in StreamKind]?: Serve<Kind> };
 
-/** Resources that a service offers, as they are now. */
+/** Resources that a service currently offers. */
 export interface OfferedSource {
   current(): readonly Offered[];
   onChange(listener: () => void): void;
@@ -25,14 +25,14 @@ export interface OfferedSource {
 
 export interface OpenedService {
   readonly serve: Services;
-  /** Left out: the host itself is what it offers. */
+  /** Omitted when the service offers the host itself. */
   readonly offered?: OfferedSource;
 }
 
-/** A service that this host can run, as far as that is known before the host has joined. */
+/** A service that this host can run, as far as known before the host has joined. */
 export interface Service {
-  /** In the host's status and inventory too. */
+  /** Also shown in the host's status and inventory. */
   readonly name: ServiceKind;
-  /** Called once, when the host has joined; `signal` ends what goes on in the background. */
+  /** Called once, when the host has joined; `signal` ends its background work. */
   open(deps: ServiceDeps, signal: AbortSignal): Promise<OpenedService>;
 }

@@ -1,4 +1,4 @@
-/** Counts what is in use and may not exceed a limit. Those of a connection take one of the agent's too. */
+/** Counts used slots up to a limit. A slot of a connection takes one of the agent's too. */
 export class Slots {
   readonly #limit: number;
   readonly #all: Slots | undefined;
@@ -13,7 +13,7 @@ export class Slots {
     return this.#used;
   }
 
-  /** Gives it back, once; undefined when there is none left. */
+  /** Takes a slot and returns the function that releases it once; undefined when none is left. */
   take(): (() => void) | undefined {
     if (this.#used >= this.#limit) return undefined;
     const release = this.#all?.take();

@@ -1,6 +1,6 @@
 import { getSystemErrorMap } from "node:util";
 
-/** Where libuv's words differ from those of the C library, which sshd(8) sends. */
+/** Messages where libuv differs from the C library, whose texts sshd(8) sends. */
 const own: Readonly<Record<string, string>> = {
   EHOSTUNREACH: "No route to host",
   ENOTFOUND: "Name or service not known",
@@ -9,7 +9,7 @@ const own: Readonly<Record<string, string>> = {
   EADDRINUSE: "Address already in use",
 };
 
-/** What a system call failed with, in the words of strerror(3). */
+/** Error of a failed system call, in the words of strerror(3). */
 export function systemText(thrown: unknown): string {
   const { code, errno } = thrown as { code?: unknown; errno?: unknown };
   if (typeof code === "string" && own[code] !== undefined) return own[code];

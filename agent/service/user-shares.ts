@@ -7,7 +7,7 @@ const connectionsOfUser = 500;
 export class UserShares {
   readonly #counts = new Map<string, number>();
 
-  /** Counts one connection until the function that it returns is called, once. Throws `limit`; the proxy counts them too. */
+  /** Counts one connection until the function that it returns is called, once. Throws `limit`. The proxy counts connections too. */
   take(user: string): () => void {
     const count = this.#counts.get(user) ?? 0;
     if (count >= connectionsOfUser) {

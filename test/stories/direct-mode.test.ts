@@ -100,7 +100,9 @@ describe.skipIf(process.getuid?.() !== 0)("direct mode", () => {
       const done = await openssh(["-v", "-p", "3022", `root@${world.hosts.one.address}`, "true"]);
       expect(done.status).toBe(255);
       expect(done.stderr).toContain("Only the cluster's proxies connect here. Use `tsh ssh`");
-      expect((await audited(cluster, "auth", { server_name: "web-1" })).error).toMatch(/before a proxy had shown itself; the last: it speaks ssh/);
+      expect((await audited(cluster, "auth", { server_name: "web-1" })).error).toMatch(
+        /before a proxy authenticated; the last: unexpected protocol: ssh/,
+      );
     });
   });
 

@@ -132,7 +132,7 @@ describe.skipIf(machinesSkip !== undefined)("users that a host makes", { timeout
     const user = await cluster.user("sue", { roles: "access,odd-sudo", logins: "sue" });
     const refused = await user.tsh(["ssh", "sue@web-1", "id"]);
     expect(refused.status).not.toBe(0);
-    expect(refused.stderr).toMatch(/the host_sudoers of your roles are not in force here: visudo failed/);
+    expect(refused.stderr).toMatch(/could not apply host_sudoers from your roles: visudo failed/);
     await goneFor("sue");
     expect((await root.sh("ls -A /etc/sudoers.d")).split("\n")).not.toContain("platform-sue");
     expect(await root.sh("visudo -c -q && echo sound")).toBe("sound\n");
@@ -154,7 +154,7 @@ describe.skipIf(machinesSkip !== undefined)("users that a host makes", { timeout
   test("a name that is no login for useradd is refused in words", async () => {
     const user = await cluster.user("Big.Name", { roles: "access,drops", logins: "Big.Name" });
     const refused = await user.tsh(["ssh", "Big.Name@web-1", "id"]);
-    expect(refused.stderr).toContain("cannot make one of this name");
+    expect(refused.stderr).toContain("cannot create one with this name");
   });
 
   test("an agent that was killed removes at its next start what its sessions left", async () => {

@@ -1,4 +1,4 @@
-/** One tree of control groups in which this process has a place below a systemd service. */
+/** One tree of control groups in which this process is below a systemd service. */
 export interface Hierarchy {
   /** `unified` is cgroup v2 with all its controllers; the others are v1. */
   readonly kind: "unified" | "systemd" | "pids" | "memory";

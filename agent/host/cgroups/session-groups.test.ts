@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
 import { openSessionGroups } from "./session-groups.ts";
 
-/** A folder in the place of a service's group, with the files that the kernel would have there. */
+/** A folder that stands in for a service's group, with the files that the kernel would have there. */
 function service(files: Readonly<Record<string, string>> = {}): string {
   const folder = mkdtempSync(join(tmpdir(), "platform-groups-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -15,7 +15,7 @@ function service(files: Readonly<Record<string, string>> = {}): string {
 
 test("the agent goes into a group of its own, each session into one within its user's, and they go with it", () => {
   const folder = service({ "cgroup.controllers": "cpu memory pids\n", "cgroup.subtree_control": "", "pids.max": "2000\n" });
-  // Left by a process that is gone, and by one that runs.
+  // Left by a process that has ended, and by one that runs.
   mkdirSync(join(folder, "sessions/7/999999999-1"), { recursive: true });
   mkdirSync(join(folder, `sessions/8/${process.ppid}-1`), { recursive: true });
   const groups = openSessionGroups(silentLog, [{ kind: "unified", folder }]);
@@ -26,7 +26,7 @@ test("the agent goes into a group of its own, each session into one within its u
   const [one, two] = [groups.make(1000), groups.make(1000)];
   expect(one.folders).toEqual([join(folder, `sessions/1000/${process.pid}-1`)]);
   expect(two.folders).toEqual([join(folder, `sessions/1000/${process.pid}-2`)]);
-  // Something of the first still runs when its program has ended.
+  // A process of the first still runs when its program has ended.
   mkdirSync(join(one.folders[0] as string, "busy"));
   one.release();
   expect(existsSync(one.folders[0] as string)).toBe(true);

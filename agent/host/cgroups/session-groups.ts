@@ -6,13 +6,13 @@ import type { Log } from "../../../core/log/log.ts";
 import { agentGroup, findHierarchies, type Hierarchy } from "./find-hierarchies.ts";
 import { allTasks, type SessionLimits, sessionLimits } from "./user-limits.ts";
 
-/** The place of one session. */
+/** The control groups of one session. */
 export interface SessionGroup {
-  /** Into these `session-start` goes. */
+  /** Groups that `session-start` enters. */
   readonly folders: readonly string[];
-  /** Where nothing else counts a user's processes: what RLIMIT_NPROC shall be. */
+  /** Value of RLIMIT_NPROC, where nothing else counts a user's processes. */
   readonly tasks?: number;
-  /** The session's program has ended: what it has left running stays, and so does its group as long as that. */
+  /** The session's program has ended: its group stays as long as processes are left in it. */
   release(): void;
 }
 
@@ -28,7 +28,7 @@ export interface SessionGroups {
 }
 
 const sessionsGroup = "sessions";
-/** Of cgroup v2; each that the service was given is passed on. */
+/** Controllers of cgroup v2; each that the service has is passed on. */
 const controllers = ["cpu", "io", "memory", "pids"] as const;
 
 interface Place {
@@ -37,7 +37,7 @@ interface Place {
   readonly log: Log;
 }
 
-/** For an agent that is root. Moves this process into a group of its own and makes room for sessions. Where that cannot be, sessions stay where the agent is. */
+/** For an agent that is root. Moves this process into its own group and prepares groups for sessions; otherwise sessions stay in the agent's. */
 export function openSessionGroups(log: Log, hierarchies = ownHierarchies()): SessionGroups {
   const limits = sessionLimits({
     pidMax: numberIn("/proc/sys/kernel/pid_max"),
@@ -49,11 +49,11 @@ export function openSessionGroups(log: Log, hierarchies = ownHierarchies()): Ses
       settle(hierarchy);
       return true;
     } catch (thrown) {
-      log.debug("a hierarchy of control groups cannot be used", { folder: hierarchy.folder, error: errorText(thrown) });
+      log.debug("could not use a hierarchy of control groups", { folder: hierarchy.folder, error: errorText(thrown) });
       return false;
     }
   });
-  if (usable.length === 0) log.info("sessions have no control groups of their own: only their number of processes is limited, for each Unix user");
+  if (usable.length === 0) log.info("sessions have no control groups: only the number of processes per Unix user is limited");
   return new Groups({ hierarchies: usable, limits, log });
 }
 
@@ -65,7 +65,7 @@ function ownHierarchies(): readonly Hierarchy[] {
   }
 }
 
-/** This process goes into its own group: one that has processes passes no controllers on. */
+/** Moves this process into its own group: a group with processes cannot pass controllers on. */
 function settle({ folder }: Hierarchy): void {
   makeFolder(join(folder, agentGroup));
   makeFolder(join(folder, sessionsGroup));
@@ -74,7 +74,7 @@ function settle({ folder }: Hierarchy): void {
 
 class Groups implements SessionGroups {
   readonly #place: Place;
-  /** Passed on as far as possible. A process of an earlier version, which has no group of its own, is in the way until it has drained. */
+  /** Passes controllers on as far as possible. A process of an earlier version, which is in no group of its own, prevents it until it has drained. */
   #isWhole = false;
   #ended: string[] = [];
   #made = 0;
@@ -108,7 +108,7 @@ class Groups implements SessionGroups {
     return { folders, ...(!isCounted && uid !== 0 && { tasks: this.#place.limits.tasks }), release };
   }
 
-  /** Makes the group of a session within its user's. Whether the user's processes are counted there. */
+  /** Creates the group of a session within its user's. Returns whether the user's processes are counted there. */
   #enter({ kind }: Hierarchy, own: string, name: string): boolean {
     // Another process of the agent may remove a user's empty group at any time.
     for (let tries = 1; ; tries += 1) {
@@ -127,7 +127,7 @@ class Groups implements SessionGroups {
     }
   }
 
-  /** To the groups of users, each controller by itself: not every service has all. */
+  /** Passes controllers to the groups of users one by one: not every service has all. */
   #passOn(): void {
     this.#isWhole = true;
     for (const { kind, folder } of this.#place.hierarchies) {
@@ -147,7 +147,7 @@ class Groups implements SessionGroups {
   }
 }
 
-/** False when a process that is in the service's own group stands in the way: later. */
+/** False when a process in the service's own group prevents it: try later. */
 function passOn(service: string, sessions: string, controller: string): boolean {
   if (!textOf(join(service, "cgroup.controllers")).split(/\s+/).includes(controller)) return true;
   try {
@@ -158,16 +158,16 @@ function passOn(service: string, sessions: string, controller: string): boolean 
   }
 }
 
-/** Files of the kernel's: where there is none, none is made. */
+/** Kernel files: a missing one is not created. */
 function limit(folder: string, file: string, value: number): void {
   try {
     writeFileSync(join(folder, file), String(value), { flag: "r+" });
   } catch {
-    // This host lets us limit nothing there.
+    // This host does not allow limits there.
   }
 }
 
-/** What an admin has set since stays. */
+/** A value that an admin has set since stays. */
 function limitOnce(folder: string, file: string, value: number): void {
   if (textOf(join(folder, file)).trim() === "max") limit(folder, file, value);
 }
@@ -176,7 +176,7 @@ function isLimited(folder: string): boolean {
   return /^\d+\s*$/.test(textOf(join(folder, "pids.max")));
 }
 
-/** Whether it is new. Not mkdir's own `recursive`, which turns in circles for ever where the kernel says ENOENT. */
+/** Returns whether it is new. Not mkdir's own `recursive`, which loops forever where the kernel returns ENOENT. */
 function makeFolder(folder: string): boolean {
   try {
     mkdirSync(folder);
@@ -187,7 +187,7 @@ function makeFolder(folder: string): boolean {
   }
 }
 
-/** Groups of sessions of processes that are gone. */
+/** Groups of sessions whose process has ended. */
 function sweep(sessions: string): void {
   for (const uid of foldersIn(sessions)) {
     for (const name of foldersIn(join(sessions, uid))) {
@@ -198,7 +198,7 @@ function sweep(sessions: string): void {
   }
 }
 
-/** Whether it is gone; with its user's, if that was the last. Not while something runs in it. */
+/** Removes a group, and its user's if it was the last; not while something runs in it. Returns whether it is gone. */
 function remove(folder: string): boolean {
   if (!rmdirQuietly(folder)) return false;
   rmdirQuietly(join(folder, ".."));

@@ -1,4 +1,4 @@
-/** What all sessions of one Unix user may have together, and all sessions on the host. */
+/** Limits for all sessions of one Unix user together, and for all sessions on the host. */
 export interface SessionLimits {
   /** Processes and threads of one Unix user. */
   readonly tasks: number;
@@ -9,9 +9,9 @@ export interface SessionLimits {
 /** Share of the kernel's process limit, as logind's UserTasksMax, with an upper bound for kernels that allow millions. */
 const taskShare = 0.33;
 const mostTasks = 16_384;
-/** The rest is the agent's and the others': who takes more loses processes of its own, and nobody else's. */
+/** Share of memory for one user; the rest is for the agent and other users: a user who takes more loses only their own processes. */
 const memoryShare = 0.9;
-/** Kept back of the service's own limit: with it the agent can always start something. */
+/** Reserve of the service's own limit, with which the agent can always start something. */
 const reserve = 512;
 
 export interface HostFacts {
@@ -28,7 +28,7 @@ export function sessionLimits({ pidMax, threadsMax, memory }: HostFacts): Sessio
   return { tasks: Math.max(tasks, 1), memory: Math.floor(memory * memoryShare) };
 }
 
-/** What all sessions together may have, by what the service may have (its pids.max); undefined: the service has no limit. Pure. */
+/** Process limit of all sessions together, from that of the service (its pids.max); undefined when the service has no limit. Pure. */
 export function allTasks(serviceMax: string): number | undefined {
   const max = /^\d+$/.test(serviceMax.trim()) ? Number(serviceMax) : undefined;
   return max === undefined ? undefined : Math.max(max - reserve, Math.floor(max / 2));

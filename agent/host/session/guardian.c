@@ -17,7 +17,7 @@
 #define SYS_pidfd_open 434
 #endif
 
-/* Seconds in which a session must be closed; ms between looks where the kernel has no pidfd. */
+/* Seconds in which a session must be closed; ms between checks where the kernel has no pidfd. */
 enum { close_limit = 60, look_pause = 250 };
 
 struct watch {
@@ -25,7 +25,7 @@ struct watch {
   bool is_pidfd;
 };
 
-/* Both stay with the process that they were opened for: the number may be another's later. */
+/* Both stay with the process that they were opened for: the number may be reused later. */
 static struct watch watch_self(void) {
   int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
   if (pidfd >= 0) return (struct watch){pidfd, true};
@@ -53,7 +53,7 @@ static void wait_for_end(struct watch watch) {
 
 static void stay(int signal) { (void)signal; }
 
-/* A stop of the service asks it to end too: it ends when the session has. Caught, not ignored: programs of modules start afresh. */
+/* A stop of the service signals it too: it ends when the session has. Caught, not ignored: programs of modules start with defaults. */
 static void outlive_signals(void) {
   static const int asked[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
   struct sigaction staying = {.sa_handler = stay};
@@ -71,7 +71,7 @@ bool start_guardian(void (*close_session)(void)) {
     if (chdir("/") != 0) errno = 0;
     outlive_signals();
     prctl(PR_SET_NAME, "platform-pam");
-    /* Nobody shall wait for it; standard streams are /dev/null. What modules hold open stays. */
+    /* No parent waits for it; standard streams are /dev/null. Descriptors that modules hold open stay. */
     for (int fd = answer_fd; fd < modules_fd; fd++) close(fd);
     wait_for_end(watch);
     alarm(close_limit);

@@ -1,5 +1,5 @@
 #pragma once
 #include "order.h"
 
-/* utmp, wtmp and lastlog of this process, as far as this host keeps them. May wait for the lock of utmp, 10 s at most. */
+/* utmp, wtmp and lastlog of this process, if this host keeps them. May wait for the lock of utmp, 10 s at most. */
 void record_login(const struct order *order);

@@ -62,6 +62,6 @@ void give_up(const char *format, ...) {
   va_end(values);
   if (length >= (int)sizeof text) length = sizeof text - 1;
   drain(0);
-  /* Nobody may listen any more: the exit status is then all that is left to say. */
+  /* The agent may have gone: then only the exit status is left. */
   _exit(length > 0 && write(answer_fd, text, (size_t)length) < 0 ? 254 : 255);
 }

@@ -3,13 +3,13 @@
 #include <sys/types.h>
 
 /*
- * What the agent orders. It comes in the environment, which only root may read of root's process, by the names below with
+ * The agent's order. It comes in the environment, which only root may read of root's process, by the names below with
  * PLATFORM_ORDER_ before them. The rest of the environment is the session's.
  */
 struct order {
   /* USER, HOME. */
   const char *user, *home;
-  /* UID, GID: whom to become, or who this is. */
+  /* UID, GID: the user to become, or the current one. */
   uid_t uid;
   gid_t gid;
   /* BECOME: this is root's process, and must become the user. */
@@ -20,7 +20,7 @@ struct order {
   const char *modes;
   /* RHOST: address of the client; NULL: not known. */
   const char *rhost;
-  /* SERVICE: PAM's; NULL: it is not asked. RUSER: who comes, in the cluster. SHOWS: a shell at a terminal shows what modules say. */
+  /* SERVICE: PAM's; NULL: it is not asked. RUSER: the user in the cluster. SHOWS: a shell at a terminal shows the modules' messages. */
   const char *service, *ruser;
   bool shows;
   /* GROUPS: folders of the session's control groups, with colons between; NULL: none. TASKS: most of the user's processes; 0: others count them. */
@@ -47,5 +47,5 @@ void drain(int flags);
 /* Whether something waits there. */
 extern bool is_fed;
 
-/* Tells the agent a sentence, and ends. */
+/* Sends the agent a sentence, and exits. */
 void give_up(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));

@@ -14,7 +14,7 @@
 static pam_handle_t *handle;
 static bool has_credentials;
 
-/* sshd(8) says so where there is no terminal; some modules do nothing without one. */
+/* As sshd(8) does where there is no terminal; some modules do nothing without one. */
 static const char no_terminal[] = "ssh";
 
 void need_pam(void) {
@@ -22,7 +22,7 @@ void need_pam(void) {
   if (missing != NULL) give_up("%s", missing);
 }
 
-/* PAM's answer, in its modules' words and its own. */
+/* PAM's answer: the messages of its modules and its own. */
 static void refuse(const struct order *order, const char *did, int status) {
   give_up("PAM (service %s, %s) refuses %s: %s%s", order->service, did, order->user, words, pam.strerror(handle, status));
 }
@@ -36,7 +36,7 @@ static void put_variables(void) {
 
 void ask_account(const struct order *order) {
   int status = pam.start(order->service, order->user, &conversation, &handle);
-  if (status != PAM_SUCCESS) give_up("PAM (service %s) cannot be asked", order->service);
+  if (status != PAM_SUCCESS) give_up("could not ask PAM (service %s)", order->service);
   if (order->rhost != NULL) pam.set_item(handle, PAM_RHOST, order->rhost);
   if (order->ruser != NULL) pam.set_item(handle, PAM_RUSER, order->ruser);
   pam.set_item(handle, PAM_TTY, order->terminal != NULL ? order->terminal : no_terminal);
@@ -55,7 +55,7 @@ static void close_session(void) {
 }
 
 void open_session(const struct order *order) {
-  if (initgroups(order->user, order->gid) != 0) give_up("the groups of %s: %s", order->user, strerror(errno));
+  if (initgroups(order->user, order->gid) != 0) give_up("could not set the groups of %s: %s", order->user, strerror(errno));
   /* As in sshd(8): nobody was authenticated by PAM, so that a module may know of no credentials. */
   has_credentials = pam.setcred(handle, PAM_ESTABLISH_CRED) == PAM_SUCCESS;
   int status = pam.open_session(handle, 0);
@@ -65,7 +65,7 @@ void open_session(const struct order *order) {
   }
   if (!start_guardian(close_session)) {
     close_session();
-    give_up("nothing could be started that closes the PAM session");
+    give_up("could not start the process that closes the PAM session");
   }
 }
 

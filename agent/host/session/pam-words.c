@@ -5,7 +5,7 @@
 
 char words[4096];
 
-/* Signs that would steer a terminal are none of a module's business. */
+/* Modules must not send control characters to a terminal. */
 static void add(const char *text) {
   size_t at = strlen(words);
   size_t begin = at;

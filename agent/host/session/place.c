@@ -29,7 +29,7 @@ static void enter_groups(const char *folders) {
   }
 }
 
-/* As sshd(8): the service may be one that the kernel spares, its users' programs are not. */
+/* As sshd(8): the kernel may spare the service, but not its users' programs. */
 static void give_up_protection(void) {
   char text[16] = "";
   int fd = open(oom_score, O_RDONLY | O_CLOEXEC);

@@ -32,7 +32,7 @@ static bool is_one_of(const char *pair, size_t length, const char *const *names)
   return false;
 }
 
-/* As sshd(8): a module may change all but what tells of the connection. An agent, a display or a terminal of the client's stays too. */
+/* As sshd(8): a module may change all but the variables of the connection. An agent, a display or a terminal of the client's stays too. */
 static bool is_accepted(const char *pair, size_t length, bool is_there) {
   static const char *const never[] = {"SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "PLATFORM_SESSION", NULL};
   static const char *const unless_there[] = {"SSH_AUTH_SOCK", "DISPLAY", "TERM", NULL};

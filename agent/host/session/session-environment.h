@@ -6,5 +6,5 @@
 /* With which this process was started. */
 extern char **given_environment;
 
-/* What is given without the order, and what PAM adds to it or puts in its place. */
+/* The given environment without the order, and the variables that PAM adds or replaces. */
 char **session_environment(char **from_pam);

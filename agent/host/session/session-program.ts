@@ -1,4 +1,4 @@
-/** Descriptor of `session-start`, open for as long as this process lives. There is none from source: the build puts its loader in the place of this file. */
+/** Descriptor of `session-start`, open for as long as this process lives. Unavailable from source: the build replaces this file with its loader. */
 export function sessionProgram(): number | undefined {
   return undefined;
 }

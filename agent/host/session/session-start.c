@@ -40,13 +40,13 @@ static volatile sig_atomic_t asked_to_end;
 static void take_too_long(int signal) {
   (void)signal;
   drain(MSG_DONTWAIT);
-  static const char text[] = "the host (PAM, where it is asked) gave no answer in time";
+  static const char text[] = "the host (or PAM, if enabled) did not answer in time";
   _exit(write(answer_fd, text, sizeof text - 1) < 0 ? 254 : 255);
 }
 
 static void note(int signal) { asked_to_end = signal; }
 
-/* A session half open would stay so: who asks this process to end meanwhile waits until it can be closed. */
+/* A half-open session would leak: a termination signal waits until it can be closed. */
 static void catch_signals(void (*act)(int)) {
   static const int asked[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
   struct sigaction how = {.sa_handler = act};
@@ -72,7 +72,7 @@ static void close_at_exec(int fd) { fcntl(fd, F_SETFD, FD_CLOEXEC); }
 
 static void to_each_fd(void (*act)(int)) {
   DIR *all = opendir("/proc/self/fd");
-  if (all == NULL) give_up("the open files cannot be listed: %s", strerror(errno));
+  if (all == NULL) give_up("could not list the open files: %s", strerror(errno));
   for (struct dirent *one = readdir(all); one != NULL; one = readdir(all)) {
     int fd = atoi(one->d_name);
     if (fd >= answer_fd && fd != dirfd(all)) act(fd);
@@ -88,7 +88,7 @@ static void set_streams_aside(void) {
   while (free_fd >= 0 && free_fd < program_fd) free_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd < 3; fd++) {
     int aside = dup3(fd, aside_fd + fd, O_CLOEXEC);
-    if (none < 0 || aside < 0 || dup2(none, fd) < 0) give_up("the standard streams cannot be set aside: %s", strerror(errno));
+    if (none < 0 || aside < 0 || dup2(none, fd) < 0) give_up("could not set the standard streams aside: %s", strerror(errno));
   }
   close(none);
 }
@@ -110,12 +110,12 @@ static void keep_login_uid(uid_t uid) {
 static void become_user(const struct order *order) {
   uid_t uid = order->uid, real, effective, kept;
   gid_t gid = order->gid, real_group, effective_group, kept_group;
-  if (setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) give_up("%s could not be become: %s", order->user, strerror(errno));
-  if (getresuid(&real, &effective, &kept) != 0 || real != uid || effective != uid || kept != uid) give_up("did not become %s", order->user);
+  if (setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0) give_up("could not switch to user %s: %s", order->user, strerror(errno));
+  if (getresuid(&real, &effective, &kept) != 0 || real != uid || effective != uid || kept != uid) give_up("did not become user %s", order->user);
   if (getresgid(&real_group, &effective_group, &kept_group) != 0 || real_group != gid || effective_group != gid || kept_group != gid) {
-    give_up("did not become %s's group", order->user);
+    give_up("did not get the group of user %s", order->user);
   }
-  if (uid != 0 && setuid(0) == 0) give_up("root can be regained after becoming %s", order->user);
+  if (uid != 0 && setuid(0) == 0) give_up("root can still be regained after switching to user %s", order->user);
 }
 
 static void turn_into(const char *path, char *const argv[], char *const variables[]) {
@@ -123,7 +123,7 @@ static void turn_into(const char *path, char *const argv[], char *const variable
   give_up("%s: %s", path, strerror(errno));
 }
 
-/* As root: no variable that a module sets, for it may be the user's word, such as LD_PRELOAD of ~/.pam_environment. */
+/* As root: no variable that a module sets, for the user may have set it, such as LD_PRELOAD of ~/.pam_environment. */
 static void turn_into_files(char *const argv[]) {
   static char *const none[] = {NULL};
   char path[32];
@@ -135,13 +135,13 @@ static void turn_into_files(char *const argv[]) {
 static void turn_into_program(const struct order *order, const char *path, char *const argv[]) {
   char **variables = session_environment(pam_variables());
   if (order->becomes) become_user(order);
-  /* A home that is not there, or not open to the user, is no reason to keep somebody out. */
-  if (chdir(order->home) != 0 && chdir("/") != 0) give_up("no folder can be entered: %s", strerror(errno));
+  /* A missing or inaccessible home does not prevent a login. */
+  if (chdir(order->home) != 0 && chdir("/") != 0) give_up("could not enter a working folder: %s", strerror(errno));
   show_words(order);
   turn_into(path, argv, variables);
 }
 
-/* Nothing of the user's runs in it, and nobody but root may look into it: it was root's process. */
+/* No code of the user runs in it, and only root may inspect it: it was root's process. */
 static int become_sockets(const struct order *order) {
   if (order->becomes) become_user(order);
   prctl(PR_SET_DUMPABLE, 0);
@@ -151,7 +151,7 @@ static int become_sockets(const struct order *order) {
   return 0;
 }
 
-/* Modules must be done in time, and nothing is left half done by who asks this process to end. */
+/* Modules must finish in time, and a termination signal must not leave anything half done. */
 static void go_through_pam(const struct order *order) {
   need_pam();
   set_streams_aside();
@@ -177,7 +177,7 @@ int main(int argc, char *argv[]) {
   bool is_files = strcmp(mode, "files") == 0, is_session = strcmp(mode, "session") == 0, is_sockets = strcmp(mode, "sockets") == 0;
   is_fed = is_files;
   if (!take_order(&order) || argc < (is_files ? 3 : is_session ? 4 : 2)) give_up("not meant to be called by people");
-  if (chdir("/") != 0) give_up("/ cannot be entered: %s", strerror(errno));
+  if (chdir("/") != 0) give_up("could not enter /: %s", strerror(errno));
   to_each_fd(close_inherited);
   reset_signals();
   struct sigaction late = {.sa_handler = take_too_long};
@@ -189,7 +189,7 @@ int main(int argc, char *argv[]) {
   if (order.terminal != NULL && is_session) adopt_terminal(&order);
   if (order.becomes) keep_login_uid(order.uid);
   if (order.service != NULL) go_through_pam(&order);
-  else if (order.becomes && initgroups(order.user, order.gid) != 0) give_up("the groups of %s: %s", order.user, strerror(errno));
+  else if (order.becomes && initgroups(order.user, order.gid) != 0) give_up("could not set the groups of %s: %s", order.user, strerror(errno));
   alarm(0);
   signal(SIGALRM, SIG_DFL);
   if (is_files) turn_into_files(argv + 2);

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As grantpt(3): who is in the group tty may write to it. */
+/* As grantpt(3): members of the group tty may write to it. */
 static void give_to_user(const struct order *order) {
   const struct group *tty = getgrnam("tty");
   if (chown(order->terminal, order->uid, tty == NULL ? order->gid : tty->gr_gid) != 0 || chmod(order->terminal, tty == NULL ? 0600 : 0620) != 0) {
-    give_up("%s could not be given to %s: %s", order->terminal, order->user, strerror(errno));
+    give_up("could not give %s to %s: %s", order->terminal, order->user, strerror(errno));
   }
 }
 
@@ -23,7 +23,7 @@ void adopt_terminal(const struct order *order) {
   for (int fd = 0; fd < 3; fd++) {
     close(fd);
     /* The first terminal that a session's leader opens becomes its controlling one. */
-    if (open(order->terminal, O_RDWR) != fd) give_up("%s could not be opened: %s", order->terminal, strerror(errno));
+    if (open(order->terminal, O_RDWR) != fd) give_up("could not open %s: %s", order->terminal, strerror(errno));
   }
   if (order->modes != NULL) set_modes(STDIN_FILENO, order->modes);
   if (order->becomes) record_login(order);

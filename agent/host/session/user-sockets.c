@@ -69,7 +69,7 @@ static void hand_over(uint32_t id, int fd, const char *what) {
   answer(id, sent < 0 ? "failed" : what, sent < 0 ? error : 0);
 }
 
-/* A new socket, and the address in the kernel's form; less than 0: errno says why not. */
+/* A new socket, and the address in the kernel's form; less than 0 on failure, with errno set. */
 static int open_socket(const char *text, int port, struct sockaddr_storage *address, socklen_t *length) {
   struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *found;
   char service[8];
@@ -184,7 +184,7 @@ void serve_sockets(void) {
   polled[0] = (struct pollfd){.fd = 0, .events = POLLIN};
   while (!is_over) {
     if (poll(polled, count + 1, -1) < 0 && errno != EINTR) return;
-    /* From the last: what is dropped takes the place of one that was looked at. */
+    /* From the last one: a dropped entry is replaced by one that was checked already. */
     for (size_t i = count; i-- > 0;) {
       if (polled[i + 1].revents == 0) continue;
       polled[i + 1].revents = 0;

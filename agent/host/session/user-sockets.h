@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * Makes TCP sockets in the name of this process's user, for as long as the agent asks. Lines come at descriptor 0:
+ * Makes TCP sockets on behalf of this process's user, until the agent leaves. Lines come at descriptor 0:
  *
  *   connect <id> <port> <address>     listen <id> <port> <address>     forget <id>
  *
@@ -11,5 +11,5 @@
  */
 enum { sockets_fd = 4 };
 
-/* Returns when the agent has gone, or broke the protocol. */
+/* Returns when the agent has disconnected or broken the protocol. */
 void serve_sockets(void);

@@ -3,7 +3,7 @@
 
 /*
  * utmp(5) and wtmp, as sshd(8) writes them for sessions at a terminal. A system that keeps no such file gets none. Our records have an
- * id of their own: P and the terminal's number in base 36. So nobody else writes over them, and they are found again.
+ * id of their own: P and the terminal's number in base 36. So no other program overwrites them, and they can be found again.
  */
 enum { own_mark = 'P' };
 

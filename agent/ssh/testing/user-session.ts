@@ -203,7 +203,7 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
 }
 
 function unused(): Promise<never> {
-  return Promise.reject(new Error("nothing is recorded in this test"));
+  return Promise.reject(new Error("this test records nothing"));
 }
 
 function hostCredentials(): HostCredentials {
