@@ -16,7 +16,7 @@ const request: StreamRequest<"ssh"> = {
   sessionId: "s",
   accessRevision: "1",
 };
-/** A service of this test: says yes and the login, then ends. */
+/** A service of this test: replies with success and the login, then ends. */
 const greet: Services = {
   ssh: async (stream, { parameters: { login } }) => {
     stream.write(encodeStreamReply({ ok: true }));
@@ -56,9 +56,9 @@ function unknownKind(request: Buffer): Buffer {
 
 test.for([
   ["a kind that this host does not serve", unknownKind(encodeStreamRequest(request)), {}, "unsupported"],
-  ["an agent that stops", encodeStreamRequest(request), { stop: true }, "unavailable"],
+  ["a stopping agent", encodeStreamRequest(request), { stop: true }, "unavailable"],
   ["a request that is too long", Buffer.from([0xff, 0xff, 0xff, 0xff]), {}, "invalid"],
-  ["a request that is none", Buffer.from([0, 0, 0, 2, 9, 9]), {}, "unsupported"],
+  ["an invalid request", Buffer.from([0, 0, 0, 2, 9, 9]), {}, "unsupported"],
   ["a request that ends early", encodeStreamRequest(request).subarray(0, 20), {}, "unavailable"],
   [
     "a refusal of the service",
@@ -67,13 +67,13 @@ test.for([
     "denied",
   ],
   ["a fault of the service", encodeStreamRequest(request), { services: { ssh: () => Promise.reject(new Error("secret detail")) } }, "internal"],
-] as const)("%s is answered as such, and nothing inner is told", async ([, bytes, options, code]) => {
+] as const)("%s is answered as such, without internal details", async ([, bytes, options, code]) => {
   const { reply, rest } = await answerTo(bytes, options);
   expect(reply).toMatchObject({ ok: false, error: { code } });
   expect(JSON.stringify(reply) + rest).not.toContain("secret");
 });
 
-/** Streams of a host that serves as many as it may, each from an address and with its user logged in or not. */
+/** Streams of a host at its limit, each from an address and with its user logged in or not. */
 async function fullHost(held: (place: number) => { readonly address: string; readonly isLoggedIn: boolean }) {
   const open = Promise.withResolvers<void>();
   const full = Promise.withResolvers<void>();
@@ -109,13 +109,13 @@ async function fullHost(held: (place: number) => { readonly address: string; rea
   return { streams, all, ask, end };
 }
 
-test("the stream after the last allowed one is refused, where all users have logged in", async () => {
+test("a stream beyond the limit is refused when all users have logged in", async () => {
   const { ask, end } = await fullHost(() => ({ address: "192.0.2.1", isLoggedIn: true }));
   expect(await ask()).toMatchObject({ ok: false, error: { code: "limit" } });
   await end();
 });
 
-test("streams whose users have not logged in, of whatever proxies, give way: those of the address that has most", async () => {
+test("streams without a logged-in user, through any proxy, are dropped first: those of the address that has most", async () => {
   const addresses = ["192.0.2.1", "192.0.2.2"] as const;
   const { streams, all, ask, end } = await fullHost((place) => ({ address: addresses[place < 600 ? 0 : 1], isLoggedIn: place >= 950 }));
   for (let count = 0; count < 20; count += 1) expect(await ask()).toEqual({ ok: true });

@@ -7,20 +7,20 @@ import { readFrame } from "../core/transport/read-frame.ts";
 import { decodeStreamRequest, encodeStreamReply, maxStreamMessage } from "../core/transport/stream-request.ts";
 import type { Serve, Services } from "./service/service.ts";
 
-/** Streams at a time over all tunnels. */
+/** Maximum concurrent streams over all tunnels. */
 const maxStreams = 1000;
-/** For the request of a stream, ms. */
+/** Timeout for the request of a stream, ms. */
 const requestMs = 10_000;
 
 export interface Streams {
   readonly open: number;
-  /** Serves one stream from its request to its end. Never throws. */
+  /** Serves one stream, from its request to its end. Never throws. */
   serve(channel: Duplex): Promise<void>;
   /** Refuses new streams from now on. */
   stop(): void;
 }
 
-/** Serves what control opens. Aborting `signal` ends all of it. */
+/** Serves the streams that control opens. Aborting `signal` ends all of them. */
 export function openStreams({ services, log }: { services: Services; log: Log }, signal: AbortSignal): Streams {
   let open = 0;
   let stopping = false;
@@ -30,8 +30,9 @@ export function openStreams({ services, log }: { services: Services; log: Log },
     const body = await readFrame(channel, { maxLength: maxStreamMessage, timeoutMs: requestMs, what: "stream request", signal });
     const request = decodeStreamRequest(body);
     if (stopping) throw new PlatformError("unavailable", "the agent on this host is stopping", { hint: "try again in a moment" });
-    // Only proxies know whose stream one is before its user has logged in, and each counts its own: one that has not is what gives way.
-    if (open > maxStreams && !waiting.makeRoom()) throw new PlatformError("limit", `the agent on this host serves ${maxStreams} streams already`);
+    // Before the login only proxies know a stream's user, and each counts its own: so streams without a logged-in user are dropped first.
+    if (open > maxStreams && !waiting.makeRoom())
+      throw new PlatformError("limit", `the agent on this host already serves ${maxStreams} streams (the maximum)`);
     const serve = services[request.kind] as Serve | undefined;
     if (serve === undefined) throw new PlatformError("unsupported", `this host does not serve ${request.kind}`);
     waiting.enter(channel, ipOf(request.clientAddress));

@@ -7,7 +7,7 @@ import { readMessages } from "../core/transport/read-messages.ts";
 import { type AgentMessage, decodeAgentMessage, encodeTunnelMessage } from "../core/transport/tunnel-message.ts";
 import { Tunnel } from "./tunnel.ts";
 
-test("a tunnel that came up asks at once for what the proxy knows: the maintenance windows may have changed", async () => {
+test("a new tunnel asks at once for the proxy's revisions: the maintenance windows may have changed", async () => {
   const [control, far] = duplexPair();
   const [transport] = duplexPair();
   const asked: AgentMessage[] = [];

@@ -19,20 +19,20 @@ export interface Clock {
 export interface TunnelEvents {
   /** The proxy is stopping. */
   readonly onDrain: () => void;
-  /** Another revision of roles and authorities, each time it is heard. */
+  /** Another revision of roles and authorities, each time it is reported. */
   readonly onAccess: (revision: string) => void;
-  /** Revision of the cluster's maintenance configuration, each time it is heard. */
+  /** Revision of the cluster's maintenance configuration, each time it is reported. */
   readonly onMaintenance: (revision: string) => void;
-  /** Digest of the authorities' keys, each time it is heard. */
+  /** Digest of the authorities' keys, each time it is reported. */
   readonly onAuthorities: (digest: string) => void;
-  /** Revision of the list of proxies, each time it is heard. */
+  /** Revision of the list of proxies, each time it is reported. */
   readonly onProxies: (revision: string) => void;
   readonly onEnd: () => void;
-  /** The proxy has read that this tunnel drains: what it opened before has arrived. */
+  /** The proxy has read that this tunnel drains: all streams opened before have arrived. */
   readonly onDraining?: () => void;
 }
 
-/** Stands for a time in the ping that follows `draining`: no clock shows it. */
+/** Stands for a time in the ping that follows `draining`: no clock can have it. */
 const drainingPing = 0.5;
 
 /** One tunnel that is up: heartbeats, the proxy's messages, its end. */
@@ -43,9 +43,9 @@ export class Tunnel {
   readonly #events: TunnelEvents;
   readonly #timer: NodeJS.Timeout;
   #ended = false;
-  /** The resources that the proxy knows of, JSON. */
+  /** The resources that the proxy knows, JSON. */
   #offered = "[]";
-  /** What the proxy knows of the host, JSON. */
+  /** The host status that the proxy knows, JSON. */
   #told: string;
 
   constructor(opened: OpenedTunnel, deps: { log: Log; clock: Clock; events: TunnelEvents }) {
@@ -66,7 +66,7 @@ export class Tunnel {
     });
     this.#hear(opened.welcome);
     events.onAccess(opened.welcome.accessRevision);
-    // The first of the heartbeat: the answer tells what may have changed while there was no tunnel, such as the maintenance windows.
+    // The first heartbeat: its answer has what may have changed while there was no tunnel, such as the maintenance windows.
     this.#send({ type: "ping", time: clock.wall() });
     if (opened.transport.destroyed) this.end("the connection closed");
   }
@@ -76,13 +76,13 @@ export class Tunnel {
     return openChannel(this.#opened.connection, tunnelChannels.auth);
   }
 
-  /** Tells the proxy to open no more streams here. The answer to the ping behind it shows that the proxy knows. */
+  /** Asks the proxy to open no more streams here. The answer to the following ping shows that the proxy has read it. */
   announceDraining(): void {
     this.#send({ type: "draining" });
     this.#send({ type: "ping", time: drainingPing });
   }
 
-  /** Tells the proxy what the host says of itself, unless it knows. */
+  /** Sends the host's status to the proxy, unless the proxy knows it. */
   tell(status: HostStatus, labels: Labels): void {
     const text = JSON.stringify([status, labels]);
     if (text === this.#told) return;
@@ -90,12 +90,12 @@ export class Tunnel {
     this.#send({ type: "status", status, labels });
   }
 
-  /** Reports the resources that the services offer, unless the proxy knows. */
+  /** Reports the resources that the services offer, unless the proxy knows them. */
   offer(offered: readonly Offered[]): void {
     const text = JSON.stringify(offered);
     if (text === this.#offered) return;
     if (this.#opened.welcome.takesResources !== true) {
-      if (offered.length > 0) this.#log.warn("the proxy is too old for applications: nobody reaches them through it", { count: offered.length });
+      if (offered.length > 0) this.#log.warn("the proxy is too old for applications: they are not reachable through it", { count: offered.length });
       return;
     }
     this.#offered = text;
@@ -109,7 +109,7 @@ export class Tunnel {
     clearInterval(this.#timer);
     this.#log.info("tunnel ended", { reason });
     this.#opened.connection.end();
-    // What is still being written gets a moment; a dead peer takes nothing any more.
+    // Pending writes get a moment; a dead peer accepts nothing any more.
     setTimeout(() => this.#opened.transport.destroy(), 1_000).unref();
     this.#events.onEnd();
   }
@@ -133,11 +133,11 @@ export class Tunnel {
         this.end(`the proxy refused the tunnel: ${message.message}`);
         return;
       case "welcome":
-        this.end("the proxy broke the protocol");
+        this.end("the proxy violated the protocol");
     }
   }
 
-  /** A proxy of the version before says nothing of them. */
+  /** A proxy of the previous version does not send them. */
   #hear({ authorities, proxies }: { readonly authorities?: string | undefined; readonly proxies?: string | undefined }): void {
     if (authorities !== undefined) this.#events.onAuthorities(authorities);
     if (proxies !== undefined) this.#events.onProxies(proxies);
@@ -160,7 +160,7 @@ export class Tunnel {
       const next = heartbeat(state, { ...now, heard });
       state = next.state;
       if (next.act === "ping") this.#send({ type: "ping", time: now.wall });
-      if (next.act === "dead") this.end("the proxy does not answer any more");
+      if (next.act === "dead") this.end("the proxy stopped responding");
     }, lookMs);
   }
 }

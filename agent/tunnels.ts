@@ -12,11 +12,11 @@ import { ProxyTries } from "./proxy-tries.ts";
 import type { Reach } from "./reach.ts";
 import { type Clock, Tunnel } from "./tunnel.ts";
 
-/** Which way a tunnel is opened. */
+/** How a tunnel is opened. */
 export interface TunnelWay {
   /** `host:port` of a proxy's web address. */
   readonly at: string;
-  /** Called with the id of the proxy that answers, as soon as it has proven it. Throws `conflict` when no tunnel to it is wanted. */
+  /** Called with the id of the proxy that answers, as soon as it is authenticated. Throws `conflict` when no tunnel to it is wanted. */
   readonly claim: (proxyId: string) => void;
 }
 
@@ -29,18 +29,18 @@ export interface TunnelsOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly random?: () => number;
-  /** Opens one; the signal ends it at any time. */
+  /** Opens a tunnel; the signal ends it at any time. */
   readonly open: (way: TunnelWay, onStream: (channel: Duplex) => void, signal: AbortSignal) => Promise<OpenedTunnel>;
-  /** Serves one stream to its end. Never throws. */
+  /** Serves one stream until it ends. Never throws. */
   readonly serve: (channel: Duplex) => Promise<void>;
   readonly onAccess: (revision: string) => void;
   readonly onMaintenance: (revision: string) => void;
   readonly onAuthorities: (digest: string) => void;
   readonly onProxies: (revision: string) => void;
-  /** What the host says of itself now. */
+  /** The host's current status. */
   readonly status: () => HostStatus;
   readonly labels: () => Labels;
-  /** Resources that the services offer. */
+  /** Resources that the services currently offer. */
   readonly offered: () => readonly Offered[];
 }
 
@@ -50,16 +50,16 @@ interface Entry {
   state: "opening" | "up" | "leaving";
   streams: number;
   keepUntil: number;
-  /** Id of the proxy that it is opened for. */
+  /** Id of the proxy for which it is opened. */
   readonly aim: string;
-  /** Id of the proxy that it leads to, once that is known. */
+  /** Id of its proxy, once known. */
   proxy?: string;
   tunnel?: Tunnel;
 }
 
 const stickyHint =
-  "a load balancer that always picks the same proxy for this host hides the others: give each proxy a public_addr of its own, or let the balancer pick in turns";
-/** How long a tunnel whose proxy is stopping stays, ms: clients in the middle of their handshake still come through it. */
+  "a load balancer that always picks the same proxy for this host hides the others: give each proxy its own public_addr, or let it alternate";
+/** Time that a tunnel stays after its proxy begins to stop, ms: clients in the middle of their handshake still use it. */
 const lingerMs = 20_000;
 
 /** Keeps a tunnel to every proxy up until it is stopped. Effects of the decision in next-tunnels.ts. */
@@ -82,7 +82,7 @@ export class Tunnels implements Reach {
     this.#step();
   }
 
-  /** These are the proxies of the cluster now. A tunnel to one that is gone from the list ends with its streams. */
+  /** Sets the proxies of the cluster. A tunnel to one that is gone from the list ends with its streams. */
   follow(proxies: readonly ClusterProxy[]): void {
     const chosen = chooseProxies(proxies, this.#options.hostId);
     for (const { id } of proxies) this.#listed.add(id);
@@ -90,7 +90,7 @@ export class Tunnels implements Reach {
     this.#tries.want(chosen);
     for (const entry of this.#entries.values()) {
       if (entry.state !== "up" || entry.proxy === undefined || this.#isWanted(entry.proxy)) continue;
-      this.#options.log.info("this proxy is not one of the cluster's any more: its tunnel ends", { tunnel: entry.id, proxy: entry.proxy });
+      this.#options.log.info("this proxy is no longer part of the cluster: its tunnel ends", { tunnel: entry.id, proxy: entry.proxy });
       entry.tunnel?.announceDraining();
       entry.state = "leaving";
       entry.keepUntil = Number.POSITIVE_INFINITY;
@@ -105,7 +105,7 @@ export class Tunnels implements Reach {
     return best?.tunnel?.openAuth();
   }
 
-  /** Tells the proxies what the host says of itself now. */
+  /** Sends the host's current status to the proxies. */
   tell(): void {
     const [status, labels] = [this.#options.status(), this.#options.labels()];
     const offered = this.#options.offered();
@@ -115,7 +115,7 @@ export class Tunnels implements Reach {
     }
   }
 
-  /** Tunnels through which streams still come; one that leaves does so until the next one is up. */
+  /** Tunnels that still carry new streams; a leaving one does so until the next one is up. */
   get tunnels(): number {
     return this.#stopping ? 0 : [...this.#entries.values()].filter(({ tunnel }) => tunnel !== undefined).length;
   }
@@ -125,7 +125,7 @@ export class Tunnels implements Reach {
   }
 
   /**
-   * Another process serves this host from now on: tells the proxies, serves what they opened before they knew, lets streams
+   * Another process serves this host from now on: notifies the proxies, serves streams that they opened before they knew, lets streams
    * end, and resolves when all tunnels have ended.
    */
   retire(): Promise<void> {
@@ -133,12 +133,12 @@ export class Tunnels implements Reach {
     return this.#idle.promise;
   }
 
-  /** Tells the proxies, lets streams end, and resolves when all tunnels have ended; `force` ends them now. */
+  /** Notifies the proxies, lets streams end, and resolves when all tunnels have ended; `force` ends them now. */
   stop(force: AbortSignal): Promise<void> {
     this.#leave(0);
     const endAll = (): void => {
       for (const { abort, tunnel } of this.#entries.values()) {
-        tunnel?.end("the agent stops");
+        tunnel?.end("the agent is stopping");
         abort.abort();
       }
     };
@@ -164,7 +164,7 @@ export class Tunnels implements Reach {
     const tunnels = [...this.#entries.values()];
     const facts = tunnels.map(({ id, state, streams, keepUntil, aim, proxy = aim }) => ({ id, state, streams, keepUntil, proxy }));
     const next = nextTunnels({ wanted: this.#tries.wanted, tunnels: facts, stopping: this.#stopping, now });
-    for (const id of next.end) this.#entries.get(id)?.tunnel?.end("not needed any more");
+    for (const id of next.end) this.#entries.get(id)?.tunnel?.end("no longer needed");
     for (const proxy of next.open) void this.#open(proxy);
     if (next.wakeAt !== undefined) this.#timer = setTimeout(() => this.#step(), Math.max(1, next.wakeAt - now));
     if (this.#stopping && this.#entries.size === 0) this.#idle.resolve();
@@ -194,11 +194,11 @@ export class Tunnels implements Reach {
   #claim(entry: Entry, proxyId: string): void {
     const others = [...this.#entries.values()].filter((other) => other !== entry && other.state !== "leaving");
     if (others.some(({ proxy }) => proxy === proxyId)) throw new PlatformError("conflict", "this address leads to a proxy that has a tunnel already");
-    if (!this.#isWanted(proxyId)) throw new PlatformError("conflict", "this address leads to a proxy to which no tunnel is kept");
+    if (!this.#isWanted(proxyId)) throw new PlatformError("conflict", "this address leads to a proxy to which no tunnel is wanted");
     entry.proxy = proxyId;
   }
 
-  /** One that was never on the list may be about to come onto it. */
+  /** A proxy that was never on the list may be about to be added. */
   #isWanted(proxyId: string): boolean {
     return this.#chosen.size === 0 || this.#chosen.has(proxyId) || !this.#listed.has(proxyId);
   }
@@ -206,7 +206,7 @@ export class Tunnels implements Reach {
   #adopt(entry: Entry, { opened, at }: { opened: OpenedTunnel; at: string }): void {
     const { log, clock, onAccess, onMaintenance, onAuthorities, onProxies } = this.#options;
     const { notice, proxyId: told } = opened.welcome;
-    // What its certificate says counts: no proxy takes another one's place.
+    // The id in its certificate counts: no proxy can take another's place.
     const proxyId = entry.proxy ?? told;
     entry.proxy = proxyId;
     if (entry.state === "opening") entry.state = "up";
@@ -232,7 +232,7 @@ export class Tunnels implements Reach {
       entry.keepUntil = 0;
       this.#step();
     };
-    // Ends of a tunnel are told in a later turn than its making at the earliest, except for one that is dead on arrival.
+    // The end of a tunnel is reported in a later turn than its creation, except for one that is dead on arrival.
     const later = (act: () => void) => () => queueMicrotask(act);
     const tunnel: Tunnel = new Tunnel(opened, {
       log: log.with({ tunnel: entry.id }),
@@ -242,7 +242,7 @@ export class Tunnels implements Reach {
     entry.tunnel = tunnel;
     tunnel.tell(this.#options.status(), this.#options.labels());
     tunnel.offer(this.#options.offered());
-    if (this.#stopping) tunnel.end("the agent stops");
+    if (this.#stopping) tunnel.end("the agent is stopping");
   }
 
   async #serve(entry: Entry, channel: Duplex): Promise<void> {
@@ -252,7 +252,7 @@ export class Tunnels implements Reach {
     this.#step();
   }
 
-  /** The next try waits: full jitter, less when the last tunnel lived long. */
+  /** The next try waits: full jitter, shorter when the last tunnel lived long. */
   #postpone(proxy: string, livedMs: number, metAnother = false): void {
     this.#tries.failed(proxy, { livedMs, now: this.#options.clock.steady(), hasOthers: this.#hasOthers(), metAnother });
   }
@@ -267,7 +267,7 @@ export class Tunnels implements Reach {
     const retryMs = Math.max(0, Math.round((wanted?.notBefore ?? 0) - clock.steady()));
     const cause = error.cause === undefined ? undefined : errorText(error.cause);
     const facts = { proxy: this.#tries.proxy(aim)?.name, at, code: error.code, error: error.message, hint: error.hint, cause, retryMs };
-    // A load balancer leads to proxies that were met before: that is no fault until it has done so many times.
+    // A load balancer may lead to proxies that were met before: that is not a fault until it has happened many times.
     if (error.code !== "conflict") log.warn("no tunnel", facts);
     else if (this.#tries.failures(aim) === this.#tries.patience) log.warn("no tunnel", { ...facts, hint: stickyHint });
     else log.debug("no tunnel", facts);

@@ -11,7 +11,7 @@ export interface CutConnection {
   readonly track: (work: Promise<void>) => void;
 }
 
-/** Ends a connection with a sentence in each of its sessions, hangs up what runs there and records why. */
+/** Ends a connection with a message in each of its sessions, hangs up their programs and records why. */
 export function cutOff({ connection, facts, open, track }: CutConnection, why: PlatformError): void {
   track(recordEnd(facts, why));
   const hint = why.hint === undefined ? "" : ` (${why.hint})`;
@@ -22,13 +22,13 @@ export function cutOff({ connection, facts, open, track }: CutConnection, why: P
   connection.end();
 }
 
-/** That a connection ended, and not by its user's wish. Never throws. */
+/** Records that this host ended a connection. Never throws. */
 export async function recordEnd(facts: UserConnection, why: Pick<Error, "message">): Promise<void> {
   const { audit, log } = facts.deps;
-  log.info("a connection was ended", { session: facts.request.sessionId, user: facts.grant.identity.name, error: why.message });
+  log.info("ended a connection", { session: facts.request.sessionId, user: facts.grant.identity.name, error: why.message });
   try {
     await audit.record({ event: "client.disconnect", ...sessionFacts(facts, facts.request.sessionId), reason: why.message.slice(0, 2000) });
   } catch (thrown) {
-    log.error("the end of a connection could not be recorded", { error: errorText(thrown) });
+    log.error("could not record the end of a connection", { error: errorText(thrown) });
   }
 }

@@ -6,20 +6,20 @@ import type { ServiceDeps } from "../service/deps.ts";
 import type { UserLimits } from "./login/user-limits.ts";
 import type { Pam } from "./pam/open-pam.ts";
 
-/** What the SSH service needs beside what all services do. */
+/** Dependencies of the SSH service beyond those of every service. */
 export interface SshDeps extends ServiceDeps {
   readonly limits: UserLimits;
-  /** What is offered to SSH clients; left out: the usual. */
+  /** Algorithms offered to SSH clients; omitted for the defaults. */
   readonly algorithms?: SshAlgorithms | undefined;
   /** The Unix user of a login; see unix-user.ts. */
   readonly findUser: (login: string) => Promise<UnixUser>;
-  /** Left out: this host makes no Unix users, whatever roles say. */
+  /** Omitted where this host creates no Unix users, whatever the roles demand. */
   readonly hostUsers?: Pick<HostUsers, "hold"> | undefined;
-  /** Left out: PAM is not asked. */
+  /** Omitted when PAM is disabled. */
   readonly pam?: Pam | undefined;
   /** Path of `session-start`, through which programs become users; see open-starter.ts. */
   readonly starter: string;
-  /** Left out: sessions have no control groups. */
+  /** Omitted where sessions have no control groups. */
   readonly groups?: SessionGroups | undefined;
   /** How to start this program again; see own-command.ts. */
   readonly launch: readonly [string, ...string[]];

@@ -2,11 +2,11 @@ import { errorText } from "../../core/errors/platform-error.ts";
 import type { AuditFacts } from "../../core/resources/audit-event-schema.ts";
 import type { SessionChannel } from "./session-channel.ts";
 
-/** Records what has happened already: when that fails, the log has it, and nothing else changes. */
+/** Records an event that has already happened: a failure is only logged. */
 export async function recordLate({ sid, facts: { deps } }: Pick<SessionChannel, "sid" | "facts">, event: AuditFacts): Promise<void> {
   try {
     await deps.audit.record(event);
   } catch (thrown) {
-    deps.log.error("an event of a session could not be recorded", { sid, event: event.event, error: errorText(thrown) });
+    deps.log.error("could not record an event of a session", { sid, event: event.event, error: errorText(thrown) });
   }
 }

@@ -19,12 +19,12 @@ describe.concurrent("the options of roles at the host", () => {
     expect(session.events.find(({ event }) => event === "session.end")).toMatchObject({ reason: expect.stringContaining("ssh_file_copy") });
   });
 
-  test("ssh_file_copy is allowed when no role says otherwise", async () => {
+  test("ssh_file_copy is allowed when no role forbids it", async () => {
     await using session = await openUserSession();
     expect((await runCommand(session.client, "scp -t /nonexistent/folder/x")).stderr).not.toContain("access denied");
   });
 
-  test("client_idle_timeout ends a terminal at which nobody types, whatever it prints, and says so", async () => {
+  test("client_idle_timeout ends a terminal without input, whatever it prints, with the reason", async () => {
     await using session = await openUserSession(withOptions({ client_idle_timeout: "1s" }));
     const ran = await runCommand(session.client, "while :; do echo busy; sleep 0.1; done", { pty: true, feed: () => {} });
     expect(ran.stderr).toBe("\r\nplatform: this connection was ended: there was no activity for 1s\r\n");
@@ -35,7 +35,7 @@ describe.concurrent("the options of roles at the host", () => {
     expect(named(session, "session.end")).toMatchObject([{ reason: expect.stringContaining("no activity for 1s") }]);
   });
 
-  test("client_idle_timeout leaves alone who types, and what moves bytes without a terminal", async () => {
+  test("client_idle_timeout does not end a terminal with input, or a session without a terminal that moves bytes", async () => {
     const options = withOptions({ client_idle_timeout: "3s" });
     await using moving = await openUserSession(options);
     await using typing = await openUserSession(options);
@@ -77,7 +77,7 @@ describe.concurrent("the options of roles at the host", () => {
     expect(named(strict, "client.disconnect")).toHaveLength(1);
   });
 
-  test("max_sessions refuses one session more on a connection, with the reason, until one has ended", async () => {
+  test("max_sessions refuses a further session on a connection, with the reason, until one has ended", async () => {
     await using session = await openUserSession(withOptions({ max_sessions: 2 }));
     const started = Promise.withResolvers<void>();
     let finish: () => void = () => {};
@@ -92,13 +92,13 @@ describe.concurrent("the options of roles at the host", () => {
     const both = await Promise.allSettled([1, 2].map(() => runCommand(session.client, "sleep 0.5; echo fits")));
     expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     const refused = both.find((one) => one.status === "rejected");
-    expect(String(refused?.reason)).toContain("this connection has 2 sessions, and may not have more (max_sessions)");
+    expect(String(refused?.reason)).toContain("too many sessions on this connection (max_sessions: 2)");
     finish();
     expect((await first).stdout.toString()).toBe("up\ndone\n");
     expect(named(session, "session.rejected")).toMatchObject([{ maximum: 2, user: "alice" }]);
   });
 
-  test("pin_source_ip: the host itself compares the address that it is told, and lets nobody in when it is told none", async () => {
+  test("pin_source_ip: the host itself compares the reported address, and refuses the user when there is none", async () => {
     const pinned = { ...withOptions({ pin_source_ip: true }), sourceIp: "192.0.2.7" };
     await using session = await openUserSession(pinned);
     expect((await runCommand(session.client, "echo in")).stdout.toString()).toBe("in\n");
@@ -108,7 +108,7 @@ describe.concurrent("the options of roles at the host", () => {
     await expect(openUserSession(withOptions({ pin_source_ip: true }))).rejects.toThrow(/this one has none/);
   });
 
-  test("max_connections: a place is taken before the login and given back at its end; a refusal is recorded with the limit", async () => {
+  test("max_connections: a lease is taken before the login and released at its end; a refusal is recorded with the limit", async () => {
     const asked: object[] = [];
     let released = 0;
     const lease: SessionOptions["lease"] = async (ask) => {

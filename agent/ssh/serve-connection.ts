@@ -24,10 +24,10 @@ import type { RequestReply, SessionChannel } from "./session-channel.ts";
 import type { UserConnection } from "./user-connection.ts";
 import { watchActivity } from "./watch-activity.ts";
 
-/** Sessions at a time on one connection: an editor opens many. */
+/** Maximum concurrent sessions of one connection: an editor opens many. */
 const maxSessions = 512;
 
-/** Channel requests by ssh2's names; what is not here ssh2 refuses. */
+/** Channel requests by ssh2's names; ssh2 refuses all others. */
 function onRequests(session: Session, channel: SessionChannel): void {
   type Answer = RequestReply["accept"];
   const bound =
@@ -45,13 +45,13 @@ function onRequests(session: Session, channel: SessionChannel): void {
   session.on("x11", bound(x11));
 }
 
-/** What a client can make this host hold and record, and what ends it. */
+/** Limits on what a client can make this host hold and record, and the rules that end it. */
 function boundClient({ connection, facts, track }: CutConnection, cut: (why: PlatformError) => void): ReturnType<UserLimits["ofConnection"]> {
   const shared = facts.deps.limits.ofConnection(facts.grant.identity.name);
   limitWindows(connection, shared.windows);
   guardRefusals(connection, cut);
   facts.lease?.onLost(cut);
-  // A client that broke the protocol: its stream is gone already.
+  // The client broke the protocol: its stream is already closed.
   connection.on("error", (error: Error & { readonly level?: string }) => {
     if (error.level !== "client-socket" && error.level !== "client-timeout") track(recordEnd(facts, error));
   });

@@ -36,7 +36,7 @@ test("a program that reads nothing does not hold up its end", async () => {
   expect(ran.code).toBe(3);
 });
 
-test("a terminal has the wanted size and kind, is the controlling one, and follows a change of size", async () => {
+test("a terminal has the requested size and kind, is the controlling one, and follows a change of size", async () => {
   await using session = await openUserSession();
   const command =
     'stty size; echo $TERM; [ "$(tty)" = "$SSH_TTY" ] && [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && : > /dev/tty && echo controlling; read go; stty size';
@@ -93,7 +93,7 @@ test("input beyond what a terminal holds neither blocks the agent nor is lost", 
   expect((await slow).stdout.toString()).toContain(createHash("sha256").update(text).digest("hex"));
 });
 
-test("the environment is the user's and the accepted variables, and nothing of the agent's", async () => {
+test("the environment is the user's and the accepted variables, and none of the agent's", async () => {
   process.env.PLATFORM_TEST_SECRET = "hush";
   await using session = await openUserSession();
   const ran = await runCommand(session.client, "tr '\\0' '\\n' < /proc/$$/environ; pwd", {
@@ -109,7 +109,7 @@ test("the environment is the user's and the accepted variables, and nothing of t
   expect(lines.at(-1)).toBe(session.home);
 });
 
-test("a command and a variable are the bytes that the client sent, and the audit log shows which", async () => {
+test("a command and a variable are the bytes that the client sent, and the audit log shows them", async () => {
   await using session = await openUserSession();
   const odd = Buffer.from([0xe4, 0xff, 0xc3, 0xa4, 0x80]);
   const command = Buffer.concat([Buffer.from(`printf %s "$LC_ODD" '`), odd, Buffer.from("'")]);
@@ -123,7 +123,7 @@ test("a program gets three descriptors, default signals and none blocked", async
   const command = "ls /proc/self/fd | wc -l; grep -E 'SigIgn|SigBlk' /proc/self/status";
   const plain = (await runCommand(session.client, command)).stdout.toString();
   const onTerminal = (await runCommand(session.client, command, { pty: true })).stdout.toString().replaceAll("\r", "");
-  // Signals from 32 on belong to the C library, which has some of them ignored where make started us.
+  // Signals from 32 on belong to the C library, some of which are ignored when make started us.
   const standard = (printed: string): string =>
     printed.replaceAll(/\t[0-9a-f]{8}/g, "\t").replace(/\t[8-9a-f]/g, (digits) => `\t${(Number.parseInt(digits, 16) & 7).toString(16)}`);
   // ls itself opens the folder: 0, 1, 2 and 3.
@@ -166,7 +166,7 @@ test("start, command and end of a session are recorded", async () => {
 test("the bytes of each session are counted apart, standard error with them", async () => {
   await using session = await openUserSession();
   await Promise.all([
-    runCommand(session.client, "head -c 300000 /dev/zero; echo told >&2"),
+    runCommand(session.client, "head -c 300000 /dev/zero; echo seen >&2"),
     runCommand(session.client, "wc -c", { feed: (channel) => channel.end(Buffer.alloc(70_000)) }),
   ]);
   const counts = () => session.events.flatMap((one) => (one.event === "session.data" ? [[one.bytes_transmitted, one.bytes_received]] : []));
@@ -178,15 +178,15 @@ test("the bytes of each session are counted apart, standard error with them", as
     ]);
 });
 
-test("a command that could not be run is recorded as one, with the reason", async () => {
+test("a command that could not run is recorded with the reason", async () => {
   await using session = await openUserSession();
   expect(await runCommand(session.client, "echo a\0b")).toMatchObject({ code: 255 });
   await expect
     .poll(() => session.events.filter(({ event }) => event === "exec"))
-    .toMatchObject([{}, { error: expect.stringContaining("could not be started") }]);
+    .toMatchObject([{}, { error: expect.stringContaining("could not start") }]);
 });
 
-test("a terminal's new sizes are recorded: the first one, and not each of those that follow at once", async () => {
+test("a terminal's new sizes are recorded: the first one, but not each of a quick series", async () => {
   await using session = await openUserSession();
   await runCommand(session.client, "stty -echo; echo ready; read line", {
     pty: true,
@@ -201,10 +201,10 @@ test("a terminal's new sizes are recorded: the first one, and not each of those 
   expect(session.events.filter(({ event }) => event === "resize")).toMatchObject([{ size: "100:40", user: "alice", sid: "s-1" }]);
 });
 
-test("when the agent stops, its connections end with all that runs in them, those whose login is under way too", async () => {
+test("when the agent stops, its connections end with all that runs in them, including those whose login is under way", async () => {
   const abort = new AbortController();
   await using session = await openUserSession({ abort });
-  // It would go on for long: only the end of the connection ends it.
+  // It would run for long: only the end of the connection ends it.
   const ran = runCommand(session.client, "echo up; exec cat", { feed: (channel) => channel.once("data", () => abort.abort()) });
   await expect(ran).resolves.toMatchObject({ code: null });
   await session.served;
@@ -217,7 +217,7 @@ test("when the agent stops, its connections end with all that runs in them, thos
   await expect(openUserSession({ abort: late, lease, roles })).rejects.toThrow();
 });
 
-test("a copy whose end cannot be recorded has ended all the same, with its own status", async () => {
+test("a copy whose end cannot be recorded still ends with its own status", async () => {
   const record = async ({ event }: { readonly event: string }) =>
     event === "scp" ? Promise.reject(new PlatformError("limit", "no room for events")) : undefined;
   await using session = await openUserSession({ record });
@@ -226,7 +226,7 @@ test("a copy whose end cannot be recorded has ended all the same, with its own s
   expect(stderr).not.toContain("no room");
 });
 
-test("what cannot be recorded does not run", async () => {
+test("a command that cannot be recorded does not run", async () => {
   const record = async () => Promise.reject(new PlatformError("limit", "no room for events"));
   await using session = await openUserSession({ record });
   expect(await runCommand(session.client, "echo ran")).toMatchObject({
@@ -236,7 +236,7 @@ test("what cannot be recorded does not run", async () => {
   });
 });
 
-test("other subsystems are refused, and the connection lives on", async () => {
+test("other subsystems are refused, and the connection continues", async () => {
   await using session = await openUserSession();
   const { client } = session;
   const refused = await new Promise((resolve) => client.subsys("netconf", (error) => resolve(error !== undefined)));
@@ -250,7 +250,7 @@ test.for([
   ["a certificate of a foreign authority", { authority: generateSshKey() }, /unknown authority/],
   ["a login that no role lists", { roles: [accessRole(["somebody"])] }, /no role lists this login/],
   ["a host whose labels no role allows", { roles: [accessRole([ownLogin], { env: "prod" })] }, /no role of access allows its labels/],
-  ["a login other than the one that control let through", { request: { parameters: { login: "somebody" } } }, /opened for login "somebody"/],
+  ["a login other than the one that control allowed", { request: { parameters: { login: "somebody" } } }, /opened for login "somebody"/],
   ["a user who does not exist", { login: "no-such-user-here" }, /there is no Unix user "no-such-user-here"/],
 ] as const)("%s is refused and recorded", async ([, options, reason]) => {
   const refused = await openUserSession(options).then(
@@ -266,7 +266,7 @@ test("roles that cannot be fetched deny before anything is answered", async () =
   await expect(openUserSession({ fetchAccess })).rejects.toThrow("no roles now");
 });
 
-test("a program that closes its terminal before it exits is not hung up, and what it wrote is shown", async () => {
+test("a program that closes its terminal before it exits is not hung up, and its output is shown", async () => {
   await using session = await openUserSession();
   const ran = await runCommand(session.client, "echo shown; exec <&- >&- 2>&-; sleep 0.3; exit 7", { pty: true, feed: () => {} });
   expect([ran.code, ran.signal, ran.stdout.toString()]).toEqual([7, undefined, "shown\r\n"]);

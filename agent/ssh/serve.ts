@@ -19,7 +19,7 @@ export async function serveSsh(stream: Duplex, request: StreamRequest<"ssh">, de
     if (admitted === undefined) throw new Error("a connection was accepted without a grant");
     await serveConnection(connection, { ...admitted, request, sessionRecording: access.sessionRecording, deps }, signal);
   } catch (thrown) {
-    deps.log.info("ssh connection failed", { session: request.sessionId, client: request.clientAddress, error: thrown });
+    deps.log.info("SSH connection failed", { session: request.sessionId, client: request.clientAddress, error: thrown });
     stream.destroy();
   } finally {
     await login.end();

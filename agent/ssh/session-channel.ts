@@ -9,44 +9,44 @@ import type { Terminal, TerminalSize } from "./program/terminal.ts";
 import type { TerminalRecorder } from "./program/terminal-recorder.ts";
 import type { UserConnection } from "./user-connection.ts";
 
-/** State of one session channel: what its requests have asked for, then what runs in it. */
+/** State of one session channel: first the requests, then the running program. */
 export interface SessionChannel {
   readonly facts: UserConnection;
   /** Session id of the audit events. */
   readonly sid: string;
   /** The client's number of the channel. */
   readonly number: number;
-  /** What went through it so far. */
+  /** Byte counts so far. */
   readonly bytes: ByteCounts;
   /** Accepted environment variables. */
   readonly variables: Map<string, Buffer>;
-  /** The client has closed the channel or the connection; a PlatformError as the reason says that the host has ended it. */
+  /** Aborted when the client has closed the channel or the connection; a PlatformError as the reason means that the host has ended it. */
   readonly gone: AbortSignal;
-  /** The terminal that was asked for, with its latest size. */
+  /** The requested terminal, with its latest size. */
   wanted?: { readonly kind: string; readonly modes: TerminalModes; size: TerminalSize };
-  /** To be called at each new size. */
+  /** Called at each new size. */
   resized?: () => void;
   terminal?: Terminal;
   recorder?: TerminalRecorder;
-  /** Its terminal, which others may join. */
+  /** Its terminal, which other users may join. */
   shared?: SharedTerminal;
-  /** Once a program was asked for. */
+  /** Set once a program was requested. */
   stream?: ServerChannel;
   program?: StartedProgram;
-  /** The client's SSH agent, for those sessions that ask for it. */
+  /** The client's SSH agent, for sessions that request it. */
   readonly agent: AgentForwarding;
-  /** Resolves when what the client asked to listen at until now listens, or was refused. */
+  /** Resolves when all listeners that the client has requested until now are open or refused. */
   readonly forwardsSettled: () => Promise<void>;
-  /** Asked for: where its socket is, unless it could not be made. */
+  /** When requested: the path of its socket, undefined if it could not be created. */
   agentPath?: Promise<string | undefined>;
   readonly x11: X11Forwarding;
-  /** Asked for: the value of DISPLAY, unless there could be none. */
+  /** When requested: the value of DISPLAY, undefined if it could not be created. */
   display?: Promise<string | undefined>;
   /** The connection ends after this work. */
   readonly track: (work: Promise<void>) => void;
 }
 
-/** What ssh2 hands to a request's handler; both are missing when the client wants no answer. */
+/** Functions that ssh2 passes to a request's handler; both are missing when the client wants no answer. */
 export interface RequestReply {
   readonly accept: (() => void) | undefined;
   readonly reject: (() => void) | undefined;

@@ -1,6 +1,6 @@
 import type { UserConnection } from "./user-connection.ts";
 
-/** What every audit event of a session says of it. */
+/** Fields of every audit event of a session. */
 export function sessionFacts({ grant, request, deps }: Pick<UserConnection, "grant" | "request" | "deps">, sid: string) {
   return {
     server_id: grant.ask.node.id,

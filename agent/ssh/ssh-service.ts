@@ -16,20 +16,20 @@ import { ownCommand } from "./program/own-command.ts";
 
 export interface SshConfig {
   readonly makesUsers: boolean;
-  /** What it offers to clients; left out: the usual. */
+  /** Algorithms offered to clients; omitted for the defaults. */
   readonly algorithms?: SshAlgorithms | undefined;
   /** Left out: PAM is not asked. */
   readonly pam?: PamConfig | undefined;
 }
 
-/** Opens what programs and PAM sessions are started through. Throws `invalid` or `unsupported` when this host cannot do it. */
+/** Opens the programs that start sessions and PAM. Throws `invalid` or `unsupported` when this host cannot do it. */
 export async function prepareSsh(config: SshConfig, log: Log): Promise<Service> {
   const starter = openStarter();
   const pam = await openPam(config.pam, starter, log);
   return { name: "ssh", open: async (deps) => ({ serve: services(await sshDeps(deps, { config, starter, pam })) }) };
 }
 
-/** Throws what `prepareSsh` would because of the configuration. */
+/** Throws the configuration errors that `prepareSsh` would. */
 export async function checkSsh({ pam }: SshConfig, log: Log): Promise<void> {
   if (pam !== undefined) await openPam(pam, openStarter(), log);
 }
@@ -44,7 +44,7 @@ interface Prepared {
 async function sshDeps(deps: ServiceDeps, { config, starter, pam }: Prepared): Promise<SshDeps> {
   const { audit, credentials, log, node } = deps;
   const isRoot = process.geteuid?.() === 0;
-  // What a killed process of this agent left behind.
+  // Leftovers of a killed process of this agent.
   endLogin(0, log);
   const hostUsers = await openHostUsers({
     isEnabled: config.makesUsers,
@@ -64,7 +64,7 @@ async function sshDeps(deps: ServiceDeps, { config, starter, pam }: Prepared): P
   };
 }
 
-/** Their code is loaded at the first stream: an idle agent does without. */
+/** Their code is loaded at the first stream, to save memory in an idle agent. */
 function services(deps: SshDeps): Services {
   return {
     ssh: async (stream, request, life) => {
@@ -78,9 +78,9 @@ function services(deps: SshDeps): Services {
   };
 }
 
-/** The Unix user of a login whose account is open: PAM would judge that, and is not asked. */
+/** The Unix user of a login whose account is open: used where PAM, which would decide that, is not asked. */
 async function findOpenUser(login: string): Promise<UnixUser> {
-  // At once: each is a program that may ask a directory server.
+  // In parallel: each is a program that may ask a directory server.
   const open = requireOpenAccount(login);
   open.catch(() => {});
   const user = await findUnixUser(login);

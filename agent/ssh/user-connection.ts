@@ -14,6 +14,6 @@ export interface UserConnection {
   readonly request: StreamRequest<"ssh">;
   readonly sessionRecording: RecordingMode;
   readonly deps: SshDeps;
-  /** Where the user's connections are limited. */
+  /** Present where the user's connections are limited. */
   readonly lease?: ConnectionLease | undefined;
 }

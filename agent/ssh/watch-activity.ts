@@ -1,7 +1,7 @@
 import type { Connection } from "ssh2";
 import { watchTraffic } from "../../core/ssh/watch-traffic.ts";
 
-/** A terminal is idle when its user types nothing, any other channel when no bytes go in either direction. `isTerminal` takes the peer's channel number. */
+/** A terminal is idle without input, any other channel when no bytes pass in either direction. `isTerminal` takes the peer's channel number. */
 export function watchActivity(connection: Connection, isTerminal: (channel: number) => boolean): (touch: () => void) => void {
   return (touch) =>
     watchTraffic(connection, {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { writeAuthorities } from "./authorities-file.ts";
 
-test("the keys are written when they are others, with a line that says whose file it is", async () => {
+test("changed keys are written, with a header that names the file's owner", async () => {
   const folder = await mkdtemp(join(tmpdir(), "platform-authorities-"));
   try {
     const file = join(folder, "authorities");

@@ -23,7 +23,7 @@ const options = (get: EndpointOptions["get"], proxies = ["proxy.example.com:443"
 });
 const endpoint = "proxy.example.com:443/v1/webapi/automaticupgrades/channel/default";
 
-test("the endpoint is written once it has answered with a version, for everybody to read", async () => {
+test("the endpoint is written once it has answered with a version, readable for everybody", async () => {
   const asked: string[] = [];
   const get = async (proxy: string, path: string) => {
     asked.push(`${proxy}${path}`);
@@ -37,7 +37,7 @@ test("the endpoint is written once it has answered with a version, for everybody
   expect(asked).toEqual([`${endpoint}/version`]);
 });
 
-test("what somebody has written is never overwritten, and nobody is asked; an empty file is filled", async () => {
+test("an existing endpoint is never overwritten, and no request is made; an empty file is filled", async () => {
   writeFileSync(join(configDir, "endpoint"), "mine.example.com/channel\n");
   expect(await writeEndpoint(options(() => expect.unreachable()))).toBeUndefined();
   writeFileSync(join(configDir, "endpoint"), "");
@@ -50,7 +50,7 @@ test.for([
   ["v1.2.3", 302],
   ["v1.2.3", 404],
   [`v1.2.3${" ".repeat(2000)}`, 200],
-] as const)("%j with status %i is no version: nothing is written", async ([text, status]) => {
+] as const)("%j with status %i is not a version: nothing is written", async ([text, status]) => {
   await expect(writeEndpoint(options(answer(text, status)))).rejects.toMatchObject({ code: "unavailable" });
   expect(() => read("endpoint")).toThrow("ENOENT");
 });

@@ -9,18 +9,18 @@ const path = "v1/webapi/automaticupgrades/channel/default";
 
 export interface EndpointOptions {
   readonly configDir: string;
-  /** `host:port` of the proxies, in the order in which they are tried; asked when there is something to write. */
+  /** `host:port` of the proxies, in the order in which they are tried; called when there is something to write. */
   readonly proxies: () => Promise<readonly string[]>;
-  /** PEM certificates of the cluster's host authority, which signs the web certificate where the admin gave none. */
+  /** PEM certificates of the cluster's host authority, which signs the web certificate where the admin configured none. */
   readonly hostCa: readonly string[];
-  /** GET of a path; `ca` left out: trusting what the updater trusts. Throws `unauthenticated` for a certificate that is not trusted. */
+  /** GET of a path; without `ca`, trusting the updater's authorities. Throws `unauthenticated` for a certificate that is not trusted. */
   readonly get: (proxy: string, path: string, ca?: readonly string[]) => Promise<{ readonly status: number; readonly body: Buffer }>;
 }
 
 /**
- * Tells the updater which endpoint to ask when nobody has: writes `endpoint` when it is not there or empty, once the endpoint has
+ * Gives the updater an endpoint when it has none: writes `endpoint` when it is missing or empty, once the endpoint has
  * answered with a version; and `ca`, when only the cluster's own authority vouches for it. Never overwrites.
- * Resolves to what was written; undefined: nothing to do. Throws PlatformError when none answers or a file cannot be written.
+ * Resolves to the written endpoint; undefined when there was nothing to do. Throws PlatformError when none answers or a file cannot be written.
  */
 export async function writeEndpoint(options: EndpointOptions): Promise<string | undefined> {
   const { configDir, hostCa } = options;
@@ -36,7 +36,7 @@ async function isFilled(file: string): Promise<boolean> {
   return found !== undefined && (!found.isFile() || found.size > 0);
 }
 
-/** False: somebody else has written it. */
+/** False when it already exists. */
 async function fill(file: string, text: string): Promise<boolean> {
   if (await isFilled(file)) return false;
   try {
@@ -48,7 +48,7 @@ async function fill(file: string, text: string): Promise<boolean> {
     return true;
   } catch (cause) {
     if (cause instanceof Error && "code" in cause && cause.code === "EEXIST") return false;
-    throw new PlatformError("unavailable", `${file} cannot be written: ${String(cause)}`, { cause });
+    throw new PlatformError("unavailable", `could not write ${file}: ${String(cause)}`, { cause });
   }
 }
 
@@ -64,7 +64,7 @@ async function firstAnswering(options: EndpointOptions): Promise<{ proxy: string
   throw new PlatformError("unavailable", "no version endpoint answers", { cause: last });
 }
 
-/** Resolves when it answers with a version: whether only the cluster's own authority vouches for it. Throws PlatformError. */
+/** Resolves when it answers with a version, to whether only the cluster's own authority vouches for it. Throws PlatformError. */
 async function answers({ get, hostCa }: EndpointOptions, proxy: string): Promise<boolean> {
   let ownAuthority = false;
   let answer: Awaited<ReturnType<typeof get>>;
@@ -78,5 +78,5 @@ async function answers({ get, hostCa }: EndpointOptions, proxy: string): Promise
   const { status, body } = answer;
   const text = body.length <= maxAnswer ? body.toString("utf8").trim() : "";
   if (status === 200 && (text === "none" || parseVersion(text) !== undefined)) return ownAuthority;
-  throw new PlatformError("unavailable", `${proxy} answers with no version (status ${status})`);
+  throw new PlatformError("unavailable", `${proxy} did not answer with a version (status ${status})`);
 }

@@ -7,7 +7,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 const maxBytes = 65_536;
 const othersMayWrite = 0o002;
 
-/** The file as it is; undefined: there is none. Throws `unavailable` when it cannot be read, `invalid` for what is no plain file. */
+/** Contents of the file; undefined if there is none. Throws `unavailable` when it cannot be read, `invalid` if it is not a plain file. */
 export async function readScheduleFile(path: string): Promise<string | undefined> {
   const found = await look(path);
   if (found === undefined) return undefined;
@@ -16,13 +16,13 @@ export async function readScheduleFile(path: string): Promise<string | undefined
 }
 
 /**
- * Replaces the text of the schedule file; owner and mode stay, but for the right of all others to write. Durable when it resolves.
- * A file that is not there is made, for everybody to read; an empty text makes none.
+ * Replaces the text of the schedule file; owner and mode stay, except for write permission of others. Durable when it resolves.
+ * A missing file is created, readable for everybody; an empty text does not create one.
  *
- * Where the folder allows it, a new file takes the old one's place in one step. An agent without root rights may own the file
- * and not the folder: then the file is emptied first and gets its new text by one write. Who reads it at once in between sees the
- * empty schedule or a beginning of one text, which names no window that is not in it (core/versions/upgrade-schedule.ts); the same
- * holds after a crash in between. Who reads in several steps may go on in the new text where the old one ended: lines have one
+ * Where the folder allows it, a new file replaces the old one in one step. An agent without root rights may own the file
+ * and not the folder: then the file is emptied first and gets its new text by one write. A reader that reads it in one step in between sees the
+ * empty schedule or a beginning of the text, which has no window that is not in it (core/versions/upgrade-schedule.ts); the same
+ * holds after a crash in between. A reader in several steps may continue in the new text where the old one ended: lines have one
  * length, so that this too gives whole windows, of the old and of the new text.
  */
 export async function writeScheduleFile(path: string, text: string): Promise<void> {
@@ -30,11 +30,11 @@ export async function writeScheduleFile(path: string, text: string): Promise<voi
   if (found === undefined && text === "") return;
   if (await replaced(path, text, found)) return;
   if (found === undefined) {
-    throw new PlatformError("denied", `${path} cannot be made by this user`, {
-      hint: "make it as root, and give it to the user that the agent runs as",
+    throw new PlatformError("denied", `this user may not create ${path}`, {
+      hint: "create it as root, and give it to the user that runs the agent",
     });
   }
-  await writeInPlace(path, text, found).catch((cause: unknown) => fail(path, "written", cause));
+  await writeInPlace(path, text, found).catch((cause: unknown) => fail(path, "write", cause));
 }
 
 interface Found {
@@ -52,10 +52,10 @@ async function look(path: string): Promise<Found | undefined> {
     if (codeOf(cause) === "ENOENT") return undefined;
     return fail(path, "read", cause);
   }
-  throw new PlatformError("invalid", `${path} is no plain file`);
+  throw new PlatformError("invalid", `${path} is not a regular file`);
 }
 
-/** False: this user may not make files there, or not in the name of the old one's owner. */
+/** False when this user may not create files there, or not with the old one's owner. */
 async function replaced(path: string, text: string, found: Found | undefined): Promise<boolean> {
   const draft = join(dirname(path), `.schedule-${randomBytes(6).toString("hex")}`);
   try {
@@ -68,7 +68,7 @@ async function replaced(path: string, text: string, found: Found | undefined): P
   } catch (cause) {
     await unlink(draft).catch(() => {});
     if (["EACCES", "EPERM", "EROFS"].includes(codeOf(cause) ?? "")) return false;
-    return fail(path, "written", cause);
+    return fail(path, "write", cause);
   }
   await syncFolder(dirname(path));
   return true;
@@ -80,15 +80,15 @@ async function writeInPlace(path: string, text: string, found: Found): Promise<v
   await handle.truncate(0);
   const bytes = Buffer.from(text);
   const { bytesWritten } = await handle.write(bytes, 0, bytes.length, 0);
-  // A full disk: better none than a part.
+  // A full disk: an empty file is better than a part.
   if (bytesWritten !== bytes.length) {
     await handle.truncate(0);
-    throw new PlatformError("unavailable", `only ${bytesWritten} of ${bytes.length} bytes could be written`);
+    throw new PlatformError("unavailable", `could not write all of it: ${bytesWritten} of ${bytes.length} bytes`);
   }
   await handle.sync();
 }
 
-/** The new name is durable with its folder. A file system that cannot do that keeps it all the same. */
+/** Syncs the folder, so that the new name is durable. A file system that cannot do that is ignored. */
 async function syncFolder(path: string): Promise<void> {
   try {
     await using handle = await open(path, "r");
@@ -98,7 +98,7 @@ async function syncFolder(path: string): Promise<void> {
 
 function fail(path: string, what: string, cause: unknown): never {
   const code = codeOf(cause);
-  const message = `${path} cannot be ${what}: ${cause instanceof Error ? cause.message : String(cause)}`;
+  const message = `could not ${what} ${path}: ${cause instanceof Error ? cause.message : String(cause)}`;
   throw new PlatformError(code === "EACCES" || code === "EPERM" ? "denied" : "unavailable", message, { cause });
 }
 

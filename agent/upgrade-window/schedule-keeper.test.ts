@@ -40,7 +40,7 @@ function keep(options: { file?: string } = {}) {
 }
 const text = (): string => readFileSync(file, "utf8");
 
-test("a schedule is written, left alone while nothing changes, and written anew when the configuration does", async () => {
+test("a schedule is written, left alone while nothing changes, and rewritten when the configuration does", async () => {
   const { keeper, world } = keep();
   await keeper.look();
   expect(text()).toBe(windows(1, 8));
@@ -54,7 +54,7 @@ test("a schedule is written, left alone while nothing changes, and written anew 
   expect(readdirSync(folder)).toEqual(["schedule"]);
 });
 
-test("a schedule that somebody else wrote or emptied is put right", async () => {
+test("a schedule that was changed or emptied is restored", async () => {
   const { keeper } = keep();
   writeFileSync(file, "nop\n");
   chmodSync(file, 0o666);
@@ -66,7 +66,7 @@ test("a schedule that somebody else wrote or emptied is put right", async () => 
   expect(text()).toBe(windows(1, 8));
 });
 
-test("an auth service that is away for up to nine minutes changes nothing; then the file is emptied, and filled when it is back", async () => {
+test("an unreachable auth service changes nothing for nine minutes; then the file is emptied, and filled when the service is back", async () => {
   const { keeper, world } = keep();
   await keeper.look();
   world.answer = new PlatformError("unavailable", "no tunnel is up");
@@ -102,8 +102,8 @@ test("an agent that starts while the auth service is away keeps the schedule tha
 
 test.for<[why: string, answer: Answer, error: RegExp]>([
   ["no configuration", { configured: false, systemdSchedule: "" }, /no maintenance configuration/],
-  ["a refusal", new PlatformError("denied", "host x was removed"), /refuses the schedule: host x was removed/],
-  ["an auth service that knows no windows", new PlatformError("unsupported", "unknown method"), /refuses/],
+  ["a refusal", new PlatformError("denied", "host x was removed"), /refused the schedule: host x was removed/],
+  ["an auth service that knows no windows", new PlatformError("unsupported", "unknown method"), /refused/],
 ])("%s empties the file at once and does not delete it", async ([_why, answer, error]) => {
   const { keeper, world } = keep();
   await keeper.look();
@@ -113,24 +113,24 @@ test.for<[why: string, answer: Answer, error: RegExp]>([
   expect(keeper.status.error).toMatch(error);
 });
 
-test("no file is made only to be empty", async () => {
+test("no empty file is created", async () => {
   const { keeper, world } = keep();
   world.answer = { configured: false, systemdSchedule: "" };
   await keeper.look();
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("windows that are all past are not taken for a schedule", async () => {
+test("windows that are all in the past are not a schedule", async () => {
   const { keeper, world } = keep();
   world.answer = { configured: true, systemdSchedule: windows(-2, -1) };
   await keeper.look();
   expect(readdirSync(folder)).toEqual([]);
   world.time = 10 * minute;
   await keeper.look();
-  expect(keeper.status.error).toMatch(/all past/);
+  expect(keeper.status.error).toMatch(/in the past/);
 });
 
-test("a host that is not enrolled asks nobody and writes nothing; it begins when it is enrolled", async () => {
+test("a host that is not enrolled does not ask or write anything until it is enrolled", async () => {
   const { keeper, world } = keep();
   world.enrolled = false;
   await keeper.look();
@@ -140,13 +140,13 @@ test("a host that is not enrolled asks nobody and writes nothing; it begins when
   expect(text()).toBe(windows(1, 8));
 });
 
-test("a folder that is not there is told", async () => {
+test("a missing folder is reported", async () => {
   const { keeper } = keep({ file: join(folder, "none", "schedule") });
   await keeper.look();
-  expect(keeper.status.error).toMatch(/cannot be written.*ENOENT/);
+  expect(keeper.status.error).toMatch(/could not write.*ENOENT/);
 });
 
-test("while proxies confirm the revision nobody is asked; a new one, a long silence, an old answer or a past window is asked for", async () => {
+test("while proxies confirm the revision, no request is made; a new one, a long silence, an old answer or a past window causes one", async () => {
   const { keeper, world } = keep();
   await keeper.look();
   const confirmed = async (time: number, revision = "1"): Promise<number> => {
@@ -173,7 +173,7 @@ test("while proxies confirm the revision nobody is asked; a new one, a long sile
   expect(text()).toBe(windows(10));
 });
 
-test("a file that somebody emptied is filled without asking, and a failed answer is never confirmed", async () => {
+test("an emptied file is filled without asking, and a failed answer is never confirmed", async () => {
   const { keeper, world } = keep();
   await keeper.look();
   keeper.announce("1");
@@ -188,7 +188,7 @@ test("a file that somebody emptied is filled without asking, and a failed answer
   expect([text(), world.asked]).toEqual(["", 3]);
 });
 
-test("news wakes the keeper long before its next look", async () => {
+test("news wakes the keeper long before its next check", async () => {
   const { keeper, world } = keep();
   const stop = new AbortController();
   const keeping = keeper.keep(stop.signal, () => 0);

@@ -6,39 +6,39 @@ import type { ScheduleStatus } from "../host-status/describe-host.ts";
 import { type Asked, nextSchedule } from "./next-schedule.ts";
 import { readScheduleFile, writeScheduleFile } from "./schedule-file.ts";
 
-/** What the auth service answers. */
+/** The auth service's answer. */
 export interface Windows {
   readonly configured: boolean;
   readonly systemdSchedule: string;
-  /** Of the configuration. */
+  /** Revision of the configuration. */
   readonly revision: string;
 }
 
 export interface ScheduleOptions {
   readonly file: string;
-  /** Whether the host is enrolled with the package updater; asked each time. */
+  /** Whether the host is enrolled with the package updater; checked each time. */
   readonly enrolled: () => Promise<boolean>;
   /** Asks the auth service. */
   readonly ask: () => Promise<Windows>;
   readonly log: Log;
   readonly clock: { readonly wall: () => number; readonly steady: () => number };
-  /** Called after each look. */
+  /** Called after each check. */
   readonly changed: () => void;
 }
 
-/** Between two looks, ms, with jitter of a quarter: a change of the configuration is there within a minute. */
+/** Interval between checks, ms, with a jitter of a quarter: a change of the configuration arrives within a minute. */
 const everyMs = 40_000;
-/** A tunnel tells of the configuration's revision every 15 s: after this long without a word the auth service is asked itself, ms. */
+/** Time without a report after which the auth service itself is asked, ms. A tunnel reports the configuration's revision every 15 s. */
 const confirmedMs = 50_000;
-/** However well it is confirmed, an answer is asked for anew after this long, ms. */
+/** Maximum age of a confirmed answer, ms, after which it is fetched again. */
 const oldMs = 30 * 60_000;
-/** After news, so that not all hosts ask at once, ms. */
+/** Delay after news, ms, so that not all hosts ask at once. */
 const newsMs = 5_000;
 
 /** Keeps the updater's schedule file equal to what the cluster's maintenance configuration allows. */
 export class ScheduleKeeper {
   readonly #options: ScheduleOptions;
-  /** When the cluster said last what the windows are; steady. */
+  /** When the cluster last sent the windows; steady. */
   #lastAnswer: number;
   #held: { readonly windows: Windows; readonly asked: number; confirmed?: number } | undefined;
   #news = Promise.withResolvers<void>();
@@ -50,12 +50,12 @@ export class ScheduleKeeper {
     this.#lastAnswer = options.clock.steady();
   }
 
-  /** What is known of the windows now. */
+  /** The current state of the windows. */
   get status(): ScheduleStatus {
     return this.#status;
   }
 
-  /** The configuration has this revision now, a proxy says: what is held still holds, or is asked for anew soon. */
+  /** A proxy reports this revision of the configuration: confirms the held answer, or fetches it again soon. */
   announce(revision: string): void {
     if (this.#held === undefined) return;
     if (this.#held.windows.revision === revision) {
@@ -69,7 +69,7 @@ export class ScheduleKeeper {
   /** Until aborted. Never throws. */
   async keep(signal: AbortSignal, random: () => number = Math.random): Promise<void> {
     const rest = (ms: number, until: AbortSignal = signal): Promise<void> => sleep(ms, undefined, { signal: until, ref: false }).catch(() => {});
-    // Hosts that were started together, or heard the same news, do not ask together.
+    // Hosts that started together, or got the same news, must not ask together.
     await rest(newsMs * random());
     while (!signal.aborted) {
       this.#news = Promise.withResolvers();
@@ -81,7 +81,7 @@ export class ScheduleKeeper {
     }
   }
 
-  /** One look. */
+  /** One check. */
   async look(): Promise<void> {
     const { enrolled, changed } = this.#options;
     this.#status = (await enrolled()) ? await this.#step() : {};
@@ -99,7 +99,7 @@ export class ScheduleKeeper {
       const text = next.text ?? held;
       if (text !== held) {
         await writeScheduleFile(file, text);
-        log.info("maintenance schedule written", { file, windows: parseSchedule(text).length });
+        log.info("wrote the maintenance schedule", { file, windows: parseSchedule(text).length });
       }
       return { until: untilOf(text, clock.wall()), error: next.error };
     } catch (thrown) {
@@ -124,7 +124,7 @@ export class ScheduleKeeper {
     return windows;
   }
 
-  /** The last answer, when it still holds: it was confirmed not long ago, and its first window is not over. */
+  /** The last answer, if it is still valid: it was confirmed recently, and its first window is not over. */
   #fresh(): Windows | undefined {
     if (this.#held?.confirmed === undefined) return undefined;
     const { windows, asked, confirmed } = this.#held;
@@ -133,7 +133,7 @@ export class ScheduleKeeper {
     return isOld || parseSchedule(windows.systemdSchedule).some(({ stop }) => stop * 1000 <= wall()) ? undefined : windows;
   }
 
-  /** Each trouble once in the log, and its end. */
+  /** Logs each problem once, and its end. */
   #tell(): void {
     const error = this.#status.error ?? "";
     const kind = error.replace(/\d+/g, "");

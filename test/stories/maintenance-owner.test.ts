@@ -87,9 +87,9 @@ describe.runIf(root)("an agent that is not root and owns the schedule file, not 
   });
 
   test("says what to do when there is no file that it may write", async () => {
-    expect(await writeAsNobody(1)).toEqual({ status: 3, said: expect.stringMatching(/^denied: .*schedule cannot be made by this user\n$/) });
+    expect(await writeAsNobody(1)).toEqual({ status: 3, said: expect.stringMatching(/^denied: this user may not create .*schedule/) });
     await writeFile(file, "");
-    expect(await writeAsNobody(1)).toEqual({ status: 3, said: expect.stringMatching(/^denied: .*schedule cannot be written: EACCES/) });
+    expect(await writeAsNobody(1)).toEqual({ status: 3, said: expect.stringMatching(/^denied: .*could not write .*schedule: EACCES/) });
   });
 });
 

@@ -157,7 +157,7 @@ describe.skipIf(machinesSkip !== undefined)("PAM", { timeout: 120_000 }, () => {
     await world.root.sh("mv /lib/x86_64-linux-gnu/libpam.so.0 /lib/x86_64-linux-gnu/libpam.so.none");
     try {
       const agent = await failedStart(["platform"]);
-      expect(agent).toMatch(/ssh_service\.pam is enabled, and cannot be used here: libpam\.so\.0: cannot open shared object file/);
+      expect(agent).toMatch(/ssh_service\.pam is enabled but cannot be used here: libpam\.so\.0: cannot open shared object file/);
       expect(agent).toContain("set ssh_service.pam.enabled to no, or install");
     } finally {
       await world.root.sh("mv /lib/x86_64-linux-gnu/libpam.so.none /lib/x86_64-linux-gnu/libpam.so.0");

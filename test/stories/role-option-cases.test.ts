@@ -134,7 +134,7 @@ describe("the options of roles", () => {
           const lines = await cluster.admin("audit", "ls", "--format=json", "--event=session.rejected", `--user=${user.name}`);
           return lines.includes("max_sessions") && lines;
         });
-        expect(events).toContain("this connection has 1 sessions, and may not have more (max_sessions)");
+        expect(events).toContain("too many sessions on this connection (max_sessions: 1)");
       },
     },
     max_connections: {

@@ -15,7 +15,7 @@ test("while the auth service is away, lock: strict ends sessions after a minute 
   await cluster.control.stop();
   const began = performance.now();
   expect(await cut.ended).not.toBe(0);
-  expect(cut.told()).toContain("could not fetch locks for 1m (lock: strict)");
+  expect(cut.told()).toContain("could not fetch locks for 1m0s (lock: strict)");
   // The last answer may have come up to 20 s before.
   expect(performance.now() - began).toBeGreaterThan(30_000);
   expect(performance.now() - began).toBeLessThan(90_000);

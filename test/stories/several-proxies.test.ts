@@ -241,7 +241,7 @@ describe("several proxies", () => {
     const fourth = proxies.find(({ name }) => name === "proxy-4");
     await cluster.admin("nodes", "rm", fourth?.id ?? "");
     await connectedTo("web-1", ["proxy-2", "proxy-3"]);
-    await until("the agent has left it", () => web.service.printed().includes("this proxy is not one of the cluster's any more"));
+    await until("the agent has left it", () => web.service.printed().includes("this proxy is no longer part of the cluster"));
     expect((await status()).proxies.map(({ name }) => name).sort()).toEqual(["proxy", "proxy-2", "proxy-3"]);
     balancer.lead(behind.slice(0, 1).map(({ port }) => port));
     expect(await through(second.address)).toMatchObject({ status: 0 });

@@ -6,7 +6,7 @@ import { accessRole, openUserSession, ownLogin, runCommand, type UserSession } f
 
 const withAgent = { roles: [accessRole([ownLogin], { "*": "*" }, { forward_agent: true })] };
 
-/** The request by hand, as ssh(1) sends it for each session: ssh2's client sends it for the first one alone, and ends a session that is refused. */
+/** Sends the request as ssh(1) does for each session: ssh2's client sends it for the first one only, and ends a session that is refused. */
 async function runWithAgent({ client }: UserSession, command: string) {
   const { _protocol: protocol } = rawConnection(client);
   const { exec } = protocol;
@@ -21,7 +21,7 @@ async function runWithAgent({ client }: UserSession, command: string) {
   }
 }
 
-test("a session's agent socket is the user's alone, is shared by the connection, and is gone with it", async () => {
+test("a session's agent socket is the user's alone, is shared by the connection, and is removed with it", async () => {
   const session = await openUserSession(withAgent);
   const ran = await runWithAgent(session, "echo $SSH_AUTH_SOCK; stat -c '%a %U' $SSH_AUTH_SOCK $(dirname $SSH_AUTH_SOCK)");
   const [path = "", ...modes] = ran.stdout.toString().trim().split("\n");

@@ -34,7 +34,7 @@ export class AgentForwarding {
       listener.server.close();
       await removeAsUser({ user, launch: deps.launch }, { path: listener.path, folder: true });
     } catch (thrown) {
-      deps.log.info("an agent's socket could not be removed", { error: errorText(thrown) });
+      deps.log.info("could not remove an agent socket", { error: errorText(thrown) });
     }
   }
 

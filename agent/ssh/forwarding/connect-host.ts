@@ -11,7 +11,7 @@ export interface HostAddress {
   readonly port: number;
 }
 
-/** Look-ups block a thread of the few that the agent's file work uses too. */
+/** Maximum concurrent look-ups: each blocks one of the few threads that the agent's file work uses too. */
 const lookups = createQueue({ atOnce: 2, waiting: 256 });
 
 /** A TCP connection from this host, half-open allowed, paused. Tries a name's addresses in order, as sshd does. Throws `unavailable` with the last reason. */

@@ -5,16 +5,16 @@ import { type OpenRefusal, refuseChannel } from "../../../core/ssh/channel-open.
 import { couple } from "../../../core/ssh/couple.ts";
 import { type Forwarding, noForwarding } from "./forwarding.ts";
 
-/** A channel that the client asks to open, to somewhere. */
+/** A channel that the client asks to open to some destination. */
 export interface DirectAsk {
   readonly accept: AcceptConnection<Channel>;
   readonly reject: RejectConnection;
-  /** For the audit log. */
+  /** Description for the audit log. */
   readonly addr: string;
   readonly connect: () => Promise<Socket>;
 }
 
-/** `direct-tcpip` and `direct-streamlocal@openssh.com`: connects, then answers, then copies. Resolves at the end; never throws. */
+/** `direct-tcpip` and `direct-streamlocal@openssh.com`: connects, then answers, then copies. Resolves at its end; never throws. */
 export async function direct(forwarding: Forwarding, { accept, reject, addr, connect }: DirectAsk): Promise<void> {
   const { connection, facts, slots, report, gone } = forwarding;
   const refuse = (refusal: OpenRefusal): void => refuseChannel(connection, reject, refusal);
@@ -45,7 +45,7 @@ async function connectAndRecord({ report }: Forwarding, { addr, connect }: Pick<
     throw thrown;
   }
   try {
-    // Nobody listens to it until it is coupled.
+    // It has no listener until it is coupled.
     socket.on("error", () => {});
     await report.note({ direction: "local", addr });
     return socket;

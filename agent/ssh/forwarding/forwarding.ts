@@ -4,16 +4,16 @@ import type { UserConnection } from "../user-connection.ts";
 import type { PortReport } from "./port-report.ts";
 import type { TcpSockets } from "./tcp-sockets.ts";
 
-/** What all forwarding of one connection shares. */
+/** State shared by all forwarding of one connection. */
 export interface Forwarding {
   readonly connection: Connection;
   readonly facts: UserConnection;
-  /** In the name of the Unix user. */
+  /** TCP sockets on behalf of the Unix user. */
   readonly sockets: TcpSockets;
-  /** Of the connections that it forwards. */
+  /** Slots of the connections that it forwards. */
   readonly slots: Slots;
   readonly report: PortReport;
-  /** The connection has ended. */
+  /** Aborted when the connection has ended. */
   readonly gone: AbortSignal;
 }
 

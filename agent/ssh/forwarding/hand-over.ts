@@ -5,10 +5,10 @@ import type { Forwarding } from "./forwarding.ts";
 
 export type OpenChannel = (done: (error: Error | undefined, channel: Channel) => void) => void;
 
-/** For the client's answer, ms. */
+/** Timeout for the client's answer, ms. */
 const answerMs = 30_000;
 
-/** A connection that arrived here goes to the client in a channel that we open. Never throws; the socket is closed at the end. */
+/** Passes an incoming connection to the client in a channel that we open. Never throws; the socket is closed at the end. */
 export async function handOver({ slots, gone }: Pick<Forwarding, "slots" | "gone">, socket: Socket, open: OpenChannel): Promise<void> {
   socket.on("error", () => {}).pause();
   const release = slots.take();
@@ -16,14 +16,14 @@ export async function handOver({ slots, gone }: Pick<Forwarding, "slots" | "gone
     release?.();
     return void socket.destroy();
   }
-  // Who gives up before the answer takes the socket's place too.
+  // A peer that gives up before the answer still uses the socket's slot.
   const timer = setTimeout(() => socket.destroy(), answerMs);
   try {
     const channel = await new Promise<Channel>((resolve, reject) => open((error, opened) => (error === undefined ? resolve(opened) : reject(error))));
     clearTimeout(timer);
     await couple(channel, socket, gone);
   } catch {
-    // The client refused, or is gone.
+    // The client refused, or has disconnected.
     socket.destroy();
   } finally {
     clearTimeout(timer);

@@ -17,7 +17,7 @@ function reporter() {
 
 const to = (addr: string, error?: string): PortAttempt => ({ direction: "local", addr, ...(error !== undefined && { error }) });
 
-test("the first attempt to each destination and outcome is told at once, repetitions are counted", async () => {
+test("the first attempt per destination and outcome is reported at once, repetitions are counted", async () => {
   const { told, clock, report } = reporter();
   for (let i = 0; i < 5; i += 1) await report.note(to("db:5432"));
   await report.note(to("db:5432", "Connection refused"));
@@ -28,14 +28,14 @@ test("the first attempt to each destination and outcome is told at once, repetit
   expect(told).toEqual(["db:5432 ok", "db:5432 failed", "db:5432 ok x5", "db:5432 ok"]);
 });
 
-test("a scan is told whole, at a pace", async () => {
+test("a scan is reported in full, at a limited rate", async () => {
   const { told, clock, report } = reporter();
   for (let i = 0; i < 3000; i += 1) await report.note(to(`host:${i}`));
   expect(told).toHaveLength(3000);
   expect(clock.slept).toBeGreaterThan(45_000);
 });
 
-test("what was counted is told before it is forgotten", async () => {
+test("counts are reported before they are dropped", async () => {
   const { told, report } = reporter();
   await report.note(to("first:1"));
   await report.note(to("first:1"));

@@ -3,30 +3,30 @@ import type { AuditFacts } from "../../../core/resources/audit-event-schema.ts";
 export interface PortAttempt {
   readonly direction: "local" | "remote";
   readonly addr: string;
-  /** Left out: it worked. */
+  /** Omitted when it succeeded. */
   readonly error?: string;
 }
 export type PortFacts = Extract<AuditFacts, { event: "port" }>;
 
 export interface PortReport {
-  /** Resolves when the attempt is recorded, or counted. Throws what the record throws: what cannot be recorded does not happen. */
+  /** Resolves when the attempt is recorded, or counted. Throws what the record throws: an attempt that cannot be recorded does not happen. */
   note(attempt: PortAttempt): Promise<void>;
-  /** Tells what was counted and not told yet. */
+  /** Reports the counts that were not reported yet. */
   end(): Promise<void>;
 }
 
 export interface PortReportOptions {
   readonly record: (facts: Pick<PortFacts, "direction" | "addr" | "success" | "error" | "count">) => Promise<void>;
-  /** Milliseconds on a clock that only goes forward. */
+  /** Monotonic clock, ms. */
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
 }
 
-/** The same attempt within this time is counted, ms. */
+/** Time within which the same attempt is only counted, ms. */
 const quietMs = 60_000;
-/** Different attempts that are remembered. */
+/** Maximum different attempts that are remembered. */
 const mostKeys = 1024;
-/** Events of one connection: so many at once, then so many a second; more attempts wait. A scan must not fill the log of others. */
+/** Event limit of one connection: a burst, then a rate per second; more attempts wait. A scan must not fill the log of other users. */
 const burst = 500;
 const perSecond = 50;
 
@@ -36,7 +36,7 @@ interface Counted {
   untold: number;
 }
 
-/** The audit of one connection's forwarded ports: each destination by itself, repetitions counted. */
+/** The audit of one connection's forwarded ports: each destination separately, repetitions counted. */
 export function createPortReport({ record, now, sleep }: PortReportOptions): PortReport {
   const known = new Map<string, Counted>();
   let allowance = burst;

@@ -6,9 +6,9 @@ import { handOver, type OpenChannel } from "./hand-over.ts";
 import { listenOnLoopback } from "./tcp-listeners.ts";
 import { listenAsUser, removeAsUser } from "./user-sockets.ts";
 
-/** Listeners of one connection. */
+/** Maximum listeners of one connection. */
 const mostListeners = 64;
-/** Ports below belong to root, as sshd has it. */
+/** Lower ports belong to root, as in sshd. */
 const firstFreePort = 1024;
 
 interface Listener {
@@ -16,11 +16,11 @@ interface Listener {
   readonly close: () => Promise<void>;
 }
 
-/** `tcpip-forward` and `streamlocal-forward@openssh.com`: what listens on this host for one client; it ends with the connection. */
+/** `tcpip-forward` and `streamlocal-forward@openssh.com`: listeners on this host for one client; they end with the connection. */
 export class RemoteForwards {
   readonly #forwarding: Forwarding;
   readonly #listeners = new Map<string, Listener>();
-  /** Requests run one after another: a cancel finds what was asked for before. */
+  /** Requests run one after another: a cancel finds the listeners requested before it. */
   #last: Promise<unknown> = Promise.resolve();
   #asked = 0;
 
@@ -28,7 +28,7 @@ export class RemoteForwards {
     this.#forwarding = forwarding;
   }
 
-  /** The port. Throws PlatformError. */
+  /** Returns the port. Throws PlatformError. */
   async listenTcp(address: string, port: number): Promise<number> {
     let bound = port;
     await this.#listen(formatHostPort({ host: address, port }), async () => {
@@ -65,7 +65,7 @@ export class RemoteForwards {
     return this.#cancel(`unix ${path}`);
   }
 
-  /** Resolves when each listener that was asked for until now stands or was refused, and each that was cancelled is gone. */
+  /** Resolves when each listener requested until now is open or refused, and each cancelled one is closed. */
   settled(): Promise<void> {
     return this.#last.then(
       () => {},
@@ -85,7 +85,7 @@ export class RemoteForwards {
       try {
         if (!facts.grant.rules.portForwarding) throw new PlatformError("denied", noForwarding);
         if (this.#listeners.size >= mostListeners) throw new PlatformError("limit", `more than ${mostListeners} listeners on one connection`);
-        if (gone.aborted) throw new PlatformError("unavailable", "the client left");
+        if (gone.aborted) throw new PlatformError("unavailable", "the client disconnected");
         const { key, ...listener } = await start();
         this.#listeners.set(key, listener);
         await report.note({ direction: "remote", addr }).catch(async (thrown: unknown) => {
@@ -108,13 +108,13 @@ export class RemoteForwards {
     this.#listeners.delete(key);
     listener?.stop();
     await listener?.close().catch((thrown: unknown) => {
-      this.#forwarding.facts.deps.log.info("a socket's file could not be removed", { error: errorText(thrown) });
+      this.#forwarding.facts.deps.log.info("could not remove a socket's file", { error: errorText(thrown) });
     });
     return listener !== undefined;
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    // A client that asks on and on waits for answers.
+    // A client that keeps asking must wait for answers.
     if (this.#asked >= 2 * mostListeners) throw new PlatformError("limit", "too many requests for listeners at once");
     this.#asked += 1;
     const mine = this.#last.then(work, work);

@@ -39,7 +39,7 @@ function forwardIn(client: SshConnection, port: number, address = "localhost"): 
   });
 }
 
-/** To its end, which leaves the other direction open: an iterator would destroy the stream. */
+/** Reads to the end and leaves the other direction open: an iterator would destroy the stream. */
 function readAll(stream: Duplex): Promise<Buffer> {
   const chunks: Buffer[] = [];
   return new Promise((resolve, reject) => {
@@ -48,7 +48,7 @@ function readAll(stream: Duplex): Promise<Buffer> {
   });
 }
 
-/** The whole that the far side answers after it has read our end. */
+/** The far side's whole answer after it has read our end. */
 async function exchange(stream: Duplex, bytes: Buffer): Promise<string> {
   stream.end(bytes);
   return hash(await readAll(stream));
@@ -58,7 +58,7 @@ function hash(bytes: Buffer): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** Reads to the end, only then answers with all of it: works with half-close alone. */
+/** Reads to the end and only then echoes everything: works only with half-close. */
 function echoAtEnd(socket: Socket): void {
   void readAll(socket).then((bytes) => socket.end(bytes));
 }
@@ -71,7 +71,7 @@ test("a connection to a port carries every byte, and its ends one by one", async
   server.close();
 });
 
-test("a server that says everything first still hears the client afterwards", async () => {
+test("a server that sends everything first still receives from the client afterwards", async () => {
   await using session = await openUserSession();
   const heard = Promise.withResolvers<string>();
   const { server, port } = await listening((socket) => {
@@ -87,10 +87,10 @@ test("a server that says everything first still hears the client afterwards", as
 
 test.for([
   ["a closed port", (client: SshConnection) => forwardOut(client, 1), /Connection refused/],
-  ["a name that is none", (client: SshConnection) => forwardOut(client, 80, "no-such-host.invalid"), /Name or service|name resolution/],
-  ["a socket that is not there", (client: SshConnection) => forwardUnix(client, "/nonexistent/socket"), /No such file or directory/],
+  ["a name that does not exist", (client: SshConnection) => forwardOut(client, 80, "no-such-host.invalid"), /Name or service|name resolution/],
+  ["a missing socket", (client: SshConnection) => forwardUnix(client, "/nonexistent/socket"), /No such file or directory/],
   ["a path that is too long", (client: SshConnection) => forwardUnix(client, `/${"x".repeat(200)}`), /File name too long/],
-] as const)("%s is a failed connection with the system's words, and recorded", async ([, open, words]) => {
+] as const)("%s is a failed connection with the system's message, and recorded", async ([, open, words]) => {
   await using session = await openUserSession();
   const failure = await open(session.client).catch((error: Failure) => error);
   expect(failure).toMatchObject({ reason: 2, message: expect.stringMatching(words) });
@@ -108,7 +108,7 @@ test("a role without port_forwarding: neither out, nor in, nor by path", async (
   expect((await runCommand(client, "echo still here")).stdout.toString()).toBe("still here\n");
 });
 
-test("what cannot be recorded is not connected", async () => {
+test("a connection that cannot be recorded is not made", async () => {
   const record = async () => Promise.reject(new PlatformError("limit", "no room for events"));
   await using session = await openUserSession({ record });
   const { server, port } = await listening(echoAtEnd);
@@ -145,7 +145,7 @@ test("a listener is on loopback whatever was asked for, refuses a taken port, an
   await expect(once(connect(port, "127.0.0.1"), "connect")).rejects.toThrow("ECONNREFUSED");
 });
 
-test("a Unix socket is reached, and one is served that is gone afterwards", async () => {
+test("a Unix socket is reached, and a listening one is removed afterwards", async () => {
   const folder = await mkdtemp(join(tmpdir(), "platform-forward-"));
   const session = await openUserSession();
   const { client } = session;
@@ -170,7 +170,7 @@ test("a Unix socket is reached, and one is served that is gone afterwards", asyn
   await rm(folder, { recursive: true });
 });
 
-test("what follows a request for a listener finds it standing, though nobody waited for its answer", async () => {
+test("a request that follows one for a listener finds it open, although the client did not wait for the answer", async () => {
   await using session = await openUserSession();
   const { client } = session;
   client.on("tcp connection", (_info, accept) => accept().end("from the client"));
@@ -191,7 +191,7 @@ test("what follows a request for a listener finds it standing, though nobody wai
   await rm(folder, { recursive: true });
 });
 
-test("a path that is taken is no listener", async () => {
+test("a path that is in use does not become a listener", async () => {
   await using session = await openUserSession();
   const taken = new Promise((resolve) => session.client.openssh_forwardInStreamLocal("/etc/passwd", resolve));
   expect(await taken).toBeInstanceOf(Error);

@@ -21,13 +21,13 @@ import { X11Forwarding } from "./x11-forwarding.ts";
 export interface ServedForwarding {
   readonly agent: AgentForwarding;
   readonly x11: X11Forwarding;
-  /** What a client asks for after a listener finds it there, as with sshd(8): resolves when those asked for until now are settled. */
+  /** A request after one for a listener finds it open, as with sshd(8): resolves when all listeners requested until now are settled. */
   readonly settled: () => Promise<void>;
-  /** Resolves when all of it has ended; call it once the connection is closed. */
+  /** Resolves when all forwarding has ended; call it once the connection is closed. */
   readonly end: () => Promise<void>;
 }
 
-/** Answers what a client wants forwarded. */
+/** Answers a client's forwarding requests. */
 export function serveForwarding(connection: Connection, facts: UserConnection, slots: Slots): ServedForwarding {
   const closed = new AbortController();
   const forwarding: Forwarding = {
@@ -63,13 +63,13 @@ export function serveForwarding(connection: Connection, facts: UserConnection, s
     await Promise.all([remote.close(), agent.close(), ...running]);
     forwarding.sockets.close();
     await forwarding.report.end().catch((thrown: unknown) => {
-      facts.deps.log.error("forwarded ports could not be recorded", { error: errorText(thrown) });
+      facts.deps.log.error("could not record forwarded ports", { error: errorText(thrown) });
     });
   };
   return { agent, x11: new X11Forwarding(forwarding), settled: () => remote.settled(), end };
 }
 
-/** An agent that is the user already needs nobody else's process. */
+/** An agent that already runs as the user needs no other process. */
 function socketsOf({ user, deps }: UserConnection): TcpSockets {
   return process.geteuid?.() === user.uid ? new OwnTcp() : new UserTcp({ user, starter: deps.starter, groups: deps.groups });
 }
@@ -80,7 +80,7 @@ function onRequests(remote: RemoteForwards, connection: Connection, { deps }: Us
       work.then(
         (result) => (result === false ? reject?.() : accept?.(typeof result === "number" ? result : undefined)),
         (thrown: unknown) => {
-          deps.log.info("a listener was refused", { error: errorText(thrown) });
+          deps.log.info("refused a listener", { error: errorText(thrown) });
           reject?.();
         },
       );

@@ -3,12 +3,12 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { becomeUser } from "../program/become-user.ts";
 import type { SocketAnswer, SocketOrder, SocketTask } from "./socket-order.ts";
 
-/** The folder's name is as sshd's: programs look for it. */
+/** The folder's name is sshd's: programs search for it. */
 const privateFolder = "/tmp/ssh-";
 
 /**
- * Internal command `platform __socket`: becomes the user, makes the one socket that it is asked for and hands it over. Its
- * parent ends it, also in time when nothing comes.
+ * Internal command `platform __socket`: becomes the user, creates the one requested socket and hands it over. Its
+ * parent ends it, also on a timeout.
  */
 export async function runSocket(): Promise<number> {
   const order = await new Promise<SocketOrder>((resolve) => process.once("message", (message) => resolve(message as SocketOrder)));
@@ -51,7 +51,7 @@ function connected(path: string): Promise<Socket> {
 function listening(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer();
-    // As sshd's StreamLocalBindMask, and its agent's socket.
+    // As with sshd's StreamLocalBindMask and its agent's socket.
     process.umask(0o177);
     server.once("error", reject).listen(path, () => resolve(server));
   });
@@ -59,7 +59,7 @@ function listening(path: string): Promise<Server> {
 
 /**
  * The parent ends this process once it has the answer: an orderly end would remove the socket's file. It never comes back to
- * accept connections in between, for the parent tells nobody of the socket before.
+ * accept connections in between, for the parent does not publish the socket before.
  */
 function answer(message: SocketAnswer, handle?: Server | Socket): Promise<number> {
   return new Promise((resolve) => {

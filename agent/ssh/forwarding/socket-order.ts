@@ -1,7 +1,7 @@
-/** One thing that has to be done as the user, because file permissions count: what `platform __socket` is told by IPC. */
+/** A task that must be done as the user, because file permissions count: the IPC message to `platform __socket`. */
 export interface SocketOrder {
   readonly user: { readonly login: string; readonly uid: number; readonly gid: number };
-  /** Whether the process starts as root and must become the user. */
+  /** The process starts as root and must become the user. */
   readonly becomeUser: boolean;
   readonly task: SocketTask;
 }
@@ -11,7 +11,7 @@ export type SocketTask =
   | { readonly do: "listen"; readonly path: string }
   /** Listens in a new folder of its own that only the user may enter. */
   | { readonly do: "listen in private" }
-  /** Removes a socket, and the folder too when it was made for it. */
+  /** Removes a socket, and its folder if that was created for it. */
   | { readonly do: "remove"; readonly path: string; readonly folder: boolean };
 
 /** The answer; a connected or a listening socket comes with it. */

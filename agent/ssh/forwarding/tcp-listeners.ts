@@ -3,9 +3,9 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { systemText } from "../../service/system-text.ts";
 import type { TcpListener, TcpSockets } from "./tcp-sockets.ts";
 
-/** As sshd's `GatewayPorts no`: whatever the client asks for, only this host itself can connect. */
+/** Like sshd's `GatewayPorts no`: only this host itself can connect, for any requested address. */
 const loopbacks = ["127.0.0.1", "::1"] as const;
-/** Tries to find a port that is free on both. */
+/** Attempts to find a port that is free on both. */
 const mostTries = 8;
 
 /** Listens on both loopback addresses; port 0 chooses one. At least one must work. Throws `unavailable`. */
@@ -26,7 +26,7 @@ export async function listenOnLoopback(
     const close = (): void => {
       for (const listener of listeners) listener.close();
     };
-    // A host without IPv6 has one; a port that somebody else holds on the other address would be theirs.
+    // A host without IPv6 has one; a port in use on the other address would lead to another program.
     const isTaken = [first, second].some((one) => isError(one) && one.code === "EADDRINUSE");
     if (listeners.length > 0 && !isTaken) return { port: chosen, close };
     close();

@@ -1,31 +1,31 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 export interface TcpAddress {
-  /** Not a name. */
+  /** An IP address, not a name. */
   readonly host: string;
   readonly port: number;
 }
 
 export interface TcpListener {
-  /** That it has, also where 0 was asked for. */
+  /** The actual port, also where 0 was requested. */
   readonly port: number;
   close(): void;
 }
 
-/** Where the TCP sockets of one SSH connection come from. Both throw Error with the system's `code`. */
+/** Source of the TCP sockets of one SSH connection. Both methods throw Error with the system's `code`. */
 export interface TcpSockets {
   /** Connected, half-open allowed, paused. */
   connect(address: TcpAddress, gone: AbortSignal): Promise<Socket>;
-  /** `arrived` gets each connection paused, half-open allowed. */
+  /** Listens; `arrived` gets each connection, paused, half-open allowed. */
   listen(address: TcpAddress, arrived: (socket: Socket) => void): Promise<TcpListener>;
   /** Ends the listeners; connections stay. */
   close(): void;
 }
 
-/** For one connection, ms. */
+/** Timeout of one connection, ms. */
 export const connectMs = 20_000;
 
-/** For an agent that is the user itself. */
+/** For an agent that runs as the user itself. */
 export class OwnTcp implements TcpSockets {
   readonly #servers = new Set<Server>();
 
@@ -38,7 +38,7 @@ export class OwnTcp implements TcpSockets {
         reject(error);
       };
       const late = (): void => fail(timedOut());
-      const abort = (): void => fail(new Error("the client left"));
+      const abort = (): void => fail(new Error("the client disconnected"));
       const timer = setTimeout(late, connectMs);
       const settle = (): void => {
         clearTimeout(timer);

@@ -6,7 +6,7 @@ import { createQueue } from "../../service/queue.ts";
 import { systemText } from "../../service/system-text.ts";
 import type { SocketAnswer, SocketOrder, SocketTask } from "./socket-order.ts";
 
-/** Whose files count, and how to start this program again. */
+/** The user whose file permissions count, and how to start this program again. */
 export interface AsUser {
   readonly user: UnixUser;
   readonly launch: readonly [string, ...string[]];
@@ -17,18 +17,18 @@ export interface UserListener {
   readonly path: string;
 }
 
-/** For one task from the start of its process, ms. */
+/** Timeout of one task from the start of its process, ms. */
 const taskMs = 10_000;
-/** Processes at a time: each is a runtime of its own. */
+/** Maximum concurrent processes: each is a runtime of its own. */
 const queue = createQueue({ atOnce: 4, waiting: 128 });
 /** Longest path of a Unix socket (sockaddr_un), bytes. */
 const longestPath = 107;
 
-/** Connects to a Unix socket as the user would. Throws PlatformError with the words of strerror(3). */
+/** Connects to a Unix socket as the user would. Throws PlatformError with the message of strerror(3). */
 export async function connectAsUser(asUser: AsUser, path: string): Promise<Socket> {
   const { handle } = await perform(asUser, { do: "connect", path: checkedPath(path) });
-  if (!(handle instanceof Socket)) throw new Error("no socket came");
-  // What came through another process has lost this.
+  if (!(handle instanceof Socket)) throw new Error("the helper process returned no socket");
+  // A handle from another process has lost this.
   handle.allowHalfOpen = true;
   return handle;
 }
@@ -53,13 +53,13 @@ interface Performed {
 }
 
 function listenerOf({ path, handle }: Performed): UserListener {
-  if (!(handle instanceof Server)) throw new Error("no listener came");
+  if (!(handle instanceof Server)) throw new Error("the helper process returned no listener");
   return { server: handle, path };
 }
 
 function checkedPath(path: string): string {
-  if (!path.startsWith("/")) throw new PlatformError("invalid", "the path of a Unix socket must start with /");
-  if (path.includes("\0")) throw new PlatformError("invalid", "the path of a Unix socket has a NUL");
+  if (!path.startsWith("/")) throw new PlatformError("invalid", "socket path must start with /");
+  if (path.includes("\0")) throw new PlatformError("invalid", "socket path contains a NUL byte");
   if (Buffer.byteLength(path) > longestPath) throw new PlatformError("invalid", "File name too long");
   return path;
 }
@@ -75,7 +75,7 @@ function ask([command, ...args]: AsUser["launch"], order: SocketOrder): Promise<
     const stdio = ["ignore", "ignore", "ignore", "ipc"] as const;
     const child = spawn(command, [...args, "__socket"], { stdio: [...stdio], detached: true, env: {}, cwd: "/" });
     const timer = setTimeout(() => child.kill("SIGKILL"), taskMs);
-    child.once("error", (cause) => reject(new PlatformError("unavailable", "no process could be made", { cause })));
+    child.once("error", (cause) => reject(new PlatformError("unavailable", "could not start the helper process", { cause })));
     child.once("message", (message, handle) => {
       // Its copy of a listener would take connections.
       child.kill("SIGKILL");
@@ -84,8 +84,8 @@ function ask([command, ...args]: AsUser["launch"], order: SocketOrder): Promise<
       else reject(new PlatformError("unavailable", systemText(answer), { cause: answer.message }));
     });
     child.once("exit", () => clearTimeout(timer));
-    // Comes after all that was sent, which the process's exit may overtake.
-    child.once("disconnect", () => reject(new PlatformError("unavailable", "the process for a Unix socket ended early")));
+    // Arrives after all messages, which the process's exit may overtake.
+    child.once("disconnect", () => reject(new PlatformError("unavailable", "the helper process for a Unix socket ended early")));
     child.send(order, (error) => {
       if (error !== null) child.kill("SIGKILL");
     });

@@ -63,39 +63,36 @@ test.for(kinds)("TCP of %s process: connections and listeners belong to it, both
   listener.close();
   const refused = async (): Promise<unknown> => sockets.connect({ host: "127.0.0.1", port: listener.port }, never).catch((thrown: unknown) => thrown);
   await expect.poll(async () => ((await refused()) as NodeJS.ErrnoException).code).toBe("ECONNREFUSED");
-  await expect(sockets.connect({ host: "127.0.0.1", port: 1 }, AbortSignal.abort())).rejects.toThrow("left");
+  await expect(sockets.connect({ host: "127.0.0.1", port: 1 }, AbortSignal.abort())).rejects.toThrow("disconnected");
 });
 
-test.skipIf(!isRoot)(
-  "a user's process that is killed fails what waits for it, and the next one is asked again; one that is closed ends",
-  async () => {
-    using sockets = using(() => new UserTcp({ user: nobody, starter: compiledStarter() }));
-    const makers = (): string[] =>
-      execFileSync("ps", ["-eo", "pid=,ppid=,comm="], { encoding: "utf8" })
-        .split("\n")
-        .flatMap((line) => {
-          const [pid = "", parent, name] = line.trim().split(/\s+/);
-          return parent === String(process.pid) && name === "platform-ports" ? [pid] : [];
-        });
-    // One that was killed is there until it is reaped.
-    const count = (wanted: number): Promise<void> => expect.poll(makers, { timeout: 10_000 }).toHaveLength(wanted);
-    const listen = async (): Promise<number> => (await sockets.listen({ host: "127.0.0.1", port: 0 }, () => {})).port;
-    expect(await listen()).toBeGreaterThan(0);
-    // Those of the tests before end by themselves, a moment later.
-    await count(1);
-    const maker = Number(makers()[0]);
-    process.kill(maker, "SIGSTOP");
-    const waiting = listen().catch((thrown: unknown) => thrown);
-    process.kill(maker, "SIGKILL");
-    expect(await waiting).toMatchObject({ code: "unavailable" });
-    expect(await listen()).toBeGreaterThan(0);
-    await count(1);
-    sockets.close();
-    await count(0);
-  },
-);
+test.skipIf(!isRoot)("when a user's process is killed, pending requests fail and a new one is started; a closed one ends", async () => {
+  using sockets = using(() => new UserTcp({ user: nobody, starter: compiledStarter() }));
+  const makers = (): string[] =>
+    execFileSync("ps", ["-eo", "pid=,ppid=,comm="], { encoding: "utf8" })
+      .split("\n")
+      .flatMap((line) => {
+        const [pid = "", parent, name] = line.trim().split(/\s+/);
+        return parent === String(process.pid) && name === "platform-ports" ? [pid] : [];
+      });
+  // A killed process exists until it is reaped.
+  const count = (wanted: number): Promise<void> => expect.poll(makers, { timeout: 10_000 }).toHaveLength(wanted);
+  const listen = async (): Promise<number> => (await sockets.listen({ host: "127.0.0.1", port: 0 }, () => {})).port;
+  expect(await listen()).toBeGreaterThan(0);
+  // Processes of the previous tests end by themselves, a moment later.
+  await count(1);
+  const maker = Number(makers()[0]);
+  process.kill(maker, "SIGSTOP");
+  const waiting = listen().catch((thrown: unknown) => thrown);
+  process.kill(maker, "SIGKILL");
+  expect(await waiting).toMatchObject({ code: "unavailable" });
+  expect(await listen()).toBeGreaterThan(0);
+  await count(1);
+  sockets.close();
+  await count(0);
+});
 
-test.skipIf(!isRoot)("ports below 1024 need the user's own right", async () => {
+test.skipIf(!isRoot)("ports below 1024 need the user's own privilege", async () => {
   const start = Number(readFileSync("/proc/sys/net/ipv4/ip_unprivileged_port_start", "utf8"));
   using sockets = using(() => new UserTcp({ user: nobody, starter: compiledStarter() }));
   const listened = await sockets.listen({ host: "127.0.0.1", port: 1023 }, () => {}).catch((thrown: unknown) => thrown);

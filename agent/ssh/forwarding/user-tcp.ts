@@ -16,11 +16,11 @@ export interface UserTcpOptions {
   readonly groups?: SessionGroups | undefined;
 }
 
-/** For a listener, ms. */
+/** Timeout for a listener, ms. */
 const answerMs = 10_000;
-/** Of a line that is not whole, characters: a process that says more is none of ours. */
+/** Maximum incomplete line, characters: a process that sends more is not ours. */
 const longestLine = 256;
-/** Of what it has not read yet, bytes. */
+/** Maximum unread requests, bytes. */
 const mostUnread = 65_536;
 
 interface Waiting {
@@ -28,7 +28,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** The process that makes the sockets, and what is asked of it. */
+/** The process that makes the sockets, and its pending requests. */
 interface Maker {
   readonly program: StartedProgram;
   /** Our end of the pair through which sockets come. */
@@ -39,8 +39,8 @@ interface Maker {
 }
 
 /**
- * TCP sockets in the name of a Unix user: `session-start sockets`, one for an SSH connection, started when the first is needed. It makes
- * them as the user, in the user's control group, so that the kernel's rules for the user hold (owner matches, ports below 1024, limits).
+ * TCP sockets on behalf of a Unix user: `session-start sockets`, one for an SSH connection, started when the first is needed. It makes
+ * them as the user, in the user's control group, so that the kernel's rules for the user apply (owner matches, ports below 1024, limits).
  */
 export class UserTcp implements TcpSockets {
   readonly #options: UserTcpOptions;
@@ -53,10 +53,10 @@ export class UserTcp implements TcpSockets {
   }
 
   async connect(address: TcpAddress, gone: AbortSignal): Promise<Socket> {
-    if (gone.aborted) throw new Error("the client left");
+    if (gone.aborted) throw new Error("the client disconnected");
     const { maker, id, answer } = this.#ask("connect", address);
     const failed = Promise.withResolvers<never>();
-    const abort = (): void => failed.reject(new Error("the client left"));
+    const abort = (): void => failed.reject(new Error("the client disconnected"));
     const timer = setTimeout(() => failed.reject(timedOut()), connectMs);
     gone.addEventListener("abort", abort, { once: true });
     try {
@@ -73,7 +73,7 @@ export class UserTcp implements TcpSockets {
 
   async listen(address: TcpAddress, arrived: (socket: Socket) => void): Promise<TcpListener> {
     const { maker, id, answer } = this.#ask("listen", address);
-    // Nothing keeps it from answering at once but the user, who may have stopped it.
+    // It answers at once unless the user has stopped it.
     const timer = setTimeout(() => this.#end(maker, timedOut()), answerMs);
     // Before the answer: the first connection may come with it.
     maker.arrived.set(id, arrived);
@@ -90,26 +90,26 @@ export class UserTcp implements TcpSockets {
 
   close(): void {
     this.#isClosed = true;
-    if (this.#maker !== undefined) this.#end(this.#maker, "the client left");
+    if (this.#maker !== undefined) this.#end(this.#maker, "the client disconnected");
   }
 
   #ask(
     what: "connect" | "listen",
     { host, port }: TcpAddress,
   ): { maker: Maker; id: number; answer: Promise<{ descriptor?: number; value: number }> } {
-    if (this.#isClosed) throw new Error("the client left");
+    if (this.#isClosed) throw new Error("the client disconnected");
     this.#maker ??= this.#start();
     const maker = this.#maker;
     this.#asked += 1;
     const id = this.#asked;
     const answer = new Promise<{ descriptor?: number; value: number }>((resolve, reject) => maker.waiting.set(id, { resolve, reject }));
-    // Who waits may have left.
+    // The caller that waits may have left.
     answer.catch(() => {});
     this.#say(maker, `${what} ${id} ${port} ${host}`);
     return { maker, id, answer };
   }
 
-  /** What comes for it nevertheless is closed. */
+  /** A socket that still comes for it is closed. */
   #forget(maker: Maker, id: number): void {
     maker.waiting.delete(id);
     maker.arrived.delete(id);
@@ -120,7 +120,7 @@ export class UserTcp implements TcpSockets {
     const { stdin } = maker.program.pipes ?? {};
     if (stdin === undefined || maker.isOver) return;
     stdin.write(`${line}\n`);
-    if (stdin.writableLength > mostUnread) this.#end(maker, "it does not read what is asked");
+    if (stdin.writableLength > mostUnread) this.#end(maker, "it does not read requests");
   }
 
   #start(): Maker {
@@ -152,9 +152,9 @@ export class UserTcp implements TcpSockets {
       const lines = (held + chunk.toString("latin1")).split("\n");
       held = lines.pop() ?? "";
       for (const line of lines) this.#take(maker, line);
-      if (held.length > longestLine) this.#end(maker, "it says what nobody understands");
+      if (held.length > longestLine) this.#end(maker, "it sent an invalid line");
     });
-    stdout?.on("error", () => {}).once("close", () => this.#end(maker, "it has ended"));
+    stdout?.on("error", () => {}).once("close", () => this.#end(maker, "it ended"));
   }
 
   #take(maker: Maker, line: string): void {
@@ -164,7 +164,7 @@ export class UserTcp implements TcpSockets {
     const [of, descriptor] = (carries ? takeDescriptor(maker.sockets) : undefined) ?? [];
     if (what === undefined || (carries && of !== id)) {
       if (descriptor !== undefined) closeSync(descriptor);
-      this.#end(maker, "it says what nobody understands");
+      this.#end(maker, "it sent an invalid line");
       return;
     }
     const arrived = what === "arrived" ? maker.arrived.get(id) : undefined;
@@ -181,7 +181,7 @@ export class UserTcp implements TcpSockets {
     if (maker.isOver) return;
     maker.isOver = true;
     const { program, waiting, arrived, sockets } = maker;
-    const error = why instanceof Error ? why : new PlatformError("unavailable", `the process for the user's sockets has failed: ${String(why)}`);
+    const error = why instanceof Error ? why : new PlatformError("unavailable", `the process for the user's sockets failed:  ${String(why)}`);
     for (const { reject } of waiting.values()) reject(error);
     waiting.clear();
     arrived.clear();
@@ -192,7 +192,7 @@ export class UserTcp implements TcpSockets {
 }
 
 function socketOf(descriptor: number | undefined): Socket {
-  if (descriptor === undefined) throw new Error("no socket came");
+  if (descriptor === undefined) throw new Error("the helper process returned no socket");
   const socket = new Socket({ fd: descriptor, allowHalfOpen: true });
   return socket.pause();
 }

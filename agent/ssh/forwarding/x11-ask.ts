@@ -1,20 +1,20 @@
 import type { X11Info } from "ssh2";
 
-/** What an `x11-req` wants, once it has been looked at. */
+/** A checked `x11-req`. */
 export interface X11Ask {
-  /** Of the authentication: `MIT-MAGIC-COOKIE-1`. */
+  /** Authentication protocol: `MIT-MAGIC-COOKIE-1`. */
   readonly protocol: string;
-  /** Hexadecimal; a secret, if one of the client's own making. */
+  /** Hexadecimal; a secret, although the client made it up. */
   readonly cookie: string;
   readonly screen: number;
-  /** One connection alone. */
+  /** Only one connection is accepted. */
   readonly single: boolean;
 }
 
 /** Longest cookie, hexadecimal digits. */
 const longestCookie = 512;
 
-/** Undefined for what xauth(1) would not take: what gets here becomes lines of its input. Pure. */
+/** Undefined for values that xauth(1) would reject: they become lines of its input. Pure. */
 export function parseX11Ask(info: Partial<X11Info>): X11Ask | undefined {
   const { protocol = "", cookie = "", screen = 0, single = false } = info as Partial<Record<keyof X11Info, unknown>>;
   const text = Buffer.isBuffer(cookie) ? cookie.toString("latin1") : String(cookie);

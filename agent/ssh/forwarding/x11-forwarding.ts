@@ -10,15 +10,15 @@ import type { TcpListener, TcpSockets } from "./tcp-sockets.ts";
 import type { X11Ask } from "./x11-ask.ts";
 
 const xauth = "/usr/bin/xauth";
-/** For xauth(1), which waits for the lock of ~/.Xauthority, ms. */
+/** Timeout of xauth(1), which waits for the lock of ~/.Xauthority, ms. */
 const xauthMs = 10_000;
-/** As sshd: display 10 is port 6010. */
+/** As in sshd: display 10 is port 6010. */
 const firstPort = 6010;
 const mostDisplays = 1000;
-/** Of one connection: each session may have one. */
+/** Maximum displays of one connection: each session may have one. */
 const mostOfOne = 64;
 
-/** X11 displays on this host whose windows open where the client is: one for each session that asks. */
+/** X11 displays on this host whose windows open at the client: one for each session that asks. */
 export class X11Forwarding {
   readonly #forwarding: Forwarding;
   #open = 0;
@@ -27,14 +27,14 @@ export class X11Forwarding {
     this.#forwarding = forwarding;
   }
 
-  /** Why there will be none; undefined when there may be one. */
+  /** Why X11 forwarding is refused; undefined when it is possible. */
   get refusal(): string | undefined {
     if (!this.#forwarding.facts.grant.rules.x11Forwarding) return "no role allows X11 forwarding (permit_x11_forwarding: true)";
     if (this.#open >= mostOfOne) return `more than ${mostOfOne} displays on one connection`;
-    return canRun(xauth) ? undefined : `this host has no ${xauth}`;
+    return canRun(xauth) ? undefined : `${xauth} is not installed on this host`;
   }
 
-  /** Listens, gives the user the cookie and returns the value of DISPLAY. It ends with the session. Throws PlatformError. */
+  /** Listens, gives the user the cookie and returns the value of DISPLAY. The display ends with the session. Throws PlatformError. */
   async open(ask: X11Ask, gone: AbortSignal): Promise<string> {
     if (this.refusal !== undefined) throw new PlatformError("denied", this.refusal);
     this.#open += 1;
@@ -59,7 +59,7 @@ export class X11Forwarding {
     void handOver({ slots, gone }, socket, (done) => connection.x11(remoteAddress, remotePort, done));
   }
 
-  /** As sshd: clients of localhost:10 look the cookie up as this host's unix:10. It goes through standard input, never argv. */
+  /** As in sshd: clients of localhost:10 look the cookie up as this host's unix:10. It goes through standard input, never argv. */
   async #tellUser(display: string, { protocol, cookie }: X11Ask): Promise<void> {
     const { user, deps } = this.#forwarding.facts;
     const env = { HOME: user.home, USER: user.login, LOGNAME: user.login, PATH: "/usr/bin:/bin" };
@@ -101,5 +101,5 @@ async function listenOnFree(sockets: TcpSockets, arrived: (socket: Socket) => vo
       last = thrown;
     }
   }
-  throw new PlatformError("unavailable", `no display is free: ${errorText(last)}`, { cause: last });
+  throw new PlatformError("unavailable", `no free X11 display number: ${errorText(last)}`, { cause: last });
 }

@@ -24,11 +24,11 @@ export interface JoinLoginFacts {
   readonly request: StreamRequest<"join">;
   readonly mode: JoinMode;
   readonly deps: SshDeps;
-  /** As of the revision that control decided by. */
+  /** As of the revision by which control decided. */
   readonly access: Access;
 }
 
-/** The login of one who wants to join a session: who was let in, and what is to be given back at its end. */
+/** The login of a user who joins a session: the accepted identity, and the resources to release at its end. */
 export class JoinLogin {
   readonly #facts: JoinLoginFacts;
   readonly #leases: HeldLeases;
@@ -66,9 +66,9 @@ export class JoinLogin {
   }
 }
 
-/** The agent's own decision; control has made the same one, and is not believed. No login of the host is asked for, and none is given. */
+/** The agent's own decision; it does not trust the one that control has made. It involves no login of the host. */
 function judge({ username, certificate }: AcceptedLogin, { request, mode, deps, access }: JoinLoginFacts): JoinGrant {
-  if (username !== joinLogin) throw new PlatformError("denied", `access denied: who joins a session logs in as ${joinLogin}`);
+  if (username !== joinLogin) throw new PlatformError("denied", `access denied: to join a session, log in as "${joinLogin}"`);
   const { hostId, cluster } = deps.credentials();
   const now = (deps.now ?? (() => new Date()))();
   const clientIp = ipOf(request.clientAddress);

@@ -1,7 +1,7 @@
 import { errorText, type PlatformError } from "../../../core/errors/platform-error.ts";
 import type { JoinConnection } from "./join-connection.ts";
 
-/** What every audit event of a join says of it: the user who joined, and whose session. */
+/** Fields of every audit event of a join: the user who joined, and the session's owner. */
 function joinFacts({ grant, mode, request, deps }: JoinConnection) {
   const { node, session } = grant.ask;
   return {
@@ -27,18 +27,18 @@ export async function recordLeave(facts: JoinConnection, reason: string | undefi
   try {
     await audit.record({ event: "session.leave", ...joinFacts(facts), ...(reason !== undefined && { reason: reason.slice(0, 2000) }) });
   } catch (thrown) {
-    log.error("that somebody left a session could not be recorded", { session: facts.request.target, error: errorText(thrown) });
+    log.error("could not record session.leave", { session: facts.request.target, error: errorText(thrown) });
   }
 }
 
-/** That the connection was ended, and not by its user's wish. Never throws. */
+/** Records that this host ended the connection. Never throws. */
 export async function recordCut(facts: JoinConnection, why: PlatformError): Promise<void> {
   const { audit, log } = facts.deps;
   const { owner: _owner, mode: _mode, ...who } = joinFacts(facts);
-  log.info("a participant was cut off", { session: who.sid, user: who.user, error: why.message });
+  log.info("participant disconnected", { session: who.sid, user: who.user, error: why.message });
   try {
     await audit.record({ event: "client.disconnect", ...who, reason: why.message.slice(0, 2000) });
   } catch (thrown) {
-    log.error("the end of a connection could not be recorded", { error: errorText(thrown) });
+    log.error("could not record the end of a connection", { error: errorText(thrown) });
   }
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ScrollBack } from "./scroll-back.ts";
 
-test("holds all of a little, whatever the pieces", () => {
+test("holds all of a small output, in pieces of any size", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 50 }), { maxLength: 20 }), (pieces) => {
       const past = new ScrollBack(1024);
@@ -12,7 +12,7 @@ test("holds all of a little, whatever the pieces", () => {
   );
 });
 
-test("holds the end of much, within its bound, from the beginning of a line on", () => {
+test("holds the end of a large output, within its limit, starting at a line", () => {
   const line = fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 30 }).map((text) => `${text}\n`);
   fc.assert(
     fc.property(fc.array(line, { minLength: 50, maxLength: 200 }), fc.integer({ min: 1, max: 40 }), (lines, size) => {

@@ -1,7 +1,7 @@
-/** Pieces that are kept apart: a terminal that shows single characters must not cost a buffer for each. */
+/** Maximum separate pieces: a terminal that shows single characters must not cost a buffer for each. */
 const mostPieces = 512;
 
-/** The newest bytes that a terminal showed, at most so many. */
+/** The newest bytes of a terminal's output, up to a limit. */
 export class ScrollBack {
   readonly #most: number;
   #pieces: Buffer[] = [];
@@ -20,13 +20,13 @@ export class ScrollBack {
     if (this.#bytes > this.#most || this.#pieces.length > mostPieces) this.#compact();
   }
 
-  /** From the beginning of a line on, where what came before it is not kept. */
+  /** Starts at the beginning of a line when earlier output was dropped. */
   bytes(): Buffer {
     const all = Buffer.concat(this.#pieces);
     return this.#isCut ? all.subarray(all.indexOf(0x0a) + 1) : all;
   }
 
-  /** Leaves room, so that not every byte moves all of it. */
+  /** Drops more than needed, so that not every byte moves the whole buffer. */
   #compact(): void {
     const all = Buffer.concat(this.#pieces);
     const isFull = all.length > this.#most;

@@ -1,9 +1,9 @@
 import type { ServerChannel } from "ssh2";
 import type { JoinMode } from "../../../core/resources/session.ts";
 
-/** What a participant may have unread, bytes: whoever is further behind is cut off, and nobody waits. */
+/** Maximum unread output of a participant, bytes: a slower one is disconnected, and nobody waits for it. */
 const mostBehind = 1024 * 1024;
-/** Notices that wait for a slow reader, bytes; more are not told. */
+/** Maximum notices queued for a slow reader, bytes; more are dropped. */
 const mostNotices = 16 * 1024;
 
 export interface SeatFacts {
@@ -12,13 +12,13 @@ export interface SeatFacts {
   readonly stream: ServerChannel;
 }
 
-/** One who has joined a session: what is shown to it, and how that ends. */
+/** One participant of a session: its output, and the end of it. */
 export class Seat {
   readonly user: string;
   readonly mode: JoinMode;
-  /** Called once, when nothing more is shown to it. */
+  /** Called once, after its last output. */
   onLeft: () => void = () => {};
-  /** Why it left, unless it wanted to. */
+  /** Why it was disconnected; undefined when it left by itself. */
   reason: string | undefined;
   readonly #stream: ServerChannel;
   #isOpen = true;
@@ -33,7 +33,7 @@ export class Seat {
   show(chunk: Buffer): void {
     if (!this.#isOpen || chunk.length === 0) return;
     this.#stream.write(chunk);
-    if (this.#stream.writableLength > mostBehind) this.cut("you were cut off from this session: it shows more than you read");
+    if (this.#stream.writableLength > mostBehind) this.cut("disconnected: your connection is too slow for this session's output");
   }
 
   tell(text: string): void {
@@ -50,7 +50,7 @@ export class Seat {
     this.#stream.end();
   }
 
-  /** The sentence goes ahead of all that it has not read: it may never read that. */
+  /** The message goes ahead of its unread output, which it may never read. */
   cut(reason: string): void {
     if (!this.#isOpen) return;
     this.#stream.exit("TERM", false, reason);
@@ -58,7 +58,7 @@ export class Seat {
     this.#stream.close();
   }
 
-  /** It is gone, by its own wish where there is no reason. */
+  /** It has left, by itself where there is no reason. */
   leave(reason?: string): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;

@@ -48,7 +48,7 @@ const joiner = (modes: readonly string[], options: RoleOptions = {}): Role =>
     spec: { options, allow: { logins: [ownLogin], node_labels: { "*": "*" }, join_sessions: [{ name: "j", kinds: ["ssh"], roles: ["*"], modes }] } },
   });
 
-/** A terminal of alice in which `cat` runs. */
+/** A terminal of alice that runs `cat`. */
 async function owner(live: LiveSessions): Promise<{ session: UserSession; shown: Shown; sid: string }> {
   const sid = randomUUID();
   const session = await openUserSession({ live, request: { sessionId: sid } });
@@ -73,7 +73,7 @@ function joined({ live, sid, user = "bob", mode = "observer", login = joinLogin,
 }
 
 describe("a connection to join a session", () => {
-  test("gives that and nothing else: no program, no file, no port, no second session", async () => {
+  test("gives only that: no program, no file, no port, no second session", async () => {
     const live = new LiveSessions();
     const { session, sid } = await owner(live);
     await using _owner = session;
@@ -94,7 +94,7 @@ describe("a connection to join a session", () => {
   });
 
   test.for([
-    ["under a login of the host", { login: ownLogin }, /who joins a session logs in as/],
+    ["under a login of the host", { login: ownLogin }, /to join a session, log in as/],
     ["without a role", { roles: [joiner(["*"])].map(({ spec: _spec, ...role }) => ({ ...role, spec: {} })) }, /no running session/],
     ["as a peer with a role for observers", { mode: "peer", roles: [joiner(["observer"])] }, /as peer: no role's/],
     ["of another id", { sid: randomUUID() }, /no running session/],
@@ -138,7 +138,7 @@ describe("a connection to join a session", () => {
     await expect(joined({ live: new LiveSessions(), sid: randomUUID(), mode: "moderator" })).rejects.toMatchObject({ code: "invalid" });
   });
 
-  test("is one of so many", async () => {
+  test("counts towards the maximum of participants", async () => {
     const live = new LiveSessions();
     const { session, sid } = await owner(live);
     await using _owner = session;
@@ -148,11 +148,11 @@ describe("a connection to join a session", () => {
       await until("it sees the session", () => shown.out().includes("begun"));
     }
     const late = await shell(all.use(await joined({ live, sid })).client);
-    await until("it is told", () => late.exit()?.code === 255);
-    expect(late.err()).toContain(`${maxParticipants} others take part in this session, and no more may`);
+    await until("it is refused", () => late.exit()?.code === 255);
+    expect(late.err()).toContain(`this session already has ${maxParticipants} participants (the maximum)`);
   });
 
-  test("ends by the rules of who joined alone, and says so ahead of what was not read", async () => {
+  test("ends by the rules of the user who joined only, with the reason ahead of unread output", async () => {
     const live = new LiveSessions();
     const { session, shown, sid } = await owner(live);
     await using _owner = session;
@@ -161,13 +161,13 @@ describe("a connection to join a session", () => {
     await until("it is cut off", () => seen.exit()?.why?.includes("there was no activity for 1s"));
     await join.served;
     expect(join.events.map(({ event }) => event)).toEqual(["session.join", "client.disconnect", "session.leave"]);
-    await until("the owner is told", () => shown.err().includes("user bob left"));
+    await until("the owner is notified", () => shown.err().includes("user bob left"));
     shown.channel.write("goes on\n");
     await until("the owner's session goes on", () => /goes on\r\n[\s\S]*goes on\r\n/.test(shown.out()));
   });
 });
 
-test("what a peer types after it was cut off is not heard", async () => {
+test("input of a peer after it was disconnected is ignored", async () => {
   const live = new LiveSessions();
   const { session, shown, sid } = await owner(live);
   await using _owner = session;
@@ -183,7 +183,7 @@ test("what a peer types after it was cut off is not heard", async () => {
 
 test.for([
   ["that lists other logins", [ownLogin], /does not list "-join-"/],
-  ["that lists it, which no role can bring about", [joinLogin], /access denied|no identity of this platform/],
+  ["that lists it, which no role can cause", [joinLogin], /access denied|no identity of this platform/],
 ] as const)("a session of one's own under the name for joining is refused with a certificate %s", async ([, logins, words]) => {
   await expect(openUserSession({ login: joinLogin, logins: [...logins] })).rejects.toThrow(words);
 });

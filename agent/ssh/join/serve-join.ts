@@ -8,10 +8,10 @@ import { acceptLogin } from "../login/accept-login.ts";
 import { JoinLogin } from "./join-login.ts";
 import { serveJoined } from "./serve-joined.ts";
 
-/** Serves one `join` stream: somebody who wants to take part in a running session. Throws only before the reply. */
+/** Serves one `join` stream: a user who joins a running session. Throws only before the reply. */
 export async function serveJoin(stream: Duplex, request: StreamRequest<"join">, deps: SshDeps, { signal, established }: StreamLife): Promise<void> {
   const mode = joinModes.find((one) => one === request.parameters.mode);
-  if (mode === undefined) throw new PlatformError("invalid", "a session is joined as observer or peer");
+  if (mode === undefined) throw new PlatformError("invalid", "unknown join mode; use observer or peer");
   const access = await deps.access.at(request.accessRevision);
   const credentials = deps.credentials();
   const login = new JoinLogin({ request, mode, deps, access });
@@ -23,7 +23,7 @@ export async function serveJoin(stream: Duplex, request: StreamRequest<"join">, 
     if (admitted === undefined) throw new Error("a connection was accepted without a grant");
     await serveJoined(connection, { ...admitted, mode, request, deps }, signal);
   } catch (thrown) {
-    deps.log.info("joining a session failed", { session: request.target, client: request.clientAddress, error: thrown });
+    deps.log.info("could not join a session", { session: request.target, client: request.clientAddress, error: thrown });
     stream.destroy();
   } finally {
     await login.end();

@@ -9,10 +9,10 @@ import { recordCut } from "./record-join.ts";
 import type { Seat } from "./seat.ts";
 import { takePart } from "./take-part.ts";
 
-/** For the client to hang up once it has been told that it is over, ms. */
+/** Time for the client to hang up after the end of the session, ms. */
 const lingerMs = 5_000;
 
-/** Serves the one session that such a connection may have, until it is closed. All else that a client can ask of SSH is refused. */
+/** Serves the one session that such a connection may have, until it is closed. All other SSH requests are refused. */
 export function serveJoined(connection: Connection, facts: JoinConnection, abort: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { deps, grant } = facts;
@@ -60,7 +60,7 @@ export function serveJoined(connection: Connection, facts: JoinConnection, abort
   return promise;
 }
 
-/** What a client can make this host hold, and what ends it. Returns what gives it back. */
+/** Sets the limits on resources that a client can use, and the rules that end it. Returns the function that releases them. */
 function boundClient(connection: Connection, { deps, grant, lease }: JoinConnection, cut: (why: PlatformError) => void): () => void {
   const shared = deps.limits.ofConnection(grant.identity.name);
   limitWindows(connection, shared.windows);
@@ -69,7 +69,7 @@ function boundClient(connection: Connection, { deps, grant, lease }: JoinConnect
   return () => shared.end();
 }
 
-/** A terminal may be asked for, and has no effect: the size is the owner's. What is not here ssh2 refuses. */
+/** A terminal may be requested, without effect: the size is the owner's. ssh2 refuses requests that are not listed here. */
 function onRequests(session: Session, join: (stream: ServerChannel) => void, closed: () => void): void {
   session.on("pty", (accept) => accept?.());
   session.on("window-change", (accept) => accept?.());

@@ -2,10 +2,10 @@ import type { Terminal } from "../program/terminal.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { SharedTerminal } from "./shared-terminal.ts";
 
-/** Notices that wait for an owner who reads nothing, bytes; more are not told. */
+/** Maximum notices queued for an owner who does not read, bytes; more are dropped. */
 const mostNotices = 16 * 1024;
 
-/** Lets others join a session with a terminal, until its `end`. */
+/** Lets other users join a session with a terminal, until its `end`. */
 export function shareTerminal(channel: SessionChannel, terminal: Terminal): SharedTerminal {
   const { facts, sid, stream } = channel;
   const { grant, deps } = facts;
@@ -23,7 +23,7 @@ export function shareTerminal(channel: SessionChannel, terminal: Terminal): Shar
     size: () => channel.wanted?.size ?? { columns: 0, rows: 0 },
     tellOwner: (text) => {
       const line = `\r\nplatform: ${text}\r\n`;
-      // What the owner sees is what is recorded.
+      // The recording has exactly what the owner sees.
       void channel.recorder?.show(Buffer.from(line));
       if (stream !== undefined && stream.stderr.writableLength < mostNotices) stream.stderr.write(line);
     },

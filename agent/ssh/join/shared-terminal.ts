@@ -18,19 +18,19 @@ export interface SharedOptions {
   readonly facts: SharedFacts;
   readonly input: Writable;
   readonly size: () => TerminalSize;
-  /** Tells the owner who comes and goes. */
+  /** Notifies the owner of users who join and leave. */
   readonly tellOwner: (text: string) => void;
-  /** Who takes part has changed. */
+  /** Called when the participants have changed. */
   readonly changed: () => void;
 }
 
-/** Names kept for the audit log. */
+/** Maximum names kept for the audit log. */
 const mostNames = 64;
 
-/** A terminal that others than its owner may see: a bounded past, and all that comes. */
+/** A terminal that other users may watch: a bounded part of past output, and all new output. */
 export class SharedTerminal implements LiveSession {
   readonly facts: SharedFacts;
-  /** What peers type goes there. */
+  /** Receives the peers' input. */
   readonly input: Writable;
   readonly #options: SharedOptions;
   readonly #past = new ScrollBack();
@@ -42,7 +42,7 @@ export class SharedTerminal implements LiveSession {
     this.facts = options.facts;
     this.input = options.input;
     this.#options = options;
-    // One more for each who types.
+    // One more for each peer that types.
     options.input.setMaxListeners(2 * maxParticipants);
   }
 
@@ -63,12 +63,12 @@ export class SharedTerminal implements LiveSession {
     return [...this.#seats].map(({ user, mode }) => ({ user, mode }));
   }
 
-  /** All who took part, the owner first; undefined when nobody joined. */
+  /** All participants so far, the owner first; undefined when nobody joined. */
   get everyone(): readonly string[] | undefined {
     return this.#names.size === 0 ? undefined : [...new Set([this.facts.user, ...this.#names])].slice(0, mostNames);
   }
 
-  /** What the terminal showed, to all who joined. Waits for nobody. */
+  /** Passes the terminal's output to all participants. Waits for none of them. */
   show(chunk: Buffer): void {
     this.#past.add(chunk);
     for (const seat of this.#seats) seat.show(chunk);
@@ -78,10 +78,10 @@ export class SharedTerminal implements LiveSession {
   requireRoom(): void {
     if (this.#isOver) throw new PlatformError("unavailable", "the session has just ended");
     if (this.#seats.size < maxParticipants) return;
-    throw new PlatformError("limit", `${maxParticipants} others take part in this session, and no more may`);
+    throw new PlatformError("limit", `this session already has ${maxParticipants} participants (the maximum)`);
   }
 
-  /** From now on it sees what is shown, after what was shown lately, until `left` is called. Throws as `requireRoom` does. */
+  /** Sends it the recent output, then all new output, until `left` is called. Throws as `requireRoom` does. */
   take(seat: Seat, left: () => void): void {
     this.requireRoom();
     const { user, login, server_name: host } = this.facts;
@@ -98,7 +98,7 @@ export class SharedTerminal implements LiveSession {
     this.#options.changed();
   }
 
-  /** The session is over: tells all who joined. */
+  /** The session is over: notifies all participants. */
   end(): void {
     this.#isOver = true;
     for (const seat of [...this.#seats]) seat.finish(`the session of ${this.facts.user} has ended`);

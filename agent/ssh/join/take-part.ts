@@ -7,21 +7,21 @@ import { recordJoin, recordLeave } from "./record-join.ts";
 import { Seat } from "./seat.ts";
 import { findTerminal, type SharedTerminal } from "./shared-terminal.ts";
 
-/** What ssh(1) and sshd(8) use for a fault of their own. */
+/** Exit status of ssh(1) and sshd(8) for their own errors. */
 const faultStatus = 255;
 
 export interface TakePart {
   /** The client has closed the channel or the connection. */
   readonly gone: AbortSignal;
-  /** Called once it takes part. */
+  /** Called once it has joined. */
   readonly onSeat: (seat: Seat) => void;
 }
 
-/** Takes part in a session from its audit event to the end of one of the two. Never throws. */
+/** Joins a session, from the audit event until either of them ends. Never throws. */
 export async function takePart(stream: ServerChannel, facts: JoinConnection, { gone, onSeat }: TakePart): Promise<void> {
   const { grant, mode, deps, request } = facts;
   holdLittle(stream);
-  // Writing to a channel that the client has closed fails: `gone` says the same, and is what counts.
+  // Writing to a channel that the client has closed fails: `gone` reports the same, and is what counts.
   stream.on("error", () => {});
   stream.stderr.on("error", () => {});
   const seat = new Seat({ user: grant.identity.name, mode, stream });
@@ -30,20 +30,20 @@ export async function takePart(stream: ServerChannel, facts: JoinConnection, { g
     terminal = findTerminal(deps.live, request.target);
     if (terminal === undefined) throw new PlatformError("unavailable", "the session has just ended");
     terminal.requireRoom();
-    // What cannot be recorded does not happen.
+    // A join that cannot be recorded does not happen.
     await recordJoin(facts);
   } catch (thrown) {
     refuse(stream, toPlatformError(thrown));
     return;
   }
   try {
-    if (gone.aborted) throw new PlatformError("unavailable", "the client left before it took part");
+    if (gone.aborted) throw new PlatformError("unavailable", "the client disconnected before joining");
     const over = new AbortController();
     const left = new Promise((resolve) => over.signal.addEventListener("abort", resolve, { once: true }));
     terminal.take(seat, () => over.abort());
     onSeat(seat);
     gone.addEventListener("abort", () => seat.leave(), { once: true });
-    // An observer's input is read and thrown away, and so is a peer's from the end on.
+    // An observer's input is read and discarded, and so is a peer's from the end on.
     if (mode === "peer") void pump(stream, terminal.input, over.signal);
     else stream.resume();
     await left;

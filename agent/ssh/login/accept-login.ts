@@ -7,7 +7,7 @@ import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
 import { type AcceptedSsh, acceptSsh } from "../../../core/ssh/ssh-server.ts";
 
-/** From the reply to the authenticated user, ms. */
+/** Timeout from the reply to the authenticated user, ms. */
 const handshakeMs = 30_000;
 
 interface HostKey {
@@ -15,19 +15,19 @@ interface HostKey {
   readonly hostCertificate: Buffer;
 }
 
-/** Read once for each certificate that the host gets: all connections share it, and what SSH keeps by it. */
+/** Parsed once for each host certificate: all connections share it, and what SSH caches with it. */
 const keys = new WeakMap<HostCredentials, HostKey>();
 
 export interface LoginStream {
   readonly stream: Duplex;
   readonly credentials: HostCredentials;
   readonly authenticate: Authenticate;
-  /** Left out: the usual ones. */
+  /** Omitted: the defaults. */
   readonly algorithms?: SshAlgorithms | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Speaks SSH as this host until the client is let in. Throws as acceptSsh does. */
+/** Speaks SSH as this host until the client is accepted. Throws as acceptSsh does. */
 export async function acceptLogin({ stream, credentials, authenticate, algorithms, signal }: LoginStream): Promise<AcceptedSsh> {
   const key = keys.get(credentials) ?? read(credentials);
   return await acceptSsh({ stream, ...key, authenticate, algorithms, handshakeTimeoutMs: handshakeMs, signal });

@@ -6,7 +6,7 @@ import type { Access } from "../../access/access-source.ts";
 
 export interface AdmitFacts {
   readonly certificate: SshCertificate;
-  /** The Unix user that the client asks for. */
+  /** The requested Unix user. */
   readonly login: string;
   /** IP address of the client, empty when not known. */
   readonly clientIp: string;
@@ -17,7 +17,7 @@ export interface AdmitFacts {
 }
 
 /**
- * The agent's own decision about an SSH login; control has made the same one, and is not believed. Pure.
+ * The agent's own decision about an SSH login; it does not trust the one that control has made. Pure.
  * Throws PlatformError `unauthenticated` or `denied` with the reason.
  */
 export function admit(facts: AdmitFacts): SshGrant {
@@ -27,7 +27,7 @@ export function admit(facts: AdmitFacts): SshGrant {
   return authorize({ identity, roles, locks, ask: { kind: "ssh", node: facts.node, login }, clientIp: facts.clientIp, now });
 }
 
-/** Whom a certificate speaks for, which lists this login where one is given. Pure. Throws as `admit` does. */
+/** The identity in a certificate, which must list the given login, if any. Pure. Throws as `admit` does. */
 export function certifiedUser(facts: Omit<AdmitFacts, "login">, login?: string): UserIdentity {
   const { certificate, access, now } = facts;
   checkCertificate(certificate, {
@@ -38,7 +38,7 @@ export function certifiedUser(facts: Omit<AdmitFacts, "login">, login?: string):
     ...(facts.clientIp !== "" && { clientAddress: facts.clientIp }),
   });
   const identity = fromSshCertificate(certificate);
-  if (identity.kind !== "user") throw new PlatformError("unauthenticated", "only users log in here, and this is a host's certificate");
+  if (identity.kind !== "user") throw new PlatformError("unauthenticated", "a user certificate is required; this is a host certificate");
   if (identity.cluster !== facts.cluster) {
     throw new PlatformError("unauthenticated", `the certificate is for cluster ${identity.cluster}, and this host belongs to ${facts.cluster}`);
   }

@@ -25,11 +25,11 @@ export interface Admitted {
 export interface LoginFacts {
   readonly request: StreamRequest<"ssh">;
   readonly deps: SshDeps;
-  /** As of the revision that control decided by. */
+  /** As of the revision by which control decided. */
   readonly access: Access;
 }
 
-/** The login of one connection: who was let in, and what is to be given back at its end. */
+/** The login of one connection: the accepted identity, and the resources to release at its end. */
 export class Login {
   readonly #facts: LoginFacts;
   readonly #leases: HeldLeases;
@@ -67,7 +67,7 @@ export class Login {
     await Promise.all([this.#leases.release(), this.#user.release()]);
   }
 
-  /** Where locks are strict, what control decided by is not enough: this host asks too. */
+  /** Where locks are strict, control's revision is not enough: this host also asks. */
   async #judge(attempt: Attempt): Promise<SshGrant> {
     const grant = judge(attempt);
     if (!grant.rules.strictLocks) return grant;

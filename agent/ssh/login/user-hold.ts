@@ -11,12 +11,12 @@ export interface HoldFacts {
   readonly deps: SshDeps;
 }
 
-/** What one connection holds of a Unix user that was made for it. */
+/** The hold of one connection on a Unix user that was created for it. */
 export class UserHold {
   #hold: HostUserHold | undefined;
   #isOver = false;
 
-  /** Makes the user when the roles say so and there is none. What cannot be recorded does not happen. Throws PlatformError. */
+  /** Creates a missing user when the roles demand it. A user whose creation cannot be recorded is not created. Throws PlatformError. */
   async take(facts: HoldFacts): Promise<void> {
     const { grant, request, deps } = facts;
     const rule = grant.rules.hostUser;
@@ -26,14 +26,14 @@ export class UserHold {
     this.#hold = await deps.hostUsers.hold(grant.ask.login, rule);
     if (this.#isOver) {
       await this.#give();
-      throw new PlatformError("unavailable", "the client left while its Unix user was made");
+      throw new PlatformError("unavailable", "the client disconnected while its Unix user was created");
     }
     if (this.#hold?.isNew !== true) return;
     const groups = rule.groups.slice(0, 64);
     await deps.audit.record({ event: "host_user.created", ...sessionFacts(facts, request.sessionId), mode: rule.mode, groups });
   }
 
-  /** The connection is over. Never throws. */
+  /** Releases the hold at the end of the connection. Never throws. */
   async release(): Promise<void> {
     this.#isOver = true;
     await this.#give();

@@ -3,19 +3,19 @@ import { Slots } from "../../service/slots.ts";
 
 /** Limits of one connection, within those of its user and of all users. */
 export interface ConnectionLimits {
-  /** What its client may have unread. */
+  /** Output that its client has not read. */
   readonly windows: WindowBudget;
   /** Connections that it forwards. */
   readonly forwards: Slots;
 }
 
 const mebibyte = 1024 * 1024;
-/** Beyond the 64 KiB that each channel gets: of all users, of one, and of one connection, bytes. */
+/** Buffers beyond the 64 KiB of each channel, for all users, one user, and one connection, bytes. */
 const windowBytes = { all: 512 * mebibyte, user: 128 * mebibyte, connection: 32 * mebibyte } as const;
-/** Forwarded connections. */
+/** Maximum forwarded connections. */
 const forwards = { all: 8192, user: 1024, connection: 512 } as const;
 
-/** What connections of one user share, and all of them. */
+/** Limits shared by the connections of one user, and by all connections. */
 export class UserLimits {
   readonly #all: ConnectionLimits = { windows: new WindowBudget(windowBytes.all), forwards: new Slots(forwards.all) };
   readonly #users = new Map<string, { readonly limits: ConnectionLimits; connections: number }>();

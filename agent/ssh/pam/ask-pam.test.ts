@@ -24,19 +24,19 @@ async function asked(script: string, limitMs?: number): Promise<string> {
 test.for([
   ["exit 0", "yes"],
   ["echo 'Closed on Sundays.' >&3; exit 255", "denied: Closed on Sundays.\n"],
-  ["exit 255", "unavailable: PAM cannot be asked on this host: it ended by exit status 255"],
-  ["kill -SEGV $$", "unavailable: PAM cannot be asked on this host: it ended by SIGSEGV"],
+  ["exit 255", "unavailable: could not ask PAM on this host: ended by exit status 255"],
+  ["kill -SEGV $$", "unavailable: could not ask PAM on this host: ended by SIGSEGV"],
   ["head -c 100000 /dev/zero | tr '\\0' x >&3; exit 255", `denied: ${"x".repeat(2000)}`],
 ])("%s: %s", async ([script, outcome]) => {
   expect(await asked(script as string)).toBe(outcome);
 });
 
-test("no answer in time is no leave to come in", async () => {
-  expect(await asked("exec sleep 30", 200)).toBe("unavailable: PAM cannot be asked on this host: no answer within 0.2 s");
+test("a timeout does not admit the user", async () => {
+  expect(await asked("exec sleep 30", 200)).toBe("unavailable: could not ask PAM on this host: no answer within 0.2 s");
 });
 
-test("a program that is not there is no leave to come in", async () => {
+test("a missing program does not admit the user", async () => {
   await expect(askPam({ ask: "account", starter: join(dir, "none"), variables: {} })).rejects.toThrow(
-    "PAM cannot be asked on this host: no process could be made",
+    "could not ask PAM on this host: could not start its process",
   );
 });

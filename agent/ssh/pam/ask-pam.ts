@@ -4,23 +4,23 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { OrderVariables } from "../program/session-order.ts";
 
 export interface PamQuestion {
-  /** Whether the library can be used; whether the account may come in. */
+  /** Checks that the library can be used; checks whether the account may log in. */
   readonly ask: "check" | "account";
   /** Path of `session-start`. */
   readonly starter: string;
   readonly variables: OrderVariables;
-  /** Left out: 20 s, which is less than a handshake may take. */
+  /** Default: 20 s, which is less than the limit of a handshake. */
   readonly limitMs?: number;
 }
 
 /** Longest answer that is kept. */
 const maxAnswer = 2000;
 
-/** Resolves when PAM says yes. Throws `denied` in its modules' words, `unavailable` when there is no answer. */
+/** Resolves when PAM says yes. Throws `denied` with its modules' message, `unavailable` when there is no answer. */
 export function askPam({ ask, starter, variables, limitMs = 20_000 }: PamQuestion): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const noAnswer = (why: string, cause?: unknown): void =>
-    reject(new PlatformError("unavailable", `PAM cannot be asked on this host: ${why}`, { cause }));
+    reject(new PlatformError("unavailable", `could not ask PAM on this host: ${why}`, { cause }));
   const child = spawn(starter, [ask], {
     argv0: "platform",
     stdio: ["ignore", "ignore", "ignore", "pipe"],
@@ -35,12 +35,12 @@ export function askPam({ ask, starter, variables, limitMs = 20_000 }: PamQuestio
   (child.stdio[3] as Readable | null | undefined)?.on("data", (chunk: Buffer) => {
     answer = (answer + chunk.toString("utf8")).slice(0, maxAnswer);
   });
-  child.once("error", (cause) => noAnswer("no process could be made", cause));
+  child.once("error", (cause) => noAnswer("could not start its process", cause));
   child.once("close", (code, signal) => {
     clearTimeout(timer);
     if (code === 0) resolve();
     else if (answer !== "") reject(new PlatformError("denied", answer));
-    else noAnswer(`it ended by ${signal ?? `exit status ${code}`}`);
+    else noAnswer(`ended by ${signal ?? `exit status ${code}`}`);
   });
   return promise;
 }

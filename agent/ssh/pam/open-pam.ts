@@ -6,7 +6,7 @@ import { type OrderVariables, sessionOrder } from "../program/session-order.ts";
 import { askPam } from "./ask-pam.ts";
 import { type PamConfig, type PamFacts, pamOrder } from "./pam-order.ts";
 
-/** Who comes to which account, and from where; empty: not known. */
+/** The user, the account and the client's address; empty when not known. */
 export interface PamAccount extends PamFacts {
   readonly user: UnixUser;
   readonly clientIp: string;
@@ -15,16 +15,16 @@ export interface PamAccount extends PamFacts {
 /** How SFTP goes through PAM: `session-start` opens the session and turns into this program. */
 export interface PamFiles {
   readonly starter: string;
-  /** Descriptor of this program: by its path another one could be met, once this process has ended. */
+  /** Descriptor of this program: its path could lead to another program once this process has ended. */
   readonly own: number;
   readonly variables: OrderVariables;
 }
 
 /** The PAM of this host, for SSH. */
 export interface Pam {
-  /** Whether the account may come in. Throws PlatformError in PAM's words. */
+  /** Checks whether the account may log in. Throws PlatformError with PAM's message. */
   checkAccount(account: PamAccount): Promise<void>;
-  /** For a session that `session-start` opens and becomes. */
+  /** The order for a session that `session-start` opens and becomes. */
   order(facts: PamFacts): OrderVariables;
   files(account: PamAccount): PamFiles;
 }
@@ -33,8 +33,8 @@ const folders = ["/etc/pam.d", "/usr/lib/pam.d"] as const;
 const offHint = "set ssh_service.pam.enabled to no, or";
 
 /**
- * PAM as it is configured; undefined: it is not asked. A host that cannot do what its configuration says does not start: it
- * would let in whom PAM refuses. Throws `invalid`.
+ * PAM as configured; undefined when it is disabled. A host that cannot do what its configuration demands does not start: it
+ * would admit users whom PAM refuses. Throws `invalid`.
  */
 export async function openPam(config: PamConfig | undefined, starter: string, log: Log): Promise<Pam | undefined> {
   if (config === undefined) return undefined;
@@ -47,7 +47,7 @@ export async function openPam(config: PamConfig | undefined, starter: string, lo
     throw unusable(errorText(cause), "install the host's PAM library (libpam.so.0)", cause);
   }
   if (!folders.some((folder) => existsSync(`${folder}/${config.serviceName}`))) {
-    log.warn("the PAM service has no file of its own: PAM takes the service other, which refuses on most hosts", { service: config.serviceName });
+    log.warn("the PAM service has no file in /etc/pam.d: PAM uses the service other, which refuses on most hosts", { service: config.serviceName });
   }
   const own = openSync("/proc/self/exe", "r");
   return {
@@ -58,5 +58,5 @@ export async function openPam(config: PamConfig | undefined, starter: string, lo
 }
 
 function unusable(why: string, what: string, cause?: unknown): PlatformError {
-  return new PlatformError("invalid", `ssh_service.pam is enabled, and cannot be used here: ${why}`, { hint: `${offHint} ${what}`, cause });
+  return new PlatformError("invalid", `ssh_service.pam is enabled but cannot be used here: ${why}`, { hint: `${offHint} ${what}`, cause });
 }

@@ -6,7 +6,7 @@ const identity = { name: "alice", traits: { team: ["db", "web"], none: [] } };
 const config = { serviceName: "sshd", environment: {} };
 const facts = { identity };
 
-test("PAM is told by which service and who comes, and whether its words are shown", () => {
+test("the order names PAM's service and the user, and whether its messages are shown", () => {
   const told = { PLATFORM_ORDER_SERVICE: "sshd", PLATFORM_ORDER_RUSER: "alice" };
   expect(pamOrder(config, facts)).toEqual(told);
   expect(pamOrder(config, { ...facts, shows: true })).toEqual({ ...told, PLATFORM_ORDER_SHOWS: "1" });
@@ -21,7 +21,7 @@ test.for([
   expect(pamOrder({ ...config, environment: { A: text as string } }, facts).PLATFORM_ORDER_SET_A).toBe(value);
 });
 
-test("whatever a trait holds, no value has a NUL or is long, and no configured name replaces one of the order", () => {
+test("for any trait, no value has a NUL or is too long, and no configured name replaces one of the order", () => {
   const anything = fc.string({ unit: "binary", maxLength: 5000 });
   const names = fc.constantFrom("USER", "UID", "SERVICE", "RHOST", "A");
   fc.assert(

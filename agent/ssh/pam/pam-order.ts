@@ -10,16 +10,16 @@ export interface PamConfig {
 }
 
 export interface PamFacts {
-  /** Who comes, in the cluster. */
+  /** The user's name in the cluster. */
   readonly identity: { readonly name: string; readonly traits: Traits };
-  /** A shell at a terminal: shows what modules have to say. */
+  /** Set for a shell at a terminal, which shows the modules' messages. */
   readonly shows?: boolean;
 }
 
-/** Of one value after its templates, characters. */
+/** Maximum of one expanded value, characters. */
 const maxValue = 4096;
 
-/** What `session-start` is told of PAM beside all else. Several values of a trait are joined by commas. Pure. */
+/** The PAM part of the order to `session-start`. Several values of a trait are joined by commas. Pure. */
 export function pamOrder({ serviceName, environment }: PamConfig, { identity, shows = false }: PamFacts): OrderVariables {
   return ordered({
     ...Object.fromEntries(Object.entries(environment).map(([name, text]) => [`SET_${name}`, expanded(text, identity.traits)])),

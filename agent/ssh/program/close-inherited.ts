@@ -3,7 +3,7 @@ import { closeSync, readdirSync, readFileSync } from "node:fs";
 /** O_CLOEXEC in the octal flags of /proc/self/fdinfo (Linux, x86 and arm64). */
 const closeOnExec = 0o2000000;
 
-/** Closes descriptors that somebody made without O_CLOEXEC, e.g. another session's terminal: execve would keep them, and kept them for us. */
+/** Closes descriptors created without O_CLOEXEC, e.g. another session's terminal: execve would pass them on, as it passed them to us. */
 export function closeInherited(keep: readonly number[]): void {
   for (const name of readdirSync("/proc/self/fd")) {
     const fd = Number(name);

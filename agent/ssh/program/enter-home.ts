@@ -1,4 +1,4 @@
-/** A home that is not there, or not open to the user, is no reason to keep somebody out. */
+/** Enters the home, or / instead: a missing or inaccessible home does not prevent a login. */
 export function enterHome(home: string): void {
   try {
     process.chdir(home);

@@ -1,5 +1,5 @@
 /**
- * Whether a command is the far side of scp, sftp or rsync. By its name: who may run a shell can always move bytes through it,
+ * Whether a command is the far side of scp, sftp or rsync, by its name. A user with a shell can always move bytes through it,
  * which `ssh_file_copy: false` does not promise to prevent.
  */
 export function isFileCopy(command: string): boolean {

@@ -8,8 +8,8 @@ import type { TerminalSize } from "./terminal.ts";
 import type { TerminalRecorder } from "./terminal-recorder.ts";
 
 /**
- * Records a terminal as the cluster's mode says; undefined: not at all. A fault is audited. In mode node the session goes on then,
- * unless a role says otherwise (record_session: strict); there and in mode node-sync it throws, or rejects `failed` later.
+ * Records a terminal according to the cluster's mode; undefined when it is not recorded. A failure is audited. In mode node the session continues,
+ * unless a role has record_session: strict; then, and in mode node-sync, it throws, or rejects `failed` later.
  */
 export async function recordTerminal(channel: SessionChannel, size: TerminalSize, kind: string): Promise<TerminalRecorder | undefined> {
   const { facts, sid } = channel;
@@ -53,6 +53,6 @@ async function recordFailure({ facts, sid }: SessionChannel, why: PlatformError)
   try {
     await audit.record({ event: "session.recording.failed", ...sessionFacts(facts, sid), reason: why.message.slice(0, 2000) });
   } catch (thrown) {
-    log.error("that a session is not recorded could not be audited", { sid, error: errorText(thrown) });
+    log.error("could not audit that a session is not recorded", { sid, error: errorText(thrown) });
   }
 }

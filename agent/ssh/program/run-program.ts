@@ -18,7 +18,7 @@ import { startProgram } from "./start-program.ts";
 import { tap } from "./tap.ts";
 import { openTerminal } from "./terminal.ts";
 
-/** Once the program has ended, how long what it wrote to a terminal that others still hold is read on, ms. */
+/** Time after the program's end to read output of a terminal that other processes still hold, ms. */
 const lingerMs = 500;
 
 /** Runs a shell or a command in an accepted channel, from its audit events to its exit status. Never throws. */
@@ -60,7 +60,7 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: Buff
     const moved = connect(channel, stream);
     try {
       await program.started;
-      // A client that left during the start found nothing to hang up.
+      // A client that disconnected during the start found nothing to hang up.
       if (channel.gone.aborted) hangUp();
       const exit = await Promise.race([program.exited, recorder?.failed ?? program.exited]);
       // Not before: a program that closes its own ends (cat does) just before it exits would be hung up.
@@ -78,7 +78,7 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: Buff
   }
 }
 
-/** Nobody joins any more, and who had joined is told. */
+/** Ends sharing: nobody can join any more, and participants are notified. */
 function endShared({ shared, facts }: SessionChannel): void {
   if (shared === undefined) return;
   facts.deps.live.remove(shared);
@@ -99,7 +99,7 @@ async function environmentOf(channel: SessionChannel): Promise<Record<string, Sy
   });
 }
 
-/** Connects program and channel; resolves when all that the program wrote is on its way. */
+/** Connects program and channel; resolves when all of the program's output has been sent. */
 function connect({ terminal, recorder, shared, program, gone }: SessionChannel, stream: ServerChannel): Promise<unknown> {
   if (terminal !== undefined) {
     const show = (chunk: Buffer): Promise<void> | undefined => {
@@ -112,7 +112,7 @@ function connect({ terminal, recorder, shared, program, gone }: SessionChannel, 
   }
   const pipes = program?.pipes;
   if (pipes === undefined) return Promise.resolve();
-  // A program that closes its standard input early is no fault.
+  // A program that closes its standard input early is not an error.
   pipes.stdin.on("error", () => stream.resume());
   void pump(stream, pipes.stdin, gone).then(() => pipes.stdin.end());
   return Promise.all([pump(pipes.stdout, stream, gone), pump(pipes.stderr, stream.stderr, gone)]);

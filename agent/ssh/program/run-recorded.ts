@@ -8,11 +8,11 @@ import { recordLate } from "../record-late.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 
-/** What ssh(1) and sshd(8) use for a fault of their own. */
+/** Exit status of ssh(1) and sshd(8) for their own errors. */
 const faultStatus = 255;
 
 export interface RecordedWork {
-  /** What was asked for besides a session; left out: a shell. */
+  /** The request besides a session; omitted for a shell. */
   readonly asked?:
     | { readonly event: "exec"; readonly command: string }
     | { readonly event: "subsystem"; readonly name: string; readonly error?: string };
@@ -23,7 +23,7 @@ export interface RecordedWork {
 export async function runRecorded(channel: SessionChannel, stream: ServerChannel, { asked, run }: RecordedWork): Promise<void> {
   const { deps } = channel.facts;
   holdLittle(stream);
-  // Writing to a channel that the client has closed fails: `gone` says the same, and is what counts.
+  // Writing to a channel that the client has closed fails: `gone` reports the same, and is what counts.
   stream.on("error", () => {});
   stream.stderr.on("error", () => {});
   channel.stream = stream;
@@ -33,7 +33,7 @@ export async function runRecorded(channel: SessionChannel, stream: ServerChannel
   try {
     await recordStart(channel, asked);
     isRecorded = true;
-    if (channel.gone.aborted) throw new PlatformError("unavailable", "the client left before the program started");
+    if (channel.gone.aborted) throw new PlatformError("unavailable", "the client disconnected before the program started");
     const exit = await run();
     end = exit.signal === null ? { exit_code: exit.code ?? faultStatus } : { reason: `ended by ${exit.signal}` };
     if (channel.gone.reason instanceof PlatformError) end = { reason: channel.gone.reason.message.slice(0, 2000) };
@@ -51,7 +51,7 @@ export async function runRecorded(channel: SessionChannel, stream: ServerChannel
   if (isRecorded) await recordEnd(channel, started, end);
 }
 
-/** Signals that ssh2 can name; any other one is told as a shell would, as 128 and its number. */
+/** Signals that ssh2 can name; any other one is reported as in a shell, as 128 plus its number. */
 const namedSignals = /^SIG(ABRT|ALRM|FPE|HUP|ILL|INT|KILL|PIPE|QUIT|SEGV|TERM|USR1|USR2)$/;
 
 function tellExit(stream: ServerChannel, { code, signal }: Exit): void {
@@ -60,7 +60,7 @@ function tellExit(stream: ServerChannel, { code, signal }: Exit): void {
   else stream.exit(128 + constants.signals[signal]);
 }
 
-/** Before anything runs: what cannot be recorded does not happen. */
+/** Recorded before anything runs: a session that cannot be recorded does not start. */
 async function recordStart(channel: SessionChannel, asked: RecordedWork["asked"]): Promise<void> {
   const { audit } = channel.facts.deps;
   const facts = sessionFacts(channel.facts, channel.sid);
@@ -71,7 +71,7 @@ async function recordStart(channel: SessionChannel, asked: RecordedWork["asked"]
   await Promise.all([start, audit.record({ ...facts, ...what })]);
 }
 
-/** A command that was to run and did not, or whose run failed for a fault of ours. */
+/** Records a command that did not run, or that failed because of an error of ours. */
 async function recordFault(channel: SessionChannel, command: string, { message }: PlatformError): Promise<void> {
   await recordLate(channel, {
     event: "exec",

@@ -4,7 +4,7 @@ import { recordLate } from "../record-late.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 
-/** What the far side of scp is asked for. */
+/** A request to the far side of scp. */
 export interface ScpCopy {
   /** As seen from the host. */
   readonly action: "upload" | "download";

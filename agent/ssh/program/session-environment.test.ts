@@ -7,7 +7,7 @@ import { isAcceptedVariable, sessionEnvironment } from "./session-environment.ts
 const user: UnixUser = { login: "ann", uid: 1001, gid: 1001, home: "/home/ann", shell: "/usr/bin/zsh" };
 const facts = { user, clientAddress: "192.0.2.1:5000", accepted: new Map<string, Buffer>(), loginDefs: "", sessionId: "s" };
 
-test("a login shell is told by a dash, a command stays one word whatever is in it", () => {
+test("a dash marks a login shell, and any command stays one word", () => {
   expect(programOf(user)).toEqual({ path: "/usr/bin/zsh", argv: ["-zsh"] });
   fc.assert(fc.property(fc.uint8Array(), (bytes) => Buffer.from(bytes).equals(programOf(user, Buffer.from(bytes)).argv[2] as Buffer)));
 });
@@ -26,7 +26,7 @@ test.for([
   expect(isAcceptedVariable(name, Buffer.from(value), 0)).toBe(accepted);
 });
 
-test("there is a bound on variables", () => {
+test("the number and size of variables are limited", () => {
   expect(isAcceptedVariable("LANG", Buffer.from("C"), 64)).toBe(false);
 });
 
@@ -42,7 +42,7 @@ test("no accepted variable replaces one of sshd's own", () => {
   expect(env).not.toHaveProperty("SSH_TTY");
 });
 
-test("paths come from login.defs, for root the other one", () => {
+test("paths come from login.defs, with a different one for root", () => {
   const loginDefs = "# ENV_PATH PATH=/no\nENV_SUPATH\tPATH=/sbin:/bin\nENV_PATH        /usr/bin:/bin\n";
   expect(sessionEnvironment({ ...facts, loginDefs }).PATH).toBe("/usr/bin:/bin");
   expect(sessionEnvironment({ ...facts, loginDefs, user: { ...user, uid: 0 } }).PATH).toBe("/sbin:/bin");
@@ -56,7 +56,7 @@ test.for([
   expect(sessionEnvironment({ ...facts, terminal: { path: "/dev/pts/1", kind } })).toMatchObject({ TERM: expected, SSH_TTY: "/dev/pts/1" });
 });
 
-test("an IPv6 client is shown without its brackets; an address that is none is left out", () => {
+test("an IPv6 client is shown without its brackets; an invalid address is left out", () => {
   expect(sessionEnvironment({ ...facts, clientAddress: "[2001:db8::1]:7" }).SSH_CLIENT).toBe("2001:db8::1 7 22");
   expect(sessionEnvironment({ ...facts, clientAddress: "" })).not.toHaveProperty("SSH_CLIENT");
 });

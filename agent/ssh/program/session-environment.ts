@@ -5,21 +5,21 @@ export interface EnvironmentFacts {
   readonly user: UnixUser;
   /** "ip:port" of the client and of this end, as far as known. */
   readonly clientAddress: string;
-  /** Asked for by the client, accepted by `isAcceptedVariable`. */
+  /** Requested by the client, accepted by `isAcceptedVariable`. */
   readonly accepted: ReadonlyMap<string, Buffer>;
   readonly terminal?: { readonly path: string; readonly kind: string };
   /** Text of /etc/login.defs, empty when there is none. */
   readonly loginDefs: string;
   readonly sessionId: string;
-  /** Socket of the client's SSH agent. */
+  /** Socket that leads to the client's SSH agent. */
   readonly agentPath?: string | undefined;
-  /** X11, at the client. */
+  /** X11 display at the client. */
   readonly display?: string | undefined;
 }
 
 const defaultPath = "/usr/local/bin:/usr/bin:/bin:/usr/games";
 const defaultRootPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/** Variables of one session, and the length of name and value together. */
+/** Maximum variables of one session, and maximum length of name and value together. */
 const maxVariables = 64;
 const maxVariableLength = 4096;
 
@@ -29,7 +29,7 @@ export function isAcceptedVariable(name: string, value: Buffer, held: number): b
   return name === "LANG" || name === "TZ" || /^LC_[A-Z0-9_]+$/.test(name);
 }
 
-/** The whole environment of a session, as sshd(8) makes it ("LOGIN PROCESS"): nothing comes from the agent's own. Pure. */
+/** The whole environment of a session, as sshd(8) builds it ("LOGIN PROCESS"): nothing comes from the agent's own. Pure. */
 export function sessionEnvironment(facts: EnvironmentFacts): Record<string, SystemText> {
   const { user, terminal } = facts;
   const client = splitAddress(facts.clientAddress);

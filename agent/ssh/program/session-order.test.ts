@@ -16,6 +16,6 @@ test.for([
     { becomes: true, clientIp: "192.0.2.1", terminal: { path: "/dev/pts/3", modes: { VERASE: 8, IXON: 0 } } },
     { PLATFORM_ORDER_BECOME: "1", PLATFORM_ORDER_RHOST: "192.0.2.1", PLATFORM_ORDER_TERMINAL: "/dev/pts/3", PLATFORM_ORDER_MODES: "3:8,38:0" },
   ],
-] as const)("%j is told as %j and whom to become", ([facts, told]) => {
+] as const)("%j is ordered as %j with the user to become", ([facts, told]) => {
   expect(sessionOrder({ user, ...facts })).toEqual({ ...least, ...told });
 });

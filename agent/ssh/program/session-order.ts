@@ -1,13 +1,13 @@
 import { listTerminalModes, type TerminalModes } from "../../../core/ssh/terminal-modes.ts";
 import type { UnixUser } from "../../host/unix-user.ts";
 
-/** What `session-start` is told, in its environment, which only root may read of root's process. */
+/** The order to `session-start`, in its environment, which only root may read of root's process. */
 export type OrderVariables = Readonly<Record<string, string>>;
 
 export interface OrderedTerminal {
-  /** Of the program's end. */
+  /** Path of the program's end. */
   readonly path: string;
-  /** As the client's terminal is. */
+  /** Modes of the client's terminal. */
   readonly modes: TerminalModes;
 }
 
@@ -16,7 +16,7 @@ export interface SessionOrder {
   /** This is root's process: `session-start` becomes the user. */
   readonly becomes: boolean;
   readonly terminal?: OrderedTerminal | undefined;
-  /** Where the user comes from; empty or left out: not known. */
+  /** The client's address; empty or omitted when not known. */
   readonly clientIp?: string | undefined;
 }
 
@@ -34,7 +34,7 @@ export function sessionOrder({ user, becomes, terminal, clientIp }: SessionOrder
   });
 }
 
-/** Under the names that the program knows them by; what is undefined is left out. */
+/** Variables under the names that the program expects; undefined ones are left out. */
 export function ordered(order: Readonly<Record<string, string | undefined>>): OrderVariables {
   return Object.fromEntries(Object.entries(order).flatMap(([name, value]) => (value === undefined ? [] : [[`PLATFORM_ORDER_${name}`, value]])));
 }

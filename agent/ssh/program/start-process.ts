@@ -17,9 +17,9 @@ export interface ProcessOptions {
   readonly hasPipes: boolean;
   /** A pipe at descriptor 4 through which the process reports. */
   readonly hasReports?: boolean;
-  /** A descriptor of ours that becomes the next, 4 or, after that of reports, 5. */
+  /** A descriptor of ours that becomes the next one: 4, or 5 after that of reports. */
   readonly more?: number | undefined;
-  /** Of `session-start` only, which goes there. Given back here when the process has ended. */
+  /** Control groups that `session-start` enters. Released here when the process has ended. */
   readonly group?: SessionGroup | undefined;
 }
 
@@ -31,12 +31,12 @@ export interface StartedProgram extends Spawned {
   readonly started: Promise<void>;
 }
 
-/** Longest reason that a start-up process may give. */
+/** Maximum length of a start-up process's reason. */
 const maxReason = 2000;
 
 /**
- * Starts it as the leader of its own session. What it says at descriptor 3 before it closes it is why it could not become the user or
- * start what it should. Throws `denied` for what cannot be started, such as a command with a NUL.
+ * Starts it as the leader of its own session. Text at descriptor 3 before that is closed is the reason why it could not become the user or
+ * start its program. Throws `denied` for a program that cannot be started, such as a command with a NUL.
  */
 export function startProcess({ command, args, env, instructions = "", hasPipes, hasReports = false, more, group }: ProcessOptions): StartedProgram {
   const ends = new Ends();
@@ -69,7 +69,7 @@ function placeOf(group: SessionGroup | undefined): OrderVariables {
   return ordered({ GROUPS: folders.length === 0 ? undefined : folders.join(":"), TASKS: tasks === undefined ? undefined : String(tasks) });
 }
 
-/** What the program is given, by the places in which it gets it, and our ends of that. */
+/** The program's descriptors by their numbers, and our ends of them. */
 class Ends {
   readonly theirs: number[] = [];
   readonly #ours = new Set<number>();
@@ -99,13 +99,13 @@ class Ends {
     return new Socket({ fd, ...options });
   }
 
-  /** All but what was taken. */
+  /** Closes all but those that were taken. */
   close(): void {
     for (const fd of [...this.theirs, ...this.#ours]) closeSync(fd);
   }
 }
 
-/** Hands over the instructions; an answer is an error, the end without one is the program's start. */
+/** Sends the instructions; an answer is an error, the end without an answer means that the program has started. */
 function startOf(channel: Socket, instructions: string): Promise<void> {
   const started = new Promise<void>((resolve, reject) => {
     let reason = "";
@@ -114,7 +114,7 @@ function startOf(channel: Socket, instructions: string): Promise<void> {
     });
     channel.on("error", (cause) => reject(notStarted("its process ended early", cause)));
     channel.once("close", () => (reason === "" ? resolve() : reject(notStarted(reason))));
-    // Who is told nothing may have closed it already.
+    // A program that expects no instructions may have closed it already.
     if (instructions !== "") channel.end(instructions);
   });
   started.catch(() => {});
@@ -122,5 +122,5 @@ function startOf(channel: Socket, instructions: string): Promise<void> {
 }
 
 function notStarted(reason: string, cause?: unknown): PlatformError {
-  return new PlatformError("denied", `the session could not be started: ${reason}`, { cause });
+  return new PlatformError("denied", `could not start the session: ${reason}`, { cause });
 }

@@ -9,7 +9,7 @@ export interface StartOptions {
   readonly user: UnixUser;
   readonly program: Program;
   readonly env: Readonly<Record<string, SystemText>>;
-  /** Where the user comes from, when known; for sessions at a terminal. */
+  /** The client's address, if known; for sessions at a terminal. */
   readonly clientIp?: string;
   /** The terminal that becomes the session's; left out: three pipes. */
   readonly terminal?: OrderedTerminal | undefined;
@@ -17,11 +17,11 @@ export interface StartOptions {
   readonly pam?: OrderVariables | undefined;
   /** Path of `session-start`. */
   readonly starter: string;
-  /** Left out: its place is the agent's. */
+  /** Omitted: it stays in the agent's control groups. */
   readonly groups?: SessionGroups | undefined;
 }
 
-/** Starts `session-start`, which becomes the user and turns into the program. Leads its own session. */
+/** Starts `session-start`, which becomes the user and turns into the program, as the leader of its own session. */
 export function startProgram({ user, program, env, clientIp, terminal, pam, starter, groups }: StartOptions): StartedProgram {
   const order = sessionOrder({ user, becomes: process.geteuid?.() === 0, terminal, clientIp });
   return startProcess({

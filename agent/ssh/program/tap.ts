@@ -1,7 +1,7 @@
 import { type Readable, Transform } from "node:stream";
 import { pump } from "../../service/pump.ts";
 
-/** What a source gives, shown to `show` first; its promise holds the source back. Ends when the source does. */
+/** Passes a source on after `show` has seen each chunk; its promise holds the source back. Ends when the source does. */
 export function tap(source: Readable, show: (chunk: Buffer) => Promise<void> | undefined, gone: AbortSignal): Readable {
   const tapped = new Transform({
     transform(chunk: Buffer, _encoding, done) {

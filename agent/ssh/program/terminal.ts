@@ -11,11 +11,11 @@ export interface TerminalSize {
 export interface Terminal {
   /** Path of the program's end, e.g. /dev/pts/3. */
   readonly path: string;
-  /** What the program writes. Ends with an error (EIO) when the last program has closed its end: that is its normal end. */
+  /** The program's output. Ends with an error (EIO) when the last program has closed its end: that is its normal end. */
   readonly output: Readable;
   readonly input: Writable;
   resize(size: TerminalSize): void;
-  /** The program has ended: gives up the copy that kept the terminal alive until then. What it wrote is still read. */
+  /** The program has ended: closes the copy that kept the terminal alive until then. Its output is still read. */
   releaseProgramEnd(): void;
   /** Hangs up: the programs on it get SIGHUP. */
   close(): void;
@@ -26,7 +26,7 @@ const retryMs = { first: 4, most: 64 } as const;
 
 /**
  * Opens a pseudo-terminal. node-pty's own stream is not used: it blocks the whole process when the program does not read,
- * and it starts the program itself, before it could become another user.
+ * and it starts the program itself, with no chance to become another user.
  */
 export async function openTerminal(size: TerminalSize): Promise<Terminal> {
   const { requireBinary } = await import("@lydell/node-pty/requireBinary.js");
@@ -83,12 +83,12 @@ function tryWrite(write: (chunk: Buffer) => number, chunk: Buffer): number {
   try {
     return write(chunk);
   } catch (thrown) {
-    // Any other fault means that the program is gone: what is typed then goes nowhere.
+    // Any other error means that the program has ended: further input is discarded.
     return (thrown as NodeJS.ErrnoException).code === "EAGAIN" ? 0 : chunk.length;
   }
 }
 
-/** A size of nothing (0) stands for the usual one; the kernel keeps 16 bits. */
+/** A size of 0 stands for the default; the kernel keeps 16 bits. */
 export function clampSize({ columns, rows }: TerminalSize): TerminalSize {
   const within = (value: number, usual: number): number => (value >= 1 && value <= 65_535 ? Math.floor(value) : usual);
   return { columns: within(columns, 80), rows: within(rows, 24) };

@@ -2,10 +2,10 @@ import { recordLate } from "../record-late.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 
-/** The least time between two events of one terminal, ms: a window that is dragged changes all the time. */
+/** Minimum time between two events of one terminal, ms: a window that is being dragged changes all the time. */
 const pauseMs = 10_000;
 
-/** The function to call at each new size of a terminal: it records one at once, and the last of those that follow soon after it once the time is over. */
+/** Returns the function to call at each new size of a terminal: it records one at once, and the last of those that follow shortly after a delay. */
 export function recordResizes(channel: SessionChannel): () => void {
   let timer: NodeJS.Timeout | undefined;
   let told = "";

@@ -1,7 +1,7 @@
 import type { SignalInfo } from "ssh2";
 import type { RequestReply, SessionChannel } from "../session-channel.ts";
 
-/** Signals of RFC 4254 section 6.9, without SIG as they travel. */
+/** Signals of RFC 4254 section 6.9, without SIG, as on the wire. */
 const known = ["ABRT", "ALRM", "FPE", "HUP", "ILL", "INT", "KILL", "PIPE", "QUIT", "SEGV", "TERM", "USR1", "USR2"] as const;
 
 /** `signal`: to the program's whole process group. */
@@ -12,7 +12,7 @@ export function signal(channel: SessionChannel, { accept, reject }: RequestReply
     return;
   }
   const { program } = channel;
-  // Before, it would hit what only prepares the session, and leave that half done.
+  // Earlier, it would hit the preparation of the session, and leave it half done.
   program.started.then(
     () => program.signal(`SIG${name}`),
     () => {},

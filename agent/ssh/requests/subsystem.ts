@@ -8,7 +8,7 @@ export function subsystem(channel: SessionChannel, { accept, reject }: RequestRe
     reject?.();
     return;
   }
-  // Accepted at once, or what the client sends meanwhile would be lost; a refusal is told on standard error.
+  // Accepted at once, or the client's early input would be lost; a refusal is reported on standard error.
   const stream = accept?.() as ServerChannel | undefined;
   if (stream !== undefined) channel.track(runSftp(channel, stream));
 }

@@ -3,7 +3,7 @@ import { clampSize } from "../program/terminal.ts";
 import type { RequestReply, SessionChannel } from "../session-channel.ts";
 import { recordResizes } from "./record-resizes.ts";
 
-/** `window-change`: the terminal's new size; the kernel tells the programs (SIGWINCH). */
+/** `window-change`: the terminal's new size; the kernel notifies the programs (SIGWINCH). */
 export function windowChange(channel: SessionChannel, { accept, reject }: RequestReply, info: WindowChangeInfo): void {
   if (channel.wanted === undefined) {
     reject?.();
@@ -12,7 +12,7 @@ export function windowChange(channel: SessionChannel, { accept, reject }: Reques
   channel.wanted.size = clampSize({ columns: info.cols, rows: info.rows });
   channel.terminal?.resize(channel.wanted.size);
   channel.recorder?.resize(channel.wanted.size);
-  // Before it runs, the size is one that is asked for, and no change.
+  // Before the program runs, this is the initial size, not a change.
   if (channel.terminal !== undefined) {
     channel.resized ??= recordResizes(channel);
     channel.resized();

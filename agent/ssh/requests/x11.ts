@@ -4,13 +4,13 @@ import { parseX11Ask, type X11Ask } from "../forwarding/x11-ask.ts";
 import type { RequestReply, SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 
-/** `x11-req`: answered at once, for the client counts answers; the program waits for the display. */
+/** `x11-req`: answered at once, because the client counts answers; the program waits for the display. */
 export function x11(channel: SessionChannel, { accept, reject }: RequestReply, info: X11Info): void {
   const ask = parseX11Ask(info);
-  const why = channel.display !== undefined ? "a session has one display" : channel.x11.refusal;
+  const why = channel.display !== undefined ? "a session may have only one display" : channel.x11.refusal;
   if (ask === undefined || why !== undefined) {
     reject?.();
-    channel.track(record(channel, why ?? "no X11 authentication that xauth knows").catch((thrown: unknown) => log(channel, thrown)));
+    channel.track(record(channel, why ?? "unsupported X11 authentication protocol").catch((thrown: unknown) => log(channel, thrown)));
     return;
   }
   channel.display = open(channel, ask).catch((thrown: unknown) => {
@@ -37,5 +37,5 @@ function record({ facts, sid }: SessionChannel, error?: string): Promise<void> {
 }
 
 function log({ facts, sid }: SessionChannel, thrown: unknown): void {
-  facts.deps.log.warn("a display could not be made", { sid, error: errorText(thrown) });
+  facts.deps.log.warn("could not create an X11 display", { sid, error: errorText(thrown) });
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Names of users and groups for listings: from the files, not from a directory server, whose answer each listing would wait for. */
+/** Names of users and groups for listings: from the files, not from a directory server, for which each listing would wait. */
 export class AccountNames {
   readonly #users = new Map<number, string>();
   readonly #groups = new Map<number, string>();

@@ -39,7 +39,7 @@ describe("answers to SFTP requests", () => {
     };
   }
   const at = (name: string): Buffer => Buffer.from(join(dir, name));
-  /** Through the codec, as it arrives. */
+  /** Encodes and decodes a request, as it arrives on the wire. */
   const ask = (request: Ask): Response => decodeResponse(encodeResponse(answer(context, { id: 9, ...request } as Request)).subarray(4));
   const open = (name: string, flags: number): Buffer => {
     const response = ask({ type: "open", path: at(name), flags, attributes: {} });
@@ -51,7 +51,7 @@ describe("answers to SFTP requests", () => {
     return response.type === "status" ? response.status : response.type;
   };
 
-  test("a file is written, read, looked at and closed, and the sums are told", () => {
+  test("a file is written, read, inspected and closed, and the totals are reported", () => {
     fresh();
     const handle = open("one", openFlags.read | openFlags.write | openFlags.create);
     expect(status({ type: "write", handle, offset: 5n, data: Buffer.from("world") })).toBe("ok");
@@ -69,7 +69,7 @@ describe("answers to SFTP requests", () => {
     ]);
   });
 
-  test("what is written for appending goes to the end, whatever its offset", () => {
+  test("an appending write goes to the end, at any offset", () => {
     writeFileSync(at("log"), "a");
     const handle = open("log", openFlags.write | openFlags.append);
     expect(status({ type: "write", handle, offset: 0n, data: Buffer.from("b") })).toBe("ok");
@@ -77,7 +77,7 @@ describe("answers to SFTP requests", () => {
     expect(readFileSync(at("log"), "utf8")).toBe("ab");
   });
 
-  test("a session may hold so many files and folders, and one that is closed makes room", () => {
+  test("a session may hold a limited number of files and folders, and closing one makes room", () => {
     fresh();
     const handles = Array.from({ length: maxHandles }, () => open(".", 0));
     expect(status({ type: "open", path: at("."), flags: 0, attributes: {} })).toBe("failure");
@@ -88,7 +88,7 @@ describe("answers to SFTP requests", () => {
     for (const handle of handles) expect(status({ type: "close", handle })).toBe("ok");
   });
 
-  test("a listing has every name once, also such as are no text, and ends", () => {
+  test("a listing has every name once, including names that are not text, and ends", () => {
     const folder = at("many");
     mkdirSync(folder);
     const names = [...Array.from({ length: 600 }, (_, index) => Buffer.from(`n${index}`)), Buffer.from([0xff, 0xfe, 0x0a])];
@@ -104,7 +104,7 @@ describe("answers to SFTP requests", () => {
     expect(status({ type: "close", handle })).toBe("ok");
   });
 
-  test("rename leaves what is there; posix-rename replaces it", () => {
+  test("rename keeps an existing target; posix-rename replaces it", () => {
     writeFileSync(at("from"), "new");
     writeFileSync(at("to"), "old");
     expect(status({ type: "rename", path: at("from"), target: at("to") })).toBe("failure");
@@ -115,7 +115,7 @@ describe("answers to SFTP requests", () => {
     expect(status({ type: "rename", path: at("from"), target: at("else") })).toBe("no_such_file");
   });
 
-  test("a change is done as far as it goes, and the last failure is the answer", () => {
+  test("a change is done as far as possible, and the last failure is the answer", () => {
     writeFileSync(at("change"), "1234567");
     const change = { size: 3n, mode: 0o640, times: { accessed: 10, modified: 20 } };
     expect(status({ type: "setstat", path: at("change"), attributes: change })).toBe("ok");
@@ -125,7 +125,7 @@ describe("answers to SFTP requests", () => {
     expect(statSync(at("change")).mode & 0o777).toBe(0o600);
   });
 
-  test("lsetstat changes the link and not what it leads to", () => {
+  test("lsetstat changes the link and not its target", () => {
     writeFileSync(at("kept"), "");
     chmodSync(at("kept"), 0o600);
     symlinkSync("kept", at("link"));
@@ -164,15 +164,11 @@ describe("answers to SFTP requests", () => {
   test.for<readonly [name: string, request: () => Ask, expected: string]>([
     ["a path with a NUL", () => ({ type: "stat", path: Buffer.from("/tmp\0x") }), "no_such_file"],
     ["an empty path", () => ({ type: "stat", path: Buffer.alloc(0) }), "no_such_file"],
-    ["a path beyond all length", () => ({ type: "stat", path: Buffer.alloc(5000, "a") }), "bad_message"],
+    ["a path that is too long", () => ({ type: "stat", path: Buffer.alloc(5000, "a") }), "bad_message"],
     ["a handle of another length", () => ({ type: "fstat", handle: Buffer.alloc(5) }), "failure"],
     ["a file as a folder", () => ({ type: "opendir", path: at("one") }), "no_such_file"],
-    ["an offset beyond all files", () => ({ type: "read", handle: open("one", openFlags.read), offset: 2n ** 63n, length: 1 }), "bad_message"],
-    [
-      "a write beyond all files",
-      () => ({ type: "write", handle: open("one", openFlags.write), offset: 2n ** 53n, data: Buffer.of(1) }),
-      "bad_message",
-    ],
+    ["an offset out of range", () => ({ type: "read", handle: open("one", openFlags.read), offset: 2n ** 63n, length: 1 }), "bad_message"],
+    ["a write out of range", () => ({ type: "write", handle: open("one", openFlags.write), offset: 2n ** 53n, data: Buffer.of(1) }), "bad_message"],
     ["a folder that is read as a file", () => ({ type: "read", handle: open(".", openFlags.read), offset: 0n, length: 1 }), "failure"],
     ["an unknown extension", () => ({ type: "extended", name: "constructor", data: Buffer.alloc(0) }), "unsupported"],
     ["an unknown request", () => ({ type: "unknown", number: 42 }), "unsupported"],
@@ -196,7 +192,7 @@ describe("answers to SFTP requests", () => {
     expect(status({ type: "extended", name: extensionNames.expandPath, data: string("~nobody-here/x") })).toBe("no_such_file");
   });
 
-  test("reports are bounded by kind, and the summary counts what was left out", () => {
+  test("reports are bounded by kind, and the summary counts all of them", () => {
     fresh();
     for (let index = 0; index < 300; index += 1) status({ type: "remove", path: at("missing") });
     status({ type: "mkdir", path: at("made"), attributes: {} });
@@ -207,9 +203,9 @@ describe("answers to SFTP requests", () => {
     expect(reports.at(-1)).toMatchObject({ actions: 301, failed: 300, left_out: 44 });
   });
 
-  test("any message of any bytes is answered or refused, and nothing is thrown that is no refusal", () => {
+  test("any message of any bytes is answered or refused, and only refusals are thrown", () => {
     const fields = fc.oneof(fc.constant(u32(0)), fc.constant(string("x")), fc.constant(u64(7)), fc.uint8Array({ maxLength: 20 }).map(Buffer.from));
-    // No names of files: these bytes must not reach what is really there.
+    // No file names: these bytes must not reach real files.
     const types = fc.constantFrom(4, 5, 6, 8, 10, 12, 99, 200);
     fc.assert(
       fc.property(types, fc.array(fields, { maxLength: 5 }), (type, parts) => {
@@ -225,7 +221,7 @@ describe("answers to SFTP requests", () => {
     );
   });
 
-  test("paths are shown so that no two look alike", () => {
+  test("different paths are shown differently", () => {
     expect(shownPath(Buffer.from("/a/ü"))).toBe("/a/ü");
     expect(shownPath(Buffer.from([0x2f, 0xff, 0x61]))).toBe("/\\xffa");
   });

@@ -8,7 +8,7 @@ import { type Reply, replyStatus } from "./reply.ts";
 import type { SftpContext } from "./sftp-context.ts";
 import { statusOf } from "./status-of.ts";
 
-/** Does what a request asks for, with the rights of this process, and answers it. `data` is valid until the next call. */
+/** Performs a request with the rights of this process, and answers it. `data` is valid until the next call. */
 export function answer(context: SftpContext, request: Request): Response {
   try {
     return { ...perform(context, request), id: request.id };

@@ -4,7 +4,7 @@ import { done, type Reply, replyStatus } from "./reply.ts";
 import { statusOf } from "./status-of.ts";
 
 export interface Changes {
-  /** Left out: a size cannot be set here. */
+  /** Omitted where the size cannot be set. */
   readonly size?: (size: number) => void;
   readonly mode: (mode: number) => void;
   /** Seconds. */
@@ -12,7 +12,7 @@ export interface Changes {
   readonly owner: (uid: number, gid: number) => void;
 }
 
-/** Does each change that is asked for, in the order of OpenSSH's sftp-server, also after one failed; the last failure is the answer. */
+/** Makes each requested change, in the order of OpenSSH's sftp-server, also after one has failed; the last failure is the answer. */
 export function changeAll({ size, mode, times, owner }: Attributes, changes: Changes): Reply {
   const steps: (() => void)[] = [];
   if (size !== undefined) steps.push(() => resize(size, changes));

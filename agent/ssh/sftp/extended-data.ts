@@ -14,7 +14,7 @@ export function fsync({ handles }: SftpContext, reader: Reader): Reply {
 
 const piece = Buffer.allocUnsafe(maxTransfer);
 
-/** From one open file to another one, or to another place of the same; a length of 0 is all up to the end. */
+/** Copies from one open file to another, or within the same; a length of 0 means up to the end. */
 export function copyData({ handles }: SftpContext, reader: Reader): Reply {
   const from = handles.file(reader.string());
   let source = reader.u64();
@@ -38,7 +38,7 @@ export function copyData({ handles }: SftpContext, reader: Reader): Reply {
   return done;
 }
 
-/** Our own: SHA-256 of a part of an open file, and how many bytes it had up to its end. `tsh scp` resumes by it. */
+/** Our own extension: SHA-256 of a part of an open file, and the number of bytes in it up to the file's end. `tsh scp` resumes by it. */
 export function sha256({ handles }: SftpContext, reader: Reader): Reply {
   const { fd } = handles.file(reader.string());
   let offset = reader.u64();

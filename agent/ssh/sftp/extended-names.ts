@@ -5,7 +5,7 @@ import { realPath } from "./real-path.ts";
 import { type Reply, replyName } from "./reply.ts";
 import type { SftpContext } from "./sftp-context.ts";
 
-/** `~` and `~user` at the start; all else is taken from the home, where the session began. */
+/** `~` and `~user` at the start; other paths are relative to the home, where the session began. */
 export function expandPath({ names, home }: SftpContext, reader: Reader): Reply {
   const path = reader.string();
   const tilde = /^~([^/]*)/.exec(path.toString("latin1"));

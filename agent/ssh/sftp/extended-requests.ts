@@ -14,7 +14,7 @@ import type { SftpContext } from "./sftp-context.ts";
 
 type Handle = (context: SftpContext, reader: Reader) => Reply;
 
-/** Extensions by name, with the version that each is announced with. */
+/** Extensions by name, with their announced versions. */
 const extensions: Readonly<Record<string, readonly [version: string, handle: Handle]>> = {
   [extensionNames.posixRename]: ["1", posixRename],
   [extensionNames.statvfs]: ["2", (_, reader) => statvfs(reader.string())],
@@ -30,7 +30,7 @@ const extensions: Readonly<Record<string, readonly [version: string, handle: Han
   [extensionNames.sha256]: ["1", sha256],
 };
 
-/** What the `version` message says. */
+/** Extensions in the `version` message. */
 export const announced: ReadonlyMap<string, string> = new Map(Object.entries(extensions).map(([name, [version]]) => [name, version]));
 
 export function extended(context: SftpContext, { name, data }: RequestOf<"extended">): Reply {
@@ -56,7 +56,7 @@ function hardlink({ reporter }: SftpContext, reader: Reader): Reply {
   });
 }
 
-/** Of the link itself. Linux has no permissions on links. */
+/** Changes the link itself. Linux has no permissions on links. */
 function lsetstat({ reporter }: SftpContext, reader: Reader): Reply {
   const path = reader.string();
   const attributes = readAttributes(reader);
@@ -69,7 +69,7 @@ function lsetstat({ reporter }: SftpContext, reader: Reader): Reply {
   );
 }
 
-/** O_PATH, which Node has no name for (x86 and arm64). */
+/** O_PATH, for which Node has no name (x86 and arm64). */
 const onlyPath = 0o10_000_000;
 
 function chmodNoFollow(path: Buffer, mode: number): void {

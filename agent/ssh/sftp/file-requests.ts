@@ -6,7 +6,7 @@ import { changeAll } from "./change-all.ts";
 import { attributesOf, done, endOfFile, type Reply } from "./reply.ts";
 import type { SftpContext } from "./sftp-context.ts";
 
-/** What was read, until it is copied into the output. */
+/** The bytes read, until they are copied into the output. */
 const scratch = Buffer.allocUnsafe(maxTransfer);
 const mostOffset = 2n ** 63n;
 
@@ -46,7 +46,7 @@ export function close({ handles, reporter }: SftpContext, { handle }: OfHandle):
 
 export function read({ handles }: SftpContext, { handle, offset, length }: RequestOf<"read">): Reply {
   const file = handles.file(handle);
-  if (offset >= mostOffset) throw new PlatformError("invalid", "No file is that long");
+  if (offset >= mostOffset) throw new PlatformError("invalid", "Offset out of range");
   const count = readSync(file.fd, scratch, 0, Math.min(length, maxTransfer), offset);
   if (count === 0) return endOfFile;
   file.bytesRead += count;
@@ -57,7 +57,7 @@ export function write({ handles }: SftpContext, { handle, offset, data }: Reques
   const file = handles.file(handle);
   if (offset > Number.MAX_SAFE_INTEGER) throw new PlatformError("invalid", "File too large");
   let written = 0;
-  // A full disk gives a short write first and its error at the next.
+  // A full disk gives a short write first, and its error at the next.
   while (written < data.length) {
     const count = writeSync(file.fd, data, written, data.length - written, file.appends ? null : Number(offset) + written);
     written += count;

@@ -6,13 +6,13 @@ import type { OpenFolder } from "./open-handles.ts";
 import { attributesOf, endOfFile, type Reply } from "./reply.ts";
 import type { SftpContext } from "./sftp-context.ts";
 
-/** Names in one answer: with the longest names (255 bytes, twice) they still fit one packet. */
+/** Maximum names in one answer: with the longest names (255 bytes, twice) they still fit one packet. */
 const batch = 256;
 const slash = Buffer.from("/");
 
 export function opendir({ handles }: SftpContext, { path }: OfPath): Reply {
   handles.reserve();
-  // Node's types know strings only; it takes and gives bytes too.
+  // Node's types declare only strings; it accepts and returns bytes too.
   const folder = opendirSync(path as never, { encoding: "buffer" as never, bufferSize: batch });
   const pending = [Buffer.from("."), Buffer.from("..")];
   return { type: "handle", handle: handles.add({ kind: "folder", folder, path: Buffer.from(path), pending }) };
@@ -24,10 +24,10 @@ export function readdir(context: SftpContext, { handle }: OfHandle): Reply {
   const files: NamedFile[] = [];
   for (const name of nextNames(entry)) {
     const stats = look(Buffer.concat([entry.path, slash, name]));
-    // Gone since it was listed.
+    // Removed since it was listed.
     if (stats !== undefined) files.push({ name, longName: longName(name, stats, shown), attributes: attributesOf(stats) });
   }
-  // A batch of which nothing is left is not the end.
+  // An empty batch is not the end.
   if (files.length === 0) return entry.pending.length === 0 && isAtEnd(entry) ? endOfFile : readdir(context, { handle });
   return { type: "name", files };
 }

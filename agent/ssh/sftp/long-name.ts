@@ -40,7 +40,7 @@ export function modeText(mode: number): string {
   return `${kind}${user}${group}${three(mode, (mode & 0o1000) !== 0, "t")}`;
 }
 
-/** The hour of what is younger than half a year, else the year. */
+/** Shows the hour for dates within half a year, else the year. */
 function timeText(ms: number, now: number): string {
   const time = new Date(ms);
   if (Number.isNaN(time.getTime())) return "";

@@ -1,7 +1,7 @@
 import { closeSync, type Dir } from "node:fs";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 
-/** As many as a session of OpenSSH may hold with the usual limit of 1024 descriptors. */
+/** Maximum handles: as in a session of OpenSSH with the usual limit of 1024 descriptors. */
 export const maxHandles = 1019;
 
 export interface OpenFile {
@@ -16,16 +16,16 @@ export interface OpenFolder {
   readonly kind: "folder";
   readonly folder: Dir;
   readonly path: Buffer;
-  /** `.` and `..`, which the system's own listing leaves out; empty once they were told. */
+  /** `.` and `..`, which the system's own listing leaves out; empty once they were sent. */
   pending: readonly Buffer[];
 }
 
-/** What a client has open. A handle is a number in four bytes; the lowest free one comes next. */
+/** Open files and folders of a client. A handle is a number in four bytes; the lowest free one comes next. */
 export class OpenHandles {
   readonly #open = new Map<number, OpenFile | OpenFolder>();
   #next = 0;
 
-  /** Throws `limit` before anything is opened. */
+  /** Throws `limit` when full; call it before opening anything. */
   reserve(): void {
     if (this.#open.size >= maxHandles) throw new PlatformError("limit", `Too many open files: a session may have ${maxHandles}`);
   }
@@ -40,19 +40,19 @@ export class OpenHandles {
 
   file(handle: Buffer): OpenFile {
     const entry = this.#find(handle);
-    if (entry?.kind !== "file") throw new PlatformError("conflict", "This is no handle of an open file");
+    if (entry?.kind !== "file") throw new PlatformError("conflict", "Invalid file handle");
     return entry;
   }
 
   folder(handle: Buffer): OpenFolder {
     const entry = this.#find(handle);
-    if (entry?.kind !== "folder") throw new PlatformError("conflict", "This is no handle of an open folder");
+    if (entry?.kind !== "folder") throw new PlatformError("conflict", "Invalid folder handle");
     return entry;
   }
 
   close(handle: Buffer): OpenFile | OpenFolder {
     const entry = this.#find(handle);
-    if (entry === undefined) throw new PlatformError("not_found", "This handle is not open");
+    if (entry === undefined) throw new PlatformError("not_found", "Invalid handle");
     const number = handle.readUInt32BE();
     this.#open.delete(number);
     this.#next = Math.min(this.#next, number);
@@ -61,7 +61,7 @@ export class OpenHandles {
     return entry;
   }
 
-  /** Takes everything that is still open out, without closing it: the process ends. */
+  /** Removes and returns everything that is still open, without closing it: the process ends. */
   drain(): (OpenFile | OpenFolder)[] {
     const left = [...this.#open.values()];
     this.#open.clear();

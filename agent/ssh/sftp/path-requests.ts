@@ -60,7 +60,7 @@ export function rmdir({ reporter }: SftpContext, { path }: OfPath): Reply {
   });
 }
 
-/** Never replaces: posix-rename@openssh.com does. A file gets its second name before it loses the first, so that nothing comes between. */
+/** Never replaces: posix-rename@openssh.com does. A file gets its second name before it loses the first, so that it is atomic. */
 export function rename({ reporter }: SftpContext, { path, target }: RequestOf<"rename">): Reply {
   return reporter.tell({ action: "rename", path, target }, () => {
     if (lstatSync(path).isFile()) moveByLink(path, target);
@@ -69,7 +69,7 @@ export function rename({ reporter }: SftpContext, { path, target }: RequestOf<"r
   });
 }
 
-/** File systems without hard links. */
+/** Errors of file systems without hard links. */
 const noLinks = new Set(["EOPNOTSUPP", "ENOTSUP", "ENOSYS", "EPERM", "EMLINK", "EXDEV"]);
 
 function moveByLink(path: Buffer, target: Buffer): void {

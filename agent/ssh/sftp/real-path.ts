@@ -1,10 +1,10 @@
 import { readlinkSync, realpathSync } from "node:fs";
 
 const slash = 0x2f;
-/** As the kernel follows. */
+/** Maximum links followed, as in the kernel. */
 const maxLinks = 40;
 
-/** The absolute path without links and dots. As in OpenSSH, the last part need not be there. Throws the system's error. */
+/** The absolute path without links and dots. As in OpenSSH, the last part need not exist. Throws the system's error. */
 export function realPath(path: Buffer, links = 0): Buffer {
   try {
     return realpathSync.native(path, { encoding: "buffer" });

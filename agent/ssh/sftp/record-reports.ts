@@ -4,11 +4,11 @@ import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 import { type SftpReport, sftpReportSchema } from "./sftp-report.ts";
 
-/** Longest report, and most of one session: the process keeps to less. */
+/** Longest report, and maximum reports of one session: the process stays below both. */
 const maxLine = 32 * 1024;
 const maxReports = 4096;
 
-/** Records what the process reports, until it ends. A report that cannot be recorded, or is none, is logged; never throws. */
+/** Records the process's reports, until it ends. A report that is invalid or cannot be recorded is logged; never throws. */
 export async function recordReports(channel: SessionChannel, reports: Readable | undefined): Promise<void> {
   const { audit, log } = channel.facts.deps;
   let count = 0;
@@ -19,7 +19,7 @@ export async function recordReports(channel: SessionChannel, reports: Readable |
       await audit.record({ ...sessionFacts(channel.facts, channel.sid), ...parseReport(line) });
     }
   } catch (thrown) {
-    log.error("what an SFTP session did could not be recorded", { sid: channel.sid, error: errorText(thrown) });
+    log.error("could not record the actions of an SFTP session", { sid: channel.sid, error: errorText(thrown) });
     reports?.resume();
   }
 }
@@ -34,7 +34,7 @@ async function* linesOf(source: Readable | undefined): AsyncGenerator<string> {
   for await (const chunk of source?.iterator({ destroyOnReturn: false }) ?? []) {
     const lines = (rest + String(chunk)).split("\n");
     rest = lines.pop() ?? "";
-    if (rest.length > maxLine) throw new PlatformError("limit", "a report that never ends");
+    if (rest.length > maxLine) throw new PlatformError("limit", "a report is too long");
     yield* lines;
   }
 }

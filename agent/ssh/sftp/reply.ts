@@ -4,7 +4,7 @@ import type { Status } from "../../../core/sftp/numbers.ts";
 import type { Response } from "../../../core/sftp/response.ts";
 
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
-/** An answer that has no number yet. */
+/** An answer without its request id. */
 export type Reply = WithoutId<Response>;
 
 export function replyStatus(status: Status, message: string): Reply {

@@ -11,7 +11,7 @@ import type { SessionChannel } from "../session-channel.ts";
 import { recordReports } from "./record-reports.ts";
 import { startSftp } from "./start-sftp.ts";
 
-/** From the client's leaving to the end of a process that hangs in a system call, ms. */
+/** Time from the client's disconnect to the kill of a process that hangs in a system call, ms. */
 const leaveMs = 5000;
 
 /** Serves SFTP in an accepted channel, from its audit events to its exit status. Never throws. */
@@ -26,7 +26,7 @@ export function runSftp(channel: SessionChannel, stream: ServerChannel): Promise
   });
 }
 
-/** Shells that keep a user out: sshd starts its sftp-server through the shell, so that they keep SFTP out too. */
+/** Shells that deny login: sshd starts its sftp-server through the shell, so they deny SFTP too. */
 const closedShells = new Set(["nologin", "false"]);
 
 function refusalOf({ facts: { grant, user } }: SessionChannel): PlatformError | undefined {
@@ -65,7 +65,7 @@ function endWhenLeft(gone: AbortSignal, program: StartedProgram): () => void {
   let timer: NodeJS.Timeout | undefined;
   const leave = (): void => {
     program.pipes?.stdin.end();
-    // While PAM opens its session nothing may end it; PAM has a limit of its own.
+    // The process must not be ended while PAM opens its session; PAM has its own timeout.
     program.started.then(
       () => {
         timer = setTimeout(() => program.signal("SIGKILL"), leaveMs);

@@ -9,9 +9,9 @@ import { announced } from "./extended-requests.ts";
 import type { SftpContext } from "./sftp-context.ts";
 
 /**
- * Serves SFTP on two blocking descriptors until the input ends. One request after the other and each by a system call that
- * blocks, as OpenSSH's sftp-server does it: whatever a client has under way takes effect in its order, and this process has
- * nothing else to do. Answers leave together when no whole request is left. Throws PlatformError `invalid` for what is no SFTP.
+ * Serves SFTP on two blocking descriptors until the input ends. One request after the other, each by a system call that
+ * blocks, as OpenSSH's sftp-server does it: a client's requests take effect in their order, and this process has
+ * nothing else to do. Answers leave together when no whole request is left. Throws PlatformError `invalid` for a stream that is not SFTP.
  */
 export function serveFiles(context: SftpContext, input: number, output: number): void {
   const packets = new PacketBuffer();
@@ -25,7 +25,7 @@ export function serveFiles(context: SftpContext, input: number, output: number):
     for (let packet = packets.next(); packet !== undefined; packet = packets.next()) {
       if (decodeInit(packet) !== undefined) answers.add(encodeVersion(announced));
       else if (isGreeted) answers.respond(answer(context, decodeRequest(packet)));
-      else throw new PlatformError("invalid", "an SFTP request came before the version was told");
+      else throw new PlatformError("invalid", "an SFTP request came before the version");
       isGreeted = true;
     }
     answers.flush();
@@ -33,7 +33,7 @@ export function serveFiles(context: SftpContext, input: number, output: number):
   if (packets.isWithinPacket) throw new PlatformError("invalid", "the SFTP stream ended within a packet");
 }
 
-/** Collects answers in one buffer and writes it when it is full or nothing more is to be answered. */
+/** Collects answers in one buffer and writes it when it is full or no request is left. */
 class Answers {
   readonly #output: number;
   readonly #bytes = Buffer.allocUnsafe(2 * maxPacket);
@@ -48,7 +48,7 @@ class Answers {
       this.add(encodeResponse(response));
       return;
     }
-    // What was read is copied once: u32 length, u8 type, u32 id, u32 count, data.
+    // The bytes read are copied once: u32 length, u8 type, u32 id, u32 count, data.
     const { data, id } = response;
     this.#reserve(13 + data.length);
     const at = this.#used;

@@ -55,7 +55,7 @@ describe.concurrent("the SFTP subsystem", () => {
     ]);
   });
 
-  test("is refused in clear words when a role forbids copying, and says so in the log", async () => {
+  test("is refused with the reason when a role forbids copying, and the refusal is recorded", async () => {
     await using session = await openUserSession({ roles: [accessRole([ownLogin], { "*": "*" }, { ssh_file_copy: false })] });
     const outcome = await ended(await subsystem(session));
     expect(outcome).toEqual({ status: 255, stderr: "platform: access denied: a role forbids copying files (ssh_file_copy: false)\r\n" });
@@ -68,7 +68,7 @@ describe.concurrent("the SFTP subsystem", () => {
   });
 
   test.for([
-    ["what is no SFTP", Buffer.from("GET / HTTP/1.1\r\n\r\n"), /SFTP packet of/],
+    ["a stream that is not SFTP", Buffer.from("GET / HTTP/1.1\r\n\r\n"), /SFTP packet of/],
     ["a request before the version", Buffer.from([0, 0, 0, 6, 17, 0, 0, 0, 1, 0]), /before the version/],
     ["a message whose field ends early", Buffer.from([0, 0, 0, 5, 1, 0, 0, 0, 3, 0, 0, 0, 6, 17, 0, 0, 0, 1, 0]), /truncated/],
   ] as const)("ends the session at %s, with its reason", async ([, bytes, reason]) => {
@@ -79,7 +79,7 @@ describe.concurrent("the SFTP subsystem", () => {
     expect(await outcome).toMatchObject({ status: 11, stderr: expect.stringMatching(reason) });
   });
 
-  test("a client that leaves in the middle leaves what it had written, and the process ends", async () => {
+  test("a client that disconnects in the middle keeps what it has written, and the process ends", async () => {
     const session = await openUserSession();
     const files = await sftp(session);
     const handle = await new Promise<Buffer>((resolve, reject) =>
@@ -92,7 +92,7 @@ describe.concurrent("the SFTP subsystem", () => {
     expect(session.events.at(-3)).toMatchObject({ event: "sftp_summary", files_written: 1, bytes_written: 100_000 });
   });
 
-  test("a process that hangs in a system call ends soon after its client", async () => {
+  test("a process that hangs in a system call is ended soon after its client", async () => {
     const session = await openUserSession();
     execFileSync("mkfifo", [join(dir, "pipe")]);
     const files = await sftp(session);

@@ -2,7 +2,7 @@ import type { AccountNames } from "./account-names.ts";
 import type { OpenHandles } from "./open-handles.ts";
 import type { SftpReporter } from "./sftp-reporter.ts";
 
-/** What the requests of one SFTP session share. */
+/** State shared by the requests of one SFTP session. */
 export interface SftpContext {
   readonly handles: OpenHandles;
   readonly names: AccountNames;

@@ -11,12 +11,12 @@ import { SftpReporter } from "./sftp-reporter.ts";
 
 /** The instructions come through the first and an error goes back; it is closed when SFTP starts. Reports go through the second. */
 const [instructionsFd, reportsFd] = [3, 4] as const;
-/** OpenSSH's sftp-server ends so after what is no SFTP. */
+/** Exit status of OpenSSH's sftp-server after a stream that is not SFTP. */
 const malformedStatus = 11;
 
 /**
- * Internal command `platform __sftp`: becomes the user and serves SFTP on the standard streams. Nothing of it runs with more
- * than the user's rights, and since it was root's process nobody but root may look into it or trace it.
+ * Internal command `platform __sftp`: becomes the user and serves SFTP on the standard streams. None of it runs with more
+ * than the user's rights, and only root may inspect or trace it, since it was root's process.
  */
 export function runSftp(): never {
   let home: string;
@@ -42,7 +42,7 @@ function serve(home: string): never {
   try {
     serveFiles({ handles, names: new AccountNames(), home, reporter, now: Date.now }, 0, 1);
   } catch (thrown) {
-    // A client that left takes no answers.
+    // A client that has disconnected cannot be answered.
     if ((thrown as NodeJS.ErrnoException).code !== "EPIPE") {
       status = malformedStatus;
       process.stderr.write(`sftp: ${errorText(thrown)}\n`);

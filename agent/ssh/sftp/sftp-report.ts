@@ -4,7 +4,7 @@ import { sftpActions } from "../../../core/resources/audit-event-schema.ts";
 const path = z.string().max(1024);
 const count = z.int().min(0);
 
-/** What the process that serves files tells the agent, one line of JSON each. Strict: it runs as the user. */
+/** Reports from the process that serves files to the agent, one line of JSON each. Strict: it runs as the user. */
 export const sftpReportSchema = z.discriminatedUnion("event", [
   z.strictObject({
     event: z.literal("sftp"),

@@ -5,7 +5,7 @@ import type { Reply } from "./reply.ts";
 import type { SftpReport } from "./sftp-report.ts";
 import { statusOf } from "./status-of.ts";
 
-/** Actions of one kind that a session tells one by one; the summary counts all. */
+/** Maximum actions of one kind that a session reports one by one; the summary counts all. */
 const mostOfKind = 256;
 
 interface Told {
@@ -15,7 +15,7 @@ interface Told {
   readonly flags?: string;
 }
 
-/** Tells the agent what this session does: changes and opened files one by one up to a bound, and the sums at its end. */
+/** Reports this session's actions to the agent: changes and opened files one by one up to a limit, and the totals at its end. */
 export class SftpReporter {
   readonly #send: (report: SftpReport) => void;
   readonly #counts = new Map<SftpAction, number>();
@@ -25,7 +25,7 @@ export class SftpReporter {
     this.#send = send;
   }
 
-  /** Does it and tells how it went. Throws what it throws. */
+  /** Runs the action and reports its outcome. Throws what the action throws. */
   tell({ action, path, target, flags }: Told, perform: () => Reply): Reply {
     let error: string | undefined;
     try {

@@ -12,7 +12,7 @@ export interface StartSftp {
   /** Path of `session-start`. */
   readonly starter: string;
   readonly group?: SessionGroup | undefined;
-  /** Goes through PAM first, and begins as root after it. */
+  /** Set when PAM opens the session first; the process then begins as root. */
   readonly pam?: PamFiles | undefined;
 }
 

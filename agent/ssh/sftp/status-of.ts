@@ -2,7 +2,7 @@ import { getSystemErrorMessage } from "node:util";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Status } from "../../../core/sftp/numbers.ts";
 
-/** Whatever a request failed with, as its answer: codes as OpenSSH's sftp-server has them, and the system's own words. */
+/** The answer for a failed request: codes as in OpenSSH's sftp-server, and the system's own message. */
 export function statusOf(thrown: unknown): { readonly status: Status; readonly message: string } {
   if (thrown instanceof PlatformError) return { status: byPlatformCode[thrown.code] ?? "failure", message: thrown.message };
   const { code, errno, message } = thrown as NodeJS.ErrnoException;

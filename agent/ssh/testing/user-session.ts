@@ -53,7 +53,7 @@ export interface SessionOptions {
   /** Logins in the certificate and in the role. */
   readonly logins?: readonly string[];
   readonly validBefore?: Date;
-  /** What the certificate is bound to. */
+  /** Address in the certificate. */
   readonly sourceIp?: string;
   readonly authority?: ReturnType<typeof generateSshKey>;
   readonly roles?: readonly Role[];
@@ -68,14 +68,14 @@ export interface SessionOptions {
   readonly ageMs?: () => number;
   readonly lease?: SshDeps["lease"];
   readonly live?: LiveSessions;
-  /** The agent stops; default: at the end of the test's session. */
+  /** Stops the agent; default: at the end of the test's session. */
   readonly abort?: AbortController;
 }
 
 export interface UserSession extends AsyncDisposable {
   readonly client: SshConnection;
   readonly events: AuditFacts[];
-  /** The user's home, empty at first: what the tester's own shell would load may print, wait for a lock, or fail. */
+  /** The user's home, empty at first: start-up files of the tester's own shell may print, wait for a lock, or fail. */
   readonly home: string;
   /** Resolves when the agent has done with the stream. */
   readonly served: Promise<void>;
@@ -187,7 +187,7 @@ function sshDeps(options: SessionOptions, { logins, record, home }: Fixed): SshD
       refresh: async () => access,
       ageMs: options.ageMs ?? (() => 0),
     },
-    lease: options.lease ?? (() => Promise.reject(new Error("no connection is limited here"))),
+    lease: options.lease ?? (() => Promise.reject(new Error("connections are not limited in this test"))),
     audit: { record },
     recordings: options.recording?.recordings ?? { begin: unused, sendNow: unused },
     live: options.live ?? new LiveSessions(),
