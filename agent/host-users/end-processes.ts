@@ -12,7 +12,7 @@ export async function endProcesses(login: string, uid: number): Promise<void> {
   for (let waited = 0; ; waited += lookMs) {
     const left = processesOf(uid);
     if (left.length === 0) return;
-    if (waited >= limitMs) throw new PlatformError("unavailable", `could not end processes of ${login}:  ${left.slice(0, 5).join(", ")}`);
+    if (waited >= limitMs) throw new PlatformError("unavailable", `could not end processes of ${login}: ${left.slice(0, 5).join(", ")}`);
     if (waited === 0) send(left, "SIGHUP");
     else if (waited >= graceMs) send(left, "SIGKILL");
     await sleep(lookMs);

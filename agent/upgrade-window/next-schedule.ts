@@ -31,7 +31,7 @@ export function nextSchedule(asked: Asked, { nowSeconds, lastMs }: { nowSeconds:
   }
   const { code, message } = asked.error;
   if (code === "denied" || code === "unauthenticated" || code === "unsupported")
-    return { text: "", error: `the auth service refused the schedule:  ${message}` };
+    return { text: "", error: `the auth service refused the schedule: ${message}` };
   if (lastMs <= patienceMs) return {};
   return { text: "", error: `the auth service has not been reached for ${Math.floor(lastMs / 60_000)} min: ${message}` };
 }

@@ -60,7 +60,7 @@ describe.for(serviceNames)("access to %s", (kind) => {
     }
   }
 
-  test("deny always wins: a role that denies the login or the host lets no other role allow it", () => {
+  test("deny always wins: no other role can allow a login or host that one role denies", () => {
     fc.assert(
       fc.property(lines, host, wanted, fc.nat(), (held, labels, asked, at) => {
         const place = at % (held.length + 1);
@@ -110,7 +110,7 @@ const odd = fc.array(fc.constantFrom("{{", "}}", "{", "}", "internal.", "externa
   maxLength: 9,
 });
 
-test("any text is a template, plain text or refused as invalid; what comes out has a value of the trait in it", () => {
+test("any text is a template, plain text or refused as invalid; the result contains a value of the trait", () => {
   fc.assert(
     fc.property(odd, traits, (parts, known) => {
       const text = parts.join("");
@@ -127,7 +127,7 @@ test("any text is a template, plain text or refused as invalid; what comes out h
   );
 });
 
-test("any matcher against any label has an answer, and where it denies it matches no less", () => {
+test("any matcher against any label has an answer, and in a deny it matches at least as much", () => {
   const pattern = fc.oneof(
     fc.string({ maxLength: 20 }),
     odd.map((parts) => parts.join("")),

@@ -2,17 +2,17 @@ import type { Labels } from "../resources/metadata.ts";
 import type { Verb } from "../resources/role.ts";
 import type { JoinMode } from "../resources/session.ts";
 
-/** To log in to a host. A `login` left out asks whether there is any at all: control then routes, the agent decides. */
+/** A login to a host. Without `login` it asks whether there is any login at all: control then routes, the agent decides. */
 export interface SshAsk {
   readonly kind: "ssh";
   readonly node: { readonly id: string; readonly name: string; readonly labels: Labels };
   readonly login?: string;
 }
-/** To use an application. */
+/** Use of an application. */
 export interface AppAsk {
   readonly kind: "app";
   readonly app: { readonly name: string; readonly labels: Labels };
-  /** Id of the host whose agent serves it; left out: any. */
+  /** Id of the host whose agent serves it; omitted for any. */
   readonly serverId?: string;
 }
 export interface ResourceAsk {
@@ -21,7 +21,7 @@ export interface ResourceAsk {
   readonly resource: string;
   readonly verb: Exclude<Verb, "*">;
 }
-/** To take part in a session that runs. A `session` left out asks only what holds for every session: no lock, a valid certificate. */
+/** Joining a running session. Without `session` it asks only for what applies to every session: no lock, a valid certificate. */
 export interface JoinAsk {
   readonly kind: "join";
   readonly node: { readonly id: string; readonly name: string };

@@ -51,11 +51,11 @@ function refused(facts: Case): { readonly code: string; readonly message: string
     const error = toPlatformError(thrown);
     return { code: error.code, message: error.message, reason: joinRefusal(error) };
   }
-  throw new Error("it was granted");
+  throw new Error("access was granted");
 }
 
 describe("a grant to join", () => {
-  test("is about the session and the mode, with the options of all roles of the user", () => {
+  test("names the session and the mode, with the options of all roles of the user", () => {
     const grant = ask({ held: [watcher, strict] });
     expect(grant.ask.session).toEqual({ user: "alice", login: "root", roles: ["dev"], mode: "observer" });
     expect(grant).toMatchObject({ maxConnections: 2, rules: { idleTimeoutSeconds: 300, strictLocks: true } });
@@ -70,7 +70,7 @@ describe("a grant to join", () => {
 describe("a refusal to join", () => {
   const unseen = `there is no running session "${sid}" that you may join`;
 
-  test("tells nothing of a session that one may not see, and the audit log why", () => {
+  test("reveals nothing about a hidden session to the user, and the reason to the audit log", () => {
     const [there, not] = [refused({}), refused({ session: undefined })];
     expect([there.code, there.message]).toEqual(["not_found", unseen]);
     expect([not.code, not.message]).toEqual([there.code, there.message]);
@@ -78,25 +78,25 @@ describe("a refusal to join", () => {
     expect(not.reason).toBe("no such session runs");
   });
 
-  test("says why where one may see it", () => {
+  test("has the reason when the user may see the session", () => {
     expect(refused({ held: [watcher], mode: "peer" })).toMatchObject({ code: "denied", message: expect.stringContaining("as peer: no role's") });
   });
 
-  test("of an expired certificate or a locked user is the same whatever session it is", () => {
+  test("of an expired certificate or a locked user is the same for every session", () => {
     for (const facts of [{ validBefore: now }, { locks: [lock({ user: "bob" })] }]) {
       expect(refused({ ...facts, session: undefined })).toEqual(refused(facts));
       expect(refused(facts).message).not.toBe(unseen);
     }
   });
 
-  test("by a lock on the host, or on the login of the session, counts for those who may see it", () => {
+  test("by a lock on the host, or on the login of the session, applies to users who may see it", () => {
     for (const target of [{ server_id: "h1" }, { login: "root" }]) {
       expect(refused({ held: [watcher], locks: [lock(target)] }).message).toContain("not today");
       expect(refused({ locks: [lock(target)] }).message).toBe(unseen);
     }
   });
 
-  test("follows from a role that the user does not hold, though it exists", () => {
+  test("does not follow from a role that the user does not hold, though it exists", () => {
     expect(refused({ held: [strict] }).message).toBe(unseen);
   });
 });
@@ -110,7 +110,7 @@ test.for([
   ],
   ["another kind", { allow: { join_sessions: [{ name: "w", kinds: ["k8s"], roles: ["*"], modes: ["peer"] }] } }, /no other kind/],
   ["another way to record", { options: { record_session: { default: "sometimes" } } }, /strict or best_effort/],
-] as const)("a role with %s is refused in words", ([, spec, words]) => {
+] as const)("a role with %s is refused with the reason", ([, spec, words]) => {
   const parsed = roleSchema.safeParse({ kind: "role", version: "v7", metadata: { name: "r" }, spec });
   expect(parsed.error?.message).toMatch(words);
 });

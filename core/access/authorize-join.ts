@@ -5,7 +5,7 @@ import { type JoinMode, joinModes } from "../resources/session.ts";
 import { type AuthorizeFacts, authorize, type JoinGrant } from "./authorize.ts";
 import { refuseJoin } from "./refuse-join.ts";
 
-/** A session that runs, as far as joining goes. */
+/** A running session, as needed for joining. */
 export interface JoinTarget {
   readonly server_id: string;
   readonly server_name: string;
@@ -17,16 +17,16 @@ export interface JoinTarget {
 export interface JoinFacts extends Omit<AuthorizeFacts, "ask"> {
   readonly sid: string;
   readonly mode: JoinMode;
-  /** Undefined: none runs under this id. */
+  /** Undefined when none runs under this id. */
   readonly session: JoinTarget | undefined;
 }
 
 /**
- * Whether a user may join this session in this mode. A session that the user may join in no mode is refused in the words for one that
- * does not exist; the reason is the cause then. Throws PlatformError. Pure.
+ * Whether a user may join this session in this mode. A session that the user may not join in any mode is refused like one that
+ * does not exist; the reason is then in the cause. Throws PlatformError. Pure.
  */
 export function authorizeJoin({ sid, mode, session, ...facts }: JoinFacts): JoinGrant {
-  // What holds whatever session it is comes first: it tells nothing of any.
+  // Checks that apply to every session come first: they reveal nothing about any of them.
   authorize({ ...facts, ask: { kind: "join", node: { id: "", name: "" } } });
   if (session === undefined) throw unseen(sid, "no such session runs");
   const node = { id: session.server_id, name: session.server_name };
@@ -45,14 +45,14 @@ export function joinableModes(identity: UserIdentity, roles: readonly Role[], se
   return joinModes.filter((mode) => refuseJoin(identity, held, { node, session: { user: session.user, roles: session.roles, mode } }) === undefined);
 }
 
-/** Why a join was refused, for the audit log: what the user is not told too. Pure. */
+/** Why a join was refused, for the audit log, including reasons hidden from the user. Pure. */
 export function joinRefusal(error: PlatformError): string {
   return error.cause instanceof PlatformError ? error.cause.message : error.message;
 }
 
 function unseen(sid: string, reason: string): PlatformError {
   return new PlatformError("not_found", `there is no running session ${JSON.stringify(sid.slice(0, 64))} that you may join`, {
-    hint: "tsh sessions ls shows those that you may see",
+    hint: "run tsh sessions ls to list the sessions that you may see",
     cause: new PlatformError("denied", reason),
   });
 }

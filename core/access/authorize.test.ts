@@ -111,12 +111,12 @@ test.for<readonly [string, readonly Role[], Ask, RegExp]>([
 test.for([
   ["at its end", new Date("2026-11-20T13:00:00Z")],
   ["long after", new Date("2027-01-01T00:00:00Z")],
-] as const)("an identity that has expired (%s) may nothing", ([, time]) => {
+] as const)("an expired identity (%s) is denied everything", ([, time]) => {
   const attempt = (): unknown => authorize({ identity: identity(), locks: [], roles: [root], ask: ssh("root"), now: time });
   expect(attempt).toThrow(expect.objectContaining({ code: "unauthenticated" }));
 });
 
-test("a certificate from before its user was removed opens nothing; that of the next user of the name does", () => {
+test("a certificate from before its user was removed is refused; that of a later user of the same name is accepted", () => {
   const [gone, next] = ["a", "b"].map((digit) => digit.repeat(32)) as [string, string];
   const spec = { target: { user: identity().name }, message: "user was removed" };
   const locks: readonly Lock[] = [{ kind: "lock", version: "v2", metadata: { name: removalLockName(gone) }, spec }];
@@ -127,7 +127,7 @@ test("a certificate from before its user was removed opens nothing; that of the 
   expect(isGrant(authorize({ identity: identity({ userId: next }), locks, roles: [root], ask: ssh("root"), now }))).toBe(true);
 });
 
-test("an identity without roles may nothing", () => {
+test("an identity without roles is denied everything", () => {
   expect(() => authorize({ identity: identity({ roles: [] }), locks: [], roles: [root], ask: ssh("root"), now })).toThrow(/no role of \(none\)/);
 });
 
@@ -141,7 +141,7 @@ test.for<readonly [string, (grant: Grant) => unknown]>([
   ["true", () => true],
   ["null", () => null],
   ["undefined", () => undefined],
-])("%s is no grant", ([, make]) => {
+])("%s is not a grant", ([, make]) => {
   expect(isGrant(make(authorize({ identity: identity(), locks: [], roles: [root], ask: ssh("root"), now })))).toBe(false);
 });
 
@@ -174,7 +174,7 @@ function allows(roles: readonly Role[], wanted: Ask): boolean {
   }
 }
 
-test("adding a deny never widens, and taking an allow away never widens either", () => {
+test("adding a deny never widens, and removing an allow never widens either", () => {
   fc.assert(
     fc.property(fc.array(conditions, { maxLength: 2 }), conditions, asks, (allowed, denied, wanted) => {
       const roles = allowed.map((allow, index) => role(index === 0 ? "one" : "two", allow));

@@ -10,14 +10,14 @@ import { type CommonRules, commonRules, maxConnections, type SessionRules, sessi
 import { refuseSourceIp } from "./source-ip.ts";
 import { wantedOf } from "./wanted.ts";
 
-/** Proof that `authorize` allowed exactly this. Nothing opens a shell or a connection without one. */
+/** Proof that `authorize` allowed exactly this. No shell or connection opens without one. */
 class IssuedGrant {
   readonly #issued = true;
   readonly identity: UserIdentity;
   readonly ask: Ask;
-  /** What the user may do there; of a grant for a service or a session only. */
+  /** Rules for the user there; only in a grant for a service or a session. */
   readonly rules: SessionRules | CommonRules | undefined;
-  /** Connections that the user may have at a time over the whole cluster. */
+  /** Maximum concurrent connections of the user in the whole cluster. */
   readonly maxConnections: number | undefined;
 
   constructor({ identity, ask }: Pick<AuthorizeFacts, "identity" | "ask">, rules: IssuedGrant["rules"], most: number | undefined) {
@@ -31,7 +31,7 @@ class IssuedGrant {
     return typeof value === "object" && value !== null && #issued in value && value.#issued;
   }
 }
-/** Exported as a type only: `authorize` alone can make one. */
+/** Exported as a type only: only `authorize` can create one. */
 export type Grant = IssuedGrant;
 export type SshGrant = Grant & { readonly ask: SshAsk & { readonly login: string }; readonly rules: SessionRules };
 export type AppGrant = Grant & { readonly ask: AppAsk & { readonly serverId: string }; readonly rules: CommonRules };
@@ -39,12 +39,12 @@ export type JoinGrant = Grant & { readonly ask: Required<JoinAsk>; readonly rule
 
 export interface AuthorizeFacts {
   readonly identity: UserIdentity;
-  /** The roles that the identity names, as far as they exist now. */
+  /** The existing roles that the identity names. */
   readonly roles: readonly Role[];
   readonly ask: Ask;
-  /** All there are: they come before every role. */
+  /** All locks: they are checked before any role. */
   readonly locks: readonly Lock[];
-  /** IP address that the user comes from; left out or empty: not known. */
+  /** IP address of the user; omitted or empty when not known. */
   readonly clientIp?: string | undefined;
   readonly now: Date;
 }
@@ -89,7 +89,7 @@ function rulesOf(identity: UserIdentity, held: readonly Role[], ask: Ask): Issue
       return commonRules("app", withSay);
     }
     case "join":
-      // No role says where joining happens: the options of all of them count.
+      // No role restricts where joining happens: the options of all of them count.
       return ask.session === undefined ? undefined : sessionRules(held, { held, traits });
     case "resource":
       return undefined;

@@ -13,7 +13,7 @@ test.for<readonly [why: string, locks: readonly Lock[], facts: object, found: bo
   ["none", [], {}, false],
   ["the user", [lock({ user: "alice" })], {}, true],
   ["another user", [lock({ user: "al" })], {}, false],
-  ["a name in other letters", [lock({ user: "Alice" })], {}, false],
+  ["a name in different case", [lock({ user: "Alice" })], {}, false],
   ["one of the user's roles", [lock({ role: "dev" })], {}, true],
   ["a role that the user lacks", [lock({ role: "admin" })], {}, false],
   ["a user of the role's name", [lock({ user: "ops" })], {}, false],
@@ -22,28 +22,28 @@ test.for<readonly [why: string, locks: readonly Lock[], facts: object, found: bo
   ["a login that is not known yet", [lock({ login: "root" })], { login: undefined }, false],
   ["the host", [lock({ server_id: host })], {}, true],
   ["another host", [lock({ server_id: host.replace("7", "8") })], {}, false],
-  ["a host where none is used", [lock({ server_id: host })], { serverId: undefined }, false],
+  ["a host when none is involved", [lock({ server_id: host })], { serverId: undefined }, false],
   ["the second of two", [lock({ user: "bob" }), lock({ role: "ops" })], {}, true],
   ["one that is in force until later", [lock({ user: "alice" }, { expires: "2026-11-20T12:00:01Z" })], {}, true],
   ["one that expires now", [lock({ user: "alice" }, { expires: "2026-11-20T12:00:00Z" })], {}, false],
   ["one that expired, in another zone", [lock({ user: "alice" }, { expires: "2026-11-20T13:59:59+02:00" })], {}, false],
   ["a removed user", [removal(userId)], {}, true],
   ["a removed user who had the same name before", [removal("b".repeat(32))], {}, false],
-  ["a removed user, for a certificate that does not say whose it is", [removal("b".repeat(32))], { userId: undefined }, true],
+  ["a removed user, for a certificate without a user id", [removal("b".repeat(32))], { userId: undefined }, true],
   ["a removed user of another name", [removal(userId, "bob")], {}, false],
-  ["a name that is no more than like that of a removal", [{ ...lock({ user: "alice" }), metadata: { name: "removed-user-bob" } }], {}, true],
+  ["a name that only resembles that of a removal", [{ ...lock({ user: "alice" }), metadata: { name: "removed-user-bob" } }], {}, true],
   ["a role, under the name of a removal's lock", [{ ...removal("b".repeat(32)), spec: { target: { role: "ops" } } }], {}, true],
 ])("a lock of %s", ([, locks, more, found]) => {
   expect(findLock(locks, { ...facts, ...more }) !== undefined).toBe(found);
 });
 
-test("who is shut out reads what is locked, until when, by which lock and why", () => {
+test("a locked user is told what is locked, until when, by which lock and why", () => {
   const error = lockedError(lock({ role: "ops" }, { message: "audit week", expires: "2026-11-27T00:00:00Z" }));
-  expect(error).toMatchObject({ code: "denied", hint: "an admin lifts it with: tctl rm lock/l-1" });
+  expect(error).toMatchObject({ code: "denied", hint: "an admin can remove it with: tctl rm lock/l-1" });
   expect(error.message).toBe("access denied: role ops is locked until 2026-11-27T00:00:00Z by lock l-1: audit week");
 });
 
-test("who was removed reads that, and what a new user of the name does", () => {
+test("a removed user is told so, and what a new user of the same name must do", () => {
   const error = lockedError({ ...removal(userId), spec: { target: { user: "alice" }, message: "user alice was removed" } });
   expect(error).toMatchObject({ code: "denied", hint: expect.stringContaining("tsh login") });
   expect(error.message).toBe(`access denied: user alice was removed (lock removed-user-${userId})`);

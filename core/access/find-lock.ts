@@ -1,10 +1,10 @@
 import { PlatformError } from "../errors/platform-error.ts";
 import { type Lock, lockTargetText, removedUserId } from "../resources/lock.ts";
 
-/** What somebody uses, or wants to. */
+/** An access, or a request for one. */
 export interface LockFacts {
   readonly user: string;
-  /** Of the certificate; undefined: it has none. */
+  /** User id in the certificate; undefined when it has none. */
   readonly userId: string | undefined;
   readonly roles: readonly string[];
   /** Unix login, when known. */
@@ -14,7 +14,7 @@ export interface LockFacts {
   readonly now: Date;
 }
 
-/** The first lock in force that shuts this out. Pure. */
+/** The first lock in force that applies to this. Pure. */
 export function findLock(locks: readonly Lock[], facts: LockFacts): Lock | undefined {
   return locks.find((lock) => {
     const { spec } = lock;
@@ -26,23 +26,23 @@ export function findLock(locks: readonly Lock[], facts: LockFacts): Lock | undef
   });
 }
 
-/** The lock that a removal leaves is for that user, and not for the next one of the name. A certificate that does not say whose it is may be either's. */
+/** The lock of a removal is for that user, not for a later one of the same name. A certificate without a user id may belong to either. */
 function isOf(lock: Lock, userId: string | undefined): boolean {
   const removed = removedUserId(lock);
   return removed === undefined || userId === undefined || removed === userId;
 }
 
-/** What the one who is shut out is told. */
+/** The error for the locked user. */
 export function lockedError(lock: Lock): PlatformError {
   const { metadata, spec } = lock;
   if (removedUserId(lock) !== undefined) {
     return new PlatformError("denied", `access denied: ${spec.message ?? "the user was removed"} (lock ${metadata.name})`, {
-      hint: "certificates from before the removal stay refused; who was added again logs in with: tsh login",
+      hint: "certificates from before the removal stay refused; if you were added again, log in with: tsh login",
     });
   }
   const until = spec.expires === undefined ? "" : ` until ${spec.expires}`;
   const why = spec.message === undefined ? "" : `: ${spec.message}`;
   return new PlatformError("denied", `access denied: ${lockTargetText(spec.target)} is locked${until} by lock ${metadata.name}${why}`, {
-    hint: `an admin lifts it with: tctl rm lock/${metadata.name}`,
+    hint: `an admin can remove it with: tctl rm lock/${metadata.name}`,
   });
 }

@@ -33,27 +33,27 @@ function ruleOf(lines: readonly Line[], others: readonly Line[] = []): HostUserR
 
 const all = "ALL=(ALL) NOPASSWD: ALL";
 test.for<readonly [why: string, lines: readonly Line[], rule: Partial<HostUserRule> | undefined]>([
-  ["nobody says a word: no user is made", [{}], undefined],
-  ["groups without a mode make none", [{ groups: ["ops"], sudoers: [all] }], undefined],
-  ["off makes none", [{ mode: "off" }], undefined],
+  ["no role mentions it: no user is created", [{}], undefined],
+  ["groups without a mode create none", [{ groups: ["ops"], sudoers: [all] }], undefined],
+  ["off creates none", [{ mode: "off" }], undefined],
   ["drop", [{ mode: "drop" }], { mode: "drop", groups: [], sudoers: [] }],
   ["keep", [{ mode: "keep" }], { mode: "keep" }],
-  ["a silent role beside it changes nothing", [{ mode: "keep" }, {}], { mode: "keep" }],
+  ["a further role without it changes nothing", [{ mode: "keep" }, {}], { mode: "keep" }],
   ["off beats keep", [{ mode: "keep" }, { mode: "off" }], undefined],
   ["off beats drop", [{ mode: "off" }, { mode: "drop" }], undefined],
   ["drop beats keep", [{ mode: "keep" }, { mode: "drop" }], { mode: "drop" }],
   ["groups add up", [{ mode: "drop", groups: ["b"] }, { groups: ["a", "b"] }], { groups: ["a", "b"] }],
   ["a denied group is left out", [{ mode: "drop", groups: ["a", "b"] }, { denyGroups: ["b"] }], { groups: ["a"] }],
   ["all groups denied", [{ mode: "drop", groups: ["a", "b"] }, { denyGroups: ["*"] }], { groups: [] }],
-  ["a star hands out no group", [{ mode: "drop", groups: ["*"] }], { groups: [] }],
+  ["a star grants no group", [{ mode: "drop", groups: ["*"] }], { groups: [] }],
   [
-    "a trait that names groups; what is none, or marks our users, is left out",
+    "a trait that names groups; invalid names, and the marks of our users, are left out",
     [{ mode: "drop", groups: ["{{external.team}}"] }],
     { groups: ["ops"] },
   ],
   ["a trait that the user lacks", [{ mode: "drop", groups: ["{{external.other}}"] }], { groups: [] }],
-  ["a template that cannot be read hands out nothing", [{ mode: "drop", groups: ["{{oops"] }], { groups: [] }],
-  ["and denies all in a deny", [{ mode: "drop", groups: ["a"], denyGroups: ["{{oops"] }], { groups: [] }],
+  ["an unreadable template grants nothing", [{ mode: "drop", groups: ["{{oops"] }], { groups: [] }],
+  ["and in a deny, denies everything", [{ mode: "drop", groups: ["a"], denyGroups: ["{{oops"] }], { groups: [] }],
   ["sudoers", [{ mode: "drop", sudoers: [all] }], { sudoers: [all] }],
   ["a denied line", [{ mode: "drop", sudoers: [all, "ALL=/bin/ls"], denySudoers: [all] }], { sudoers: ["ALL=/bin/ls"] }],
   ["all lines denied", [{ mode: "drop", sudoers: [all], denySudoers: ["*"] }], { sudoers: [] }],
@@ -62,7 +62,7 @@ test.for<readonly [why: string, lines: readonly Line[], rule: Partial<HostUserRu
   else expect(ruleOf(lines)).toMatchObject(rule);
 });
 
-test("a deny counts although its role has no say on this host", () => {
+test("a deny counts although its role does not apply to this host", () => {
   expect(ruleOf([{ mode: "drop", groups: ["docker"], sudoers: [all] }], [{ denyGroups: ["docker"], denySudoers: [all] }])).toEqual({
     mode: "drop",
     groups: [],
@@ -90,7 +90,7 @@ const line = fc.record(
   { requiredKeys: [] },
 );
 
-test("nobody is ever in a group that one of the user's roles denies, and one more deny adds none", () => {
+test("no user is ever in a group that one of their roles denies, and a further deny adds none", () => {
   fc.assert(
     fc.property(fc.array(line, { maxLength: 4 }), fc.array<string>(name), (lines, denyGroups) => {
       const before = ruleOf(lines)?.groups ?? [];

@@ -3,24 +3,24 @@ import type { Role, RoleConditions } from "../resources/role.ts";
 import type { Traits } from "../resources/user.ts";
 import { expandTemplate } from "./templates.ts";
 
-/** How a host makes a Unix user that it lacks. */
+/** How a host creates a missing Unix user. */
 export interface HostUserRule {
   readonly mode: Exclude<HostUserMode, "off">;
   readonly groups: readonly string[];
-  /** What the user may do by sudo(8), a line each, without the user's name. */
+  /** Lines for sudo(8), without the user's name. */
   readonly sudoers: readonly string[];
 }
 
 export interface HostUserFacts {
-  /** Those that have a say for this login on this host. */
+  /** Roles that apply to this login on this host. */
   readonly roles: readonly Role[];
   readonly held: readonly Role[];
   readonly traits: Traits;
 }
 
 /**
- * The least permissive mode that a role names wins: off, then drop, then keep; where none names one, no user is made. Groups and sudoers of
- * the roles add up, without what any role of the user denies. Pure.
+ * The least permissive mode that a role names wins: off, then drop, then keep; if none names one, no user is created. Groups and sudoers of
+ * the roles add up, except those that any role of the user denies. Pure.
  */
 export function hostUserRule({ roles, held, traits }: HostUserFacts): HostUserRule | undefined {
   const modes = new Set(roles.map(({ spec }) => spec.options?.create_host_user_mode));
@@ -43,7 +43,7 @@ function expandGroups(conditions: RoleConditions | undefined, traits: Traits, un
   });
 }
 
-/** Each once, in the order of the alphabet: the order of a user's roles changes nothing. */
+/** Each once, in alphabetical order, so that the order of a user's roles does not matter. */
 function without(values: readonly string[], denied: ReadonlySet<string>): readonly string[] {
   return denied.has("*") ? [] : [...new Set(values)].filter((value) => !denied.has(value)).sort();
 }

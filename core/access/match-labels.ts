@@ -7,14 +7,14 @@ import { matchExpression } from "./expression/match-expression.ts";
 import { expandTemplate, isTemplate } from "./templates.ts";
 
 export interface MatchOptions {
-  /** Of the user, for templates in the matchers; left out: none. */
+  /** Traits of the user, for templates in the matchers; omitted for none. */
   readonly traits?: Traits;
-  /** Whether a value that cannot be read counts as a match: so it does where matching denies. */
+  /** Whether an unreadable value counts as a match: it does where a match denies. */
   readonly unreadable?: boolean;
 }
 
 /**
- * Whether labels satisfy matchers: every key must match (AND), any value of a list will do (OR).
+ * Whether labels satisfy matchers: every key must match (AND), any value of a list suffices (OR).
  * No matchers match nothing; `'*': '*'` matches everything, labels or not.
  */
 export function matchLabels(matchers: LabelMatchers | undefined, labels: Labels, options: MatchOptions = {}): boolean {
@@ -28,7 +28,7 @@ export function matchLabels(matchers: LabelMatchers | undefined, labels: Labels,
   });
 }
 
-/** What a template stands for is compared as it is: a `*` in a trait is a star, and no pattern that reaches everything. */
+/** The value of a template is compared literally: a `*` in a trait is a star, not a pattern that matches everything. */
 function matchPattern(pattern: string, value: string, { traits = {}, unreadable = false }: MatchOptions): boolean {
   if (!isTemplate(pattern) || isExpression(pattern)) return matchValue(pattern, value, unreadable);
   try {
@@ -38,7 +38,7 @@ function matchPattern(pattern: string, value: string, { traits = {}, unreadable 
   }
 }
 
-/** Exact text, `*`, a glob with `*`, or `^an expression of RE2$`, in linear time. `unreadable` is the answer of a broken expression. */
+/** Exact text, `*`, a glob with `*`, or `^an expression of RE2$`, in linear time. `unreadable` is the result for a broken expression. */
 export function matchValue(pattern: string, value: string, unreadable = false): boolean {
   if (pattern === "*" || pattern === value) return true;
   if (!isExpression(pattern)) return pattern.includes("*") && matchGlob(pattern.split("*"), value);
@@ -58,7 +58,7 @@ export function isExpression(pattern: string): boolean {
 const programs = new Map<string, Program>();
 const maxPrograms = 256;
 
-/** Roles are matched against every host: what was compiled is kept for a while. */
+/** Roles are matched against every host: compiled expressions are cached. */
 function compiled(pattern: string): Program {
   const known = programs.get(pattern);
   if (known !== undefined) return known;
@@ -68,7 +68,7 @@ function compiled(pattern: string): Program {
   return program;
 }
 
-/** Linear: the parts between stars are looked for from left to right. */
+/** Linear: searches the parts between stars from left to right. */
 function matchGlob(parts: readonly string[], value: string): boolean {
   const first = parts[0] ?? "";
   const last = parts.at(-1) ?? "";

@@ -44,7 +44,7 @@ test.for([
   [["{{external.odd}}"], ["*", "Ops Team", "-l", "ok"]],
   [["{{other.logins}}"], ["*"]],
   [["{{internal.logins"], ["*"]],
-] as const)("denied logins %j become %j: what cannot be read denies all", ([logins, expected]) => {
+] as const)("denied logins %j become %j: an unreadable one denies all", ([logins, expected]) => {
   expect(expandDeniedNames(logins, traits)).toEqual(expected);
 });
 
@@ -66,7 +66,7 @@ test.for([
   ["a deny of another role", [role(["root", "a"]), role(undefined, ["a"])], ["root"]],
   ["a deny by template", [role(["root", "b"]), role(undefined, ["{{internal.logins}}"])], ["b"]],
   ["a deny of all", [role(["root"]), role(undefined, ["*"])], []],
-  ["an allow of all is no login", [role(["*", "root"])], ["root"]],
+  ["an allow of all is not a login", [role(["*", "root"])], ["root"]],
   ["a role without logins", [role(undefined)], []],
 ] as const)("the principals of a certificate: %s", ([, roles, expected]) => {
   expect(allowedNames("logins", roles, traits)).toEqual(expected);

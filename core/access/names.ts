@@ -5,12 +5,12 @@ import type { Role } from "../resources/role.ts";
 import type { Traits } from "../resources/user.ts";
 import { expandTemplate, isTemplate } from "./templates.ts";
 
-/** Any name at all. */
+/** Any name. */
 const any = "*";
-/** What a name of each condition may be. */
+/** Valid names for each condition. */
 const texts = { logins: loginText } satisfies Readonly<Record<NamesCondition, z.ZodType<string>>>;
 
-/** Names that a role allows this user. What a template stands for counts only when it is such a name; `*` in a trait is not. */
+/** Names that a role allows this user. The value of a template counts only when it is a valid name; `*` in a trait is not. */
 export function expandNames(condition: NamesCondition, names: readonly string[] | undefined, traits: Traits): readonly string[] {
   return (names ?? []).flatMap((name) => {
     if (!isTemplate(name)) return [name];
@@ -22,7 +22,7 @@ export function expandNames(condition: NamesCondition, names: readonly string[] 
   });
 }
 
-/** Names that a role denies this user. A template that cannot be read denies all: nobody knows what it was meant to deny. */
+/** Names that a role denies this user. An unreadable template denies all, because its intent is unknown. */
 export function expandDeniedNames(names: readonly string[] | undefined, traits: Traits): readonly string[] {
   return (names ?? []).flatMap((name) => {
     try {

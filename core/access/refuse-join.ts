@@ -9,12 +9,12 @@ export interface JoinFacts {
 }
 
 /**
- * Why this session may not be joined; undefined: it may. One's own may always; those of others where a role's `join_sessions` covers one
- * of the roles of its user and the mode, and none denies them. Pure.
+ * Why this session may not be joined; undefined if it may. Users may always join their own; those of others where a role's `join_sessions` covers one
+ * of the roles of its user and the mode, and none denies it. Pure.
  */
 export function refuseJoin(identity: UserIdentity, roles: readonly Role[], { node, session }: JoinFacts): string | undefined {
   const who = `access denied: ${identity.name} may not join sessions`;
-  // Its own user's sessions need no role.
+  // A user's own sessions need no role.
   if (session === undefined || session.user === identity.name) return undefined;
   const covers = (policies: readonly JoinPolicy[] | undefined, unreadable: boolean): boolean =>
     (policies ?? []).some(

@@ -4,7 +4,7 @@ import { matchLabels } from "./match-labels.ts";
 import { expandDeniedNames, expandNames, includesName } from "./names.ts";
 import type { Wanted, WantedName } from "./wanted.ts";
 
-/** Why these roles do not let the user reach a resource of a service; undefined: they do. A deny beats every allow. Pure. */
+/** Why these roles do not let the user reach a resource of a service; undefined when they do. A deny beats every allow. Pure. */
 export function refuseService(identity: UserIdentity, roles: readonly Role[], wanted: Wanted): string | undefined {
   const { name, labels, labelsCondition, names } = wanted;
   const { traits } = identity;
@@ -23,7 +23,7 @@ export function refuseService(identity: UserIdentity, roles: readonly Role[], wa
     const allowed = expandNames(condition, role.spec.allow?.[condition], traits);
     return value === undefined ? allowed.length > 0 : includesName(allowed, value);
   };
-  // One role has to allow all of it.
+  // A single role has to allow all of it.
   if (matching.some((role) => names.every((one) => lists(role, one)))) return undefined;
   const unlisted = names.find((one) => !matching.some((role) => lists(role, one)));
   if (unlisted === undefined) return `${who} reach ${name}: no role allows ${names.map(({ noun }) => noun).join(" and ")} together`;
@@ -34,8 +34,8 @@ export function refuseService(identity: UserIdentity, roles: readonly Role[], wa
 }
 
 /**
- * Whether a role's options count for this resource and these names: where it allows them, and where it does not say which labels (or
- * names) it is about. So a role of nothing but options binds its holder everywhere. Pure.
+ * Whether a role's options apply to this resource and these names: where it allows them, and where it does not restrict labels (or
+ * names). So a role with only options binds its holder everywhere. Pure.
  */
 export function hasSay({ spec: { allow } }: Role, { labels, labelsCondition, names }: Wanted, traits: UserIdentity["traits"]): boolean {
   const namesLabels = Object.keys(allow?.[labelsCondition] ?? {}).length > 0;

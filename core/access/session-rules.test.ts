@@ -73,19 +73,19 @@ function rulesFor(held: readonly Role[], login: string, labels: string): Session
 
 const root = "allow root on *=*";
 test.for<readonly [why: string, lines: readonly string[], portForwarding: boolean]>([
-  ["a role that allows this has its say", [`${root}; port_forwarding=false`], false],
-  ["so has a second one that allows it too", [root, `${root}; port_forwarding=false`], false],
-  ["one about other hosts has not", [root, "allow root on env=prod; port_forwarding=false"], true],
-  ["one about these hosts by an expression has", [root, "allow root on env=^d.v$; port_forwarding=false"], false],
-  ["one about other logins has not", [root, "allow admin on *=*; port_forwarding=false"], true],
-  ["one about this login by a trait that the user lacks has not", [root, "allow {{external.x}} on *=*; port_forwarding=false"], true],
+  ["a role that allows this applies", [`${root}; port_forwarding=false`], false],
+  ["so does a second one that also allows it", [root, `${root}; port_forwarding=false`], false],
+  ["one about other hosts does not", [root, "allow root on env=prod; port_forwarding=false"], true],
+  ["one about these hosts by an expression does", [root, "allow root on env=^d.v$; port_forwarding=false"], false],
+  ["one about other logins does not", [root, "allow admin on *=*; port_forwarding=false"], true],
+  ["one about this login by a trait that the user lacks does not", [root, "allow {{external.x}} on *=*; port_forwarding=false"], true],
   ["one of options only binds everywhere", [root, "port_forwarding=false"], false],
   ["one that only denies other things binds too", [root, "deny admin; port_forwarding=false"], false],
   ["one with hosts but no logins binds on these hosts", [root, "allow on env=dev; port_forwarding=false"], false],
   ["one with hosts but no logins does not bind elsewhere", [root, "allow on env=prod; port_forwarding=false"], true],
   ["one with logins but no hosts binds these logins", [root, "allow root; port_forwarding=false"], false],
   ["one with other logins but no hosts does not", [root, "allow admin; port_forwarding=false"], true],
-  ["one whose hosts cannot be read binds: better too much than too little", [root, "allow root on env=^($; port_forwarding=false"], false],
+  ["one whose hosts are unreadable binds, to be safe", [root, "allow root on env=^($; port_forwarding=false"], false],
 ])("root on a host of env=dev: %s", ([, lines, portForwarding]) => {
   expect(rulesFor(roles(lines), "root", "env=dev").portForwarding).toBe(portForwarding);
 });
@@ -99,7 +99,7 @@ const count = fc.tuple(fc.constant("max_sessions"), fc.integer({ min: 1, max: 9 
 const option = fc.oneof(flag, duration, count).map(([name, value]) => `${name}=${value}`);
 const line = fc.uniqueArray(option, { maxLength: 4, selector: (one) => one.split("=")[0] }).map((options) => options.join(" "));
 
-/** Whether the second are nowhere wider than the first. */
+/** Whether the second rules are nowhere wider than the first. */
 function isNoWider(before: SessionRules, after: SessionRules): boolean {
   const flags = ["forwardAgent", "portForwarding", "fileCopy", "x11Forwarding"] as const;
   const limits = ["idleTimeoutSeconds", "maxSessions"] as const;
@@ -111,7 +111,7 @@ function isNoWider(before: SessionRules, after: SessionRules): boolean {
   );
 }
 
-/** Opens what is closed unless a role says otherwise. */
+/** Enables the options that are off by default. */
 const opening = "forward_agent=true permit_x11_forwarding=true";
 
 test("one more role never lifts what another restricts", () => {
@@ -123,7 +123,7 @@ test("one more role never lifts what another restricts", () => {
   );
 });
 
-test("what a role forbids or limits by itself is so in every company", () => {
+test("what a role forbids or limits alone, it also does with other roles", () => {
   fc.assert(
     fc.property(fc.array(line, { maxLength: 3 }), line, (held, one) => {
       expect(isNoWider(sessionRules(roles([opening, one])), sessionRules(roles([...held, one, opening])))).toBe(true);

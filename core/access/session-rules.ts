@@ -5,33 +5,33 @@ import type { RoleOptions } from "../resources/role-options.ts";
 import type { Traits } from "../resources/user.ts";
 import { type HostUserRule, hostUserRule } from "./host-user-rule.ts";
 
-/** What holds for a connection to any service: the options of every role that has a say there, put together. */
+/** Rules for a connection to any service: the combined options of every role that applies there. */
 export interface CommonRules {
-  /** Without activity, seconds; undefined: never ended for it. */
+  /** Maximum time without activity, seconds; undefined for no limit. */
   readonly idleTimeoutSeconds: number | undefined;
   /** Whether a connection ends when its certificate does. */
   readonly disconnectExpired: boolean;
-  /** Whether a connection ends when it is not known any more which locks are in force. */
+  /** Whether a connection ends when the locks in force are no longer known. */
   readonly strictLocks: boolean;
-  /** Whether a session ends that cannot be recorded any more. */
+  /** Whether a session ends when it can no longer be recorded. */
   readonly strictRecording: boolean;
 }
 
-/** What a user may do over SSH beside that. */
+/** Additional rules for SSH. */
 export interface SessionRules extends CommonRules {
   readonly forwardAgent: boolean;
   readonly portForwarding: boolean;
   readonly fileCopy: boolean;
   readonly x11Forwarding: boolean;
-  /** Sessions at a time on one connection. */
+  /** Maximum concurrent sessions on one connection. */
   readonly maxSessions: number | undefined;
-  /** How the host makes a Unix user that it lacks; undefined: it does not. */
+  /** How the host creates a missing Unix user; undefined when it does not. */
   readonly hostUser: HostUserRule | undefined;
 }
 
-/** Of the user whose rules they are. */
+/** Traits of the user. */
 export interface RuleHolder {
-  /** Every role that the user holds, with a say or not: what one denies counts anywhere. */
+  /** Every role that the user holds, whether it applies or not: a deny counts everywhere. */
   readonly held: readonly Role[];
   readonly traits: Traits;
 }
@@ -39,7 +39,7 @@ export interface RuleHolder {
 type Flag = { [Name in keyof RoleOptions]-?: boolean extends RoleOptions[Name] ? Name : never }[keyof RoleOptions];
 
 /**
- * The least permissive wins: one role that says no outweighs all that say yes. What no role mentions is as the default says:
+ * The least permissive wins: a single no outweighs every yes. Options that no role mentions have their defaults:
  * ports and files yes, agent and X11 no. Pure.
  */
 export function sessionRules(roles: readonly Role[], { held, traits }: RuleHolder = { held: roles, traits: {} }): SessionRules {
@@ -59,7 +59,7 @@ export function sessionRules(roles: readonly Role[], { held, traits }: RuleHolde
   };
 }
 
-/** As `sessionRules`, for what holds for every kind of service. Pure. */
+/** As `sessionRules`, for the rules of every kind of service. Pure. */
 export function commonRules(kind: ServiceKind, roles: readonly Role[]): CommonRules {
   const options = optionsOf(roles);
   const recordKind = kind === "ssh" ? kind : "default";
@@ -77,7 +77,7 @@ function optionsOf(roles: readonly Role[]): readonly RoleOptions[] {
   return roles.map(({ spec }) => spec.options ?? {});
 }
 
-/** Connections at a time over the whole cluster: of all roles that the user holds, wherever they allow something. Pure. */
+/** Maximum concurrent connections in the whole cluster: from all roles that the user holds, wherever they apply. Pure. */
 export function maxConnections(roles: readonly Role[]): number | undefined {
   return least(roles.map(({ spec }) => spec.options?.max_connections));
 }

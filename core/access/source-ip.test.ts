@@ -25,7 +25,7 @@ test.for<readonly [roles: readonly string[], bound: string | undefined, client: 
   [["pin_source_ip=true"], undefined, "192.0.2.1", "this one has none"],
   [["pin_source_ip=false", "pin_source_ip=true"], undefined, "192.0.2.1", "this one has none"],
   [["pin_source_ip=true", ""], undefined, "192.0.2.1", "this one has none"],
-  // What a certificate is bound to stays, whatever the roles say by now.
+  // The address in a certificate stays binding, even if the roles have changed since.
   [["pin_source_ip=false"], "192.0.2.1", "192.0.2.2", "bound to the address 192.0.2.1"],
   [["allow root"], "192.0.2.1", "192.0.2.1", undefined],
 ])("roles %j, bound to %s, client at %s: %s", ([lines, sourceIp, client, refusal]) => {

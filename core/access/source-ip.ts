@@ -2,14 +2,14 @@ import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
 import type { Role } from "../resources/role.ts";
 
-/** Whether certificates of who holds these roles are bound to the address of the login: one role that says so is enough. Pure. */
+/** Whether certificates of users with these roles are bound to the address of the login: one such role is enough. Pure. */
 export function pinsSourceIp(roles: readonly Role[]): boolean {
   return roles.some(({ spec }) => spec.options?.pin_source_ip === true);
 }
 
 /**
- * Why a client at this address (empty or left out: not known) may not use the identity. A role that binds certificates counts
- * at once: one that was issued before, bound to nothing, is refused. Pure.
+ * Why a client at this address (empty or omitted when not known) may not use the identity. A role that binds certificates counts
+ * at once: a certificate issued before without an address is refused. Pure.
  */
 export function refuseSourceIp(identity: UserIdentity, roles: readonly Role[], clientIp: string | undefined): PlatformError | undefined {
   const { name, sourceIp } = identity;

@@ -3,8 +3,8 @@ import type { Traits } from "../resources/user.ts";
 import { compileReplacer, replaceMatches } from "./expression/replace-matches.ts";
 
 /**
- * The texts that one entry of a role stands for. `{{internal.logins}}` and `{{external.x}}` stand for every value of the user's
- * trait, `{{email.local(external.email)}}` for what is before its `@`, `{{regexp.replace(external.x, "expression", "$1")}}` for
+ * Expands one entry of a role. `{{internal.logins}}` and `{{external.x}}` stand for every value of the user's
+ * trait, `{{email.local(external.email)}}` for the part before its `@`, `{{regexp.replace(external.x, "expression", "$1")}}` for
  * those values that match, replaced; text around a template is kept, once for each value. A trait that the user lacks stands
  * for nothing. Throws `invalid` for a template that cannot be read.
  */
@@ -18,7 +18,7 @@ export function expandTemplate(text: string, traits: Traits): readonly string[] 
     .map((value) => `${before}${value}${after}`);
 }
 
-/** Whether braces make this a template, readable or not. */
+/** Whether this has the braces of a template, valid or not. */
 export function isTemplate(text: string): boolean {
   return text.includes("{{") || text.includes("}}");
 }
@@ -26,13 +26,13 @@ export function isTemplate(text: string): boolean {
 interface Template {
   readonly before: string;
   readonly trait: string;
-  /** What a value of the trait stands for; undefined: nothing. */
+  /** The result for a value of the trait; undefined for none. */
   readonly change: (value: string) => string | undefined;
   readonly after: string;
 }
 
 const variable = String.raw`(?:internal|external)(?:\.([A-Za-z0-9_-]+)|\["([^"{}]{1,64})"\])`;
-/** As Go writes them: in double quotes with \\ and \", or as they are in back quotes. */
+/** Go string literals: in double quotes with \\ and \", or verbatim in back quotes. */
 const quoted = String.raw`("(?:[^"\\]|\\["\\])*"|\`[^\`]*\`)`;
 const around = (inner: string): RegExp => new RegExp(String.raw`^([^{}]*)\{\{\s*${inner}\s*\}\}([^{}]*)$`);
 
@@ -40,7 +40,7 @@ const plainShape = around(variable);
 const emailShape = around(String.raw`email\.local\(\s*${variable}\s*\)`);
 const replaceShape = around(String.raw`regexp\.replace\(\s*${variable}\s*,\s*${quoted}\s*,\s*${quoted}\s*\)`);
 
-/** Throws `invalid`, naming what may be written. */
+/** Throws `invalid`, naming the valid forms. */
 export function parseTemplate(text: string): Template {
   const replacing = replaceShape.exec(text);
   if (replacing !== null) {

@@ -6,8 +6,8 @@ import { isExpression } from "./match-labels.ts";
 import { isTemplate, parseTemplate } from "./templates.ts";
 
 /**
- * What is wrong with a role's templates and expressions, a sentence each with its place. A role is refused for it when it is
- * written; one that is there all the same allows nothing by such a part and denies everything by it.
+ * Errors in a role's templates and expressions, a sentence each with its place. A role is refused for them when it is
+ * written; in a role that was stored anyway, such a part allows nothing and denies everything.
  */
 export function unreadableParts({ spec }: Role): readonly string[] {
   return (["allow", "deny"] as const).flatMap((side) => unreadableConditions(spec[side] ?? {}).map((problem) => `spec.${side}.${problem}`));

@@ -2,13 +2,13 @@ import { type LabelsCondition, type NamesCondition, serviceKinds } from "../kind
 import type { Labels } from "../resources/metadata.ts";
 import type { AppAsk, SshAsk } from "./ask.ts";
 
-/** A resource of a service that somebody wants to reach, in the form in which every kind is decided. */
+/** A requested resource of a service, in the form in which every kind is decided. */
 export interface Wanted {
   readonly name: string;
   readonly labels: Labels;
   readonly labelsCondition: LabelsCondition;
   readonly names: readonly WantedName[];
-  /** Id of the host that serves it, when it is known. */
+  /** Id of the host that serves it, if known. */
   readonly serverId?: string | undefined;
 }
 
@@ -16,7 +16,7 @@ export interface WantedName {
   readonly condition: NamesCondition;
   readonly noun: string;
   readonly verb: string;
-  /** Left out: any would do. */
+  /** Omitted for any. */
   readonly value: string | undefined;
 }
 

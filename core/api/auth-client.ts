@@ -19,9 +19,9 @@ export interface AuthClientOptions {
   readonly open: () => Promise<Duplex>;
   /** PEM certificates of the host authority (see trust.ts for how to get them first). */
   readonly ca: readonly string[];
-  /** PEM; left out: anonymous. */
+  /** PEM; omitted for an anonymous client. */
   readonly credentials?: { readonly certificate: string; readonly privateKey: string };
-  /** For one call; default 15 s. */
+  /** Timeout of one call; default 15 s. */
   readonly timeoutMs?: number;
 }
 
@@ -30,12 +30,12 @@ export interface AuthConnection extends Disposable {
   close(): void;
 }
 
-/** How long a connection without calls is kept, ms. */
+/** Time for which an idle connection is kept, ms. */
 const idleMs = 10_000;
-/** Longest answer taken, bytes. */
+/** Maximum answer, bytes. */
 const maxMessage = 16 * 1024 * 1024;
 
-/** A client that connects at its first call, drops an idle connection and connects anew when one broke. */
+/** A client that connects at its first call, drops an idle connection, and reconnects after a failure. */
 export function openAuthClient(options: AuthClientOptions): AuthConnection {
   let session: { socket: TLSSocket; manager: Http2SessionManager; transport: Transport } | undefined;
   let opening: Promise<Transport> | undefined;
@@ -43,7 +43,7 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
     const state = session?.manager.state();
     return state === "open" || state === "idle" || state === "verifying" ? session?.transport : undefined;
   };
-  // The session alone would wait for its last write, over a connection whose other end may read nothing any more.
+  // The session alone would wait for its last write, on a connection whose other end may no longer read.
   const cut = (): void => {
     session?.manager.abort();
     session?.socket.destroy();
@@ -98,8 +98,8 @@ export function openAuthClient(options: AuthClientOptions): AuthConnection {
 }
 
 /**
- * The manager takes its listener off when it is closed. A session that has just been told goodbye fails after that, which
- * with nobody listening would end the process (connect-node 2, http2-session-manager.js, onGoaway).
+ * The manager takes its listener off when it is closed. A session that has just received GOAWAY fails after that, which
+ * without a listener would end the process (connect-node 2, http2-session-manager.js, onGoaway).
  */
 function outliveManager(session: ClientHttp2Stream["session"]): void {
   if (session !== undefined && !session.listeners("error").includes(ignore)) session.on("error", ignore);
@@ -109,7 +109,7 @@ function ignore(): void {}
 
 const apiProtocols: readonly string[] = [alpn.auth, "h2"];
 
-/** TLS to the auth service over an open stream. Throws `unavailable`, also when its certificate is not of this cluster. */
+/** TLS to the auth service over an open stream. Throws `unavailable`, also when its certificate is not from this cluster. */
 export async function connectAuthTls(options: AuthClientOptions, protocols = apiProtocols): Promise<TLSSocket> {
   const stream = await options.open();
   const [first] = options.ca;
@@ -127,7 +127,7 @@ export async function connectAuthTls(options: AuthClientOptions, protocols = api
       clearTimeout(timer);
       socket.off("error", fail).off("close", closed);
     };
-    // Before Node judges the certificate: it is forgotten with the refusal.
+    // Before Node verifies the certificate: a refusal drops it.
     let issuer: string | undefined;
     socket.prependOnceListener("secure", () => {
       issuer = issuerOf(socket);
@@ -147,7 +147,7 @@ export async function connectAuthTls(options: AuthClientOptions, protocols = api
   });
 }
 
-/** Always `unavailable`: who stands between may go away again. */
+/** Always `unavailable`: a machine in the middle may go away again. */
 function authTlsError(cause: Error, issuer: string | undefined): PlatformError {
   const error = tlsError(cause, { peer: "the auth service", hint: "check the address and its port", issuer });
   if (error.code !== "unauthenticated" || error === cause) return error;

@@ -9,7 +9,7 @@ test.for(errorCodes.map((code) => [code] as const))("%s keeps its code, text and
   expect(fromConnectError(received)).toMatchObject({ code, message: "no — nein", hint: 'do this: "…"\nthen that' });
 });
 
-test("a PlatformError passes as it is, and a broken connection is our error too", () => {
+test("a PlatformError passes unchanged, and a broken connection is a PlatformError too", () => {
   const error = new PlatformError("conflict", "x");
   expect(fromConnectError(error)).toBe(error);
   expect(fromConnectError(new ConnectError("cut", undefined, undefined, undefined, error))).toBe(error);

@@ -25,7 +25,7 @@ export function toConnectError(error: PlatformError): ConnectError {
   return new ConnectError(error.message, toGrpc[error.code], metadata);
 }
 
-/** What a call threw, as our error; a broken connection is `unavailable`. */
+/** The error of a call as a PlatformError; a broken connection is `unavailable`. */
 export function fromConnectError(thrown: unknown): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
   const error = ConnectError.from(thrown);
@@ -37,7 +37,7 @@ export function fromConnectError(thrown: unknown): PlatformError {
   return new PlatformError(code, error.rawMessage, { cause: thrown, hint: hint === null ? undefined : decodeHint(hint) });
 }
 
-/** A streaming call, which may break off in its midst. */
+/** A streaming call, which may break off in the middle. */
 export function withOurErrors<I extends DescMessage, O extends DescMessage>(answer: StreamResponse<I, O>): StreamResponse<I, O> {
   return { ...answer, message: translated(answer.message) };
 }

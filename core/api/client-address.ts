@@ -1,6 +1,6 @@
 /**
- * Header of a call that a proxy makes for a client of its web API: the client's address, for audit and limits. It counts from
- * hosts of role proxy only.
+ * Header of a call that a proxy makes for a client of its web API: the client's address, for audit and limits. It is only accepted from
+ * hosts of role proxy.
  */
 export const clientAddressHeader = "platform-client-address";
 

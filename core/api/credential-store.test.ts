@@ -54,7 +54,7 @@ async function tlsPair(notAfter: Date) {
   return { tlsPrivateKey, tlsCertificate: certificate.toString("pem") };
 }
 
-test("what was saved is loaded, and only its owner may read it", async () => {
+test("saved credentials are loaded, and only their owner may read them", async () => {
   expect(await loadCredentials(file)).toBeUndefined();
   const saved = await credentials();
   await saveCredentials(file, saved);
@@ -63,7 +63,7 @@ test("what was saved is loaded, and only its owner may read it", async () => {
   expect((await stat(join(folder, "agent"))).mode & 0o777).toBe(0o700);
 });
 
-test("a newer one replaces it as a whole; a leftover of a crash is no obstacle", async () => {
+test("a newer file replaces the old one atomically; a leftover of a crash does not prevent it", async () => {
   await saveCredentials(file, await credentials());
   await writeFile(`${file}.${process.pid}.new`, "half");
   const newer = await credentials();

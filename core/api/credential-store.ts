@@ -28,7 +28,7 @@ const startOver = (file: string): string =>
 
 /**
  * Reads a host's credentials; `undefined` when there is no file. A file that others may read, or that is damaged, is refused
- * with what to do: joining anew in silence would hide the theft or the fault, and give the host another id.
+ * with what to do: joining again silently would hide the theft or the damage, and give the host another id.
  */
 export async function loadCredentials(file: string): Promise<HostCredentials | undefined> {
   const content = await readPrivate(file);
@@ -56,7 +56,7 @@ export async function loadCredentials(file: string): Promise<HostCredentials | u
 /** Writes all or nothing: a crash leaves the old file or the new one. 0600 in a folder of 0700. */
 export async function saveCredentials(file: string, credentials: HostCredentials): Promise<void> {
   const folder = dirname(file);
-  // The name is this process's own: for a while two of them may run.
+  // The name is unique to this process: for a while two of them may run.
   const fresh = `${file}.${process.pid}.new`;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -90,7 +90,7 @@ async function readPrivate(file: string): Promise<string | undefined> {
         "invalid",
         `${file} holds private keys, and others may read or change it (mode ${(mode & 0o777).toString(8)}, uid ${uid})`,
         {
-          hint: `if nobody took the keys: chmod 600 ${file} && chown ${own} ${file}; else remove the host with tctl and join again`,
+          hint: `if the keys were not copied: chmod 600 ${file} && chown ${own} ${file}; otherwise remove the host with tctl and join again`,
         },
       );
     }

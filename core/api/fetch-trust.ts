@@ -5,7 +5,7 @@ import { httpsGet } from "../transport/dial/https-get.ts";
 import { formatHostPort, type HostPort } from "../transport/host-port.ts";
 
 const hint =
-  "give the CA pin that `tctl status` prints on the auth host, or serve the proxy's web address with a certificate that this system trusts";
+  "pass the CA pin that `tctl status` prints on the auth host, or serve the proxy's web address with a certificate that this system trusts";
 
 /**
  * Without a CA pin: the cluster's host authorities (PEM), asked from the proxy's web address, whose certificate the system's
@@ -15,7 +15,7 @@ export async function fetchTrust(proxy: HostPort, options: DialOptions): Promise
   const where = `https://${formatHostPort(proxy)}`;
   const answer = await get(proxy, where, options);
   if (answer.status !== 200) {
-    throw new PlatformError("unavailable", `${where} does not hand out its certificate authorities (status ${answer.status})`, {
+    throw new PlatformError("unavailable", `${where} does not serve its certificate authorities (status ${answer.status})`, {
       hint: "is this the web address of the proxy?",
     });
   }

@@ -7,7 +7,7 @@ import { parseCertificateLine } from "../ssh/certificate.ts";
 import { fromOpensshPrivate, generateSshKey, publicBlob, publicLine, toOpensshPrivate } from "../ssh/keys.ts";
 import type { AuthClient } from "./auth-client.ts";
 
-/** What a host is and proves itself with. Holds private keys: never log it. */
+/** Identity and private keys of a host. Never log it. */
 export interface HostCredentials {
   readonly hostId: string;
   readonly role: HostRole;
@@ -29,21 +29,21 @@ export interface HostCredentials {
 export interface JoinOptions {
   /** Opens a byte stream that ends at the auth service's TLS listener. */
   readonly open: () => Promise<Duplex>;
-  /** How the auth service is recognised: CA pins, or authorities (PEM) that are trusted already. */
+  /** How the auth service is verified: CA pins, or authorities (PEM) that are already trusted. */
   readonly trust: { readonly pins: readonly string[] } | { readonly ca: readonly string[] };
   readonly token: string;
   readonly role: HostRole;
   readonly hostname: string;
-  /** More names for the certificates. */
+  /** Additional names for the certificates. */
   readonly names: readonly string[];
   readonly labels: Labels;
   readonly services: readonly string[];
   readonly version: string;
 }
 
-/** Exchanges a join token for an identity; the private keys are made here and never leave. Throws PlatformError. */
+/** Exchanges a join token for an identity; the private keys are generated here and never leave. Throws PlatformError. */
 export async function joinHost(options: JoinOptions): Promise<HostCredentials> {
-  // Loaded when needed: a host that has joined renews once in a while and must stay small in between.
+  // Loaded when needed: a joined host renews rarely and must stay small in between.
   const { openAuthClient } = await import("./auth-client.ts");
   const { trustByPin } = await import("./trust.ts");
   const ca = "ca" in options.trust ? options.trust.ca : [await trustByPin({ open: options.open, pins: options.trust.pins })];
@@ -67,13 +67,13 @@ export interface RenewOptions {
   readonly credentials: HostCredentials;
   readonly hostname: string;
   readonly names: readonly string[];
-  /** Told why the new certificates lack a name. */
+  /** Called with the reason why the new certificates lack a name. */
   readonly refused?: (why: string) => void;
 }
 
 /**
  * New certificates for the same host, and a new key for TLS. The SSH key stays: clients that cannot check certificates know the host by it.
- * `client` must be authenticated with the credentials at hand.
+ * `client` must be authenticated with the current credentials.
  */
 export async function renewHost(client: AuthClient, options: RenewOptions): Promise<HostCredentials> {
   const keys = generateHostKeys(fromOpensshPrivate(options.credentials.sshPrivateKey));

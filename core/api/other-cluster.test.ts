@@ -4,7 +4,7 @@ import type { HostCredentials } from "./host-credentials.ts";
 import { otherCluster } from "./other-cluster.ts";
 import { caPin } from "./trust.ts";
 
-test("pins of none of the authorities that a host knows mean another cluster, or a rotation; none at all mean nothing", async () => {
+test("pins that match none of a host's authorities mean another cluster or a rotation; no pins mean nothing", async () => {
   const [first, second, foreign] = await Promise.all([createTestAuthority(), createTestAuthority(), createTestAuthority()]);
   const held: HostCredentials = {
     hostId: "0b8a1e0e-8a35-4b06-9a9c-0a4f6a1f2a77",
@@ -22,7 +22,7 @@ test("pins of none of the authorities that a host knows mean another cluster, or
   expect(otherCluster(held, [])).toBeUndefined();
   expect(otherCluster(held, [caPin(foreign.cert), caPin(second.cert)])).toBeUndefined();
   expect(otherCluster(held, [caPin(foreign.cert)])).toMatchObject({
-    message: `this host is of cluster "a" (host ${held.hostId}), and platform.ca_pin is of another authority`,
+    message: `this host belongs to cluster "a" (host ${held.hostId}), and platform.ca_pin belongs to another authority`,
     hint: expect.stringContaining("platform leave"),
   });
 });

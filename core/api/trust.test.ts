@@ -9,13 +9,13 @@ test.for([[pin], [` ${pin}\n`], [pin.toUpperCase()]])("%j is a pin", ([text]) =>
 });
 
 test.for([[""], ["sha256:"], [pin.slice(0, -1)], [`${pin}0`], [pin.replace("sha256", "sha1")], [pin.slice(7)], [pin.replace("a", "g")]])(
-  "%j is no pin",
+  "%j is not a pin",
   ([text]) => {
     expect(() => parseCaPin(text as string)).toThrow(expect.objectContaining({ code: "invalid" }));
   },
 );
 
-test("a peer that speaks no TLS, or hangs up, is unavailable", async () => {
+test("a peer that does not speak TLS, or hangs up, is unavailable", async () => {
   for (const answer of ["HTTP/1.1 400 Bad Request\r\n\r\n", ""]) {
     const [near, far] = duplexPair();
     far.on("error", () => {}).resume();

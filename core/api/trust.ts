@@ -10,7 +10,7 @@ export function caPin(certificate: string | Buffer): string {
   return `sha256:${createHash("sha256").update(spki).digest("hex")}`;
 }
 
-/** Throws `invalid` for what is no pin. */
+/** Throws `invalid` for anything but a pin. */
 export function parseCaPin(text: string): string {
   const pin = text.trim().toLowerCase();
   if (!/^sha256:[0-9a-f]{64}$/.test(pin)) {
@@ -24,21 +24,21 @@ export function parseCaPin(text: string): string {
 export interface PinnedTrustOptions {
   /** Opens a byte stream that ends at the auth service's TLS listener. */
   readonly open: () => Promise<Duplex>;
-  /** Any of these will do (several during a rotation). */
+  /** Accepted pins (several during a rotation). */
   readonly pins: readonly string[];
   readonly timeoutMs?: number;
   readonly now?: Date;
 }
 
 /**
- * Asks the auth service for its certificate chain and returns the PEM of the authority that a pin names, once the leaf is
- * shown to be issued by it for the auth service. Nothing secret is sent. Throws `unauthenticated` when no pin matches.
+ * Asks the auth service for its certificate chain and returns the PEM of the authority that a pin names, once the leaf has been
+ * verified as issued by it to the auth service. Nothing secret is sent. Throws `unauthenticated` when no pin matches.
  */
 export async function trustByPin(options: PinnedTrustOptions): Promise<string> {
   const pins = options.pins.map(parseCaPin);
   let leaf: X509Certificate | undefined;
   let authority: X509Certificate | undefined;
-  // During a rotation the service has two authorities, and shows the one that it is asked for.
+  // During a rotation the service has two authorities, and presents the one that the client requests.
   for (const pin of pins) {
     const chain = await peerChain(await options.open(), { servername: authServerName(pin), timeoutMs: options.timeoutMs ?? 10_000 });
     [leaf] = chain;
@@ -47,7 +47,7 @@ export async function trustByPin(options: PinnedTrustOptions): Promise<string> {
   }
   if (leaf === undefined || authority === undefined) {
     throw new PlatformError("unauthenticated", "the certificate authority of the cluster does not match the CA pin", {
-      hint: "compare the pin with what `tctl status` prints on the auth host; if it is right, somebody stands in between",
+      hint: "compare the pin with what `tctl status` prints on the auth host; otherwise this may be a man-in-the-middle attack",
     });
   }
   const now = options.now ?? new Date();

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { parseCertificateLine } from "../ssh/certificate.ts";
 import { lineBlob } from "../ssh/keys.ts";
 
-/** Public keys of the authorities: PEM certificates and OpenSSH lines. In each list the one that signs now is the first. */
+/** Public keys of the authorities: PEM certificates and OpenSSH lines. The first of each list is the signing key. */
 export interface TrustedKeys {
   readonly hostCaPem: readonly string[];
   readonly userCaPem: readonly string[];
@@ -14,14 +14,14 @@ export function pickTrustedKeys({ hostCaPem, userCaPem, hostCaSsh, userCaSsh }: 
   return { hostCaPem, userCaPem, hostCaSsh, userCaSsh };
 }
 
-/** Another one means other keys, or another one that signs. */
+/** It changes when the keys or the signing key change. */
 export function trustedDigest(keys: TrustedKeys): string {
   const { hostCaPem, userCaPem, hostCaSsh, userCaSsh } = keys;
   const lists = [hostCaPem, userCaPem, hostCaSsh, userCaSsh].map((list) => list.map((one) => one.trim()));
   return createHash("sha256").update(JSON.stringify(lists)).digest("hex").slice(0, 16);
 }
 
-/** Whether a host's certificate is of the key that signs now: else a rotation asks for a new one. */
+/** Whether a host's certificate is signed by the current key: otherwise a rotation requires a new one. */
 export function isSignedByFirst({ sshCertificate, hostCaSsh }: { readonly sshCertificate: string; readonly hostCaSsh: readonly string[] }): boolean {
   const [first] = hostCaSsh;
   return first === undefined || lineBlob(first).equals(parseCertificateLine(sshCertificate).authority);

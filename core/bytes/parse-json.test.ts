@@ -6,7 +6,7 @@ import { parseJson, parseJsonAs } from "./parse-json.ts";
 
 const schema = z.object({ secret: z.string(), list: z.array(z.object({ port: z.int() })) });
 
-test("what was written as JSON is read", () => {
+test("written JSON is read back", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const text = JSON.stringify(value);
@@ -27,7 +27,7 @@ test.for<[text: string, message: string]>([
   expect(() => parseJsonAs(schema, text, "the file")).toThrow(new PlatformError("invalid", message));
 });
 
-test("any text is of the schema, or refused as invalid", () => {
+test("any text matches the schema, or is refused as invalid", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       try {

@@ -10,7 +10,7 @@ export function parseJson(text: string, what: string): unknown {
   }
 }
 
-/** The same, of the schema. The message says where it is wrong, and quotes nothing. */
+/** The same, checked against the schema. The message has the position of the error, and quotes nothing. */
 export function parseJsonAs<T>(schema: z.ZodType<T>, text: string, what: string): T {
   const parsed = schema.safeParse(parseJson(text, what));
   if (parsed.success) return parsed.data;

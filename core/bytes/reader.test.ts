@@ -17,7 +17,7 @@ describe("Reader", () => {
     );
   });
 
-  test("any calls on any bytes read on within the buffer or throw a PlatformError, and a refused call moves nothing but a length", () => {
+  test("any calls on any bytes read within the buffer or throw a PlatformError, and a refused call consumes at most a length", () => {
     const call = fc.constantFrom("u8" as const, "u32" as const, "u64" as const, "string" as const, "text" as const);
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), fc.array(call, { maxLength: 20 }), (bytes, calls) => {
@@ -39,9 +39,9 @@ describe("Reader", () => {
     ["u8", Buffer.alloc(0), (reader) => reader.u8()],
     ["u32", Buffer.alloc(3), (reader) => reader.u32()],
     ["u64", Buffer.alloc(7), (reader) => reader.u64()],
-    ["a string whose length lies", Buffer.concat([u32(0xffff_ffff), Buffer.alloc(9)]), (reader) => reader.string()],
-    ["text that is no UTF-8", string(Buffer.of(0xc3, 0x28)), (reader) => reader.text()],
-    ["bytes that nobody read", Buffer.alloc(1), (reader) => reader.end("message")],
+    ["a string with a wrong length", Buffer.concat([u32(0xffff_ffff), Buffer.alloc(9)]), (reader) => reader.string()],
+    ["text that is not UTF-8", string(Buffer.of(0xc3, 0x28)), (reader) => reader.text()],
+    ["unread bytes", Buffer.alloc(1), (reader) => reader.end("message")],
   ])("%s is refused as invalid", ([, bytes, read]) => {
     expect(() => read(new Reader(bytes))).toThrow(expect.objectContaining({ name: "PlatformError", code: "invalid" }));
   });

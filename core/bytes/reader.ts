@@ -53,7 +53,7 @@ export class Reader {
     return this.take(this.u32());
   }
 
-  /** The same as `string`, as UTF-8; bytes that are no UTF-8 are refused. */
+  /** The same as `string`, as UTF-8; other bytes are refused. */
   text(): string {
     const bytes = this.string();
     try {
@@ -63,14 +63,14 @@ export class Reader {
     }
   }
 
-  /** Refuses bytes that nobody read. */
+  /** Throws if unread bytes are left. */
   end(what: string): void {
-    if (!this.done) throw new PlatformError("invalid", `${what}: ${this.remaining} bytes too many`);
+    if (!this.done) throw new PlatformError("invalid", `${what}: ${this.remaining} unexpected bytes at the end`);
   }
 
   #need(length: number): void {
     if (length > this.remaining) {
-      throw new PlatformError("invalid", `truncated: ${length} bytes wanted at byte ${this.position}, ${this.remaining} left`);
+      throw new PlatformError("invalid", `truncated: ${length} bytes expected at byte ${this.position}, ${this.remaining} left`);
     }
   }
 }

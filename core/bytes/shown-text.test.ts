@@ -4,7 +4,7 @@ import { shownText } from "./shown-text.ts";
 test.for([
   [Buffer.from("cat ä€😀"), "cat ä€😀"],
   [Buffer.from("cat \xe4.txt", "latin1"), "cat \\xe4.txt"],
-  // Three bytes that are a character do not make the rest one.
+  // Three bytes that form a character do not make the rest valid.
   [Buffer.concat([Buffer.from("€"), Buffer.of(0xff)]), "\\xe2\\x82\\xac\\xff"],
   [Buffer.alloc(0), ""],
 ] as const)("%j is shown as %s", ([bytes, text]) => {

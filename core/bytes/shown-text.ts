@@ -1,4 +1,4 @@
-/** Bytes as text for people and logs: where they are not UTF-8, those above 7F stand as \xNN, so that no two look alike. */
+/** Bytes as text for users and logs: where they are not UTF-8, those above 7F are shown as \xNN, so that different bytes look different. */
 export function shownText(bytes: Buffer): string {
   const text = bytes.toString("utf8");
   if (Buffer.from(text).equals(bytes)) return text;

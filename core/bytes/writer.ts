@@ -15,7 +15,7 @@ export function u64(value: bigint | number): Buffer {
   return bytes;
 }
 
-/** u32 length, then the bytes; text goes as UTF-8. */
+/** u32 length, then the bytes; text is written as UTF-8. */
 export function string(value: Buffer | string): Buffer {
   const bytes = typeof value === "string" ? Buffer.from(value, "utf8") : value;
   return Buffer.concat([u32(bytes.length), bytes]);

@@ -4,7 +4,7 @@ import { labelsSchema } from "../resources/metadata.ts";
 import { labelMatchersSchema } from "../resources/role.ts";
 import { onOff } from "./setting.ts";
 
-/** Applications that one agent offers, of the file and of the cluster together. */
+/** Maximum applications of one agent, from the file and the cluster together. */
 export const maxApps = 1000;
 
 export const appServiceSchema = z.strictObject({

@@ -3,12 +3,12 @@ import { z } from "zod";
 import { parseDuration } from "../resources/duration.ts";
 import { orList } from "./setting.ts";
 
-/** Where audit events are shipped to as JSON lines; `uri` is its name. */
+/** A destination to which audit events are shipped as JSON lines; `uri` is its name. */
 export type AuditDestination =
   | { readonly kind: "file"; readonly uri: string; readonly path: string }
   | { readonly kind: "journald"; readonly uri: string; readonly socket: string };
 
-/** Of journald, for streams of lines. */
+/** Socket of journald for streams of lines. */
 const journalSocket = "/run/systemd/journal/stdout";
 
 const destination = z.string().transform((uri, context): AuditDestination => {
@@ -35,20 +35,20 @@ const retention = z.string().transform((text, context) => {
     const seconds = parseDuration(text);
     if (seconds >= 86_400) return seconds;
   } catch {
-    // The issue below says what is wanted.
+    // The issue below has the expected form.
   }
   context.addIssue({ code: "custom", message: 'must be a duration of at least a day, such as "365d"' });
   return z.NEVER;
 });
 
-/** `platform.storage`: of the auth service. */
+/** `platform.storage`, for the auth service. */
 export const storageSchema = z.strictObject({
   audit_events_uri: orList(destination)
     .refine((all) => new Set(all.map(({ uri }) => uri)).size === all.length, "must not name the same place twice")
     .default([]),
-  /** Seconds for which events are kept in data_dir. */
+  /** Retention of events in data_dir, seconds. */
   audit_retention: retention.prefault("365d"),
-  /** A file that would grow past it, bytes, is put aside; so many of those are kept. */
+  /** Size at which a file is rotated, bytes; and number of rotated files that are kept. */
   audit_file_size: size.prefault("100MiB"),
   audit_files: z.int("must be a number of files, 1 to 1000").min(1).max(1000).default(10),
 });

@@ -1,17 +1,17 @@
 import { serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
 
-/** A rule between sections that is broken, and the key whose line shows it. */
+/** A violated rule between sections, and the key whose line is reported. */
 export interface BrokenRule {
   readonly path: readonly string[];
   readonly text: string;
 }
 
-/** The rules that no single section can check, on the file as it was written (so that they are reported beside other problems). */
+/** The rules that no single section can check, on the file as written (so that they are reported together with other problems). */
 export function brokenRules(file: unknown): readonly BrokenRule[] {
   const has = (...path: string[]): boolean => valueAt(file, path) !== undefined;
   const runs = (section: string): boolean => has(section) && !isOff(valueAt(file, [section, "enabled"]));
   const [auth, proxy] = [runs("auth_service"), runs("proxy_service")];
-  /** The sections of what an agent serves here. */
+  /** The sections of an agent's services. */
   const served = serviceNames.map((kind) => serviceKinds[kind].section).filter(runs);
   const [first = ""] = served;
   const agent = served.length > 0;
@@ -71,7 +71,7 @@ export function valueAt(file: unknown, path: readonly PropertyKey[]): unknown {
   return value;
 }
 
-/** As `onOff` of setting.ts reads it. */
+/** Read as by `onOff` of setting.ts. */
 export function isOff(value: unknown): boolean {
   return value === false || (typeof value === "string" && ["no", "off", "false"].includes(value.toLowerCase()));
 }

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { nearestName } from "./nearest-name.ts";
 import { isReferenceKey } from "./reference-keys.ts";
 
-/** What an unknown key deserves to be told, at the section `path`, whose known keys are given. */
+/** The message for an unknown key in the section `path`, whose known keys are given. */
 export function unknownKeyText(path: string, key: string, known: readonly string[]): string {
   const full = path === "" ? key : `${path}.${key}`;
   if (isReferenceKey(path, key)) return `${full} is not supported yet; remove it${path === "" ? ", or set enabled: no" : ""}`;
@@ -13,7 +13,7 @@ export function unknownKeyText(path: string, key: string, known: readonly string
   return `${name} is not a known key; the keys here are ${known.join(", ")}`;
 }
 
-/** What is wrong with a value, as "must …" after the key's full name. */
+/** The error of a value, as "must …" after the key's full name. */
 export function valueText(issue: z.core.$ZodIssue, value: unknown): string {
   const path = issue.path.map(String).join(".");
   if (issue.code === "invalid_key") return `${path} ${issue.issues[0]?.message ?? issue.message}`;
@@ -22,7 +22,7 @@ export function valueText(issue: z.core.$ZodIssue, value: unknown): string {
   return `${path} ${typeText(issue, value)}`;
 }
 
-/** What is wrong with a value of another type than is wanted: "must be …, not …". */
+/** The error of a value with the wrong type: "must be …, not …". */
 export function typeText(issue: { readonly expected: string }, value: unknown): string {
   if (value === undefined) return "is missing; add it";
   const quoted = issue.expected === "string" && typeof value === "number" ? "; put it in quotes" : "";
@@ -65,7 +65,7 @@ interface Def {
   readonly valueType?: unknown;
 }
 
-/** Looks through optional, default and pipe to the object, record or array inside. */
+/** Unwraps optional, default and pipe to the object, record or array inside. */
 function unwrap(schema: unknown): Def | undefined {
   let def = (schema as { def?: Def } | undefined)?.def;
   for (let depth = 0; depth < 8 && def !== undefined; depth++) {

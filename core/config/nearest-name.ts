@@ -1,4 +1,4 @@
-/** The known name that a mistyped one most likely means, or undefined when none is near. */
+/** The known name that a mistyped one most likely means, or undefined if none is close. */
 export function nearestName(typed: string, known: readonly string[]): string | undefined {
   const plain = typed.toLowerCase().replaceAll("-", "_").slice(0, 64);
   let best: { name: string; distance: number } | undefined;
@@ -9,7 +9,7 @@ export function nearestName(typed: string, known: readonly string[]): string | u
   return best?.name;
 }
 
-/** Insertions, deletions and replacements that turn one text into the other (Levenshtein), row by row. */
+/** Number of insertions, deletions and replacements that turn one text into the other (Levenshtein), row by row. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i++) {

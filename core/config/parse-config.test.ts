@@ -23,10 +23,10 @@ function problems(text: string): string[] {
   return parseConfig(text).problems.map(({ line, text: what }) => `${line ?? "-"}: ${what}`);
 }
 
-describe("a file is taken", () => {
+describe("a file is accepted", () => {
   const good: [what: string, text: string][] = [
     ["with auth and proxy", `${head}auth_service:\n  enabled: yes\nproxy_service:\n  enabled: "yes"\n`],
-    ["with a section that says nothing but its presence", `${head}auth_service: {}\n`],
+    ["with an empty section", `${head}auth_service: {}\n`],
     [
       "of an agent",
       `${head}  proxy_server: proxy.test:443\n  auth_token: /etc/token\n  ca_pin: [a, b]\nssh_service:\n  enabled: true\n  labels: { env: dev }\n`,
@@ -41,7 +41,7 @@ describe("a file is taken", () => {
     ],
     ["with PAM", `${agentHead}  pam: { enabled: yes, service_name: platform-sshd, environment: { TEAM: "{{external.team}}" } }\n`],
     [
-      "with sections that are off, whatever they hold",
+      "with any contents in sections that are off",
       `${head}auth_service: {}\ndb_service: { enabled: "no", databases: [{ name: x }] }\napp_service: { enabled: off }\nkubernetes_service: { enabled: false }\nwindows_desktop_service: { enabled: no, ldap: 7 }\nssh_service: { enabled: no, enhanced_recording: { enabled: yes }, commands: 7, labels: { a: b } }\n`,
     ],
     [
@@ -75,7 +75,7 @@ describe("a file is refused for", () => {
       '4: platform.mac_algos.0 "hmac-sha2-256" is not supported; the names here are hmac-sha2-256-etm@openssh.com, hmac-sha2-512-etm@openssh.com',
     ],
     [
-      "no cipher that tsh has",
+      "no cipher that tsh supports",
       `${head}  ciphers: [aes256-ctr]\nauth_service: {}\n`,
       "4: platform.ciphers must hold one of aes128-gcm@openssh.com, aes256-gcm@openssh.com, chacha20-poly1305@openssh.com: tsh and the cluster's own connections have no others",
     ],
@@ -87,7 +87,7 @@ describe("a file is refused for", () => {
       "4: db_service is not supported yet; remove it, or set enabled: no",
     ],
     [
-      "a section of no program, also when it is off",
+      "an unknown section, even when it is off",
       `${head}sshservice: { enabled: no }\nauth_service: {}\n`,
       "4: sshservice is not a known key; did you mean ssh_service?",
     ],
@@ -107,7 +107,7 @@ describe("a file is refused for", () => {
       "7: proxy_service.automatic_upgrades_channels.x needs static_version or forward_url",
     ],
     [
-      "a channel's version that is none",
+      "a channel's version that is not a version",
       `${channels}    x:\n      static_version: v1.2\n`,
       '8: proxy_service.automatic_upgrades_channels.x.static_version must be a version such as "v1.2.3"',
     ],
@@ -127,9 +127,9 @@ describe("a file is refused for", () => {
       "9: proxy_service.automatic_upgrades_channels.x.critica is not a known key; did you mean critical?",
     ],
     [
-      "a channel's name that no path can hold",
+      "a channel's name that is not valid in a path",
       `${channels}    stable//cloud:\n      static_version: v1.2.3\n`,
-      "7: proxy_service.automatic_upgrades_channels.stable//cloud is no name for a channel; use letters, digits and ._~- with slashes between",
+      "7: proxy_service.automatic_upgrades_channels.stable//cloud is not a valid channel name; use letters, digits and ._~- with slashes between",
     ],
     ["a number as text", `${head}  auth_token: 12\nauth_service: {}\n`, "4: platform.auth_token must be text, not a number; put it in quotes"],
     ["a list as a section", `${head}auth_service: []\n`, "4: auth_service must be a section of keys, not a list"],
@@ -197,7 +197,7 @@ test("all problems are found at once", () => {
   expect(problems(`${head}  nodenam: x\n  data_dir: here\nauth_service:\n  enabled: maybe\nssh_service: {}\n`)).toHaveLength(4);
 });
 
-test("any text is taken or refused, never thrown at: fuzz", () => {
+test("any text is accepted or refused without an exception: fuzz", () => {
   const words = fc.constantFrom(
     "version: v3\n",
     "platform:\n",
@@ -238,11 +238,11 @@ test("any text is taken or refused, never thrown at: fuzz", () => {
   );
 });
 
-test("nesting without end is refused", () => {
+test("very deep nesting is refused", () => {
   expect(problems(`version: v3\nplatform: ${"[".repeat(100_000)}\n`)).not.toEqual([]);
 });
 
-test("the nearest name is suggested, and none for what is far", () => {
+test("the nearest name is suggested, and none for a distant one", () => {
   const known = ["nodename", "data_dir", "proxy_server"];
   expect(nearestName("node-name", known)).toBe("nodename");
   expect(nearestName("Data_Dir", known)).toBe("data_dir");

@@ -36,7 +36,7 @@ export function parseConfig(text: string): ParsedConfig {
   return checked(withoutOff(file), lineOf);
 }
 
-/** Sections of services that are off say nothing else: files of other hosts, and the reference's, hold all of them. */
+/** Sections of services that are off are not checked further: files of other hosts, and the reference's, have all of them. */
 function withoutOff(file: unknown): unknown {
   if (typeof file !== "object" || file === null) return file;
   const isOffSection = (name: string): boolean => name.endsWith("_service") && isOff(valueAt(file, [name, "enabled"]));
@@ -61,7 +61,7 @@ function issueProblems(issue: z.core.$ZodIssue, file: unknown, lineOf: ParsedCon
   }
   if (issue.path[0] === "version" && valueAt(file, ["version"]) === undefined)
     return [{ line: 1, text: "version is missing; add the line version: v3" }];
-  // A single value that may also be a list is checked as a list of one; the person wrote no index.
+  // A single value that may also be a list is checked as a list of one; the user wrote no index.
   const alone = typeof issue.path.at(-1) === "number" && !Array.isArray(valueAt(file, issue.path.slice(0, -1)));
   const path = alone ? issue.path.slice(0, -1) : issue.path;
   return [problem(lineOf(path), valueText({ ...issue, path }, valueAt(file, path)))];
@@ -71,7 +71,7 @@ function problem(line: number | undefined, text: string): Problem {
   return line === undefined ? { text } : { line, text };
 }
 
-/** The parser's own texts, where ours can say better what to do. */
+/** Replacements for the parser's texts, with better advice. */
 const yamlTexts: Readonly<Record<string, string>> = {
   DUPLICATE_KEY: "this key is there twice; remove one of them",
   TAB_AS_INDENT: "indented with a tab; use spaces",

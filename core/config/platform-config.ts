@@ -14,7 +14,7 @@ import { hostPortText, oneAddress, onOff, orList } from "./setting.ts";
 import { sshAlgorithmKeys } from "./ssh-algorithms.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
 
-/** Default ports, those of the reference. */
+/** Default ports, as in the reference. */
 export const ports = { web: 3080, ssh: 3022, proxySsh: 3023, tunnel: 3024, auth: 3025 } as const;
 
 const absolutePath = z.string().refine(isAbsolute, "must be an absolute path");
@@ -34,18 +34,18 @@ const logSchema = z.strictObject({
 });
 
 export const platformSchema = z.strictObject({
-  /** Left out: the host's name. */
+  /** Default: the host's name. */
   nodename: hostnameText.optional(),
   data_dir: absolutePath.default("/var/lib/platform"),
   pid_file: absolutePath.optional(),
   /** The token, or the absolute path of a file that holds it. */
   auth_token: z.string().min(1, "must not be empty").optional(),
   join_params: z.strictObject({ method: z.literal("token", "must be token"), token_name: z.string().min(1, "must not be empty") }).optional(),
-  /** Each a pin, or the absolute path of a file that holds one. */
+  /** Each is a pin, or the absolute path of a file with one. */
   ca_pin: orList(z.string().min(1, "must not be empty")).optional(),
   proxy_server: hostPortText(ports.web).optional(),
   auth_server: hostPortText(ports.auth).optional(),
-  /** Of a host that joins the auth service directly: where the proxies reach it, when that is not an address of its own. */
+  /** For a host that joins the auth service directly: the address where proxies reach it, if it is not the host's own. */
   advertise_ip: z.union([z.ipv4(), z.ipv6()], "must be an IP address").optional(),
   diag_addr: hostPortText(undefined).optional(),
   log: logSchema.prefault({}),
@@ -58,14 +58,14 @@ const positiveDuration = z.string().transform((text, context) => {
     const seconds = parseDuration(text);
     if (seconds > 0) return seconds;
   } catch {
-    // The issue below says what is wanted.
+    // The issue below has the expected form.
   }
   context.addIssue({ code: "custom", message: 'must be a duration such as "12h" or "1h30m"' });
   return z.NEVER;
 });
 
 const recordingModeText = `must be ${recordingModes.slice(0, -1).join(", ")} or ${recordingModes.at(-1)}`;
-/** `yes`, `no`, `off` may be booleans to YAML; only `off` and `false` are meant by one. */
+/** `yes`, `no`, `off` may be booleans in YAML; as a boolean only `off` and `false` are valid. */
 const recordingMode = z.union([z.string(), z.literal(false)], recordingModeText).transform((given, context) => {
   const mode = recordingModes.find((one) => one === (given === false ? "off" : given));
   if (mode !== undefined) return mode;
@@ -75,14 +75,14 @@ const recordingMode = z.union([z.string(), z.literal(false)], recordingModeText)
 
 export const authSchema = z.strictObject({
   enabled: onOff.default(true),
-  /** Left out: the nodename. It cannot be changed later. */
+  /** Default: the nodename. It cannot be changed later. */
   cluster_name: hostnameText.optional(),
   listen_addr: hostPortText(ports.auth).prefault(`0.0.0.0:${ports.auth}`),
   public_addr: orList(hostPortText(ports.auth)).default([]),
   proxy_listener_mode: z.enum(["multiplex", "separate"], "must be multiplex or separate").default("multiplex"),
-  /** What becomes of what terminals show; see core/resources/recording.ts. */
+  /** Recording mode of terminals; see core/resources/recording.ts. */
   session_recording: recordingMode.default("node"),
-  /** What the auth service vouches for, where proxies run elsewhere: as the proxies have it. */
+  /** Channels that the auth service vouches for, if proxies run elsewhere: as configured at the proxies. */
   automatic_upgrades_channels: upgradeChannels.default({}),
   authentication: z
     .strictObject({
@@ -103,7 +103,7 @@ export const proxySchema = z.strictObject({
   ssh_public_addr: oneAddress(listenersPort).optional(),
   tunnel_public_addr: oneAddress(listenersPort).optional(),
   https_keypairs: z.array(z.strictObject({ cert_file: absolutePath, key_file: absolutePath })).default([]),
-  /** By name, which may hold slashes. `default` and `stable/cloud` exist always. */
+  /** Channels by name, which may contain slashes. `default` and `stable/cloud` always exist. */
   automatic_upgrades_channels: upgradeChannels.default({}),
   /** A folder of package repositories, served under /packages/. */
   packages_dir: absolutePath.optional(),
@@ -152,17 +152,17 @@ export const sshSchema = z.strictObject({
     .max(64)
     .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, "must not name a label twice")
     .default([]),
-  /** Where it listens when it joins the auth service directly; behind a proxy it opens no port. */
+  /** Listening address when it joins the auth service directly; behind a proxy it opens no port. */
   listen_addr: hostPortText(ports.ssh).prefault(`0.0.0.0:${ports.ssh}`),
-  /** Further names that the host's certificate is good for; where it listens, also addresses that the proxies dial. */
+  /** Additional names in the host's certificate; if it listens, also addresses that the proxies dial. */
   public_addr: orList(hostPortText(listenersPort)).default([]),
-  /** What the host's PAM says of accounts and does for sessions; see docs/pam.md. */
+  /** Use of the host's PAM for accounts and sessions; see docs/pam.md. */
   pam: pamSchema.prefault({}),
-  /** Whether this host makes no Unix users, whatever roles say. */
+  /** Whether this host never creates Unix users, whatever the roles allow. */
   disable_create_host_user: onOff.default(false),
 });
 
-/** A section that is left out is off. */
+/** An omitted section is off. */
 export const configSchema = z.strictObject({
   version: z.literal("v3", "must be v3"),
   platform: platformSchema.prefault({}),
@@ -172,7 +172,7 @@ export const configSchema = z.strictObject({
   app_service: appServiceSchema.prefault({ enabled: false }),
 });
 
-/** What the configuration file says, checked, with defaults filled in and files of secrets read. */
+/** The checked configuration file, with defaults filled in and files of secrets read. */
 export type PlatformConfig = Omit<z.infer<typeof configSchema>, "platform"> & {
   readonly platform: Omit<z.infer<typeof platformSchema>, "nodename" | "auth_token" | "join_params" | "ca_pin"> & {
     readonly nodename: string;

@@ -1,8 +1,8 @@
 import { PlatformError } from "../errors/platform-error.ts";
 
-/** One thing that is wrong in a configuration file. */
+/** One error in a configuration file. */
 export interface Problem {
-  /** From 1; left out when the file as a whole is meant. */
+  /** From 1; omitted for the file as a whole. */
   readonly line?: number;
   /** What is wrong and what to do. */
   readonly text: string;

@@ -33,22 +33,27 @@ test("a token and a pin may be in files of their own", async () => {
 
 describe("refused is", () => {
   const cases: [what: string, content: string | Buffer, code: string, said: RegExp][] = [
-    ["what is no text", Buffer.from([0xff, 0xfe, 0x00]), "invalid", /not UTF-8/],
-    ["what is too long", Buffer.alloc(1024 * 1024 + 1, "#"), "invalid", /longer than/],
+    ["a file that is not text", Buffer.from([0xff, 0xfe, 0x00]), "invalid", /not UTF-8/],
+    ["a file that is too long", Buffer.alloc(1024 * 1024 + 1, "#"), "invalid", /longer than/],
     [
-      "a token file that is not there",
+      "a missing token file",
       "version: v3\nplatform:\n  auth_token: /nonexistent/token\nauth_service: {}\n",
       "invalid",
       /:3: platform\.auth_token: \/nonexistent\/token does not exist/,
     ],
-    ["what is no pin", "version: v3\nplatform:\n  ca_pin: sha256:short\nauth_service: {}\n", "invalid", /:3: platform\.ca_pin must be sha256/],
+    [
+      "a value that is not a pin",
+      "version: v3\nplatform:\n  ca_pin: sha256:short\nauth_service: {}\n",
+      "invalid",
+      /:3: platform\.ca_pin must be sha256/,
+    ],
   ];
   test.for(cases)("%s", async ([, content, code, said]) => {
     const path = await file("bad.yaml", content);
     await expect(readConfigFile(path, "host-1")).rejects.toMatchObject({ code, message: expect.stringMatching(said) });
   });
 
-  test("a file that is not there, and a folder", async () => {
+  test("a missing file, and a folder", async () => {
     await expect(readConfigFile(join(dir, "none"), "host-1")).rejects.toMatchObject({ code: "not_found" });
     await expect(readConfigFile(dir, "host-1")).rejects.toMatchObject({ code: "invalid" });
   });

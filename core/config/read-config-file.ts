@@ -9,7 +9,7 @@ import { type Problem, problemsError } from "./problem.ts";
 
 export interface ReadConfig {
   readonly config: PlatformConfig;
-  /** Things that work but should be put right, one sentence each. */
+  /** Warnings about things that work but should be fixed, one sentence each. */
   readonly warnings: readonly string[];
 }
 
@@ -67,7 +67,7 @@ async function withFiles(file: string, hostname: string, parsed: ParsedConfig & 
 async function readText(file: string, limit: number, what: string): Promise<{ text: string; mode: number }> {
   let handle: FileHandle;
   try {
-    // Non-blocking: a named pipe without a writer must not hold the start up for ever.
+    // Non-blocking: a named pipe without a writer must not block the start forever.
     handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (cause) {
     throw openError(file, what, cause);
@@ -83,7 +83,7 @@ async function readText(file: string, limit: number, what: string): Promise<{ te
   } catch (cause) {
     if (cause instanceof PlatformError) throw cause;
     if (cause instanceof TypeError) throw new PlatformError("invalid", `${what}: ${file} is not UTF-8 text`, { cause });
-    throw new PlatformError("unavailable", `${what}: ${file} cannot be read: ${errorText(cause)}`, { cause });
+    throw new PlatformError("unavailable", `${what}: could not read ${file}: ${errorText(cause)}`, { cause });
   } finally {
     await handle.close();
   }
@@ -95,5 +95,5 @@ function openError(file: string, what: string, cause: unknown): PlatformError {
     return new PlatformError("not_found", `${what}: ${file} does not exist`, { hint: "`platform configure --output file` writes one", cause });
   }
   if (code === "EACCES") return new PlatformError("denied", `${what}: ${file} may not be read by this user`, { hint: "run as root", cause });
-  return new PlatformError("unavailable", `${what}: ${file} cannot be opened: ${errorText(cause)}`, { cause });
+  return new PlatformError("unavailable", `${what}: could not open ${file}: ${errorText(cause)}`, { cause });
 }

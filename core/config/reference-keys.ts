@@ -1,6 +1,6 @@
 /**
- * Keys that the reference's configuration has and we do not serve yet. They are refused as such, so that nobody believes in
- * a setting that does nothing. By section; "" is the top of the file.
+ * Keys that the reference's configuration has and we do not serve yet. They are refused as such, so that nobody relies on
+ * a setting that does nothing. By section; "" is the top level of the file.
  */
 const referenceKeys: Readonly<Record<string, readonly string[]>> = {
   "": [

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { PlatformError } from "../errors/platform-error.ts";
 import { type HostPort, parseHostPort } from "../transport/host-port.ts";
 
-/** Shapes of single settings, shared by the sections. Each says in its message what is wanted. */
+/** Shapes of single settings, shared by the sections. Each names the expected form in its message. */
 
 const switchWords: Readonly<Record<string, boolean>> = { yes: true, on: true, true: true, no: false, off: false, false: false };
 
@@ -14,7 +14,7 @@ export const onOff = z.union([z.boolean(), z.string()], "must be yes or no").tra
   return z.NEVER;
 });
 
-/** `host:port`; the port may be left out where there is a default. */
+/** `host:port`; the port may be omitted if there is a default. */
 export function hostPortText(defaultPort: number | undefined) {
   return z.string().transform((text, context): HostPort => {
     try {
@@ -28,7 +28,7 @@ export function hostPortText(defaultPort: number | undefined) {
   });
 }
 
-/** One value, or a list of them; always a list afterwards. */
+/** One value, or a list of them; the result is always a list. */
 export function orList<T extends z.ZodType>(one: T) {
   return z.preprocess((value) => (Array.isArray(value) ? value : [value]), z.array(one).max(64));
 }

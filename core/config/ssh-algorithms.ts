@@ -3,7 +3,7 @@ import { isAead, knownAlgorithms, type SshAlgorithms, usualAlgorithms } from "..
 
 type Kind = keyof SshAlgorithms;
 
-/** A list of names, as the reference writes it. Left out: the usual ones. */
+/** A list of names, as the reference writes it. Omitted for the defaults. */
 function algorithmList(kind: Kind) {
   const known: readonly string[] = knownAlgorithms[kind];
   const names = known.join(", ");
@@ -19,7 +19,7 @@ function algorithmList(kind: Kind) {
     .default([...usualAlgorithms[kind]]);
 }
 
-/** What our SSH servers offer: the agent's, the jump port's, the tunnel port's. */
+/** Algorithms that our SSH servers offer: the agent's, the jump port's, the tunnel port's. */
 export const sshAlgorithmKeys = {
   ciphers: algorithmList("ciphers").refine((list) => list.some(isAead), {
     error: `must hold one of ${knownAlgorithms.ciphers.filter(isAead).join(", ")}: tsh and the cluster's own connections have no others`,

@@ -3,14 +3,14 @@ import { canonicalHost, isThisMachine } from "../transport/dial/canonical-host.t
 import { parseVersion } from "../versions/parse-version.ts";
 import { onOff } from "./setting.ts";
 
-/** One version channel of the proxy: a version of its own, or the answer of another version server. */
+/** One version channel of the proxy: its own version, or the answer of another version server. */
 export type UpgradeChannel =
   | { readonly staticVersion: string; readonly critical: boolean }
-  /** `critical` left out: what the other server says. The URL has no slash at its end. */
+  /** `critical` omitted: as the other server answers. The URL has no trailing slash. */
   | { readonly forwardUrl: string; readonly critical?: boolean | undefined };
 
 const maxChannels = 256;
-/** A channel's name as it stands in the path: segments of letters, digits and `._~-`. */
+/** A channel's name as part of a path: segments of letters, digits and `._~-`. */
 const channelName = /^(?=.{1,100}$)[A-Za-z0-9_~-][A-Za-z0-9._~-]*(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$/;
 
 const staticVersion = z
@@ -35,7 +35,7 @@ function urlProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** Both keys or neither are refused, beside all other problems of the file. */
+/** Both keys or neither are refused, together with all other problems of the file. */
 const upgradeChannel = z
   .strictObject({ static_version: staticVersion.optional(), forward_url: forwardUrl.optional(), critical: onOff.optional() })
   .superRefine((channel, context) => {
@@ -50,5 +50,5 @@ const upgradeChannel = z
   });
 
 export const upgradeChannels = z
-  .record(z.string().regex(channelName, "is no name for a channel; use letters, digits and ._~- with slashes between"), upgradeChannel)
+  .record(z.string().regex(channelName, "is not a valid channel name; use letters, digits and ._~- with slashes between"), upgradeChannel)
   .refine((channels) => Object.keys(channels).length <= maxChannels, `must be at most ${maxChannels} channels`);

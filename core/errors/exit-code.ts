@@ -1,6 +1,6 @@
 import type { ErrorCode } from "./platform-error.ts";
 
-/** What a command line program exits with. 2 is a wrong command line; a remote command's own status passes through. */
+/** Exit statuses of the command line programs. 2 is a wrong command line; a remote command's own status passes through. */
 export const exitCodes: Readonly<Record<ErrorCode, number>> = {
   invalid: 2,
   unauthenticated: 3,

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { PlatformError, toPlatformError } from "./platform-error.ts";
 
-test("the error of another part's copy of the class is one too", async () => {
+test("an error of another part's copy of the class is recognized", async () => {
   vi.resetModules();
   const other = await import("./platform-error.ts");
   expect(other.PlatformError).not.toBe(PlatformError);

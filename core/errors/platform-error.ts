@@ -1,5 +1,5 @@
 /**
- * The one error for what a person or a peer can cause. React to `code`, never to the text.
+ * The error for everything that a person or a peer can cause. React to `code`, never to the text.
  * Plain `Error` is for bugs: it is logged in full and shown as "internal error".
  */
 export type ErrorCode = (typeof errorCodes)[number];
@@ -25,7 +25,7 @@ export interface ErrorOptions {
   readonly cause?: unknown;
 }
 
-/** Each part of the executable has a copy of the class below: they know each other's errors by this mark. */
+/** Each part of the executable has a copy of the class below: they recognize each other's errors by this mark. */
 const mark = Symbol.for("platform.PlatformError");
 
 /** `message` is safe to show to the person who caused it: it never holds a secret. */
@@ -53,10 +53,10 @@ export function isErrorCode(text: string): text is ErrorCode {
   return (errorCodes as readonly string[]).includes(text);
 }
 
-/** Any thrown value as a PlatformError; what is not one already becomes `internal` with itself as the cause. */
+/** Any thrown value as a PlatformError; any other value becomes `internal`, with the value as the cause. */
 export function toPlatformError(thrown: unknown): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
-  return new PlatformError("internal", "internal error; the log says more", { cause: thrown });
+  return new PlatformError("internal", "internal error; see the log for details", { cause: thrown });
 }
 
 /** The text of any thrown value, for logs. */

@@ -3,7 +3,7 @@ import { PlatformError } from "../errors/platform-error.ts";
 import { fromX509Subject, type HostIdentity, type UserIdentity, type X509Subject } from "./identity.ts";
 
 export interface CertificateFacts {
-  /** DER or PEM; undefined when the peer showed none. TLS has shown that it holds the key. */
+  /** DER or PEM; undefined when the peer presented none. TLS has verified that it holds the key. */
   readonly certificate: Buffer | undefined;
   /** PEM of the authority for this kind of identity. */
   readonly authorities: readonly string[];
@@ -11,7 +11,7 @@ export interface CertificateFacts {
   readonly now: Date;
 }
 
-/** Who the X.509 certificate of a TLS peer speaks for. Throws `unauthenticated` with the reason. Pure. */
+/** The identity in the X.509 certificate of a TLS peer. Throws `unauthenticated` with the reason. Pure. */
 export function certifiedIdentity(kind: "user", facts: CertificateFacts, hint: string): UserIdentity;
 export function certifiedIdentity(kind: "host", facts: CertificateFacts, hint: string): HostIdentity;
 export function certifiedIdentity(kind: "user" | "host", facts: CertificateFacts, hint: string): UserIdentity | HostIdentity {
@@ -19,13 +19,13 @@ export function certifiedIdentity(kind: "user" | "host", facts: CertificateFacts
   const refuse = (why: string): never => {
     throw new PlatformError("unauthenticated", why, { hint });
   };
-  if (certificate === undefined) return refuse("no client certificate was shown");
+  if (certificate === undefined) return refuse("no client certificate was presented");
   const leaf = new X509Certificate(certificate);
   const issued = authorities.some((pem) => isIssuedBy(leaf, new X509Certificate(pem)));
   if (!issued || leaf.ca) return refuse("the client certificate was not issued by this cluster");
   const [from, to] = [new Date(leaf.validFrom), new Date(leaf.validTo)];
   const identity = fromX509Subject(leaf.toLegacyObject().subject as X509Subject, to);
-  if (identity.kind !== kind) return refuse(`this is a ${identity.kind}'s certificate; a ${kind}'s is needed here`);
+  if (identity.kind !== kind) return refuse(`a ${kind} certificate is required; this is a ${identity.kind} certificate`);
   if (identity.cluster !== cluster) return refuse(`the client certificate is for cluster ${identity.cluster}, this is ${cluster}`);
   const who = identity.kind === "user" ? identity.name : `host ${identity.id}`;
   if (now < from) return refuse(`the certificate of ${who} is valid only from ${from.toISOString()}: check this computer's clock`);
@@ -37,7 +37,7 @@ function isIssuedBy(leaf: X509Certificate, authority: X509Certificate): boolean 
   return leaf.checkIssued(authority) && leaf.verify(authority.publicKey);
 }
 
-/** DER of what the other end of a TLS connection showed. */
+/** DER of the certificate that the TLS peer presented. */
 export function peerCertificate(socket: { getPeerCertificate(): object }): Buffer | undefined {
   const { raw } = socket.getPeerCertificate() as { raw?: Buffer };
   return raw;

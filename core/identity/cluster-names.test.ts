@@ -21,7 +21,7 @@ test.for([
 
 const id = "2b0f3a5e-5d3c-4d1c-9f5e-0f6d2f1b7a11";
 test.for([
-  ["a host name gets the cluster's behind it", ["web-1"], "spec.test", ["web-1", `${id}.spec.test`, "web-1.spec.test"]],
+  ["a host name gets the cluster's appended", ["web-1"], "spec.test", ["web-1", `${id}.spec.test`, "web-1.spec.test"]],
   ["so does one of several words", ["db.rack"], "spec.test", ["db.rack", `${id}.spec.test`, "db.rack.spec.test"]],
   [
     "and so do more names",
@@ -36,8 +36,8 @@ test.for([
     ["web-1", "10.9.8.7", "2001:db8::1", "localhost", "www", `${id}.spec.test`, "web-1.spec.test", "www.spec.test"],
   ],
   ["nor does one that is below the cluster's", ["auth.spec.test"], "spec.test", ["auth.spec.test", `${id}.spec.test`]],
-  ["names of services are never there", ["auth.platform", "a"], "internal", ["auth.platform", "a", `${id}.internal`, "a.internal"]],
-  ["whatever the cluster is called", ["auth"], "platform.internal", ["auth"]],
+  ["names of services are never included", ["auth.platform", "a"], "internal", ["auth.platform", "a", `${id}.internal`, "a.internal"]],
+  ["for any cluster name", ["auth"], "platform.internal", ["auth"]],
 ] as const)("%s", ([, names, cluster, expected]) => {
   expect(certificateNames({ id, names, cluster })).toEqual([id, ...expected]);
 });
@@ -53,7 +53,7 @@ test.for([
   expect(isServiceCluster(cluster)).toBe(expected);
 });
 
-test("any target ends, and means nothing but spellings of its base", () => {
+test("any target terminates, and stands only for spellings of its base", () => {
   const text = fc.oneof(fc.string({ maxLength: 40 }), fc.stringMatching(/^([a-cA-C]{1,2}\.){0,5}$/));
   fc.assert(
     fc.property(text, fc.constantFrom("a", "a.b", "internal"), (target, cluster) => {

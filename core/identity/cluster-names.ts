@@ -1,19 +1,19 @@
 import { isIP, isIPv6 } from "node:net";
 import { domainToASCII } from "node:url";
 
-/** Below it are the names by which programs know the services of a cluster. */
+/** Domain of the names by which programs know the services of a cluster. */
 const internal = "platform.internal";
 
-/** The one spelling of a name or an address: lower case, `xn--` in place of other letters, no dot at the end. */
+/** The canonical spelling of a name or an address: lower case, `xn--` in place of other letters, no dot at the end. */
 export function canonicalName(name: string): string {
   const plain = name.endsWith(".") ? name.slice(0, -1) : name;
   if (isIPv6(plain) && !plain.includes("%")) return new URL(`http://[${plain}]`).hostname.slice(1, -1);
-  // Only what is not ASCII: the same function takes 12345 for an address.
+  // Only for names that are not ASCII: the same function treats 12345 as an address.
   const ascii = /^[\x20-\x7e]*$/.test(plain) ? plain : domainToASCII(plain) || plain;
   return ascii.toLowerCase();
 }
 
-/** The names that a target may mean: as it was given, and without the cluster's name behind it. In their one spelling. */
+/** The names that a target may mean: as given, and without the cluster's name at the end. In canonical spelling. */
 export function namesMeant(target: string, cluster: string): readonly string[] {
   const wanted = canonicalName(target);
   const suffix = `.${canonicalName(cluster)}`;
@@ -21,7 +21,7 @@ export function namesMeant(target: string, cluster: string): readonly string[] {
   return [...new Set([wanted, short])].filter((name) => name !== "");
 }
 
-/** The name without the cluster's behind it, however often: hosts whose names have the same base answer to the same targets. */
+/** The name without any trailing cluster names: hosts whose names have the same base answer to the same targets. */
 export function baseName(name: string, cluster: string): string {
   let base = canonicalName(name);
   for (let shorter = base; ; base = shorter) {
@@ -31,8 +31,8 @@ export function baseName(name: string, cluster: string): string {
 }
 
 /**
- * Every name that a host's certificates are good for. Stock OpenSSH reaches each name with the cluster's behind it (`tsh config`), but
- * addresses, localhost, and names that are below the cluster's already. Names of the services are never among them.
+ * Every name in a host's certificates. Stock OpenSSH reaches each name with the cluster's appended (`tsh config`), except
+ * addresses, localhost, and names that already end in the cluster's. Names of the services are never among them.
  */
 export function certificateNames({ id, names, cluster }: CertifiedNames): readonly string[] {
   const ids = id === undefined ? [] : [id];
@@ -48,7 +48,7 @@ export interface CertifiedNames {
   readonly cluster: string;
 }
 
-/** Whether programs take who has a certificate of this name for a service of the cluster. */
+/** Whether programs accept a certificate with this name as a service of the cluster. */
 export function isServiceName(name: string): boolean {
   const plain = canonicalName(name);
   return plain === internal || plain.endsWith(`.${internal}`);

@@ -31,7 +31,7 @@ const host: HostIdentity = {
   validBefore,
 };
 
-/** As Node shows a subject: one value as text, several as a list. */
+/** Node's form of a subject: one value as text, several as a list. */
 function asSubject(identity: Identity): X509Subject {
   const subject: Record<string, string | string[]> = {};
   for (const [attribute, value] of toX509Subject(identity)) {
@@ -49,7 +49,7 @@ test.for<readonly [string, Identity]>([
   ["a user without traits", { ...user, traits: {} }],
   ["a user with an id", { ...user, userId: "0123456789abcdef".repeat(2) }],
   ["a node", host],
-  ["a host whose name is below the cluster's", { ...host, names: ["web-1.example.com"] }],
+  ["a host whose name ends in the cluster's", { ...host, names: ["web-1.example.com"] }],
   ["a proxy without names", { ...host, role: "proxy", names: [] }],
   ["the auth service", { ...host, role: "auth" }],
 ])("%s survives both kinds of certificate", ([, identity]) => {
@@ -82,7 +82,7 @@ test("any user survives both kinds of certificate", () => {
   );
 });
 
-test("a user without logins gets a principal that is no login: an empty list would mean all of them to OpenSSH", () => {
+test("a user without logins gets a principal that is not a login: to OpenSSH an empty list would mean all of them", () => {
   expect(toSshCertificate({ ...user, logins: [] }).principals).toEqual(["-no-login-"]);
 });
 
@@ -95,7 +95,7 @@ test("a host answers to its id and names, plain and under its cluster, each once
   ]);
 });
 
-test("a certificate of the version before has every name twice, and says so nowhere else", () => {
+test("a certificate of the previous version has every name twice, without any other mark", () => {
   const { id } = host;
   const principals = [id, `${id}.example.com`, "web-1", "10.0.0.1", "web-1.example.com", "10.0.0.1.example.com"];
   const fields = toSshCertificate(host);
@@ -113,25 +113,25 @@ const changed = (extension: string, value: string | undefined): typeof good => {
 
 test.for([
   ["no roles", changed("roles@platform.dev", undefined)],
-  ["roles that are no JSON", changed("roles@platform.dev", "[")],
-  ["roles that are no list", changed("roles@platform.dev", '"access"')],
-  ["a role that is no name", changed("roles@platform.dev", '["a b"]')],
+  ["roles that are not JSON", changed("roles@platform.dev", "[")],
+  ["roles that are not a list", changed("roles@platform.dev", '"access"')],
+  ["a role that is not a name", changed("roles@platform.dev", '["a b"]')],
   ["a role that is a number", changed("roles@platform.dev", "[1]")],
   ["no traits", changed("traits@platform.dev", undefined)],
-  ["traits that are no lists", changed("traits@platform.dev", '{"logins":"root"}')],
+  ["traits that are not lists", changed("traits@platform.dev", '{"logins":"root"}')],
   ["traits that are far too long", changed("traits@platform.dev", `{"a":["${"x".repeat(70_000)}"]}`)],
   ["no cluster", changed("cluster@platform.dev", undefined)],
   ["an id that is empty", changed("user-id@platform.dev", "")],
-  ["an id that is no id", changed("user-id@platform.dev", "0123456789ABCDEF".repeat(2))],
+  ["an id of the wrong form", changed("user-id@platform.dev", "0123456789ABCDEF".repeat(2))],
   ["an empty name", { ...good, keyId: "" }],
   ["a name with a new line", { ...good, keyId: "alice\nroot" }],
   ["a login that reads as an option", { ...good, principals: ["-oProxyCommand=x"] }],
   ["a login with a space", { ...good, principals: ["ro ot"] }],
   ["a user's fields as a host", { ...good, type: "host" as const }],
   ["a host without a role", { ...toSshCertificate(host), extensions: new Map([["cluster@platform.dev", "example.com"]]) }],
-  ["a host whose id is no UUID", { ...toSshCertificate(host), keyId: "web-1" }],
+  ["a host whose id is not a UUID", { ...toSshCertificate(host), keyId: "web-1" }],
   ["a host's fields as a user", { ...toSshCertificate(host), type: "user" as const }],
-] as const)("an SSH certificate with %s is no identity", ([, fields]) => {
+] as const)("an SSH certificate with %s is not an identity", ([, fields]) => {
   expect(() => fromSshCertificate(fields)).toThrow(expect.objectContaining({ code: "unauthenticated" }));
 });
 
@@ -145,16 +145,16 @@ test.for<readonly [string, X509Subject]>([
   ["no cluster", { ...subject, ST: undefined }],
   ["no traits", { ...subject, description: undefined }],
   ["two ids", { ...subject, serialNumber: ["0", "1"].map((digit) => digit.repeat(32)) }],
-  ["an id that is no id", { ...subject, serialNumber: "1" }],
+  ["an id of the wrong form", { ...subject, serialNumber: "1" }],
   ["two traits", { ...subject, description: [String(subject.description), "e30"] }],
-  ["traits that are no base64url", { ...subject, description: "%%%" }],
+  ["traits that are not base64url", { ...subject, description: "%%%" }],
   ["a user as host", { ...subject, OU: "host" }],
   ["an unknown host role", { ...asSubject(host), O: "king" }],
-])("an X.509 subject with %s is no identity", ([, fields]) => {
+])("an X.509 subject with %s is not an identity", ([, fields]) => {
   expect(() => fromX509Subject(fields, validBefore)).toThrow(expect.objectContaining({ code: "unauthenticated" }));
 });
 
-test("hostile fields only ever throw PlatformError", () => {
+test("hostile fields only throw PlatformError", () => {
   const text = fc.string({ unit: "binary", maxLength: 50 });
   const names = fc.constantFrom("roles@platform.dev", "traits@platform.dev", "cluster@platform.dev", "host-role@platform.dev");
   const fields = fc.record({

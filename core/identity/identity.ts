@@ -5,20 +5,20 @@ import { type HostRole, hostRoleSchema } from "../resources/token.ts";
 import { type Traits, traitsSchema, userIdText } from "../resources/user.ts";
 import { type CertifiedNames, certificateNames } from "./cluster-names.ts";
 
-/** Who a certificate speaks for. The only file that knows how an identity is written into SSH and X.509 certificates. */
+/** The identity in a certificate. The only file that knows how an identity is written into SSH and X.509 certificates. */
 export type Identity = UserIdentity | HostIdentity;
 
 export interface UserIdentity {
   readonly kind: "user";
   readonly name: string;
-  /** Tells a user from those who had the same name before; left out in certificates of the version before. */
+  /** Distinguishes a user from earlier ones of the same name; missing in certificates of the previous version. */
   readonly userId?: string | undefined;
   readonly roles: readonly string[];
   readonly traits: Traits;
-  /** Unix logins that the certificate lists: what the roles allowed when it was issued. */
+  /** Unix logins in the certificate: those that the roles allowed when it was issued. */
   readonly logins: readonly string[];
   readonly cluster: string;
-  /** The only IP address from which the certificate may be used; left out: any. */
+  /** The only IP address from which the certificate may be used; omitted for any. */
   readonly sourceIp?: string | undefined;
   readonly validBefore: Date;
 }
@@ -29,7 +29,7 @@ export interface HostIdentity {
   readonly id: string;
   readonly role: HostRole;
   readonly cluster: string;
-  /** Names besides the id that the host may answer to. */
+  /** Names besides the id to which the host may answer. */
   readonly names: readonly string[];
   readonly validBefore: Date;
 }
@@ -53,14 +53,14 @@ const extension = {
   traits: "traits@platform.dev",
   cluster: "cluster@platform.dev",
   hostRole: "host-role@platform.dev",
-  /** Those of the principals that are names of the host; the others are the same with the cluster's name behind them. */
+  /** The principals that are names of the host; the others are the same with the cluster's name appended. */
   hostNames: "host-names@platform.dev",
 } as const;
 
-/** Critical option of OpenSSH: sshd looks at it too. */
+/** Critical option of OpenSSH, which sshd checks too. */
 const sourceAddress = "source-address";
 
-/** A user certificate must list a principal, or OpenSSH takes it for all of them: this one is no valid login. */
+/** A user certificate must list a principal, or OpenSSH takes it for all of them: this one is not a valid login. */
 const noLogins = "-no-login-";
 
 export function toSshCertificate(identity: Identity): SshCertificateFields {
@@ -94,7 +94,7 @@ export function toSshCertificate(identity: Identity): SshCertificateFields {
 }
 
 /**
- * Of a host without an agent: names to be reached by, and no identity, so that it opens no tunnel and passes for no host of ours.
+ * The fields for a host without an agent: names to reach it, without an identity, so that it cannot open a tunnel or pose as a host with an agent.
  */
 export function opensshHostCertificate(facts: CertifiedNames & { readonly validBefore: Date }): SshCertificateFields {
   const { id, names, validBefore } = facts;
@@ -109,7 +109,7 @@ export function fromSshCertificate(fields: SshCertificateFields): Identity {
     const cluster = common.cluster ?? "";
     const principals = new Set(fields.principals);
     const told = fields.extensions.get(extension.hostNames);
-    // In certificates of the version before, every name stands there twice, alone and with the cluster behind it; so does the id.
+    // Certificates of the previous version have every name twice, alone and with the cluster appended; the id too.
     const names = told === undefined ? fields.principals.filter((name) => name !== id && principals.has(`${name}.${cluster}`)) : json(told);
     return check({ kind: "host", id, role: fields.extensions.get(extension.hostRole), names, ...common });
   }
@@ -156,7 +156,7 @@ export function fromX509Subject(subject: X509Subject, validBefore: Date): Identi
   return check({ kind: subject.OU, name: subject.CN, ...lists, ...optional, ...common });
 }
 
-/** What is there must be an address, or an id: a certificate that is bound to something else must not pass for a free one. */
+/** A present value must be an address, or an id: a certificate bound to something else must not pass for an unbound one. */
 function given(field: "sourceIp" | "userId", value: string | readonly string[] | undefined): Record<string, unknown> {
   return value === undefined ? {} : { [field]: value };
 }

@@ -3,24 +3,24 @@ interface NameKind {
   /** The field of a role's allow and deny that lists these names. */
   readonly condition: string;
   readonly noun: string;
-  /** As a refusal says it: `log in as root`. */
+  /** As used in a refusal: `log in as root`. */
   readonly verb: string;
 }
 
 interface ServiceKindRow {
   /** Its section of platform.yaml. */
   readonly section: `${string}_service`;
-  /** What a join token has to be for, that a host which joins with it may offer such a service. */
+  /** Role that a join token needs so that hosts joining with it may offer such a service. */
   readonly token: string;
-  /** The field of a role's allow and deny that the labels of its resources have to match. */
+  /** The field of a role's allow and deny whose labels its resources must match. */
   readonly labels: `${string}_labels`;
   /** By parameter of a request. */
   readonly names: Readonly<Record<string, NameKind>>;
 }
 
 /**
- * Kinds of services: what people reach through an agent. Access decisions, roles, routing and configuration read this table, so that a
- * new kind is a row here and a folder in agent/; the compiler names the places that want a line of it.
+ * Kinds of services: resources that users reach through an agent. Access decisions, roles, routing and configuration read this table, so that a
+ * new kind is a row here and a folder in agent/; the compiler points to the places that need a line for it.
  */
 export const serviceKinds = {
   ssh: { section: "ssh_service", token: "node", labels: "node_labels", names: { login: { condition: "logins", noun: "login", verb: "log in as" } } },
@@ -28,7 +28,7 @@ export const serviceKinds = {
 } as const satisfies Readonly<Record<string, ServiceKindRow>>;
 
 export type ServiceKind = keyof typeof serviceKinds;
-/** Parameters of a request that ask for a name, by kind. */
+/** Parameters of a request that carry a name, by kind. */
 export type NameParameter<Kind extends ServiceKind> = keyof (typeof serviceKinds)[Kind]["names"] & string;
 type NamesOf<Kind extends ServiceKind> = (typeof serviceKinds)[Kind]["names"];
 type ConditionOf<Names> = { [Parameter in keyof Names]: Names[Parameter] extends { condition: infer Condition } ? Condition : never }[keyof Names];

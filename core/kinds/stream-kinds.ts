@@ -1,7 +1,7 @@
 interface StreamKindRow {
-  /** On the wire; never used again for another. */
+  /** Number on the wire; never reused for another kind. */
   readonly number: number;
-  /** Of a request for such a stream, in the order of the wire. */
+  /** Parameters of a request for such a stream, in wire order. */
   readonly parameters: readonly string[];
 }
 
@@ -9,7 +9,7 @@ interface StreamKindRow {
 export const streamKinds = {
   /** `login`: Unix login, empty when it is not known (jump port). */
   ssh: { number: 1, parameters: ["login"] },
-  /** To take part in the session whose id is the target. `mode`: observer or peer. */
+  /** Joins the session whose id is the target. `mode`: observer or peer. */
   join: { number: 2, parameters: ["mode"] },
   app: { number: 3, parameters: [] },
 } as const satisfies Readonly<Record<string, StreamKindRow>>;

@@ -41,7 +41,7 @@ describe("createLog", () => {
     expect(lines.map((line) => (JSON.parse(line) as { event: string }).event)).toEqual(events);
   });
 
-  test("fields of `with` stand on every line, and a line's own win", () => {
+  test("fields of `with` are on every line, and a line's own take precedence", () => {
     const lines = logged("text", (log) => log.with({ a: 1, b: 1 }).with({ c: 1 }).info("x", { b: 2 }));
     expect(lines[0]).toContain(" x a=1 b=2 c=1\n");
   });
@@ -65,7 +65,7 @@ describe("createLog", () => {
             const [line = ""] = logged(format, (log) => log.info("x", { value }));
             expect(line.match(/\n/g)).toHaveLength(1);
             if (format === "json") expect((JSON.parse(line) as { value: string }).value).toBe(value);
-            // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not come through
+            // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not come through
             expect(line.slice(0, -1)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/);
           }
         },
@@ -73,7 +73,7 @@ describe("createLog", () => {
     );
   });
 
-  test("a silent log takes everything and writes nothing", () => {
+  test("a silent log accepts everything and writes nothing", () => {
     silentLog.with({ a: 1 }).error("x");
   });
 });

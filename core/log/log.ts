@@ -1,6 +1,6 @@
 /**
- * Logger that is passed in, never imported as a global. One event is one line: text for people, JSON for machines.
- * Fields hold facts; a secret is never a field.
+ * Logger that is passed in, never imported as a global. One event is one line: text for users, JSON for machines.
+ * Fields hold facts, never secrets.
  */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -69,7 +69,7 @@ function textValue(value: unknown): string {
   return /^[\x21-\x7e]+$/.test(text) && !text.includes('"') ? text : JSON.stringify(text).replace(controls, escaped);
 }
 
-/** What JSON leaves as it is and a terminal may obey: DEL, the C1 controls (U+009B begins escape sequences), line separators. */
+/** Characters that JSON leaves unescaped and a terminal may interpret: DEL, the C1 controls (U+009B begins escape sequences), line separators. */
 const controls = /[\u007f-\u009f\u2028\u2029]/g;
 
 function escaped(character: string): string {

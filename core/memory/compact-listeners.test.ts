@@ -21,7 +21,7 @@ test.each([{ names: ["one"] }, { names: ["one", "two"] }, { names: ["one", "two"
   },
 );
 
-test("listeners come and go afterwards, and one that is wanted once is called once", () => {
+test("listeners can be added and removed afterwards, and a once-listener is called once", () => {
   const emitter = new EventEmitter();
   const calls = heard(emitter, ["one", "two"]);
   const gone = (): void => void calls.push("gone");
@@ -51,7 +51,7 @@ test("a listener may remove others and itself while it is called", () => {
   compactListeners(emitter);
   emitter.emit("work");
   emitter.emit("work");
-  // Who was there when the call began is called; as with any emitter of Node.
+  // Listeners present when the call began are called, as with any emitter of Node.
   expect(calls).toEqual(["first", "second", "third", "third"]);
 });
 
@@ -65,7 +65,7 @@ test("it may happen while its listeners are called", () => {
   expect(calls).toEqual(["two", "three", "two", "three"]);
 });
 
-test("no name is found that nobody listens to", () => {
+test("no name without listeners is found", () => {
   const emitter = new EventEmitter();
   emitter.on("work", () => {});
   compactListeners(emitter);

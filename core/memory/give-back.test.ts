@@ -11,14 +11,14 @@ function given(isBusy: () => boolean): string[] {
   return done;
 }
 
-test("garbage goes first, and what it held later is released too", () => {
+test("garbage goes first, and memory that it frees later is released too", () => {
   const done = given(() => false);
   expect(done).toEqual(["collect", "release"]);
   vi.advanceTimersByTime(60_000);
   expect(done).toEqual(["collect", "release", "release"]);
 });
 
-test("work that has come meanwhile is not held up", () => {
+test("work that has arrived in between is not delayed", () => {
   const done = given(() => true);
   vi.advanceTimersByTime(60_000);
   expect(done).toEqual(["collect", "release"]);

@@ -2,7 +2,7 @@ import type { Log } from "../log/log.ts";
 import { collectGarbage } from "./collect-garbage.ts";
 import { releaseMemory } from "./release-memory.ts";
 
-/** What V8 collects it frees in part by tasks and threads of its own, some of it later: ms. */
+/** Delay, ms: V8 frees some of the collected memory later, in its own tasks and threads. */
 const secondReleaseMs = 2_000;
 
 export interface GiveBackOptions {
@@ -11,7 +11,7 @@ export interface GiveBackOptions {
   readonly release?: (log: Log) => void;
 }
 
-/** Gives back what a burst has left. Garbage goes first: it holds native memory. Once more a little later, unless there is work then. */
+/** Releases memory after a burst. Garbage goes first, because it holds native memory. Repeats once a little later, unless there is work. */
 export function giveBack(log: Log, { isBusy, collect = collectGarbage, release = releaseMemory }: GiveBackOptions): void {
   collect();
   release(log);

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 /*
- * memory.node: gives back memory that starting up took and idling does not need. Two things that JavaScript cannot do:
- * malloc_trim(3), and forgetting the pages of the own executable (madvise(2), MADV_DONTNEED). Those stay in the kernel's page
+ * memory.node: releases memory that start-up took and an idle process does not need. Two things that JavaScript cannot do:
+ * malloc_trim(3), and dropping the pages of its own executable (madvise(2), MADV_DONTNEED). Those stay in the kernel's page
  * cache and come back without a disk at the first touch; until then they do not count as this process's.
  */
 
@@ -20,7 +20,7 @@ struct range {
 enum { most_ranges = 64, longest_line = PATH_MAX + 256 };
 
 /*
- * The executable's mappings that nobody can write and nobody has written: dropping another's pages would lose what is in them
+ * The executable's mappings that are not writable and have never been written: dropping other pages would lose what is in them
  * (relocated data). Libraries are left alone: one may be half loaded by another thread.
  */
 static int unchanged_ranges(struct range *found) {

@@ -3,7 +3,7 @@ export interface MemoryAddon {
   release(): void;
 }
 
-/** There is none from source: the build puts its loader in the place of this file (scripts/build/bundle.ts). */
+/** Unavailable from source: the build replaces this file with its loader (scripts/build/bundle.ts). */
 export function memoryAddon(): MemoryAddon | undefined {
   return undefined;
 }

@@ -7,7 +7,7 @@ function logged() {
   return { lines, log: createLog({ level: "debug", format: "text", write: (line) => void lines.push(line) }) };
 }
 
-test("the addon is asked", () => {
+test("the addon is called", () => {
   const { lines, log } = logged();
   const release = vi.fn<() => void>();
   releaseMemory(log, () => ({ release }));
@@ -15,13 +15,13 @@ test("the addon is asked", () => {
   expect(lines).toEqual([]);
 });
 
-test("without the addon it is nothing", () => {
+test("without the addon it does nothing", () => {
   const { lines, log } = logged();
   releaseMemory(log);
   expect(lines).toEqual([]);
 });
 
-test("an addon that cannot be loaded is a line for the curious", () => {
+test("an addon that cannot be loaded is a debug line", () => {
   const { lines, log } = logged();
   releaseMemory(log, () => {
     throw new Error("no folder for it");

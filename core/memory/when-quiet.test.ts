@@ -12,7 +12,7 @@ function counted(signal = new AbortController().signal) {
   return { state, touch: whenQuiet({ isBusy: () => state.busy, act, quietMs: 1000 }, signal) };
 }
 
-test("many works in a row are followed by one act, when they are over", () => {
+test("many tasks in a row are followed by one act, when they are over", () => {
   const { state, touch } = counted();
   for (let work = 0; work < 5; work += 1) {
     touch();
@@ -25,7 +25,7 @@ test("many works in a row are followed by one act, when they are over", () => {
   expect(state.acts).toBe(1);
 });
 
-test("nothing happens while it is busy, and the next end makes up for it", () => {
+test("nothing happens while it is busy, and the next end of a task triggers it", () => {
   const { state, touch } = counted();
   state.busy = true;
   touch();

@@ -1,14 +1,14 @@
 export interface WhenQuietOptions {
-  /** Whether it would come at a bad moment; the end of that is told by another call. */
+  /** Whether the moment is bad; another call reports the end of that. */
   readonly isBusy: () => boolean;
   readonly act: () => void;
   readonly quietMs?: number;
 }
 
-/** V8 collects garbage some 8 s after the last work; the pages that it touches for that are to go too. */
+/** Delay, ms: V8 collects garbage some 8 s after the last work, and the pages that it touches for that should be released too. */
 const usualQuietMs = 12_000;
 
-/** The function to call at each work's end: when no other follows for a while, `act` is called once. Ends with the signal. */
+/** Returns the function to call at the end of each task: when no other follows for a while, `act` is called once. Ends with the signal. */
 export function whenQuiet({ isBusy, act, quietMs = usualQuietMs }: WhenQuietOptions, signal: AbortSignal): () => void {
   let timer: NodeJS.Timeout | undefined;
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-/** A program whose work is this expression; its status and what it said. */
+/** Runs a program whose work is this expression; returns its status and output. */
 async function run(work: string): Promise<{ status: number; stderr: string }> {
   const script = `import { exitWith } from ${JSON.stringify(join(import.meta.dirname, "exit-with.ts"))};
 exitWith(${work}, () => process.stderr.write("unfinished\\n"));`;
@@ -14,11 +14,11 @@ exitWith(${work}, () => process.stderr.write("unfinished\\n"));`;
 }
 
 test.for([
-  ["that settles has its status", "Promise.resolve(7)", 7, ""],
-  ["that settles well is a success", "new Promise((resolve) => setTimeout(resolve, 5, 0))", 0, ""],
-  ["that waits for what never comes is a failure, and says so", "new Promise(() => {})", 1, "unfinished\n"],
+  ["that resolves to a status exits with it", "Promise.resolve(7)", 7, ""],
+  ["that resolves is a success", "new Promise((resolve) => setTimeout(resolve, 5, 0))", 0, ""],
+  ["that never settles is a failure, and reports it", "new Promise(() => {})", 1, "unfinished\n"],
   ["that is ended from elsewhere is a failure", "new Promise(() => setTimeout(() => process.exit(), 5))", 1, ""],
-  ["that leaves a handle open ends all the same", "(setInterval(() => {}, 1000), Promise.resolve(0))", 0, ""],
+  ["that leaves a handle open ends anyway", "(setInterval(() => {}, 1000), Promise.resolve(0))", 0, ""],
 ] as const)("work %s", async ([, work, status, stderr]) => {
   expect(await run(work)).toEqual({ status, stderr });
 });

@@ -9,19 +9,19 @@
 #include <unistd.h>
 
 /*
- * process.node: what a service tells of its own process and JavaScript cannot. Datagrams of the Unix family, sent by this very process:
- * a service manager hears the main process alone (NotifyAccess=main), and a helper program is another one.
+ * process.node: calls on a service's own process that JavaScript lacks. Datagrams of the Unix family, sent by this very process:
+ * a service manager accepts them from the main process only (NotifyAccess=main), and a helper program is another one.
  */
 
 enum { longest_text = 4096 };
 
-/* Node has no words for these alone: 0 or errno. */
+/* These return 0 or errno, for which Node has no text. */
 static napi_value result(napi_env env, int error) {
   napi_value value;
   return napi_create_int32(env, error, &value) == napi_ok ? value : NULL;
 }
 
-/* A path, or @ and a name of the abstract kind. Its length; 0: none that fits. */
+/* A path, or @ and a name of the abstract kind. Its length; 0 if it does not fit. */
 static socklen_t address_of(const char *text, struct sockaddr_un *address) {
   size_t length = strlen(text);
   memset(address, 0, sizeof *address);
@@ -32,7 +32,7 @@ static socklen_t address_of(const char *text, struct sockaddr_un *address) {
   return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (text[0] == '/'));
 }
 
-/* In the name of another process: the kernel lets CAP_SYS_ADMIN alone do that. */
+/* On behalf of another process, for which the kernel requires CAP_SYS_ADMIN. */
 static void sign_as(struct msghdr *message, void *control, size_t size, pid_t pid) {
   struct ucred who = {.pid = pid, .uid = getuid(), .gid = getgid()};
   memset(control, 0, size);
@@ -45,7 +45,7 @@ static void sign_as(struct msghdr *message, void *control, size_t size, pid_t pi
   memcpy(CMSG_DATA(header), &who, sizeof who);
 }
 
-/* notify(address: string, text: string, pid: number): number. One datagram, as of sd_notify(3), without waiting; pid 0: in our own name. */
+/* notify(address: string, text: string, pid: number): number. One datagram, as of sd_notify(3), without waiting; pid 0: as ourselves. */
 static napi_value notify(napi_env env, napi_callback_info info) {
   size_t count = 3, length;
   napi_value args[3];
@@ -71,7 +71,7 @@ static napi_value notify(napi_env env, napi_callback_info info) {
   return result(env, error);
 }
 
-/* forbidDumps(): number. No core file of this process, whatever reads them, and no other process of this user looks into it. */
+/* forbidDumps(): number. Disables core dumps of this process, and inspection by other processes of this user. */
 static napi_value forbid_dumps(napi_env env, napi_callback_info info) {
   (void)info;
   return result(env, prctl(PR_SET_DUMPABLE, 0) == 0 ? 0 : errno);

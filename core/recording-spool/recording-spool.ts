@@ -8,17 +8,17 @@ import { RecordingReader } from "../recording/recording-reader.ts";
 import type { RecordingEnd, RecordingFacts } from "../resources/recording.ts";
 import { RecordingWriter } from "./recording-writer.ts";
 
-/** A recording on this host, on its way to the auth service. */
+/** A recording on this host that is being sent to the auth service. */
 export interface SpooledRecording {
   readonly facts: RecordingFacts;
   file: string;
-  /** Bytes on the disk. */
+  /** Bytes on disk. */
   written: number;
   /** Bytes that the auth service has. */
   sent: number;
-  /** There will be no more. */
+  /** The recording is complete. */
   end?: RecordingEnd;
-  /** The auth service refused it: not before this time, ms of the steady clock. */
+  /** The auth service refused it: do not retry before this time, ms of the steady clock. */
   notBefore?: number;
 }
 
@@ -26,7 +26,7 @@ export interface NewRecording {
   readonly facts: RecordingFacts;
   readonly term: string;
   readonly size: { readonly columns: number; readonly rows: number };
-  /** Nothing more is recorded. */
+  /** Called when nothing more is recorded. */
   readonly onFailed: (why: PlatformError) => void;
 }
 
@@ -40,15 +40,15 @@ export interface OpenRecording {
 export interface RecordingSpoolOptions {
   readonly folder: string;
   readonly log: Log;
-  /** Bytes of one recording; default 64 MiB. */
+  /** Maximum bytes of one recording; default 64 MiB. */
   readonly maxRecording?: number;
-  /** Bytes on this host; default 1 GiB. */
+  /** Maximum bytes on this host; default 1 GiB. */
   readonly maxTotal?: number;
 }
 
-/** Who writes it, by process and its start, or `ended`. */
+/** Its writer by process and start, or `ended`. */
 const pattern = /^([0-9a-f-]{36})\.(?:ended|(\d{1,10})-(\d{1,20}))\.cast\.gz$/;
-/** The header is within so many bytes. */
+/** Maximum length within which the header must be, bytes. */
 const headBytes = 65_536;
 
 /** Recordings on this host until the auth service has them. */
@@ -59,7 +59,7 @@ export class RecordingSpool {
   readonly #held = new Map<string, SpooledRecording>();
   #bytes = 0;
 
-  /** Makes the folder and finds what earlier processes left behind. */
+  /** Creates the folder and finds recordings that earlier processes left behind. */
   static async open(options: RecordingSpoolOptions): Promise<RecordingSpool> {
     await mkdir(options.folder, { recursive: true, mode: 0o700 });
     const spool = new RecordingSpool(options, `${process.pid}-${await startOf(process.pid)}`);
@@ -106,7 +106,7 @@ export class RecordingSpool {
     return { spooled, writer, end };
   }
 
-  /** Recordings of which the auth service lacks something. */
+  /** Recordings that the auth service does not have in full. */
   waiting(now: number): SpooledRecording[] {
     return [...this.#held.values()].filter(({ written, sent, end, notBefore = now }) => notBefore <= now && (written > sent || end !== undefined));
   }
@@ -118,7 +118,7 @@ export class RecordingSpool {
     this.#bytes -= recording.written;
   }
 
-  /** Takes over what processes that have ended left behind. At the opening, what carries the name of this one is of an earlier one. */
+  /** Takes over recordings of ended processes. At opening, a file with this process's name belongs to an earlier one. */
   async adopt(isOpening = false): Promise<void> {
     for (const name of await readdir(this.#options.folder)) {
       const [, sid, pid, start] = pattern.exec(name) ?? [];
@@ -127,7 +127,7 @@ export class RecordingSpool {
       const isOwn = `${pid}-${start}` === this.#own;
       if (isOwn ? !isOpening : !isEnded && (await startOf(Number(pid))) === start) continue;
       await this.#adoptFile(join(this.#options.folder, name), !isEnded).catch((error: unknown) =>
-        this.#options.log.error("a recording that was left behind cannot be read", { file: name, error: errorText(error) }),
+        this.#options.log.error("could not read a recording that was left behind", { file: name, error: errorText(error) }),
       );
     }
   }
@@ -135,7 +135,7 @@ export class RecordingSpool {
   async #adoptFile(file: string, interrupted: boolean): Promise<void> {
     const facts = await readFacts(file);
     if (facts === undefined) {
-      this.#options.log.warn("a recording was cut before it began: nothing is lost", { file });
+      this.#options.log.warn("dropped an empty recording: nothing is lost", { file });
       return await rm(file, { force: true });
     }
     const { size, mtime } = await stat(file);
@@ -147,10 +147,10 @@ export class RecordingSpool {
   #refuseMore(recording: SpooledRecording, bytes: number): void {
     const { maxRecording = 64 * 1024 * 1024, maxTotal = 1024 * 1024 * 1024 } = this.#options;
     if (recording.written + bytes > maxRecording) throw new PlatformError("limit", `this recording has reached its limit of ${maxRecording} bytes`);
-    if (this.#bytes + bytes > maxTotal) throw new PlatformError("limit", "too many recordings on this host wait for the auth service");
+    if (this.#bytes + bytes > maxTotal) throw new PlatformError("limit", "too many recordings on this host are waiting for the auth service");
   }
 
-  /** Its name says that it is whole, whatever becomes of this process. */
+  /** Its name marks it as complete, whatever happens to this process. */
   #finish(recording: SpooledRecording, end: RecordingEnd): void {
     const ended = join(this.#options.folder, `${recording.facts.sid}.ended.cast.gz`);
     if (!end.interrupted && renamed(recording.file, ended)) recording.file = ended;
@@ -159,7 +159,7 @@ export class RecordingSpool {
   }
 }
 
-/** At once: whoever misses a file under the name that it knew finds the new name in the recording. */
+/** At once: a reader that misses the file under its old name finds the new name in the recording. */
 function renamed(from: string, to: string): boolean {
   try {
     renameSync(from, to);
@@ -169,14 +169,14 @@ function renamed(from: string, to: string): boolean {
   }
 }
 
-/** What the header of a recording says; undefined when it has none. */
+/** Header of a recording; undefined when it has none. */
 async function readFacts(file: string): Promise<RecordingFacts | undefined> {
   await using handle = await open(file, "r");
   const { bytesRead, buffer } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
   const reader = new RecordingReader();
   const items = [...reader.push(buffer.subarray(0, bytesRead)), ...reader.end()];
   const header = items.flatMap((item) => ("header" in item ? [item.header] : []))[0];
-  // Loaded when there is something: its schemas are memory that an idle agent does without.
+  // Loaded when needed: its schemas take memory that an idle agent can save.
   const { recordingFactsSchema } = await import("../resources/recording.ts");
   return recordingFactsSchema.safeParse(header?.platform).data;
 }

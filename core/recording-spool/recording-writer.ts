@@ -7,23 +7,23 @@ import { TerminalText } from "../recording/terminal-text.ts";
 export interface WriterOptions {
   readonly file: string;
   readonly header: CastHeader;
-  /** Throws `limit` when there is no room for so many bytes more. */
+  /** Throws `limit` when there is no room for that many more bytes. */
   readonly refuseMore: (bytes: number) => void;
-  /** So many bytes are on the disk. */
+  /** Called with the number of bytes on disk. */
   readonly onWritten: (bytes: number) => void;
-  /** Nothing more is written. Called at most once. */
+  /** Called at most once, when nothing more is written. */
   readonly onFailed: (why: PlatformError) => void;
 }
 
-/** What is shown is on the disk at the latest after this, ms. */
+/** Maximum delay until output is on disk, ms. */
 const flushMs = 1_000;
-/** Text that makes a member at once, and text that makes the terminal wait for the disk, characters. */
+/** Amount of text that is written as a member at once, and that makes the terminal wait for the disk, characters. */
 const flushLength = 128 * 1024;
 const waitLength = 512 * 1024;
-/** Longest text of one event, bytes: JSON makes it up to six times as long. */
+/** Longest text of one event, bytes: JSON may make it six times as long. */
 const eventBytes = 64 * 1024;
 
-/** Writes what one terminal shows into a file, as it comes. It never sees what is typed. */
+/** Writes the output of one terminal into a file, as it comes. It never sees the input. */
 export class RecordingWriter {
   readonly #options: WriterOptions;
   readonly #handle: FileHandle;
@@ -37,7 +37,7 @@ export class RecordingWriter {
   #writing: Promise<void> | undefined;
   #hasFailed = false;
 
-  /** Makes the file, which must not be there, with the header on the disk. Throws PlatformError. */
+  /** Creates the file, which must not exist, with the header on disk. Throws PlatformError. */
   static async open(options: WriterOptions): Promise<RecordingWriter> {
     const handle = await open(options.file, "wx", 0o600).catch((cause: unknown) => {
       throw cannotWrite(cause);
@@ -53,7 +53,7 @@ export class RecordingWriter {
     this.#handle = handle;
   }
 
-  /** What the terminal showed. A promise: wait for it before more. */
+  /** Records output. If it returns a promise, wait for it before more. */
   show(chunk: Buffer): Promise<void> | undefined {
     for (let at = 0; at < chunk.length; at += eventBytes) this.#event("o", this.#text.take(chunk.subarray(at, at + eventBytes)));
     return this.#length >= waitLength ? this.#flush() : undefined;
@@ -63,7 +63,7 @@ export class RecordingWriter {
     this.#event("r", `${columns}x${rows}`);
   }
 
-  /** All of it is on the disk then, as far as it can be. Never throws. */
+  /** Ends the recording, with all of it on disk if possible. Never throws. */
   async end(): Promise<void> {
     this.#event("o", this.#text.end());
     clearTimeout(this.#timer);
@@ -135,5 +135,5 @@ export class RecordingWriter {
 function cannotWrite(cause: unknown): PlatformError {
   const { code } = cause as NodeJS.ErrnoException;
   const why = code === "ENOSPC" || code === "EDQUOT" ? "the disk is full" : toPlatformError(cause).message;
-  return new PlatformError("unavailable", `this host cannot write the recording: ${why}`, { cause });
+  return new PlatformError("unavailable", `this host could not write the recording: ${why}`, { cause });
 }

@@ -24,7 +24,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** As the auth service takes them: by place, each once. */
+/** Stored as in the auth service: by offset, each once. */
 class Taken {
   bytes = Buffer.alloc(0);
   end: { interrupted: boolean } | undefined;
@@ -55,7 +55,7 @@ function recording(more: Partial<NewRecording> = {}): NewRecording {
   return { facts, term: "xterm", size: { columns: 80, rows: 24 }, onFailed: () => {}, ...more };
 }
 
-test("what is shown is sent while it goes on, and forgotten here once it is whole", async () => {
+test("output is sent while the session runs, and deleted here once it is complete", async () => {
   const taken = new Taken();
   const recordings = await open(taken);
   const uploading = recordings.upload(stop.signal);
@@ -72,12 +72,12 @@ test("what is shown is sent while it goes on, and forgotten here once it is whol
   expect(await readdir(folder)).toEqual([]);
 });
 
-test("what a process left behind, torn as it may be, is completed by the next one", async () => {
+test("a recording left behind by a process, torn or not, is completed by the next one", async () => {
   const first = await open(new Taken());
   const one = await first.begin(recording());
   void one.writer.show(Buffer.from("before"));
   await one.writer.end();
-  // As a process that was killed leaves it: its name says who wrote it, and the last write was cut.
+  // As left by a killed process: its name has the writer, and the last write was cut.
   const child = spawn("sleep", ["60"]);
   const start = await startOf(child.pid as number);
   const left = join(folder, `${one.spooled.facts.sid}.${child.pid}-${start}.cast.gz`);
@@ -95,7 +95,7 @@ test("what a process left behind, torn as it may be, is completed by the next on
   expect(await readdir(folder)).toEqual([]);
 });
 
-test("one whose session ends while it is read is sent all the same", async () => {
+test("one whose session ends while it is read is still sent", async () => {
   const recordings = await open(new Taken(), { send: async ({ offset, data }) => offset + data.length });
   for (let round = 0; round < 100; round++) {
     const one = await recordings.begin(recording());
@@ -111,7 +111,7 @@ test("one whose session ends while it is read is sent all the same", async () =>
   }
 });
 
-test("one that ended is whole for the next process too", async () => {
+test("one that ended is complete for the next process too", async () => {
   const first = await open(new Taken());
   const one = await first.begin(recording());
   void one.writer.show(Buffer.from("all"));
@@ -121,7 +121,7 @@ test("one that ended is whole for the next process too", async () => {
   expect([taken.text(), taken.end]).toEqual(["all", expect.objectContaining({ interrupted: false })]);
 });
 
-test("a recording ends at its limit and at the host's, is kept as far as it goes, and says why", async () => {
+test("a recording ends at its limit and at the host's, is kept up to there, and has the reason", async () => {
   const noise = (): Buffer => Buffer.from(randomUUID().repeat(100));
   for (const limit of [{ maxRecording: 20_000 }, { maxTotal: 20_000 }]) {
     const taken = new Taken();
@@ -137,14 +137,14 @@ test("a recording ends at its limit and at the host's, is kept as far as it goes
   }
 });
 
-test("a folder that cannot be written is said at the beginning", async () => {
+test("a folder that is not writable is reported at the beginning", async () => {
   const recordings = await open(new Taken());
   await rm(folder, { recursive: true });
   await expect(recordings.begin(recording())).rejects.toMatchObject({ code: "unavailable" });
   await mkdir(folder);
 });
 
-test("one that the auth service refuses holds up no other, and stays", async () => {
+test("one that the auth service refuses delays no other, and stays", async () => {
   const taken = new Taken();
   const recordings = await open(taken);
   const refused = await recordings.begin(recording());
@@ -161,7 +161,7 @@ test("one that the auth service refuses holds up no other, and stays", async () 
   expect(await readdir(folder)).toHaveLength(1);
 });
 
-test("while the auth service is away everything waits", async () => {
+test("while the auth service is unreachable everything waits", async () => {
   const taken = new Taken();
   taken.refusal = new PlatformError("unavailable", "away");
   const recordings = await open(taken);

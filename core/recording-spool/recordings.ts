@@ -6,16 +6,16 @@ import { type RecordingCall, sendRecordings, uploadPart, uploadRecordings } from
 export interface Recordings {
   /** Throws PlatformError when it cannot be written. */
   begin(recording: NewRecording): Promise<OpenRecording>;
-  /** Sends what there is of one now. Throws PlatformError when the auth service does not take it. */
+  /** Sends the current state of one. Throws PlatformError when the auth service does not accept it. */
   sendNow(recording: SpooledRecording): Promise<void>;
   /** Sends all of them as they grow, until aborted. */
   upload(signal: AbortSignal): Promise<void>;
-  /** Sends what waits. Throws when the auth service cannot be reached. */
+  /** Sends what is pending. Throws when the auth service cannot be reached. */
   sendRest(): Promise<void>;
 }
 
 export interface RecordingsOptions extends RecordingSpoolOptions {
-  /** Resolves with what the auth service has durably, bytes. */
+  /** Resolves with the bytes that the auth service has durably. */
   readonly send: (call: RecordingCall) => Promise<number>;
 }
 
@@ -26,7 +26,8 @@ export async function openRecordings(options: RecordingsOptions): Promise<Record
     begin: (recording) => spool.begin(recording),
     sendNow: async (recording) => {
       await uploadPart(upload, recording);
-      if (recording.notBefore !== undefined) throw new PlatformError("unavailable", "the auth service refused it; the log of this host says why");
+      if (recording.notBefore !== undefined)
+        throw new PlatformError("unavailable", "the auth service refused it; see this host's log for the reason");
     },
     upload: (signal) => uploadRecordings(upload, signal),
     sendRest: () => sendRecordings(upload),

@@ -15,21 +15,21 @@ export interface RecordingCall {
 
 export interface RecordingUploadOptions {
   readonly spool: RecordingSpool;
-  /** Resolves with what the auth service has durably, bytes. */
+  /** Resolves with the bytes that the auth service has durably. */
   readonly send: (call: RecordingCall) => Promise<number>;
   readonly log: Log;
 }
 
-/** Bytes in one call: the auth service takes requests of 1,000,000. */
+/** Bytes in one call: the auth service accepts requests of up to 1,000,000. */
 const partBytes = 512 * 1024;
-/** Recordings sent at a time. */
+/** Maximum recordings sent at a time. */
 const atOnce = 4;
-/** What the auth service refused for good is tried again after this, ms: it may have room, or another opinion, by then. */
+/** Delay before retrying a recording that the auth service refused, ms: it may have room, or accept it, by then. */
 const refusedMs = 600_000;
-/** How often it is looked for what other processes left behind, ms. */
+/** Interval between searches for recordings that other processes left behind, ms. */
 const adoptMs = 30_000;
 
-/** Sends recordings while they grow and until they are whole, until aborted. A part may be sent twice: its place makes that harmless. */
+/** Sends recordings while they grow and until they are whole, until aborted. A part may be sent twice: its offset makes that harmless. */
 export async function uploadRecordings(options: RecordingUploadOptions, signal: AbortSignal): Promise<void> {
   const { spool, log } = options;
   let failures = 0;
@@ -39,7 +39,7 @@ export async function uploadRecordings(options: RecordingUploadOptions, signal: 
   const looking = setInterval(() => {
     spool.adopt().then(
       () => news.resolve(),
-      (error: unknown) => log.warn("the folder of recordings cannot be read", { error: errorText(error) }),
+      (error: unknown) => log.warn("could not read the folder of recordings", { error: errorText(error) }),
     );
   }, adoptMs).unref();
   while (!signal.aborted) {
@@ -54,13 +54,13 @@ export async function uploadRecordings(options: RecordingUploadOptions, signal: 
     failures = failed === undefined ? 0 : failures + 1;
     if (failed === undefined) continue;
     const delay = backOffDelay(failures, Math.random());
-    log.debug("recordings cannot be sent yet", { error: errorText(failed.reason), retryMs: delay });
+    log.debug("could not send recordings yet", { error: errorText(failed.reason), retryMs: delay });
     await sleep(delay, undefined, { signal }).catch(() => {});
   }
   clearInterval(looking);
 }
 
-/** Sends what waits, as long as that works. */
+/** Sends what is pending, as long as that works. */
 export async function sendRecordings(options: RecordingUploadOptions): Promise<void> {
   for (;;) {
     const [next] = options.spool.waiting(performance.now());
@@ -69,14 +69,14 @@ export async function sendRecordings(options: RecordingUploadOptions): Promise<v
   }
 }
 
-/** One part of a recording. Throws when the auth service cannot be reached; one that it refuses waits. */
+/** One part of a recording. Throws when the auth service cannot be reached; a refused one waits. */
 export async function uploadPart({ spool, send, log }: RecordingUploadOptions, recording: SpooledRecording): Promise<void> {
   const { facts, sent: offset, end } = recording;
   try {
     const data = await readPart(recording);
     const isLast = end !== undefined && offset + data.length >= recording.written;
     const size = await send({ factsJson: JSON.stringify(facts), offset, data, endJson: isLast ? JSON.stringify(end) : "" });
-    if (size === offset && data.length > 0) throw new PlatformError("conflict", "the auth service has an end of it already, and takes no more");
+    if (size === offset && data.length > 0) throw new PlatformError("conflict", "the auth service already has its end and accepts no more");
     recording.sent = Math.min(size, recording.written);
     if (isLast && recording.sent >= recording.written) await spool.forget(recording);
   } catch (thrown) {
@@ -84,7 +84,7 @@ export async function uploadPart({ spool, send, log }: RecordingUploadOptions, r
     if ((thrown as NodeJS.ErrnoException).code === "ENOENT" && end !== undefined) return await spool.forget(recording);
     const error = toPlatformError(thrown);
     if (isPassing(error)) throw error;
-    log.error("a recording cannot be sent: it stays on this host", { sid: facts.sid, file: recording.file, error: error.cause ?? error });
+    log.error("could not send a recording: it stays on this host", { sid: facts.sid, file: recording.file, error: error.cause ?? error });
     recording.notBefore = performance.now() + refusedMs;
   }
 }
@@ -102,7 +102,7 @@ async function readPart(recording: SpooledRecording): Promise<Buffer> {
   return buffer.subarray(0, bytesRead);
 }
 
-/** It gets another name when its session ends, which may be while it is opened. */
+/** Opens the file, whose name changes when its session ends, possibly in between. */
 async function openFile(recording: SpooledRecording): Promise<FileHandle> {
   const { file } = recording;
   return await open(file, "r").catch((missing: unknown) => {

@@ -5,7 +5,7 @@
  *   [0.5,"o","text that the terminal showed"]
  *   [2.25,"r","100x40"]                          its new size
  *
- * Times are seconds since the beginning. "i", what was typed, is never written: it may be a password.
+ * Times are seconds since the beginning. "i", typed input, is never written: it may be a password.
  */
 
 export interface CastHeader {
@@ -15,14 +15,14 @@ export interface CastHeader {
   readonly timestamp: number;
   /** The terminal's kind, TERM. */
   readonly term?: string;
-  /** What the recording is of, as the host said; as it was read: unchecked. */
+  /** Subject of the recording, as stated by the host; unchecked. */
   readonly platform?: unknown;
 }
 
 export interface CastEvent {
   /** Seconds since the beginning. */
   readonly time: number;
-  /** `o` shown text, `r` size as `100x40`; others are handed on. */
+  /** `o` shown text, `r` size as `100x40`; others are passed on. */
   readonly kind: string;
   readonly data: string;
 }
@@ -41,7 +41,7 @@ export function encodeCastEvent({ time, kind, data }: CastEvent): string {
   return `[${Math.round(time * 1e6) / 1e6},${JSON.stringify(kind)},${JSON.stringify(data)}]\n`;
 }
 
-/** One line without its end; undefined when it is none of a recording. */
+/** One line without its end; undefined when it is not a line of a recording. */
 export function parseCastLine(line: string): CastLine | undefined {
   const value = jsonOf(line);
   if (Array.isArray(value)) {

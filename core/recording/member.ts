@@ -3,7 +3,7 @@ import { PlatformError } from "../errors/platform-error.ts";
 
 /*
  * A recording is a file of gzip members (RFC 1952), which zcat reads as one. Each holds whole lines and can be read by itself; its
- * extra field tells where the next one begins, so that a reader goes on after damage. Integers are little-endian, as gzip has them.
+ * extra field has the start of the next one, so that a reader can continue after damage. Integers are little-endian, as gzip has them.
  *
  *   1f 8b 08 04   00 00 00 00   00 ff    gzip, deflate, FEXTRA; no time; any system
  *   0c 00                                 length of the extra field
@@ -20,10 +20,10 @@ const trailerLength = 8;
 export const maxMemberText = 1024 * 1024;
 const maxMember = maxMemberText + 65_536;
 
-/** Throws `limit` for a text that no reader would take. */
+/** Throws `limit` for a text that is too long for readers. */
 export function encodeMember(text: Buffer, number: number): Buffer {
   if (text.length > maxMemberText) throw new PlatformError("limit", `a part of a recording of ${text.length} bytes; ${maxMemberText} are allowed`);
-  // What zlib writes into waits for V8's next full collection, and is 16 KiB when nothing is said: much for the member of a few keys.
+  // zlib's buffer lives until V8's next full collection, and is 16 KiB by default: much for a member of a few keys.
   const body = deflateRawSync(text, { chunkSize: Math.min(16_384, text.length + 64) });
   const member = Buffer.concat([prefix, Buffer.alloc(8), body, Buffer.alloc(trailerLength)]);
   member.writeUInt32LE(member.length, prefix.length);
@@ -49,7 +49,7 @@ export class MemberReader {
     return items;
   }
 
-  /** The rest: of a member that was cut, what is whole. */
+  /** The rest: the complete part of a truncated member. */
   end(): MemberItem[] {
     const items: MemberItem[] = [];
     while (this.#step(items, true));
@@ -57,7 +57,7 @@ export class MemberReader {
     return items;
   }
 
-  /** Whether there is more to do with what is held. */
+  /** Whether the held bytes can be processed further. */
   #step(items: MemberItem[], isEnd: boolean): boolean {
     const held = this.#held;
     if (!startsMember(held)) {
@@ -90,7 +90,7 @@ export class MemberReader {
     items.push({ text });
   }
 
-  /** Once for each stretch. */
+  /** Reports damage once per stretch. */
   #damage(items: MemberItem[]): void {
     if (!this.#isDamaged) items.push({ damage: true });
     this.#isDamaged = true;
@@ -103,13 +103,13 @@ export class MemberReader {
   }
 }
 
-/** As far as it goes: a member may be only beginning. */
+/** Processes what is possible: a member may be incomplete. */
 function startsMember(bytes: Buffer): boolean {
   const length = Math.min(bytes.length, prefix.length);
   return length > 0 && bytes.compare(prefix, 0, length, 0, length) === 0;
 }
 
-/** The end that may be the beginning of a member. */
+/** The tail that may be the start of a member. */
 function tailOf(bytes: Buffer, from: number): Buffer {
   for (let at = Math.max(from, bytes.length - prefix.length + 1); at < bytes.length; at += 1) {
     if (startsMember(bytes.subarray(at))) return Buffer.from(bytes.subarray(at));
@@ -124,7 +124,7 @@ function wholeText(member: Buffer): Buffer | undefined {
   return isRight ? text : undefined;
 }
 
-/** Unproven, for its checksum is missing: whole lines only. */
+/** Unverified, because its checksum is missing: whole lines only. */
 function partialText(body: Buffer): Buffer {
   const text = inflated(body, zlib.Z_SYNC_FLUSH) ?? Buffer.alloc(0);
   return text.subarray(0, text.lastIndexOf(0x0a) + 1);

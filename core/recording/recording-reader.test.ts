@@ -11,7 +11,7 @@ const event = fc.record({
   kind: fc.constantFrom("o", "r", "m"),
   data: fc.string({ unit: "binary" }),
 });
-/** Some events for each member. */
+/** Events of each member. */
 const parts = fc.array(fc.array(event, { maxLength: 5 }), { minLength: 1, maxLength: 8 });
 
 function membersOf(written: readonly (readonly CastEvent[])[]): Buffer[] {
@@ -52,7 +52,7 @@ describe("a recording", () => {
     );
   });
 
-  test("that was cut shows all that is whole before the cut", () => {
+  test("that was truncated shows everything complete before the cut", () => {
     fc.assert(
       fc.property(parts, fc.nat(), fc.integer({ min: 1, max: 300 }), (written, at, chunk) => {
         const members = membersOf(written);
@@ -67,7 +67,7 @@ describe("a recording", () => {
     );
   });
 
-  test("in which one member is damaged shows all the others, and says so", () => {
+  test("in which one member is damaged shows all the others, and reports damage", () => {
     fc.assert(
       fc.property(parts, fc.nat(), fc.nat(), fc.integer({ min: 1, max: 255 }), (written, which, where, change) => {
         const members = membersOf(written);
@@ -78,16 +78,16 @@ describe("a recording", () => {
         const items = read(Buffer.concat(members), 100);
         const others = written.filter((_, number) => number !== hit).flat();
         const found = eventsOf(items);
-        // Its number is not covered by the checksum: then the text is whole, and only said to be out of order.
+        // Its number is not covered by the checksum: then the text is intact, and only reported as out of order.
         if (found.length === written.flat().length) expect(found).toEqual(written.flat());
         else expect(found).toEqual(others);
-        // A bit after the end of the deflated text means nothing: then nothing is damaged.
+        // A bit after the end of the deflated text has no meaning: then nothing is damaged.
         if (!isDamaged(items)) expect(items).toEqual(read(Buffer.concat(membersOf(written))));
       }),
     );
   });
 
-  test("of any bytes is read without a fault", () => {
+  test("of any bytes is read without an exception", () => {
     const some = membersOf([[{ time: 1, kind: "o", data: "x" }]])[0] as Buffer;
     const bytes = fc.array(
       fc.oneof(
@@ -104,18 +104,18 @@ describe("a recording", () => {
     );
   });
 
-  test("whose line has no end is damage, and what follows it is read", () => {
+  test("with an endless line is damaged, and the rest is read", () => {
     const long = Buffer.concat([Buffer.from("{"), Buffer.alloc(3 * maxCastLine, 0x61), Buffer.from('\n[1,"o","x"]\n')]);
     const items = read(long, 65_536);
     expect(items.filter((item) => "damage" in item)).toHaveLength(1);
     expect(eventsOf(items)).toEqual([{ time: 1, kind: "o", data: "x" }]);
   });
 
-  test("that unpacks to more than a member may hold is damage", () => {
+  test("that unpacks to more than a member may hold is damaged", () => {
     expect(() => encodeMember(Buffer.alloc(2 * 1024 * 1024), 0)).toThrow(expect.objectContaining({ code: "limit" }));
   });
 
-  test("that lacks a member in the middle says so", () => {
+  test("that lacks a member in the middle reports damage", () => {
     const members = membersOf([[], [{ time: 1, kind: "o", data: "a" }], [{ time: 2, kind: "o", data: "b" }]]);
     members.splice(1, 1);
     expect(read(Buffer.concat(members))).toEqual([{ header }, { damage: true }, { event: { time: 2, kind: "o", data: "b" } }]);

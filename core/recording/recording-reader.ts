@@ -5,8 +5,8 @@ import { type MemberItem, MemberReader } from "./member.ts";
 export type RecordingItem = CastLine | { readonly damage: true };
 
 /**
- * Reads a recording in chunks: compressed as an agent writes it, or plain asciicast. Damaged and cut ones are read as far as
- * they are whole. Memory is bounded; never throws.
+ * Reads a recording in chunks: compressed as an agent writes it, or plain asciicast. Damaged and truncated ones are read as far as
+ * they are intact. Memory is bounded; never throws.
  */
 export class RecordingReader {
   #source: MemberReader | "plain" | undefined;

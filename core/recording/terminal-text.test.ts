@@ -7,14 +7,14 @@ function textOf(chunks: readonly Buffer[]): string {
   return chunks.map((chunk) => text.take(chunk)).join("") + text.end();
 }
 
-/** Pieces of UTF-8, its parts, and anything. */
+/** Pieces of UTF-8, fragments of it, and arbitrary bytes. */
 const bytes = fc
   .array(
     fc.oneof(fc.string({ unit: "binary" }).map(Buffer.from), fc.uint8Array({ maxLength: 6 }).map(Buffer.from), fc.constant(Buffer.of(0xf0, 0x9f))),
   )
   .map((parts) => Buffer.concat(parts));
 
-test("any bytes come back, in any chunks, through JSON", () => {
+test("any bytes survive, in any chunks, through JSON", () => {
   fc.assert(
     fc.property(bytes, fc.array(fc.nat(40), { maxLength: 8 }), (whole, cuts) => {
       const ends = [...cuts.map((cut) => Math.min(cut, whole.length)).sort((a, b) => a - b), whole.length];
@@ -25,7 +25,7 @@ test("any bytes come back, in any chunks, through JSON", () => {
   );
 });
 
-test("text that is UTF-8 stays what it is, wherever it is cut", () => {
+test("UTF-8 text stays the same, wherever it is cut", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), (text) => {
       const chunks = [...Buffer.from(text)].map((byte) => Buffer.of(byte));
@@ -34,6 +34,6 @@ test("text that is UTF-8 stays what it is, wherever it is cut", () => {
   );
 });
 
-test("a byte that is no UTF-8 stands as a lone surrogate", () => {
+test("a byte that is not UTF-8 becomes a lone surrogate", () => {
   expect(textOf([Buffer.from([0x61, 0xff, 0xc3, 0x28])])).toBe("a\udcff\udcc3(");
 });

@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 
 /*
- * What a terminal shows, as text without loss. A recording is JSON, and JSON is text; a terminal takes any bytes. A byte that is
- * no part of UTF-8 stands as a lone surrogate, U+DC80 for 0x80 to U+DCFF for 0xFF, as in PEP 383: other players show a
- * replacement character there, and ours gives the byte back.
+ * Terminal output as text without loss. A recording is JSON, and JSON is text; a terminal accepts any bytes. A byte that is
+ * not part of UTF-8 becomes a lone surrogate, U+DC80 for 0x80 to U+DCFF for 0xFF, as in PEP 383: other players show a
+ * replacement character there, and ours restores the byte.
  */
 
 /** First of the lone surrogates, less 0x80. */
@@ -22,7 +22,7 @@ export class TerminalText {
     return textOf(bytes.subarray(0, length));
   }
 
-  /** What still waits. */
+  /** The pending bytes. */
   end(): string {
     const rest = textOf(this.#cut);
     this.#cut = Buffer.alloc(0);
@@ -56,13 +56,13 @@ function textOf(bytes: Buffer): string {
   return parts.join("");
 }
 
-/** Bytes of the character at `at`, 0 when none begins there. */
+/** Length in bytes of the character at `at`, 0 when none begins there. */
 function characterLength(bytes: Buffer, at: number): number {
   const length = announced(bytes[at] ?? 0);
   return length > 0 && isUtf8(bytes.subarray(at, at + length)) && at + length <= bytes.length ? length : 0;
 }
 
-/** Length of the character that this byte begins; 0: none. */
+/** Length of the character that this byte begins; 0 for none. */
 function announced(byte: number): number {
   if (byte < 0x80) return 1;
   if (byte >= 0xc2 && byte < 0xe0) return 2;
@@ -70,7 +70,7 @@ function announced(byte: number): number {
   return byte >= 0xf0 && byte < 0xf5 ? 4 : 0;
 }
 
-/** Bytes at the end that may be the beginning of a character. */
+/** Number of trailing bytes that may begin a character. */
 function cutLength(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;

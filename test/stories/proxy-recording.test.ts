@@ -167,7 +167,9 @@ describe("recording at the proxy, without fail", () => {
     await session.until("tick");
     await cluster.control.kill();
     expect(await session.ended).toBe(255);
-    expect(session.told()).toMatch(/sessions here must be recorded, and this one cannot be: the auth service has taken nothing of it for 10 s/);
+    expect(session.told()).toMatch(
+      /sessions on this host must be recorded, and this one cannot be: the auth service has not accepted any of it for 10 s/,
+    );
     await using late = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, "echo never"]);
     expect(await late.ended).not.toBe(0);
     expect(late.shown()).toBe("");
@@ -184,7 +186,10 @@ describe("recording at the proxy, without fail", () => {
       await writeFile(join(spool, "filler"), Buffer.alloc(1024 * 1024)).catch(() => {});
       const marker = join(cluster.dir, "ran");
       const refused = await alice.tsh(["ssh", "-tt", `${login}@web-1`, `touch ${marker}`]);
-      expect([refused.status, refused.stderr]).toEqual([255, expect.stringContaining("sessions here must be recorded, and this one cannot be")]);
+      expect([refused.status, refused.stderr]).toEqual([
+        255,
+        expect.stringContaining("sessions on this host must be recorded, and this one cannot be"),
+      ]);
       await expect(readFile(marker)).rejects.toThrow("ENOENT");
       await audited(cluster, "session.recording.failed", { user: "alice" });
       const done = await bob.tsh(["ssh", "-tt", `${login}@web-1`, "echo goes on"]);

@@ -33,7 +33,7 @@ describe.skipIf(process.getuid?.() !== 0)("a disk that is too full for a recordi
       if (mode === "strict") {
         expect(await owner.ended).toBe(255);
         expect(owner.told()).toContain(
-          "sessions here must be recorded, and this one cannot be: this host cannot write the recording: the disk is full",
+          "sessions on this host must be recorded, and this one cannot be: this host could not write the recording: the disk is full",
         );
         await until("what was recorded is sent, which makes room", async () => {
           const all = await listRecordings(cluster);

@@ -133,7 +133,9 @@ describe("a recording of mode node-sync", () => {
     await session.until("tick");
     await cluster.control.kill();
     expect(await session.ended).toBe(255);
-    expect(session.told()).toMatch(/sessions here must be recorded, and this one cannot be: the auth service has taken nothing of it for 10 s/);
+    expect(session.told()).toMatch(
+      /sessions on this host must be recorded, and this one cannot be: the auth service has not accepted any of it for 10 s/,
+    );
     await using late = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, "echo never"]);
     expect(await late.ended).not.toBe(0);
     expect(late.shown()).toBe("");

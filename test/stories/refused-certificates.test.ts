@@ -104,7 +104,7 @@ describe("refused certificates", () => {
     const facts = { name: "mover", dataDir: join(agent.dir, "data"), proxy: cluster.proxy, labels: {} };
     await writeFile(file, agentConfig({ ...facts, token: await cluster.token(), pin: await cluster.pin() }), { mode: 0o600 });
     agent.start();
-    await until("it says of which cluster it is", () => /this host is of cluster .*platform leave/.test(agent.service.printed()));
+    await until("it says of which cluster it is", () => /this host belongs to cluster .*platform leave/.test(agent.service.printed()));
     await agent.service.stop();
     const platform = (...args: string[]) => run(program("platform"), [...args, "--config", file]);
     const doctor = await platform("doctor");

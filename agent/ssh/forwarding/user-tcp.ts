@@ -181,7 +181,7 @@ export class UserTcp implements TcpSockets {
     if (maker.isOver) return;
     maker.isOver = true;
     const { program, waiting, arrived, sockets } = maker;
-    const error = why instanceof Error ? why : new PlatformError("unavailable", `the process for the user's sockets failed:  ${String(why)}`);
+    const error = why instanceof Error ? why : new PlatformError("unavailable", `the process for the user's sockets failed: ${String(why)}`);
     for (const { reject } of waiting.values()) reject(error);
     waiting.clear();
     arrived.clear();

@@ -7,7 +7,7 @@ export function openStarter(): string {
   try {
     program = sessionProgram();
   } catch (cause) {
-    throw new PlatformError("unsupported", `could not start sessions on this host:  ${errorText(cause)}`, {
+    throw new PlatformError("unsupported", `could not start sessions on this host: ${errorText(cause)}`, {
       hint: "allow execution of files in one of /tmp, /dev/shm and /run",
       cause,
     });

@@ -34,7 +34,7 @@ const posix: Readonly<Record<string, CharTest>> = {
 };
 const controls: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, f: 12, v: 11, a: 7 };
 
-/** What stands behind a backslash: a class, or one code point. Throws `invalid` for what is not known. */
+/** The class or code point after a backslash. Throws `invalid` for an unknown one. */
 export function readEscape(text: ExpressionText): CharTest | number {
   const letter = text.next();
   if (letter === undefined) throw text.wrong("it ends with a backslash");
@@ -52,7 +52,7 @@ function readHex(text: ExpressionText): number {
   return code;
 }
 
-/** The rest of `[…]`, the first bracket having been read. */
+/** The rest of `[…]`, after its first bracket. */
 export function readClass(text: ExpressionText): CharTest {
   const isNegated = text.skip("^");
   const tests: CharTest[] = [];
@@ -91,7 +91,7 @@ function readOne(text: ExpressionText): CharTest | number {
   return char === "\\" ? readEscape(text) : (char.codePointAt(0) as number);
 }
 
-/** The same test without regard to upper and lower case. */
+/** The same test, ignoring case. */
 export function ignoringCase(test: CharTest): CharTest {
   return (code) => {
     if (code < 0) return false;

@@ -5,9 +5,9 @@ import { parseExpression } from "./parse-expression.ts";
 export type Step =
   | { readonly kind: "char"; readonly test: CharTest }
   | { readonly kind: "assert"; readonly assertion: Assertion }
-  /** Remembers the place, in this slot. */
+  /** Stores the position in this slot. */
   | { readonly kind: "save"; readonly slot: number }
-  /** Goes on at both places; what is found from the first one counts more. */
+  /** Continues at both places; matches of the first one are preferred. */
   | { readonly kind: "split"; first: number; second: number }
   | { readonly kind: "jump"; to: number }
   | { readonly kind: "match" };
@@ -24,7 +24,7 @@ export function compileExpression(pattern: string): Program {
   return steps;
 }
 
-/** The same, which also finds where the match and its groups are: in slots 2n and 2n+1 of group n, 0 is the whole. Throws `invalid`. */
+/** The same, and also finds the positions of the match and its groups: slots 2n and 2n+1 of group n, where 0 is the whole match. Throws `invalid`. */
 export function compileFinder(pattern: string): { readonly program: Program; readonly groups: readonly string[] } {
   const { node, groups } = parseExpression(pattern);
   const steps: Step[] = [];
@@ -36,9 +36,9 @@ export function compileFinder(pattern: string): { readonly program: Program; rea
 interface Draft {
   readonly pattern: string;
   readonly steps: Step[];
-  /** Whether groups are remembered. */
+  /** Whether group positions are stored. */
   readonly saves: boolean;
-  /** Nodes seen: what is repeated may be empty, and takes its time all the same. */
+  /** Nodes seen: a repeated node may be empty and still takes time. */
   work: number;
 }
 
@@ -91,7 +91,7 @@ function emitRepeat(draft: Draft, { part, least, most, lazy }: Extract<Expressio
   for (let count = least; count < most && most !== Number.POSITIVE_INFINITY; count += 1) emitSkippable(draft, () => emit(draft, part), lazy);
 }
 
-/** A way into what `write` writes, and one around it, which comes first when `around` says so. */
+/** A branch into the code of `write`, and one around it, which comes first when `around` is set. */
 function emitSkippable(draft: Draft, write: () => void, around = false): void {
   const into = draft.steps.length + 1;
   const split = { kind: "split" as const, first: into, second: 0 };

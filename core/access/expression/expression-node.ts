@@ -1,7 +1,7 @@
 /** Whether a code point belongs; -1 never does. */
 export type CharTest = (codePoint: number) => boolean;
 
-/** A place between two characters: start or end of the text, a word's edge, or anything but one. */
+/** A position between two characters: start or end of the text, a word's edge, or anything but one. */
 export type Assertion = "start" | "end" | "edge" | "inside";
 
 export type ExpressionNode =
@@ -9,7 +9,7 @@ export type ExpressionNode =
   | { readonly kind: "assert"; readonly assertion: Assertion }
   | { readonly kind: "sequence"; readonly parts: readonly ExpressionNode[] }
   | { readonly kind: "either"; readonly options: readonly ExpressionNode[] }
-  /** What matches it can be taken out by its number, from 1 on. */
+  /** A capturing group, numbered from 1. */
   | { readonly kind: "group"; readonly number: number; readonly part: ExpressionNode }
-  /** `most` is Infinity for "any number"; `lazy` takes as few as will do. */
+  /** `most` is Infinity for "any number"; `lazy` takes as few as possible. */
   | { readonly kind: "repeat"; readonly part: ExpressionNode; readonly least: number; readonly most: number; readonly lazy: boolean };

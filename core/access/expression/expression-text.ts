@@ -1,11 +1,11 @@
 import { PlatformError } from "../../errors/platform-error.ts";
 
-/** A pattern while it is read, character by character. */
+/** A pattern that is being read, character by character. */
 export class ExpressionText {
   readonly #chars: readonly string[];
   readonly #pattern: string;
   #position = 0;
-  /** Names of the groups that were begun; empty: it has none. */
+  /** Names of the groups opened so far; empty for a group without a name. */
   readonly groups: string[] = [];
 
   constructor(pattern: string) {
@@ -23,7 +23,7 @@ export class ExpressionText {
     return char;
   }
 
-  /** Whether the text went on with this, which is then read. */
+  /** Whether the text continues with this, which is then consumed. */
   skip(expected: string): boolean {
     if (
       !this.#chars
@@ -36,7 +36,7 @@ export class ExpressionText {
     return true;
   }
 
-  /** The first group of an expression that starts with `^`, when it matches what follows (40 characters at most); then it is read. */
+  /** The first group of an expression that starts with `^`, when it matches the following text (40 characters at most), which is then consumed. */
   take(expression: RegExp): string | undefined {
     const found = expression.exec(this.#chars.slice(this.#position, this.#position + 40).join(""));
     if (found === null) return undefined;

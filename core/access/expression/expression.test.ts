@@ -65,8 +65,8 @@ test.for<readonly [pattern: string, reason: RegExp]>([
   ["^(*a)$", /nothing to repeat/],
   ["+a", /nothing to repeat/],
   ["^a**$", /repetition is repeated/],
-  ["^a{2,1}$", /no count/],
-  ["^a{1001}$", /no count/],
+  ["^a{2,1}$", /not a count/],
+  ["^a{1001}$", /not a count/],
   ["^[b-a]$", /no order/],
   ["^[a-\\d]$", /no order/],
   ["^(?=a)a$", /not supported/],
@@ -88,12 +88,12 @@ test.for<readonly [pattern: string, reason: RegExp]>([
 });
 
 test.for(["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "^(.*a){20}$", "^(a*)*b$", "^([a-z]+)*[A-Z]$", "^(a?){100}a{100}$"])(
-  "%s takes no more than linear time on what ruins a backtracking engine",
+  "%s takes linear time on input that ruins a backtracking engine",
   (pattern) => {
     const program = compileExpression(pattern);
     const began = performance.now();
     matchExpression(program, `${"a".repeat(255)}!`);
-    // A backtracking engine needs longer than the universe has; a loaded machine needs milliseconds.
+    // A backtracking engine would never finish; even a loaded machine needs only milliseconds here.
     expect(performance.now() - began).toBeLessThan(2000);
   },
 );
@@ -115,7 +115,7 @@ const pattern = fc.letrec<{ one: string; many: string }>((tie) => ({
 })).many;
 const text = fc.array(fc.constantFrom("a", "b", "x", "1", "-"), { maxLength: 8 }).map((chars) => chars.join(""));
 
-test("an expression finds what JavaScript's engine finds", () => {
+test("an expression finds the same as JavaScript's engine", () => {
   fc.assert(
     fc.property(pattern, text, fc.boolean(), (inner, subject, anchored) => {
       const whole = anchored ? `^(?:${inner})$` : inner;

@@ -1,7 +1,7 @@
 import type { Program } from "./compile-expression.ts";
 import { holds } from "./match-expression.ts";
 
-/** Places by slot: see compileFinder. */
+/** Positions by slot: see compileFinder. */
 export type Slots = readonly (number | undefined)[];
 
 interface Thread {
@@ -10,8 +10,8 @@ interface Thread {
 }
 
 /**
- * The first match from a position on, as RE2 finds it: leftmost, then what the pattern prefers. Pike's machine: all
- * possibilities go on side by side, so that it takes time in proportion to both lengths.
+ * The first match from a position on, as RE2 finds it: leftmost, then by the pattern's preference. Pike's machine: all
+ * possibilities run side by side, so it takes time in proportion to both lengths.
  */
 export function findMatch(program: Program, codes: readonly number[], from: number): Slots | undefined {
   const lastSeen = new Int32Array(program.length).fill(-1);
@@ -22,7 +22,7 @@ export function findMatch(program: Program, codes: readonly number[], from: numb
     const reached = starts.flatMap((thread) => follow({ program, lastSeen, codes, position }, thread));
     const matched = reached.findIndex(({ at }) => program[at]?.kind === "match");
     if (matched >= 0) found = reached[matched]?.saved;
-    // What comes after a match is preferred less than it.
+    // Threads after a match are less preferred than it.
     const code = codes[position] ?? -1;
     threads = (matched >= 0 ? reached.slice(0, matched) : reached).flatMap(({ at, saved }) => {
       const step = program[at];
@@ -41,7 +41,7 @@ interface Place {
   readonly position: number;
 }
 
-/** Where a thread waits for a character or has matched, in order of preference; places that others reached before are left out. */
+/** Steps where a thread waits for a character or has matched, in order of preference; steps already reached are left out. */
 function follow({ program, lastSeen, codes, position }: Place, start: Thread): readonly Thread[] {
   const reached: Thread[] = [];
   const todo = [start];

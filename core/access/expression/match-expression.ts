@@ -8,7 +8,7 @@ export function matchExpression(program: Program, text: string): boolean {
   const lastSeen = new Int32Array(program.length).fill(-1);
   let waiting: number[] = [];
   for (let position = 0; position <= codes.length; position += 1) {
-    // A match may begin at every place.
+    // A match may begin at every position.
     const reached = closure({ program, lastSeen, codes, position }, [...waiting, 0]);
     if (reached === "match") return true;
     const code = codes[position] ?? -1;
@@ -29,7 +29,7 @@ interface Place {
   readonly position: number;
 }
 
-/** The steps that wait for a character at this place, or that the text matches already. */
+/** The steps that wait for a character at this position, or that have already matched. */
 function closure({ program, lastSeen, codes, position }: Place, starts: readonly number[]): readonly number[] | "match" {
   const waiting: number[] = [];
   const todo = [...starts];

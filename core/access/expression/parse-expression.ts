@@ -2,9 +2,9 @@ import { ignoringCase, readClass, readEscape } from "./char-class.ts";
 import type { Assertion, CharTest, ExpressionNode } from "./expression-node.ts";
 import { ExpressionText } from "./expression-text.ts";
 
-/** Groups within groups. */
+/** Maximum depth of nested groups. */
 const maxDepth = 100;
-/** As in RE2. */
+/** Maximum count of a repetition, as in RE2. */
 const maxRepeat = 1000;
 
 interface Scope {
@@ -14,7 +14,7 @@ interface Scope {
 
 export interface Expression {
   readonly node: ExpressionNode;
-  /** Names of the groups from number 1 on; empty: it has none. */
+  /** Names of the groups from number 1 on; empty for a group without a name. */
   readonly groups: readonly string[];
 }
 
@@ -61,14 +61,14 @@ function readBounds(text: ExpressionText): { least: number; most: number } | und
   const least = Number(from);
   const most = to === undefined ? least : to === "" ? Number.POSITIVE_INFINITY : Number(to);
   if (most < least || least > maxRepeat || (most !== Number.POSITIVE_INFINITY && most > maxRepeat)) {
-    throw text.wrong(`{${counted}} is no count from 0 to ${maxRepeat}`);
+    throw text.wrong(`{${counted}} is not a count from 0 to ${maxRepeat}`);
   }
   return { least, most };
 }
 
 const anchors: Readonly<Record<string, Assertion>> = { A: "start", z: "end", b: "edge", B: "inside" };
 
-/** One thing that may be repeated; undefined for a flag, which is none. */
+/** One repeatable atom; undefined for a flag, which is not one. */
 function readPart(text: ExpressionText, scope: Scope): ExpressionNode | undefined {
   if (readBounds(text) !== undefined) throw text.wrong("a repetition has nothing to repeat");
   const char = text.next() as string;
@@ -100,7 +100,7 @@ function readGroup(text: ExpressionText, scope: Scope): ExpressionNode | undefin
   if (text.skip("?i:")) inner.ignoreCase = true;
   else if (!text.skip("?:")) {
     const name = text.take(/^\?P?<(\w{1,30})>/);
-    if (name === undefined && text.peek() === "?") throw text.wrong("a group begins with what is not supported");
+    if (name === undefined && text.peek() === "?") throw text.wrong("the syntax at the start of a group is not supported");
     number = text.groups.push(name ?? "");
   }
   const part = readEither(text, inner);

@@ -46,14 +46,14 @@ test.for([
   expect(() => compileReplacer(pattern, replacement)).toThrow(PlatformError);
 });
 
-/** Where JavaScript's syntax means the same, its engine is a second opinion. */
-test("what is replaced is what JavaScript's engine replaces", () => {
+/** Where JavaScript's syntax means the same, its engine is the reference. */
+test("the result is the same as that of JavaScript's engine", () => {
   const atom = fc.constantFrom("a", "b", ".", "[ab]", "(a)", "(a|b)", "(ab|a)", "(b*)", "(a+?)");
   const pattern = fc.array(fc.tuple(atom, fc.constantFrom("", "", "*", "+", "?", "*?", "??")), { minLength: 1, maxLength: 4 });
   const text = fc.array(fc.constantFrom("a", "b", "c"), { maxLength: 12 });
   fc.assert(
     fc.property(pattern, text, (parts, chars) => {
-      // Only plain atoms are repeated: what a repeated group holds after an empty turn differs between engines.
+      // Only plain atoms are repeated: the contents of a repeated group after an empty iteration differ between engines.
       const source = parts.map(([part, count]) => (part.startsWith("(") ? part : part + count)).join("");
       const subject = chars.join("");
       const groups = (source.match(/\(/g) ?? []).length;
@@ -64,7 +64,7 @@ test("what is replaced is what JavaScript's engine replaces", () => {
         const [whole, first] = found as [string, string];
         const at = Number(found[groups + 1]);
         matched = true;
-        // Go replaces no empty match right behind another one.
+        // Go does not replace an empty match directly after another one.
         const skipped = whole === "" && at === end;
         end = at + whole.length;
         return skipped ? "" : `<${whole}${groups > 0 ? `|${first ?? ""}` : ""}>`;
@@ -74,7 +74,7 @@ test("what is replaced is what JavaScript's engine replaces", () => {
   );
 });
 
-test("the worst that may be written takes well under a second", () => {
+test("the worst permitted expression takes well under a second", () => {
   const began = performance.now();
   expect(replace("(a|aa|a?)*(a*)*b", "x", "a".repeat(256))).toBeUndefined();
   expect(performance.now() - began).toBeLessThan(5000);

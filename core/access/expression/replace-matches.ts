@@ -6,15 +6,15 @@ export interface Replacer {
   readonly program: Program;
   readonly parts: readonly Part[];
 }
-/** Text as it is, or what a group matched. */
+/** Literal text, or the match of a group. */
 type Part = string | { readonly group: number };
 
-/** Searching again after each match is quadratic in the text: both are short. */
+/** Maximum lengths: searching again after each match is quadratic in the text. */
 const maxSteps = 500;
-/** A longer text stands for nothing; an e-mail address has up to 254 characters. */
+/** A longer text has no match; an e-mail address has up to 254 characters. */
 const maxText = 256;
 
-/** Throws `invalid` for an expression that cannot be read or is too large, or a replacement that names a group that is not there. */
+/** Throws `invalid` for an expression that cannot be read or is too large, or a replacement that names a missing group. */
 export function compileReplacer(pattern: string, replacement: string): Replacer {
   const { program, groups } = compileFinder(pattern);
   if (program.length > maxSteps) {
@@ -39,7 +39,7 @@ export function replaceMatches({ program, parts }: Replacer, text: string): stri
     const [start, end] = slots ?? [];
     if (slots === undefined || start === undefined || end === undefined) break;
     replaced = (replaced ?? "") + between(done, start);
-    // No empty match right behind another match.
+    // No empty match directly after another match.
     if (end > done || start === 0) replaced += filled(slots);
     done = end;
     position = Math.max(end, position + 1);
@@ -57,7 +57,7 @@ function readReplacement(text: string, groups: readonly string[]): readonly Part
     if (piece === "$$") return "$";
     if (!piece.startsWith("$")) return piece;
     const name = piece.replace(/[${}]/g, "");
-    if (name === "") throw wrong("a dollar stands alone");
+    if (name === "") throw wrong("it has a single dollar");
     const group = /^\d+$/.test(name) ? Number(name) : groups.indexOf(name) + 1;
     if (group > groups.length || (group === 0 && name !== "0")) throw wrong(`the expression has no group ${name}`);
     return { group };

@@ -6,7 +6,7 @@ import type { AppAsk, SshAsk } from "../ask.ts";
 /**
  * A role in one line, as the tables of the tests write it. Parts are separated by semicolons:
  *
- * Of another kind of service than SSH, its own conditions stand in place of logins and node_labels.
+ * For a kind of service other than SSH, its own conditions replace logins and node_labels.
  *
  *   allow root,alice on env=prod|dev app=web-*     logins, and label matchers; `|` separates the values of one key
  *   allow root                                     no labels: hosts are not named
