@@ -2,9 +2,9 @@ import { z } from "zod";
 import { metadataSchema } from "./metadata.ts";
 import { resourceSpec } from "./resource-spec.ts";
 
-/** A label of a host name: an application may be reached under one later. */
+/** A DNS label: an application may get a host name later. */
 export const appNameText = z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "must consist of a-z, 0-9 and -, at most 63 characters");
-/** Where an agent reaches the application. */
+/** Address at which an agent reaches the application. */
 export const appUriText = z.string().max(512).refine(isTcpAddress, "must be tcp://host:port");
 
 /** An application that agents offer whose `app_service.resources` match its labels. */

@@ -95,10 +95,10 @@ export function auditCodes(): ReadonlyMap<AuditEventName, readonly string[]> {
   return new Map(names.map((name) => [name, own[name] ?? [...new Set(codes[name])]]));
 }
 
-/** Events that are bad when they hold an error. */
+/** Events that count as failures when they have an error. */
 const failing = new Set<AuditEventName>(["exec", "subsystem", "sftp", "scp"]);
 
-/** The code of an event: by its name, and by whether it went well. */
+/** The code of an event: by its name, and by whether it succeeded. */
 export function codeOf(facts: AuditFacts): string {
   const bad = ("success" in facts && !facts.success) || (failing.has(facts.event) && "error" in facts && facts.error !== undefined);
   if (facts.event === "sftp") return `${sftpCodes[facts.action]}${bad ? "E" : "I"}`;

@@ -1,22 +1,22 @@
 import { z } from "zod";
 import { plainEvents } from "./resource-specs.ts";
 
-/** Audit events: one JSON object each. Unknown fields are refused, so that nothing secret rides along unseen. */
+/** Audit events: one JSON object each. Unknown fields are refused, so that no secret is stored unnoticed. */
 export const maxShort = 256;
 export const maxText = 2_000;
 const short = z.string().max(maxShort);
 const text = z.string().max(maxText);
 
-/** Longest command kept in an event, characters; the source cuts with `clipCommand`. */
+/** Longest command kept in an event, characters; the source truncates with `clipCommand`. */
 export const maxAuditCommand = 16_384;
 /** Longest event, bytes of JSON. */
 export const maxAuditEvent = 65_536;
 
 const count = z.int().min(0);
 
-/** What an SFTP session does that is told one by one. */
+/** Actions of an SFTP session that are reported one by one. */
 export const sftpActions = ["open", "setstat", "remove", "mkdir", "rmdir", "rename", "symlink", "link"] as const;
-/** Of the far side of scp. */
+/** Actions of the far side of scp. */
 export const scpActions = ["download", "upload"] as const;
 export type ScpAction = (typeof scpActions)[number];
 export type SftpAction = (typeof sftpActions)[number];
@@ -34,9 +34,9 @@ const outcome = { success: z.boolean(), error: text.optional() };
 const server = { server_id: short, server_name: short };
 /** `user` is who did it; for resources the acting user or host, and `name` is what was changed. */
 const change = { user: short, name: short };
-/** `from` and `to` are versions; `reason` is one of core/versions/upgrade-reason.ts, `error` the host's own sentence. */
+/** `from` and `to` are versions; `reason` is one of core/versions/upgrade-reason.ts, `error` the host's own message. */
 const upgrade = { ...server, from: short.optional(), to: short.optional(), reason: short, error: text.optional() };
-/** `name` is the channel, `version` without v; `user` when a person did it. */
+/** `name` is the channel, `version` without v; `user` if a user did it. */
 const rollout = { name: short, version: short, user: short.optional(), reason: text.optional() };
 const session = { ...server, user: short, login: short, sid: short };
 
@@ -62,7 +62,7 @@ export const auditEventSchema = z.discriminatedUnion("event", [
     token: short.optional(),
   }),
   z.strictObject({ event: z.literal("instance.renew"), ...common, ...outcome, server_id: short, server_name: short, role: short }),
-  /** Certificates that an admin had made for a machine (`name` is the user) or for an OpenSSH host (`name` is its first name). */
+  /** Certificates that an admin requested for a machine (`name` is the user) or for an OpenSSH host (`name` is its first name). */
   z.strictObject({ event: z.literal("cert.create"), ...common, ...change, kind: z.enum(["user", "host"]), expires: short }),
   /** An authority (`name`) went from one phase of its rotation to the next. */
   z.strictObject({ event: z.literal("authority.rotated"), ...common, ...change, from: short, to: short }),
@@ -78,14 +78,14 @@ export const auditEventSchema = z.discriminatedUnion("event", [
   z.strictObject({ event: z.literal("lock.deleted"), ...common, ...change, target: short }),
   z.strictObject({ event: z.literal("node.updated"), ...common, ...change }),
   z.strictObject({ event: z.literal("node.deleted"), ...common, ...change }),
-  /** A proxy connected somebody to the sshd of a host without an agent (`addr`), and what went over that connection. `login` may be empty: not known. */
+  /** A proxy connected a user to the sshd of a host without an agent (`addr`), and the traffic of that connection. `login` is empty if unknown. */
   z.strictObject({ event: z.literal("session.connect"), ...common, ...session, addr: text }),
-  /** What went through a session, or over a connection to a host without an agent: transmitted to the client, received from it. */
+  /** Traffic of a session, or of a connection to a host without an agent: transmitted to the client, received from it. */
   z.strictObject({ event: z.literal("session.data"), ...common, ...session, bytes_transmitted: count, bytes_received: count }),
   z.strictObject({ event: z.literal("session.start"), ...common, ...session, interactive: z.boolean() }),
   /** A user's connection to an application. */
   z.strictObject({ event: z.literal("app.session.start"), ...common, ...server, user: short, sid: short, app_name: short }),
-  /** `reason`: why it ended, where a rule or a lock ended it. */
+  /** `reason`: why it ended, if a rule or a lock ended it. */
   z.strictObject({
     event: z.literal("app.session.end"),
     ...common,
@@ -105,7 +105,7 @@ export const auditEventSchema = z.discriminatedUnion("event", [
     session_start: z.iso.datetime({ offset: true }).optional(),
     exit_code: z.int().optional(),
     reason: text.optional(),
-    /** Where others joined: all who took part, the owner first. */
+    /** If other users joined: all participants, the owner first. */
     participants: z.array(short).max(64).optional(),
   }),
   /** A terminal's new size, `columns:rows`. */
@@ -145,14 +145,14 @@ export const auditEventSchema = z.discriminatedUnion("event", [
   }),
   /** A connection that the host ended: idle, certificate expired, locked. */
   z.strictObject({ event: z.literal("client.disconnect"), ...common, ...session, reason: text }),
-  /** A host made a Unix user for a session, and removed it after the last one. */
+  /** A host created a Unix user for a session, and removed it after the last one. */
   z.strictObject({ event: z.literal("host_user.created"), ...common, ...session, mode: short, groups: z.array(short) }),
   z.strictObject({ event: z.literal("host_user.removed"), ...common, ...server, login: short }),
-  /** The auth service has all that there will be of a recording. */
+  /** The auth service has a recording in full. */
   z.strictObject({ event: z.literal("session.upload"), ...common, ...session, bytes: count, interrupted: z.boolean() }),
   /** A terminal session, or the rest of it, is not recorded although it should be. */
   z.strictObject({ event: z.literal("session.recording.failed"), ...common, ...session, reason: text }),
-  /** `user` looked at the recording of a session of `name`. */
+  /** `user` viewed the recording of a session of `name`. */
   z.strictObject({ event: z.literal("session.recording.access"), ...common, ...change, sid: short }),
   z.strictObject({ event: z.literal("subsystem"), ...common, ...session, name: short, error: text.optional() }),
   /** One change or opened file of an SFTP session; the first ones of each kind only, the summary counts all. */
@@ -180,7 +180,7 @@ export const auditEventSchema = z.discriminatedUnion("event", [
     bytes_read: count,
     bytes_written: count,
   }),
-  /** `addr` is where it goes, or where it listens; `count` says for how many such attempts since the last event it stands. */
+  /** `addr` is the destination, or the listening address; `count` is the number of such attempts since the last event. */
   z.strictObject({
     event: z.literal("port"),
     ...common,
@@ -205,10 +205,10 @@ export const auditEventSchema = z.discriminatedUnion("event", [
   z.strictObject({ event: z.literal("rollout.paused"), ...common, ...rollout }),
   z.strictObject({ event: z.literal("rollout.resumed"), ...common, ...rollout }),
   z.strictObject({ event: z.literal("rollout.promoted"), ...common, ...rollout }),
-  /** A host's tunnel is gone without a word from its agent; and is back after that. */
+  /** A host's tunnel was lost without notice from its agent; and came back after that. */
   z.strictObject({ event: z.literal("agent.gone"), ...common, ...server, reason: text.optional() }),
   z.strictObject({ event: z.literal("agent.back"), ...common, ...server }),
-  /** A host or proxy refused a person: unknown authority, expired certificate, login not listed, denied label. */
+  /** A host or proxy refused a user: unknown authority, expired certificate, login not listed, denied label. */
   z.strictObject({
     event: z.literal("auth"),
     ...common,
@@ -228,5 +228,5 @@ export const auditEventSchema = z.discriminatedUnion("event", [
 export type AuditEvent = z.infer<typeof auditEventSchema>;
 export type AuditEventName = AuditEvent["event"];
 type WithoutOrigin<T> = T extends unknown ? Omit<T, "code" | "time" | "uid" | "cluster_name"> : never;
-/** What the source says; `makeAuditEvent` adds code, time, uid and cluster. */
+/** Fields from the source; `makeAuditEvent` adds code, time, uid and cluster. */
 export type AuditFacts = WithoutOrigin<AuditEvent>;

@@ -22,7 +22,7 @@ test.for<[facts: AuditFacts, code: string]>([
   expect(parseAuditEvent(JSON.stringify(event))).toEqual(event);
 });
 
-test("an unknown field is refused: nothing rides along unseen", () => {
+test("an unknown field is refused, so that nothing is stored unnoticed", () => {
   const event = { ...makeAuditEvent({ event: "user.login", user: "alice", success: true }, origin), password: "x" };
   expect(() => parseAuditEvent(JSON.stringify(event))).toThrow(PlatformError);
 });
@@ -38,7 +38,7 @@ test("a long command is cut with a mark", () => {
   expect(cut.endsWith("… (cut)")).toBe(true);
 });
 
-test("whatever a peer names itself, its event fits and is taken", () => {
+test("for any name of a peer, its event fits and is accepted", () => {
   const hostile = fc.string({ unit: "binary", maxLength: 40_000 });
   fc.assert(
     fc.property(hostile, hostile, hostile, (user, command, error) => {

@@ -6,11 +6,11 @@ import { type AuditEvent, type AuditFacts, auditEventSchema, maxAuditCommand, ma
 export interface AuditOrigin {
   readonly clusterName: string;
   readonly now: Date;
-  /** A fresh UUID: `randomUUID()`. */
+  /** A new UUID: `randomUUID()`. */
   readonly uid: string;
 }
 
-/** Too long texts are cut, so that no peer can keep itself out of the log by a long name. */
+/** Too long texts are truncated, so that no peer can avoid the log by a long name. */
 export function makeAuditEvent(whole: AuditFacts, origin: AuditOrigin): AuditEvent {
   const facts = Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, clipped(name, value)])) as AuditFacts;
   return checkAuditEvent({ ...facts, code: codeOf(facts), time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName });
@@ -23,7 +23,7 @@ export function parseAuditEvent(json: string): AuditEvent {
   return checkAuditEvent(parseJson(json, "an audit event"));
 }
 
-/** Cuts a command for an event and marks the cut: by its characters, and by the bytes that control characters grow to in JSON. */
+/** Truncates a command for an event and marks it: by its characters, and by the bytes to which control characters expand in JSON. */
 export function clipCommand(command: string): string {
   const text = clip(command, maxAuditCommand);
   return Buffer.byteLength(JSON.stringify(text)) <= maxAuditEvent / 2 ? text : clip(command, maxAuditCommand / 4);

@@ -1,12 +1,12 @@
 import { z } from "zod";
 
-/** Longest list and longest sentence that a proxy may report. */
+/** Maximum list and sentence that a proxy may report. */
 const [maxTroubles, maxText] = [32, 500];
 
-/** What is wrong with a version channel of a proxy. */
+/** A problem with a version channel of a proxy. */
 export const channelTroubleSchema = z.object({
   channel: z.string().min(1).max(128),
-  /** `beyond_major`: it wants a version that the proxy is too old for, so nobody gets one; `upstream_failed`: the server that it forwards to fails. */
+  /** `beyond_major`: it wants a version for which the proxy is too old, so no host gets one; `upstream_failed`: the upstream server fails. */
   kind: z.enum(["beyond_major", "upstream_failed"]),
   /** The sentence without its subject, the channel. */
   text: z.string().max(maxText),
@@ -15,7 +15,7 @@ export type ChannelTrouble = z.infer<typeof channelTroubleSchema>;
 
 export const channelTroublesSchema: z.ZodType<ChannelTrouble[]> = z.array(channelTroubleSchema).max(maxTroubles);
 
-/** Within what a report may hold. */
+/** Limits it to the size of a report. */
 export function boundedTroubles(troubles: readonly ChannelTrouble[]): readonly ChannelTrouble[] {
   return troubles.slice(0, maxTroubles).map((one) => ({ ...one, channel: one.channel.slice(0, 128), text: one.text.slice(0, maxText) }));
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { labelsSchema } from "./metadata.ts";
 import { hostnameText } from "./node.ts";
 
-/** Addresses of one host, at most. */
+/** Maximum addresses of one host. */
 export const maxDirectAddresses = 8;
 
 const addresses = z.array(z.string().min(1).max(300)).max(maxDirectAddresses);
@@ -12,11 +12,11 @@ export const directHostSchema = z.object({
   id: z.uuid(),
   hostname: hostnameText,
   labels: labelsSchema,
-  /** Of its certificate, the host name among them. */
+  /** Names in its certificate, including the host name. */
   names: z.array(z.string().min(1).max(255)).max(64),
-  /** `host:port`, the best first. */
+  /** `host:port`, best first. */
   addresses: addresses.min(1),
-  /** Those of `addresses` that it may share with other hosts. */
+  /** Addresses that it may share with other hosts. */
   shared: addresses,
 });
 export type DirectHost = z.infer<typeof directHostSchema>;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parseDuration } from "./duration.ts";
 
-/** A duration in a document: more than nothing. */
+/** A duration in a document, above zero. */
 export const durationText = z.string().refine(
   (text) => {
     try {

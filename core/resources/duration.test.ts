@@ -17,6 +17,6 @@ test.for(["", "12", "h", "1.5h", "-1h", "1h ", "1w", "1h30", "9999999999s"])("%j
   expect(() => parseDuration(text)).toThrow(PlatformError);
 });
 
-test("what is formatted is parsed to the same", () => {
+test("a formatted duration is parsed to the same value", () => {
   fc.assert(fc.property(fc.nat({ max: 10 ** 9 }), (seconds) => parseDuration(formatDuration(seconds)) === seconds));
 });

@@ -1,19 +1,19 @@
 import { z } from "zod";
 
-/** Whether a host makes a missing Unix user at login, and whether it stays: `drop` removes it after its last session. */
+/** Whether a host creates a missing Unix user at login, and whether it stays: `drop` removes it after its last session. */
 export const hostUserModes = ["off", "drop", "keep"] as const;
 export type HostUserMode = (typeof hostUserModes)[number];
 
-/** Groups that mark the users that agents made, by what is to become of them. No role can hand them out. */
+/** Groups that mark the users that agents created, by mode. No role can grant them. */
 export const markerGroups = { drop: "platform-system", keep: "platform-keep" } as const;
 
-/** A Unix group as groupadd(8) takes it everywhere. */
+/** A Unix group name that every groupadd(8) accepts. */
 export const hostGroupText = z
   .string()
   .regex(/^[a-z_][a-z0-9_-]{0,31}$/, "a group has 1 to 32 of the characters a-z 0-9 _ - and starts with a letter or _")
-  .refine((name) => !Object.values<string>(markerGroups).includes(name), "marks the users that agents made and cannot be handed out");
+  .refine((name) => !Object.values<string>(markerGroups).includes(name), "marks the users that agents created and cannot be granted");
 
-/** What stands behind the user's name in a line of sudoers(5), such as `ALL=(root) NOPASSWD: /usr/bin/systemctl`. One line, that visudo(8) checks on the host. */
+/** The rest of a sudoers(5) line after the user's name, such as `ALL=(root) NOPASSWD: /usr/bin/systemctl`; visudo(8) checks it on the host. */
 export const sudoersText = z
   .string()
   .min(1)

@@ -7,20 +7,20 @@ export const instanceSchema = z.object({
   hostname: z.string(),
   /** `ssh` …, `proxy`, `auth`. */
   services: z.array(z.string()),
-  /** The last one that was seen, without v. */
+  /** The last version seen, without v. */
   version: z.string(),
-  /** What brings it to its version. */
+  /** Its upgrader. */
   upgrader: hostStatusSchema.shape.upgrader,
   connected: z.boolean(),
-  /** Since when it is connected or gone, RFC 3339; left out: not known since the auth service started. */
+  /** Since when it is connected or gone, RFC 3339; omitted if unknown since the auth service started. */
   since: z.string().optional(),
-  /** The version that the channel of this host answers, without v; left out: none is wanted. */
+  /** The version from the channel of this host, without v; omitted if none is wanted. */
   wanted: z.string().optional(),
-  /** Why its certificate lacks names that its configuration gives it, a sentence each; left out: it lacks none. */
+  /** Why its certificate lacks names that its configuration gives it, a sentence each; omitted if it has all of them. */
   refused_names: z.array(z.string()).optional(),
-  /** Of a host: ids of the proxies that have a tunnel to it. */
+  /** For a host: ids of the proxies that have a tunnel to it. */
   proxies: z.array(z.string()).optional(),
-  /** What the host said last of its updater. */
+  /** The host's last report about its updater. */
   status: hostStatusSchema.optional(),
 });
 export type Instance = z.infer<typeof instanceSchema>;

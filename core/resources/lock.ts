@@ -2,11 +2,11 @@ import { z } from "zod";
 import { loginText, metadataSchema, nameText } from "./metadata.ts";
 import { userIdText } from "./user.ts";
 
-/** What a lock shuts out. One of them: a lock of two would leave it open whether one or both are meant. */
+/** Target of a lock. Exactly one: with two it would be unclear whether either or both are meant. */
 const targetSchema = z
   .strictObject({
     user: nameText.optional(),
-    /** Whoever holds this role. */
+    /** Users who hold this role. */
     role: nameText.optional(),
     /** A Unix user, on every host. */
     login: loginText.optional(),
@@ -23,9 +23,9 @@ export const lockSchema = z.strictObject({
   metadata: metadataSchema.omit({ expires: true }),
   spec: z.strictObject({
     target: targetSchema,
-    /** Shown to whoever is shut out. */
+    /** Shown to the locked user. */
     message: z.string().max(500).optional(),
-    /** RFC 3339; the lock is gone after it. */
+    /** RFC 3339; the lock ends then. */
     expires: z.iso.datetime({ offset: true }).optional(),
     /** Set by the auth service. */
     created_at: z.iso.datetime({ offset: true }).optional(),
@@ -37,7 +37,7 @@ export type LockTarget = Lock["spec"]["target"];
 
 const removalPrefix = "removed-user-";
 
-/** Name of the lock that a user's removal leaves. An older agent takes it for one of everybody of that name. */
+/** Name of the lock that a user's removal leaves. An older agent applies it to every user of that name. */
 export function removalLockName(userId: string): string {
   return `${removalPrefix}${userId}`;
 }

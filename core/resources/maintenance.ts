@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { metadataSchema } from "./metadata.ts";
 
-/** There is one document of this kind; the specification's manifest does not name it. */
+/** The only document of this kind; the specification's manifest does not name it. */
 export const maintenanceName = "cluster-maintenance-config";
 
 const days = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"] as const;
 
-/** 0 is Sunday, as `Date.getUTCDay` counts; undefined for what names no day. Long and short names, any case. */
+/** 0 is Sunday, as `Date.getUTCDay` counts; undefined for anything but a day. Long and short names, any case. */
 export function weekdayNumber(name: string): number | undefined {
   const wanted = name.toLowerCase();
   const index = days.findIndex((day) => day === wanted || day.slice(0, 3) === wanted);
@@ -14,7 +14,7 @@ export function weekdayNumber(name: string): number | undefined {
 }
 
 const weekdayText = z.string().refine((name) => weekdayNumber(name) !== undefined, {
-  message: "is no weekday: write Sun, Mon, Tue, Wed, Thu, Fri, Sat or the long names",
+  message: "is not a weekday: write Sun, Mon, Tue, Wed, Thu, Fri, Sat or the long names",
 });
 
 const weekdays = z
@@ -27,7 +27,7 @@ export const maintenanceSchema = z.strictObject({
   kind: z.literal("cluster_maintenance_config"),
   version: z.literal("v1").default("v1"),
   metadata: metadataSchema
-    .extend({ name: z.literal(maintenanceName, `is ${maintenanceName}, or left out: there is one`).default(maintenanceName) })
+    .extend({ name: z.literal(maintenanceName, `is ${maintenanceName}, or omitted: there is only one`).default(maintenanceName) })
     .default({ name: maintenanceName }),
   spec: z.strictObject({
     agent_upgrades: z.strictObject({

@@ -5,7 +5,7 @@ export const nameText = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/, "a name has 1 to 64 of the characters A-Z a-z 0-9 . _ @ + - and starts with a letter or a digit");
 
-/** A Unix login; `-` first is refused, so that no login can be read as an option. */
+/** A Unix login; a leading `-` is refused, so that no login can be read as an option. */
 export const loginText = z
   .string()
   .regex(/^[A-Za-z0-9_][A-Za-z0-9._@\\+-]{0,63}\$?$/, "a login has 1 to 64 of the characters A-Z a-z 0-9 . _ @ \\ + -");
@@ -21,9 +21,9 @@ export const metadataSchema = z.strictObject({
   name: nameText,
   description: z.string().max(1000).optional(),
   labels: labelsSchema.optional(),
-  /** RFC 3339; the resource is gone after it. */
+  /** RFC 3339; the resource expires then. */
   expires: z.iso.datetime({ offset: true }).optional(),
-  /** Set by the store: changes with every write. A write that names it fails when the stored one differs. */
+  /** Set by the store: changes with every write. A write with a revision fails when the stored one differs. */
   revision: z.string().max(64).optional(),
 });
 export type Metadata = z.infer<typeof metadataSchema>;

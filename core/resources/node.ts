@@ -6,7 +6,7 @@ export const hostnameText = z
   .string()
   .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]{0,62}[A-Za-z0-9])?$/, "a node name has 1 to 64 of the characters A-Z a-z 0-9 . -");
 
-/** Where the sshd of a host without an agent listens: `host:port`, `[v6]:port`. */
+/** Address of the sshd of a host without an agent: `host:port`, `[v6]:port`. */
 const addressText = z
   .string()
   .max(300)
@@ -14,7 +14,7 @@ const addressText = z
 
 const plainNodeSchema = z.strictObject({
   kind: z.literal("node"),
-  /** A host without an agent: the proxy connects to its sshd. Left out: a host whose agent has joined. */
+  /** A host without an agent: the proxy connects to its sshd. Omitted for a host whose agent has joined. */
   sub_kind: z.literal("openssh").optional(),
   version: z.literal("v2"),
   metadata: metadataSchema.extend({ labels: labelsSchema.optional() }),
@@ -24,12 +24,12 @@ const plainNodeSchema = z.strictObject({
     services: z.array(z.string().max(32)).max(16).default([]),
     /** Version of the agent. */
     version: z.string().max(64).default(""),
-    /** Of a host without an agent. */
+    /** Address of a host without an agent. */
     addr: addressText.optional(),
   }),
   /**
-   * Read only: whether its agent is connected now, since when it is or is gone (RFC 3339), what the host said last of itself, where
-   * proxies dial it (left out when it comes through a tunnel), and the ids of the proxies that have a tunnel to it.
+   * Read only: whether its agent is connected now, since when it is connected or disconnected (RFC 3339), the host's last status, where
+   * proxies dial it (omitted when it uses a tunnel), and the ids of the proxies that have a tunnel to it.
    */
   status: z
     .strictObject({
@@ -43,12 +43,12 @@ const plainNodeSchema = z.strictObject({
 });
 
 /**
- * A host. `metadata.name` is its id: a UUID when it has joined, and removing the node ends its access until it joins anew; any name
+ * A host. `metadata.name` is its id: a UUID when it has joined, and removing the node ends its access until it joins again; any name
  * when it was registered without an agent.
  */
 export const nodeSchema = plainNodeSchema.superRefine(({ sub_kind: kind, spec }, context) => {
   if ((kind === "openssh") === (spec.addr !== undefined)) return;
-  const message = kind === "openssh" ? "is needed: where the proxy reaches the host's sshd, like 10.0.0.7:22" : "belongs to sub_kind: openssh";
+  const message = kind === "openssh" ? "is required: the address of the host's sshd, like 10.0.0.7:22" : "is only for sub_kind: openssh";
   context.addIssue({ code: "custom", path: ["spec", "addr"], message });
 });
 export type Node = z.infer<typeof nodeSchema>;

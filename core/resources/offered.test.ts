@@ -23,7 +23,7 @@ test("any list arrives as it was sent, in messages that are short enough", () =>
   );
 });
 
-test("what is too much is left out, and the next list is whole again", () => {
+test("the excess is left out, and the next list is complete again", () => {
   const reader = new OfferedPages();
   const page = Array.from({ length: 500 }, (_, index) => ({ kind: "app", name: `a-${index}`, labels: {} }));
   for (let round = 0; round < 20; round += 1) expect(reader.add(page, true)).toBeUndefined();

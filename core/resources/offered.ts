@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { type Labels, labelsSchema } from "./metadata.ts";
 
-/** A resource that an agent offers: people reach it by kind and name through any agent that does. */
+/** A resource that an agent offers: users reach it by kind and name through any agent that offers it. */
 export interface Offered {
-  /** A kind of service. A proxy of the version before may not know it. */
+  /** A kind of service. A proxy of the previous version may not know it. */
   readonly kind: string;
   readonly name: string;
   readonly labels: Labels;
@@ -11,11 +11,11 @@ export interface Offered {
 
 export const offeredSchema = z.object({ kind: z.string().min(1).max(32), name: z.string().min(1).max(253), labels: labelsSchema });
 
-/** Maximum of one host, and of their JSON, bytes. */
+/** Maximum resources of one host, and maximum of their JSON, bytes. */
 export const maxOffered = { count: 2000, bytes: 800_000 } as const;
 const pageBytes = 48_000;
 
-/** In pieces that fit a message each; at least one. Pure. */
+/** Splits a list into pages that fit a message each; at least one. Pure. */
 export function offeredPages(offered: readonly Offered[]): readonly (readonly Offered[])[] {
   const pages: Offered[][] = [[]];
   let bytes = 0;
@@ -31,12 +31,12 @@ export function offeredPages(offered: readonly Offered[]): readonly (readonly Of
   return pages;
 }
 
-/** Puts the pages of a list together again, within the bounds. */
+/** Reassembles the pages of a list, within the limits. */
 export class OfferedPages {
   #pages: Offered[] = [];
   #bytes = 0;
 
-  /** The whole list with its last page; undefined before. Throws nothing: what exceeds the bounds is left out. */
+  /** The whole list with its last page; undefined before. Never throws: resources beyond the limits are left out. */
   add(page: readonly Offered[], more: boolean): readonly Offered[] | undefined {
     for (const one of page) {
       this.#bytes += Buffer.byteLength(JSON.stringify(one));

@@ -11,7 +11,7 @@ test.for<readonly [until: string, said: string | undefined]>([
   ["2026-01-31T01:00:00Z", "expires in 60 minutes"],
   ["2026-01-31T00:00:00Z", "expired 0 minutes ago"],
   ["2026-01-28T00:00:00Z", "expired 3 days ago"],
-])("a certificate that is good until %s: %s", ([until, said]) => {
+])("a certificate that is valid until %s: %s", ([until, said]) => {
   expect(expiryWarning({ until: new Date(until) }, now)).toBe(said);
   expect(expiryWarning({ from: new Date("2025-01-01T00:00:00Z"), until: new Date(until) }, now)).toBe(said);
 });

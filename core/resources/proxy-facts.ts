@@ -7,19 +7,19 @@ const time = z.iso.datetime({ offset: true });
 export const webCertificateSchema = z.object({
   /** `cert_file` of the configuration. */
   file: z.string().min(1).max(4096),
-  /** Names that it is good for. */
+  /** Names in the certificate. */
   names: z.array(z.string().max(255)).max(100).default([]),
-  /** Between which times it is valid, RFC 3339. */
+  /** Start and end of its validity, RFC 3339. */
   from: time.optional(),
   until: time,
 });
 export type WebCertificate = z.infer<typeof webCertificateSchema>;
 
-/** The last reload of a process that did not work. */
+/** The last failed reload of a process. */
 export const failedReloadSchema = z.object({ at: time, error: z.string().max(1000) });
 export type FailedReload = z.infer<typeof failedReloadSchema>;
 
-/** What a proxy says of itself for an admin to see; live only. */
+/** A proxy's report of its own state for admins; live only. */
 export const proxyFactsSchema = z.object({
   web_certificates: z.array(webCertificateSchema).max(64).default([]),
   failed_reload: failedReloadSchema.optional(),
@@ -36,8 +36,8 @@ const dayMs = 86_400_000;
 const warnDays = 21;
 
 /**
- * "expires in 5 days", "expired 2 days ago": from 21 days before, and of one that is valid for a short time, when less than a third of it
- * is left. Undefined: there is time. Pure.
+ * "expires in 5 days", "expired 2 days ago": from 21 days before, and for a short-lived certificate, when less than a third of its life
+ * is left. Undefined when there is time. Pure.
  */
 export function expiryWarning({ from, until }: { readonly from?: Date | undefined; readonly until: Date }, now: Date): string | undefined {
   const left = until.getTime() - now.getTime();

@@ -1,13 +1,13 @@
 import { z } from "zod";
 
 /**
- * What becomes of what terminals show. `node`: recorded on the host and sent as it can be; `node-sync`: a session ends that cannot
+ * Recording mode of terminals. `node`: recorded on the host and sent when possible; `node-sync`: a session ends when it cannot
  * be recorded at the auth service; `proxy` and `proxy-sync`: the same at the proxy; `off`: nothing is recorded.
  */
 export const recordingModes = ["node", "node-sync", "proxy", "proxy-sync", "off"] as const;
 export type RecordingMode = (typeof recordingModes)[number];
 
-/** Where a terminal is recorded; undefined: nowhere. `isSync`: a session ends that cannot be recorded at the auth service. */
+/** Where a terminal is recorded; undefined if nowhere. `isSync`: a session ends when it cannot be recorded at the auth service. */
 export function recordedAt(mode: RecordingMode): { readonly place: "node" | "proxy"; readonly isSync: boolean } | undefined {
   if (mode === "off") return undefined;
   return { place: mode.startsWith("proxy") ? "proxy" : "node", isSync: mode.endsWith("-sync") };
@@ -15,7 +15,7 @@ export function recordedAt(mode: RecordingMode): { readonly place: "node" | "pro
 
 const short = z.string().max(256);
 
-/** Whose terminal on which host a recording shows, as the host says it. */
+/** The user and the host of a recording, as reported by the host. */
 export const recordingFactsSchema = z.strictObject({
   sid: z.uuid(),
   server_id: short,
@@ -30,9 +30,9 @@ export type RecordingFacts = z.infer<typeof recordingFactsSchema>;
 export const recordingEndSchema = z.strictObject({ ended: z.iso.datetime(), interrupted: z.boolean() });
 export type RecordingEnd = z.infer<typeof recordingEndSchema>;
 
-/** A recording as the auth service has it. */
+/** A recording at the auth service. */
 export const recordingSchema = recordingFactsSchema.extend({
-  /** Compressed. */
+  /** Compressed size, bytes. */
   bytes: z.int().min(0),
   state: z.enum(["running", "complete", "interrupted"]),
   ended: z.iso.datetime().optional(),

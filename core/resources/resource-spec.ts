@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Metadata } from "./metadata.ts";
 
-/** A resource as people write it. */
+/** A resource as users write it. */
 export interface ResourceDocument {
   readonly kind: string;
   readonly version: string;
@@ -11,7 +11,7 @@ export interface ResourceDocument {
 /** Name of an event of the audit log, and its code. */
 export type EventOfResource = readonly [name: string, code: string];
 
-/** A kind of resource without behaviour of its own: stored, listed, shown and audited by what is written here. */
+/** A kind of resource without behaviour of its own: stored, listed, shown and audited as described here. */
 export interface PlainResource<D extends ResourceDocument> {
   readonly events: { readonly created: EventOfResource; readonly updated: EventOfResource; readonly deleted: EventOfResource };
   /** Header of the table that `tctl get` prints, and a document's cells. */
@@ -24,11 +24,11 @@ export interface PlainResource<D extends ResourceDocument> {
 /** One kind of resource; resource-specs.ts lists them all. */
 export interface ResourceSpec<D extends ResourceDocument = ResourceDocument> {
   readonly schema: z.ZodType<D>;
-  /** Other spellings that people type: plural, the reference's names. */
+  /** Other accepted spellings: plural, the reference's names. */
   readonly aliases: readonly string[];
   /** Name of the one document of a kind that has no other. */
   readonly only?: string;
-  /** Left out: control/auth has a folder for it. */
+  /** Omitted if control/auth has a folder for it. */
   readonly plain?: PlainResource<D>;
 }
 

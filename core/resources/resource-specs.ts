@@ -30,7 +30,7 @@ export type PlainKind = { [Kind in ResourceKind]: Specs[Kind] extends { readonly
 type PlainEvents = Specs[PlainKind]["plain"]["events"];
 export type PlainEventName = PlainEvents[keyof PlainEvents][0];
 
-/** What rules allow or deny: the kinds of resources, and what else the auth service keeps. */
+/** Targets of rules: the kinds of resources, and other data of the auth service. */
 export const ruleResources = [...resourceKinds, "session", "event", "cert_authority"] as const;
 export type RuleResource = (typeof ruleResources)[number];
 

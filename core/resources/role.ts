@@ -13,14 +13,14 @@ export type LabelMatchers = Readonly<Record<string, string | readonly string[]>>
 export const verbs = ["list", "create", "read", "update", "delete", "*"] as const;
 export type Verb = (typeof verbs)[number];
 
-/** Roles of a newer version, and those that were stored before resources were checked, may name others: putting one checks them. */
+/** Roles of a newer version, or stored before resources were checked, may name others: writing a role checks them. */
 const ruleSchema = z.strictObject({
   resources: z.array(z.string().min(1).max(64)).min(1),
   verbs: z.array(z.enum(verbs)).min(1),
 });
 export type Rule = z.infer<typeof ruleSchema>;
 
-/** Sessions of others that may be joined: those whose user holds one of these roles (names or globs). */
+/** Other users' sessions that may be joined: those whose user holds one of these roles (names or globs). */
 const joinSchema = z.strictObject({
   name: z.string().min(1).max(128),
   roles: z.array(z.string().min(1).max(128)).min(1).max(256),
@@ -31,7 +31,7 @@ export type JoinPolicy = z.infer<typeof joinSchema>;
 
 /** Names as they are, `*` for any, or a template such as `{{internal.logins}}`. */
 const namesSchema = z.array(z.string().min(1).max(1024)).optional();
-/** What each kind of service is decided by. */
+/** Conditions of each kind of service. */
 const labelConditions = { node_labels: labelMatchersSchema.optional(), app_labels: labelMatchersSchema.optional() } satisfies Readonly<
   Record<LabelsCondition, z.ZodType>
 >;
@@ -41,19 +41,19 @@ const conditionsSchema = z.strictObject({
   ...nameConditions,
   ...labelConditions,
   rules: z.array(ruleSchema).optional(),
-  /** Of Unix users that hosts make at login: see docs/host-users.md. `*` in a deny is all. */
+  /** For Unix users that hosts create at login: see docs/host-users.md. `*` in a deny is all. */
   host_groups: z
     .array(z.union([z.literal("*"), z.string().max(128).includes("{{"), hostGroupText]))
     .max(64)
     .optional(),
   host_sudoers: z.array(sudoersText).max(64).optional(),
   join_sessions: z.array(joinSchema).max(64).optional(),
-  /** Refused in words: a role that relies on it must not look as if it were in force. */
-  require_session_join: z.undefined("is not enforced: there are no moderated sessions; leave it out").optional(),
+  /** Refused with the reason: a role that relies on it must not seem to work. */
+  require_session_join: z.undefined("is not enforced: there are no moderated sessions; remove it").optional(),
 });
 export type RoleConditions = z.infer<typeof conditionsSchema>;
 
-/** An unknown field is refused: a condition that nobody enforces must not look as if it were in force. */
+/** An unknown field is refused: a condition that is not enforced must not seem to work. */
 export const roleSchema = z.strictObject({
   kind: z.literal("role"),
   version: z.literal("v7"),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The authorities that can be rotated, each by itself. */
+/** The authorities that can be rotated, each separately. */
 export const authorityKinds = ["user", "host"] as const;
 export type AuthorityKind = (typeof authorityKinds)[number];
 
@@ -10,10 +10,10 @@ export type RotationPhase = (typeof rotationPhases)[number];
 
 const time = z.iso.datetime({ offset: true });
 
-/** How far the rotation of one authority is. */
+/** Progress of the rotation of one authority. */
 export const rotationStateSchema = z.strictObject({
   phase: z.enum(rotationPhases),
-  /** Who takes the next step: a person, or the auth service by its clock. */
+  /** Who takes the next step: an admin, or the auth service on a schedule. */
   mode: z.enum(["manual", "automatic"]),
   /** Of the rotation under way. */
   started: time.optional(),
@@ -26,15 +26,15 @@ export const rotationStateSchema = z.strictObject({
 export type RotationState = z.infer<typeof rotationStateSchema>;
 
 const hostBehindSchema = z.strictObject({ role: z.enum(["proxy", "node"]), id: z.string(), name: z.string() });
-/** A host without a certificate of the key that signs. */
+/** A host without a certificate from the signing key. */
 export type HostBehind = z.infer<typeof hostBehindSchema>;
 
-/** The same as it is shown, with the keys: the first one signs. */
+/** The same for display, with the keys: the first one signs. */
 export const rotationSchema = rotationStateSchema.extend({
   authority: z.enum(authorityKinds),
   allowed: z.array(z.enum(rotationPhases)),
   keys: z.array(z.strictObject({ ca_pin: z.string(), ssh_fingerprint: z.string(), since: time })).min(1),
-  /** Of the host authority, while it is rotated: who would be cut off by the end of it. */
+  /** For the host authority during a rotation: hosts that would lose access at its end. */
   behind: z.array(hostBehindSchema).optional(),
 });
 export type Rotation = z.infer<typeof rotationSchema>;

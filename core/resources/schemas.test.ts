@@ -65,7 +65,7 @@ test.for<[what: string, schema: { safeParse: (value: unknown) => { success: bool
     }),
     true,
   ],
-  ["a role with a condition that nobody enforces", roleSchema, role({ allow: { db_names: ["x"] } }), false],
+  ["a role with a condition that is not enforced", roleSchema, role({ allow: { db_names: ["x"] } }), false],
   ["a role of another version", roleSchema, { ...role({}), version: "v6" }, false],
   ["a role with an unknown verb", roleSchema, role({ allow: { rules: [{ resources: ["node"], verbs: ["rotate"] }] } }), false],
   ["a role without a lifetime", roleSchema, role({ options: { max_session_ttl: "0s" } }), false],
@@ -75,7 +75,7 @@ test.for<[what: string, schema: { safeParse: (value: unknown) => { success: bool
   ["a token", tokenSchema, token({ roles: ["node"] }), true],
   ["a token to join as auth", tokenSchema, token({ roles: ["auth"] }), false],
   ["a token with uses below zero", tokenSchema, token({ roles: ["node"], uses_left: -1 }), false],
-])("%s is taken or refused", ([, schema, document, accepted]) => {
+])("%s is accepted or refused", ([, schema, document, accepted]) => {
   expect(schema.safeParse(document).success).toBe(accepted);
 });
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { sessionIdOf } from "./session-id.ts";
 
-test("the first session has the connection's id, each later one a UUID of its own, the same wherever it is made", () => {
+test("the first session has the connection's id, each later one its own UUID, the same wherever it is computed", () => {
   fc.assert(
     fc.property(fc.uuid(), fc.integer({ min: 2, max: 40 }), (connection, count) => {
       const ids = Array.from({ length: count }, (_, place) => sessionIdOf(connection, place));

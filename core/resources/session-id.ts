@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /**
- * The id of a session: the first of a connection has the connection's; each later one has one that agent and proxy make alike, a UUID of version 8
+ * The id of a session: the first of a connection has the connection's; each later one has a UUID of version 8 that agent and proxy compute alike
  * (RFC 9562). `place`: how many sessions of the connection were accepted before it.
  */
 export function sessionIdOf(connection: string, place: number): string {

@@ -2,18 +2,18 @@ import { z } from "zod";
 import { type ServiceKind, serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
 import { metadataSchema } from "./metadata.ts";
 
-/** What a host may join as. */
+/** Roles that a host may join as. */
 export const hostRoles = ["node", "proxy", "auth"] as const;
 export const hostRoleSchema = z.enum(hostRoles);
 export type HostRole = z.infer<typeof hostRoleSchema>;
 
-/** Nobody joins as auth. */
+/** Not auth, which nobody may join as. */
 export const joinRoles = ["node", "proxy"] as const satisfies readonly HostRole[];
 type TokenRole = (typeof serviceKinds)[ServiceKind]["token"] | "proxy";
-/** What a token may be for: services of an agent, or a proxy. `tctl` accepts the reference's spelling too: Node, App, Proxy. */
+/** Uses of a token: services of an agent, or a proxy. `tctl` accepts the reference's spelling too: Node, App, Proxy. */
 export const tokenRoles: readonly TokenRole[] = [...serviceNames.map((kind) => serviceKinds[kind].token), "proxy"];
 
-/** Services that a host may offer which joins with such a token. Pure. */
+/** Services that a host joining with such a token may offer. Pure. */
 export function tokenServices(roles: readonly string[]): readonly ServiceKind[] {
   return serviceNames.filter((kind) => roles.includes(serviceKinds[kind].token));
 }
@@ -26,7 +26,7 @@ export const tokenSchema = z.strictObject({
   spec: z.strictObject({
     roles: z.array(z.enum(tokenRoles)).min(1),
     join_method: z.literal("token").default("token"),
-    /** How many hosts may still join with it; absent: any number until it expires. */
+    /** How many hosts may still join with it; omitted for any number until it expires. */
     uses_left: z.int().min(0).optional(),
   }),
 });

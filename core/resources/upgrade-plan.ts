@@ -6,30 +6,30 @@ const failedSchema = z.object({ host_id: z.string(), hostname: z.string(), why: 
 
 const groupStateSchema = z.object({
   name: z.string(),
-  /** Hosts of the channel in this group. */
+  /** Number of hosts of the channel in this group. */
   hosts: z.int(),
-  /** Connected hosts that have the version. */
+  /** Number of connected hosts that have the version. */
   done: z.int(),
-  /** Hosts that may take it now and have not yet. */
+  /** Number of hosts that may take it now but have not yet. */
   released: z.int(),
-  /** Hosts that cannot or will not take it: not enrolled, held by their admin, gone … */
+  /** Number of hosts that cannot or will not take it: not enrolled, held by their admin, disconnected … */
   left_out: z.int(),
   canaries: z.array(z.string()),
 });
 
-/** Of a group: its canaries go, all go, the wait before it runs; or all groups are done. */
+/** Phase of a group: its canaries upgrade, all upgrade, the wait before it runs; or all groups are done. */
 export const rolloutPhases = ["canaries", "group", "waiting", "done"] as const;
 
-/** How far one channel's version has come. Times are RFC 3339. */
+/** Progress of one channel's version. Times are RFC 3339. */
 const channelStateSchema = z.object({
   channel: z.string(),
   version: z.string(),
   critical: z.boolean(),
-  /** The version is lower than the one before: it undoes, and goes to all at once. */
+  /** The version is lower than the previous one: a rollback, which goes to all hosts at once. */
   back: z.boolean(),
   started: z.string().optional(),
   phase: z.enum(rolloutPhases).optional(),
-  /** Since when the phase lasts; when `waiting` ends. */
+  /** When the phase began; when `waiting` ends. */
   since: z.string().optional(),
   until: z.string().optional(),
   group: z.string().optional(),
@@ -43,7 +43,7 @@ const channelStateSchema = z.object({
 const hostPlanSchema = z.object({
   host_id: z.string(),
   hostname: z.string(),
-  /** Left out without an upgrade_rollout. */
+  /** Omitted without an upgrade_rollout. */
   group: z.string().optional(),
   channel: z.string(),
   current: z.string(),
@@ -51,24 +51,24 @@ const hostPlanSchema = z.object({
   /** `done`: it has the version; `goes`: it will take it; `stays`: it will not, see `why`. */
   verdict: z.enum(["done", "goes", "stays"]),
   canary: z.boolean(),
-  /** Not before; left out when nobody can say. */
+  /** Earliest time; omitted if unknown. */
   when: z.string().optional(),
-  /** One sentence: why not, or what it waits for. */
+  /** One sentence: why not, or what it is waiting for. */
   why: z.string(),
   reason: z.enum(reasons).optional(),
   sessions: z.int(),
   connected: z.boolean(),
 });
 
-/** What `tctl upgrades plan` and `status` show. `hosts` is left out of a brief one. */
+/** Contents of `tctl upgrades plan` and `status`. A brief one omits `hosts`. */
 export const upgradePlanSchema = z.object({
   at: z.string(),
   /** Whether there is an upgrade_rollout. */
   staged: z.boolean(),
-  /** When the next maintenance window begins and ends; left out: there is none. */
+  /** When the next maintenance window begins and ends; omitted if there is none. */
   window: z.object({ start: z.string(), stop: z.string() }).optional(),
   channels: z.array(channelStateSchema),
-  /** What is wrong with channels, a sentence each; left out: nothing. */
+  /** Problems with channels, a sentence each; omitted if there are none. */
   warnings: z.array(z.string()).optional(),
   hosts: z.array(hostPlanSchema).optional(),
 });

@@ -13,11 +13,13 @@ const waitText = z.string().refine((text) => durationOf(text) !== undefined, { m
 
 const groupSchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "a group's name has 1 to 64 of the characters A-Z a-z 0-9 . _ -"),
-  /** As in roles: every key must match, any value of a list will do. */
-  labels: labelMatchersSchema.refine((labels) => Object.keys(labels).length > 0, { message: "no labels match no host; all hosts: {'*': '*'}" }),
-  /** How many hosts of the group go first. */
+  /** As in roles: every key must match, any value of a list suffices. */
+  labels: labelMatchersSchema.refine((labels) => Object.keys(labels).length > 0, {
+    message: "empty labels match no host; write {'*': '*'} for all hosts",
+  }),
+  /** Number of hosts of the group that upgrade first. */
   canaries: z.int().min(0).max(1000).default(0),
-  /** How long after the group before is done. */
+  /** Wait after the previous group is done. */
   wait: waitText.default("0s"),
 });
 export type RolloutGroup = z.infer<typeof groupSchema>;
@@ -33,7 +35,7 @@ const freezeSchema = z
   .refine(({ from, to }) => startOf(from) < endOf(to), { message: "ends before it begins", path: ["to"] });
 export type Freeze = z.infer<typeof freezeSchema>;
 
-/** Which hosts get a channel's version first. There is one document, `default`; without it every host gets it in its window. */
+/** Which hosts get a channel's version first. The only document is `default`; without it every host gets the version in its window. */
 export const upgradeRolloutSchema = z.strictObject({
   kind: z.literal("upgrade_rollout"),
   version: z.literal("v1"),
@@ -45,15 +47,15 @@ export const upgradeRolloutSchema = z.strictObject({
       .max(64)
       .refine((groups) => new Set(groups.map(({ name }) => name)).size === groups.length, { message: "two groups have the same name" }),
     freezes: z.array(freezeSchema).max(256).default([]),
-    /** The roll-out of a version stops once this many hosts that took it rolled back or vanished. */
+    /** The roll-out of a version stops once this many upgraded hosts rolled back or vanished. */
     stop_after: z.strictObject({ failed: z.int().min(1).max(100_000).default(1) }).default({ failed: 1 }),
-    /** How long a host that took the version may be gone before it counts as vanished. */
+    /** Time that an upgraded host may be disconnected before it counts as vanished. */
     vanished_after: durationText.default("10m"),
   }),
 });
 export type UpgradeRollout = z.infer<typeof upgradeRolloutSchema>;
 
-/** The freeze that holds now. */
+/** The freeze in force now. */
 export function freezeAt(freezes: readonly Freeze[], now: number): (Freeze & { readonly until: number }) | undefined {
   const holding = freezes.map((freeze) => ({ ...freeze, until: endOf(freeze.to) })).filter(({ from, until }) => startOf(from) <= now && now < until);
   return holding.sort((a, b) => b.until - a.until)[0];

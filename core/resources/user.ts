@@ -5,10 +5,10 @@ import { loginText, metadataSchema, nameText } from "./metadata.ts";
 export const traitsSchema = z.record(z.string().min(1).max(64), z.array(z.string().max(256)).max(256));
 export type Traits = Readonly<Record<string, readonly string[]>>;
 
-/** Longest validity of the certificates of a login, whatever roles say, seconds. */
+/** Longest validity of the certificates of a login, regardless of roles, seconds. */
 export const longestLoginSeconds = 30 * 3_600;
 
-/** Tells a user from others who had or will have the same name; stands in certificates. */
+/** Distinguishes a user from earlier and later ones of the same name; stored in certificates. */
 export const userIdText = z.string().regex(/^[0-9a-f]{32}$/, "is 32 hexadecimal digits");
 
 export const userSchema = z.strictObject({
@@ -22,7 +22,7 @@ export const userSchema = z.strictObject({
       .catchall(z.array(z.string().max(256)).max(256))
       .optional(),
   }),
-  /** Read only: what the auth service knows. */
+  /** Read only: state from the auth service. */
   status: z
     .strictObject({
       state: z.enum(["invited", "active", "locked"]),

@@ -2,23 +2,23 @@ import type { Reader } from "../bytes/reader.ts";
 import { u32, u64 } from "../bytes/writer.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 
-/** What is known, or shall be changed, of a file; all are optional. */
+/** Known attributes of a file, or changes to them; all are optional. */
 export interface Attributes {
   readonly size?: bigint;
   readonly owner?: { readonly uid: number; readonly gid: number };
-  /** st_mode: permissions, and the kind of file where the server says it. */
+  /** st_mode: permissions, and the kind of file if the server sends it. */
   readonly mode?: number;
   /** Seconds since 1970. */
   readonly times?: { readonly accessed: number; readonly modified: number };
 }
 
 const has = { size: 0x1, owner: 0x2, mode: 0x4, times: 0x8, extended: 0x8000_0000 } as const;
-/** Extended pairs of one file; nobody uses any. */
+/** Maximum extended pairs of one file; no known peer uses any. */
 const maxExtended = 16;
 
 /*
  *  u32 flags | u64 size | u32 uid, u32 gid | u32 mode | u32 atime, u32 mtime | u32 count, count × (string type, string data)
- *  Each group is there when its flag is. Extended pairs are read over.
+ *  Each group is present if its flag is set. Extended pairs are skipped.
  */
 export function readAttributes(reader: Reader): Attributes {
   const flags = reader.u32();

@@ -65,15 +65,15 @@ function packetsOf(stream: Buffer, pieces: readonly number[]): Buffer[] {
 }
 
 describe("the SFTP codec", () => {
-  test("a request is read as it was written", () => {
+  test("a request survives encoding", () => {
     fc.assert(fc.property(requests, (request) => void expect(decodeRequest(encodeRequest(request).subarray(4))).toEqual(request)));
   });
 
-  test("a response is read as it was written", () => {
+  test("a response survives encoding", () => {
     fc.assert(fc.property(responses, (response) => void expect(decodeResponse(encodeResponse(response).subarray(4))).toEqual(response)));
   });
 
-  test("init and version are read as they were written", () => {
+  test("init and version survive encoding", () => {
     const extensions = new Map([["posix-rename@openssh.com", "1"]]);
     expect(decodeInit(encodeInit(3).subarray(4))).toBe(3);
     expect(decodeInit(encodeRequest({ type: "stat", id: 1, path: Buffer.from("/") }).subarray(4))).toBeUndefined();
@@ -90,14 +90,14 @@ describe("the SFTP codec", () => {
     );
   });
 
-  test("packets of the greatest length pass one after the other, however they are cut", () => {
+  test("packets of maximum length pass one after the other, however they are cut", () => {
     const packet = framed([Buffer.alloc(maxPacket, 7)]);
     for (const piece of [maxPacket * 2, 100_000, 32_768]) {
       expect(packetsOf(Buffer.concat([packet, packet, packet]), [piece]).map(({ length }) => length)).toEqual([maxPacket, maxPacket, maxPacket]);
     }
   });
 
-  test.for([0, maxPacket + 1, 0xffff_ffff])("a length of %i is refused before anything is held for it", (length) => {
+  test.for([0, maxPacket + 1, 0xffff_ffff])("a length of %i is refused before any memory is used for it", (length) => {
     expect(() => packetsOf(u32(length), [4])).toThrow(PlatformError);
   });
 
@@ -140,7 +140,7 @@ describe("the SFTP codec", () => {
     expect(decodeRequest(Buffer.concat([u8(99), u32(5)]))).toEqual({ type: "unknown", id: 5, number: 99 });
   });
 
-  test("extended attributes are read over, and a count that lies is refused", () => {
+  test("extended attributes are skipped, and a wrong count is refused", () => {
     const pair = Buffer.concat([string("type"), string("data")]);
     const read = (count: number): Attributes => readAttributes(new Reader(Buffer.concat([u32(0x8000_0004), u32(0o644), u32(count), pair])));
     expect(read(1)).toEqual({ mode: 0o644 });
@@ -149,7 +149,7 @@ describe("the SFTP codec", () => {
     expect(writeAttributes({})).toEqual(u32(0));
   });
 
-  test("a list of names whose count lies is refused", () => {
+  test("a list of names with a wrong count is refused", () => {
     expect(() => decodeResponse(Buffer.concat([u8(messageNumbers.name), u32(1), u32(0xffff_ffff)]))).toThrow(PlatformError);
   });
 

@@ -1,13 +1,13 @@
 /*
- * Numbers of the SSH File Transfer Protocol, version 3 (draft-ietf-secsh-filexfer-02), the version that OpenSSH speaks, and what
- * OpenSSH's PROTOCOL file adds to it.
+ * Numbers of the SSH File Transfer Protocol, version 3 (draft-ietf-secsh-filexfer-02), the version that OpenSSH speaks, and the additions of
+ * OpenSSH's PROTOCOL file.
  */
 
 export const sftpVersion = 3;
 
-/** Longest packet after its length field, either way: OpenSSH's SFTP_MAX_MSG_LENGTH. */
+/** Longest packet after its length field, in either direction: OpenSSH's SFTP_MAX_MSG_LENGTH. */
 export const maxPacket = 256 * 1024;
-/** Most bytes in one read or write: a packet less its header. */
+/** Maximum bytes in one read or write: a packet less its header. */
 export const maxTransfer = maxPacket - 1024;
 
 export const messageNumbers = {
@@ -56,7 +56,7 @@ export type Status = keyof typeof statusNumbers;
 /** Bits of an open request's flags. */
 export const openFlags = { read: 1, write: 2, append: 4, create: 8, truncate: 16, exclusive: 32 } as const;
 
-/** Extensions that both our ends speak, by what we call them. The last is our own: PROTOCOL.md. */
+/** Extensions that both our ends speak, by our names for them. The last is our own: PROTOCOL.md. */
 export const extensionNames = {
   posixRename: "posix-rename@openssh.com",
   statvfs: "statvfs@openssh.com",

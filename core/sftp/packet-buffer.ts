@@ -1,7 +1,7 @@
 import { PlatformError } from "../errors/platform-error.ts";
 import { maxPacket } from "./numbers.ts";
 
-/** What one read may bring at least. */
+/** Minimum free room for one read. */
 const leastRoom = 64 * 1024;
 const capacity = 2 * (maxPacket + 4);
 
@@ -11,7 +11,7 @@ export class PacketBuffer {
   #start = 0;
   #end = 0;
 
-  /** Where the next bytes go; call `filled` then. Take all packets out before: only then there is room for certain. */
+  /** Buffer for the next bytes; call `filled` after reading into it. Take all packets out first: only then is room guaranteed. */
   room(): Buffer {
     if (this.#start === this.#end) {
       this.#start = 0;
@@ -28,7 +28,7 @@ export class PacketBuffer {
     this.#end += count;
   }
 
-  /** The next whole packet without its length. Throws `invalid` for a length that no packet has. */
+  /** The next whole packet without its length. Throws `invalid` for an impossible length. */
   next(): Buffer | undefined {
     const held = this.#end - this.#start;
     if (held < 4) return undefined;

@@ -16,14 +16,14 @@ type Asked =
   | { readonly type: "mkdir"; readonly path: Buffer; readonly attributes: Attributes }
   | { readonly type: "fsetstat"; readonly handle: Buffer; readonly attributes: Attributes }
   | { readonly type: "rename"; readonly path: Buffer; readonly target: Buffer }
-  /** `target` is what the link says, `path` where it is. OpenSSH sends them in this order, against the draft; so does everybody. */
+  /** `target` is the link's content, `path` its location. OpenSSH sends them in this order, contrary to the draft; so do all others. */
   | { readonly type: "symlink"; readonly target: Buffer; readonly path: Buffer }
   | { readonly type: "extended"; readonly name: string; readonly data: Buffer }
-  /** A type that we do not know, which is answered as unsupported. */
+  /** An unknown type, which is answered as unsupported. */
   | { readonly type: "unknown"; readonly number: number };
 type HandleType = "close" | "fstat" | "readdir";
 type PathType = "lstat" | "stat" | "opendir" | "remove" | "rmdir" | "realpath" | "readlink";
-/** The fields of requests that several have alike. */
+/** Fields that several requests share. */
 export interface OfPath {
   readonly path: Buffer;
 }
@@ -66,7 +66,7 @@ const decoders: Readonly<Record<number, Decode>> = {
   [messageNumbers.extended]: (reader, id) => ({ type: "extended", id, name: reader.text(), data: reader.take(reader.remaining) }),
 };
 
-/** A packet of a client after its `init`. Bytes behind the last field are ignored, as OpenSSH does. Throws `invalid`. */
+/** A packet of a client after its `init`. Bytes after the last field are ignored, as in OpenSSH. Throws `invalid`. */
 export function decodeRequest(packet: Buffer): Request {
   const reader = new Reader(packet);
   const number = reader.u8();
@@ -74,7 +74,7 @@ export function decodeRequest(packet: Buffer): Request {
   return decoders[number]?.(reader, id) ?? { type: "unknown", id, number };
 }
 
-/** The version of an `init` packet, or undefined when it is another one. */
+/** The version of an `init` packet, or undefined for another packet. */
 export function decodeInit(packet: Buffer): number | undefined {
   const reader = new Reader(packet);
   return reader.u8() === messageNumbers.init ? reader.u32() : undefined;

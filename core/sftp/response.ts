@@ -7,7 +7,7 @@ import { framed } from "./packet-buffer.ts";
 
 export interface NamedFile {
   readonly name: Buffer;
-  /** As `ls -l` shows it. */
+  /** In the form of `ls -l`. */
   readonly longName: Buffer;
   readonly attributes: Attributes;
 }
@@ -50,7 +50,7 @@ function fieldsOf(response: Response): Buffer[] {
   }
 }
 
-/** A server's packet after its `version`. Throws `invalid`, also for a type that we do not know: we sent nothing that it could answer. */
+/** A server's packet after its `version`. Throws `invalid`, also for an unknown type: we sent nothing that it could answer. */
 export function decodeResponse(packet: Buffer): Response {
   const reader = new Reader(packet);
   const number = reader.u8();
@@ -58,7 +58,7 @@ export function decodeResponse(packet: Buffer): Response {
   switch (number) {
     case messageNumbers.status: {
       const status = statuses.get(reader.u32()) ?? "failure";
-      // Servers before version 3 leave the text out; one that is not UTF-8 is shown as far as it is.
+      // Servers before version 3 omit the text; one that is not UTF-8 is shown as far as possible.
       return { type: "status", id, status, message: reader.done ? "" : reader.string().toString("utf8") };
     }
     case messageNumbers.handle:
@@ -79,14 +79,14 @@ export function decodeResponse(packet: Buffer): Response {
 function readFiles(reader: Reader): NamedFile[] {
   const count = reader.u32();
   const files: NamedFile[] = [];
-  // Each takes 12 bytes at least, so that a count that lies ends at the packet's end.
+  // Each takes at least 12 bytes, so a wrong count ends at the packet's end.
   for (let index = 0; index < count; index += 1) {
     files.push({ name: reader.string(), longName: reader.string(), attributes: readAttributes(reader) });
   }
   return files;
 }
 
-/** The server's first packet: what it can beside version 3, by name. */
+/** The server's first packet: its extensions to version 3, by name. */
 export function encodeVersion(extensions: ReadonlyMap<string, string>): Buffer {
   const pairs = [...extensions].flatMap(([name, data]) => [string(name), string(data)]);
   return framed([u8(messageNumbers.version), u32(sftpVersion), ...pairs]);
@@ -97,7 +97,8 @@ export function decodeVersion(packet: Buffer): Map<string, string> {
   const reader = new Reader(packet);
   if (reader.u8() !== messageNumbers.version) throw new PlatformError("invalid", "the SFTP server did not begin with its version");
   const version = reader.u32();
-  if (version !== sftpVersion) throw new PlatformError("unsupported", `the SFTP server speaks version ${version}, and we speak ${sftpVersion}`);
+  if (version !== sftpVersion)
+    throw new PlatformError("unsupported", `the SFTP server speaks version ${version}, but only version ${sftpVersion} is supported`);
   const extensions = new Map<string, string>();
   while (!reader.done) extensions.set(reader.string().toString("latin1"), reader.string().toString("latin1"));
   return extensions;

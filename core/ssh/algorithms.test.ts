@@ -17,7 +17,7 @@ test.for<readonly [what: string, ciphers: readonly string[], isStrict: boolean, 
   expect(ciphersFor({ ciphers, isStrict }, all)).toEqual(offered);
 });
 
-test("the usual ones are AEAD, and all of them are known", () => {
+test("the defaults are AEAD, and all of them are known", () => {
   expect(usualAlgorithms.ciphers).toEqual([...gcm, chacha]);
   for (const kind of ["ciphers", "kexAlgos", "macAlgos"] as const)
     expect(knownAlgorithms[kind]).toEqual(expect.arrayContaining([...usualAlgorithms[kind]]));

@@ -1,33 +1,33 @@
-/** What our SSH servers offer; a client takes the first of its own that is among them. */
+/** Algorithms of our SSH servers; a client takes the first of its own that is among them. */
 export interface SshAlgorithms {
   readonly ciphers: readonly string[];
   readonly kexAlgos: readonly string[];
-  /** For ciphers that do not authenticate by themselves; offered only beside one of those. */
+  /** MACs for ciphers that do not authenticate by themselves; offered only together with one of those. */
   readonly macAlgos: readonly string[];
 }
 
-/** The fastest by far, which every OpenSSH since 6.2 has. */
+/** By far the fastest, available in every OpenSSH since 6.2. */
 const gcm = ["aes128-gcm@openssh.com", "aes256-gcm@openssh.com"] as const;
 const chacha = "chacha20-poly1305@openssh.com";
 const ctr = ["aes128-ctr", "aes192-ctr", "aes256-ctr"] as const;
 const ecdh = ["curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256", "ecdh-sha2-nistp384", "ecdh-sha2-nistp521"] as const;
 
-/** What may be configured, by the names of RFC 4253 and OpenSSH: encrypt-then-MAC alone, no SHA-1, no CBC. */
+/** Configurable algorithms, by the names of RFC 4253 and OpenSSH: only encrypt-then-MAC, no SHA-1, no CBC. */
 export const knownAlgorithms = {
   ciphers: [...gcm, chacha, ...ctr],
   kexAlgos: [...ecdh, "diffie-hellman-group14-sha256", "diffie-hellman-group16-sha512"],
   macAlgos: ["hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com"],
 } as const satisfies SshAlgorithms;
 
-/** AEAD alone. */
+/** Only AEAD. */
 export const usualAlgorithms: SshAlgorithms = { ciphers: [...gcm, chacha], kexAlgos: ecdh, macAlgos: knownAlgorithms.macAlgos };
 
-/** With these a prefix of the connection can be cut off unseen (Terrapin, CVE-2023-48795) unless both ends keep to strict key exchange. */
+/** With these a prefix of the connection can be cut off unseen (Terrapin, CVE-2023-48795) unless both ends use strict key exchange. */
 export function needsStrictExchange(cipher: string): boolean {
   return !isGcm(cipher);
 }
 
-/** `tsh` and the cluster's own connections have no others. */
+/** `tsh` and the cluster's own connections support no others. */
 export function isAead(cipher: string): boolean {
   return isGcm(cipher) || cipher === chacha;
 }
@@ -36,15 +36,15 @@ function isGcm(cipher: string): boolean {
   return gcm.some((one) => one === cipher);
 }
 
-/** The part of a client's first message that counts here. */
+/** The relevant part of a client's first message. */
 export interface ClientOffer {
   readonly ciphers: readonly string[];
   readonly isStrict: boolean;
 }
 
 /**
- * The ciphers to offer to a client whose offer is known: OpenSSH prefers slower ones, and clients without strict key exchange choose by
- * their own order ciphers that need it. Where that would leave none, all of them.
+ * The ciphers to offer to a client with a known offer: OpenSSH prefers slower ones, and clients without strict key exchange choose, by
+ * their own order, ciphers that need it. All of them, if none would be left.
  */
 export function ciphersFor(client: ClientOffer, { ciphers }: SshAlgorithms): readonly string[] {
   const shared = ciphers.filter((cipher) => client.ciphers.includes(cipher) && (client.isStrict || !needsStrictExchange(cipher)));

@@ -10,7 +10,7 @@ export interface AcceptedLogin {
   readonly username: string;
   readonly certificate: SshCertificate;
 }
-/** What the client signed to show that it holds the certificate's key (RFC 4252 section 7), and its signature: both are right. */
+/** The data that the client signed to prove that it holds the certificate's key (RFC 4252 section 7), and its signature: both are verified. */
 export interface LoginProof {
   readonly data: Buffer;
   readonly signature: Buffer;
@@ -25,11 +25,11 @@ export interface LoginAnswers {
 
 /** OpenSSH's MaxAuthTries. */
 const mostFailures = 6;
-/** Questions whether a key would do count here only. */
+/** Limit that also counts queries whether a key would be accepted. */
 const mostRequests = 64;
 const bannerMessage = 53;
 
-/** Answers a client's attempts to log in: only a certificate will do whose key has signed this very session. */
+/** Answers a client's attempts to log in: only a certificate whose key has signed this very session is accepted. */
 export function answerLogins(connection: Connection, answers: LoginAnswers): void {
   let failures = 0;
   let requests = 0;
@@ -65,9 +65,9 @@ export function answerLogins(connection: Connection, answers: LoginAnswers): voi
       return refuse(context, error);
     }
     context.accept();
-    // ssh2 keeps the context as long as the connection.
+    // ssh2 keeps the context for as long as the connection.
     Object.assign(context, { key: undefined, signature: undefined, blob: undefined });
-    // ssh2 refuses whatever comes after a login. The listener would hold all of the above for as long as the connection lives.
+    // ssh2 refuses all attempts after a login. The listener would hold all of the above for as long as the connection lives.
     connection.off("authentication", onAttempt);
     answers.onAccepted(login);
   };
@@ -89,14 +89,14 @@ async function judge(authenticate: Authenticate, login: AcceptedLogin, proof: Lo
   }
 }
 
-/** The certificate, whose signature over this session is right when there is one. Throws PlatformError. */
+/** The certificate, whose signature over this session is verified when there is one. Throws PlatformError. */
 function readProof(context: PublicKeyAuthContext): SshCertificate {
   const { algo, data } = context.key;
-  if (!algo.endsWith(certificateSuffix)) throw new PlatformError("unauthenticated", "a certificate is needed, not a plain key");
+  if (!algo.endsWith(certificateSuffix)) throw new PlatformError("unauthenticated", "a certificate is required, not a plain key");
   const certificate = parseCertificate(Buffer.from(data));
   const algorithm = plainAlgorithm(algo);
   const fits = certificate.keyType === "ssh-rsa" ? algorithm.startsWith("rsa-sha2-") : algorithm === certificate.keyType;
-  if (!fits) throw new PlatformError("unauthenticated", "the certificate is of another type than the login says");
+  if (!fits) throw new PlatformError("unauthenticated", "the certificate's type differs from the type in the login");
   const { signature, blob } = context;
   if (signature === undefined) return certificate;
   if (blob === undefined || !verifyBlob({ key: certificate.key, data: blob, signature, algorithm })) {

@@ -9,7 +9,7 @@ import { parseKeyText, plainAlgorithm } from "./ssh2.ts";
 let template: ParsedKey | undefined;
 
 /**
- * A key as ssh2 takes it that shows a certificate and signs with our own code. ssh2 recognizes keys by a private symbol, so this
+ * A key for ssh2 that presents a certificate and signs with our own code. ssh2 recognizes keys by a private symbol, so this
  * one inherits from a parsed key whose secret is never used.
  */
 export function certificateKey(options: { privateKey: KeyObject; certificate: Buffer }): ParsedKey {

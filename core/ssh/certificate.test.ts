@@ -37,7 +37,7 @@ function check(blob: Buffer, more: Partial<CheckCertificateOptions> = {}): void 
   checkCertificate(parseCertificate(blob), { type: "user", authorities: [authority.publicLine], principal: "root", now, ...more });
 }
 
-test("a good certificate passes, as a blob and as a line, and says what was signed", () => {
+test("a valid certificate passes, as a blob and as a line, with the signed fields", () => {
   const blob = sign({ serial: 2n ** 64n - 1n });
   check(blob);
   const parsed = parseCertificateLine(certificateLine(blob));
@@ -63,8 +63,8 @@ test("an identity survives its certificate", () => {
 test.for([
   ["an unknown authority", sign({ authority: stranger.privateKey }), {}, /signed by an unknown authority/],
   ["no authority at all", sign(), { authorities: [] }, /signed by an unknown authority/],
-  ["the wrong kind", sign({ type: "host" }), {}, /wrong kind: a user certificate is needed/],
-  ["the other wrong kind", sign(), { type: "host" }, /wrong kind: a host certificate is needed/],
+  ["the wrong kind", sign({ type: "host" }), {}, /wrong kind: a user certificate is required/],
+  ["the other wrong kind", sign(), { type: "host" }, /wrong kind: a host certificate is required/],
   ["one that has expired", sign({ validBefore: now }), {}, /expired at 2026-11-20T12:00:00.000Z/],
   ["one that is not valid yet", sign({ validAfter: new Date("2026-11-20T12:00:01Z") }), {}, /not valid before 2026-11-20T12:00:01.000Z/],
   ["a principal that is not listed", sign(), { principal: "bob" }, /does not list "bob"/],
@@ -95,7 +95,7 @@ test.for([
   checkCertificate(parseCertificate(blob), { type: "user", authorities: [authority.publicLine], now, ...asked });
 });
 
-test("the authority's name alone is no authority: its signature counts", () => {
+test("the authority's name alone proves nothing: its signature counts", () => {
   const parsed = parseCertificate(sign({ authority: stranger.privateKey }));
   const forged = { ...parsed, authority: publicBlob(authority.privateKey) };
   expect(() => checkCertificate(forged, { type: "user", authorities: [authority.publicLine], now })).toThrow(/bad signature/);
@@ -112,7 +112,7 @@ test("a certificate with any bit changed is refused", () => {
   );
 });
 
-test("what is signed is read back the same", () => {
+test("signed fields are read back unchanged", () => {
   const time = fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => new Date(seconds * 1000));
   const text = fc.string({ maxLength: 40, unit: "grapheme" });
   const options = fc.dictionary(text, text, { maxKeys: 5 }).map((entries) => new Map(Object.entries(entries)));
@@ -133,7 +133,7 @@ test("what is signed is read back the same", () => {
   );
 });
 
-test("a cut certificate and hostile bytes only ever throw PlatformError", () => {
+test("a cut certificate and hostile bytes only throw PlatformError", () => {
   const blob = sign();
   for (let length = 0; length < blob.length; length += 1) expect(() => parseCertificate(blob.subarray(0, length))).toThrow(PlatformError);
   expect(() => parseCertificate(Buffer.concat([blob, Buffer.of(0)]))).toThrow(PlatformError);
@@ -150,7 +150,7 @@ test.for([
   ["33 KiB", Buffer.alloc(33 * 1024)],
   ["more than 256 principals", sign({ principals: Array.from({ length: 257 }, String) })],
   ["an unknown kind", flip(sign(), Buffer.from([0, 0, 0, 1, 0, 0, 0, 5]), Buffer.from([0, 0, 0, 3, 0, 0, 0, 5]))],
-] as const)("%s is no certificate", ([, blob]) => {
+] as const)("%s is not a certificate", ([, blob]) => {
   expect(() => parseCertificate(blob)).toThrow(PlatformError);
 });
 

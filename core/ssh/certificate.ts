@@ -11,7 +11,7 @@ import { matchesSource } from "./source-address.ts";
 /** Ends the type of every certificate: `ssh-ed25519-cert-v01@openssh.com`. */
 export const certificateSuffix = "-cert-v01@openssh.com";
 
-/** A parsed certificate. Nothing in it is to be believed before `checkCertificate`. */
+/** A parsed certificate. Do not trust anything in it before `checkCertificate`. */
 export interface SshCertificate extends SshCertificateFields {
   /** The certified public key. */
   readonly key: KeyObject;
@@ -19,7 +19,7 @@ export interface SshCertificate extends SshCertificateFields {
   readonly keyType: string;
   readonly serial: bigint;
   readonly validAfter: Date;
-  /** `forever` for a certificate without an end. */
+  /** `forever` for a certificate that does not expire. */
   readonly validBefore: Date;
   readonly criticalOptions: ReadonlyMap<string, string>;
   /** The issuer's public blob. */
@@ -31,11 +31,11 @@ export interface SshCertificate extends SshCertificateFields {
   readonly blob: Buffer;
 }
 
-/** The latest time that a Date can hold: stands for 2^64-1, "no end". */
+/** The latest time that a Date can hold: stands for 2^64-1, "never". */
 export const forever = new Date(8_640_000_000_000_000);
 const noEnd = 0xffff_ffff_ffff_ffffn;
 
-/** Larger ones do not fit into an SSH packet of this program. */
+/** Maximum size, bytes: larger ones do not fit into an SSH packet of this program. */
 const mostBytes = 32_768;
 
 /**
@@ -51,7 +51,7 @@ export function parseCertificate(blob: Buffer): SshCertificate {
   if (blob.length > mostBytes) throw new PlatformError("invalid", `SSH certificate of ${blob.length} bytes; at most ${mostBytes} are read`);
   const reader = new Reader(blob);
   const type = reader.text();
-  if (!type.endsWith(certificateSuffix)) throw new PlatformError("invalid", "an SSH certificate is needed, not a plain key");
+  if (!type.endsWith(certificateSuffix)) throw new PlatformError("invalid", "an SSH certificate is required, not a plain key");
   const keyType = type.slice(0, -certificateSuffix.length);
   reader.string();
   const key = readPublicFields(keyType, reader);
@@ -97,7 +97,7 @@ export interface SignCertificateOptions {
   readonly validAfter: Date;
   readonly serial?: bigint;
   readonly criticalOptions?: ReadonlyMap<string, string>;
-  /** 32 random bytes; drawn when left out. */
+  /** 32 random bytes; generated if omitted. */
   readonly nonce?: Buffer;
 }
 
@@ -156,13 +156,13 @@ export interface CheckCertificateOptions {
   /** A login or a host name that the certificate must list. */
   readonly principal?: string;
   readonly now: Date;
-  /** IP address of the peer: what a `source-address` option is compared with. Left out, such a certificate is refused. */
+  /** IP address of the peer, for comparison with a `source-address` option. Without it, such a certificate is refused. */
   readonly clientAddress?: string;
 }
 
 /**
- * The whole judgement over a certificate but one: that the peer holds its key, which the handshake proves.
- * Throws PlatformError `unauthenticated` with a sentence that says which part failed.
+ * Checks everything about a certificate except that the peer holds its key, which the handshake proves.
+ * Throws PlatformError `unauthenticated` with a sentence that names the failed check.
  */
 export function checkCertificate(certificate: SshCertificate, options: CheckCertificateOptions): void {
   const refusal = refuse(certificate, options);
@@ -177,7 +177,7 @@ interface Refusal {
 function refuse(certificate: SshCertificate, options: CheckCertificateOptions): Refusal | undefined {
   const { now, principal } = options;
   const name = `the ${certificate.type} certificate ${JSON.stringify(certificate.keyId.slice(0, 128))}`;
-  if (certificate.type !== options.type) return { reason: `${name} is of the wrong kind: a ${options.type} certificate is needed` };
+  if (certificate.type !== options.type) return { reason: `${name} is of the wrong kind: a ${options.type} certificate is required` };
   const authority = options.authorities.map(lineBlob).find((blob) => blob.equals(certificate.authority));
   if (authority === undefined) return { reason: `${name} is signed by an unknown authority` };
   if (!verifyBlob({ key: parsePublicBlob(authority).key, data: certificate.signed, signature: certificate.signature })) {
@@ -197,14 +197,14 @@ function refuse(certificate: SshCertificate, options: CheckCertificateOptions): 
   return undefined;
 }
 
-/** Names of hosts are the same in upper and lower case, those of logins are not. */
+/** Host names are case-insensitive, logins are not. */
 function lists({ type, principals }: SshCertificate, principal: string): boolean {
   if (type === "user") return principals.includes(principal);
   const wanted = principal.toLowerCase();
   return principals.some((name) => name.toLowerCase() === wanted);
 }
 
-/** An option that nobody here enforces refuses the certificate: that is what "critical" means. */
+/** A certificate with an option that is not enforced here is refused: that is the meaning of "critical". */
 function refuseOption(option: string, value: string, clientAddress: string | undefined): string | undefined {
   if (option !== "source-address") return `has the unknown critical option ${JSON.stringify(option.slice(0, 128))}`;
   if (clientAddress === undefined) return "is bound to source addresses, and the client's is not known here";

@@ -18,7 +18,7 @@ async function fill(channel: ClientChannel | ServerChannel): Promise<void> {
   while (channelOf(channel)?.outgoing.window !== 0) await new Promise(setImmediate);
 }
 
-/** All that is read from now on, to the end. A consumer of Node's would refuse a stream whose other direction failed. */
+/** All data from now to the end. Node's consumers would refuse a stream whose other direction failed. */
 async function read(channel: ClientChannel | ServerChannel): Promise<Buffer> {
   const parts: Buffer[] = [];
   channel.on("data", (part: Buffer) => parts.push(part));
@@ -41,7 +41,7 @@ test.for(["client", "server"] as const)(
 );
 
 test.for(["at once", "late"] as const)(
-  "a program that ends before it has read its input: its output read %s, and its status, arrive all the same",
+  "a program that ends before it has read its input: its output read %s, and its status, still arrive",
   async (when) => {
     const { client, near, far } = await openChannel({ authority });
     far.pause();

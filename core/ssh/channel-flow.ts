@@ -2,24 +2,24 @@ import type { Writable } from "node:stream";
 import type { ChannelConnection, ChannelEnd, RawChannel } from "ssh2/lib/Channel.js";
 import { PlatformError } from "../errors/platform-error.ts";
 
-/** Bytes that a peer may have under way or unread in one channel: at 50 ms round trip about 110 MB/s. */
+/** Maximum bytes that a peer may have in flight or unread in one channel: about 110 MB/s at 50 ms round trip. */
 export const channelWindow = 8 * 1024 * 1024;
 /** ssh2 reads packets up to 35,000 bytes. */
 const mostPayload = 32 * 1024;
-/** A channel goes on filling the transport up to here, then waits until it is drained. */
+/** Level up to which a channel fills the transport before it waits until it is drained, bytes. */
 const mostQueued = 512 * 1024;
 
 type Continue = () => void;
 const waitingForWindow = new WeakMap<RawChannel, Continue[]>();
 const waitingForTransport = new WeakMap<ChannelConnection, Continue[]>();
-/** Those of a connection that wait for their window. */
+/** Channels of a connection that wait for their window. */
 const waitingChannels = new WeakMap<ChannelConnection, Set<RawChannel>>();
 const closedTransports = new WeakSet<ChannelConnection>();
 
 /**
  * Sends data in packets as window and transport allow, then calls back; a channel or a transport that closes fails it.
  * ssh2's own writer ignores the transport, never calls back on a closed channel, and sends a chunk twice when stdout and
- * stderr wait in turns.
+ * stderr wait alternately.
  */
 export function sendData(channel: RawChannel, data: Buffer, send: (part: Buffer) => void, done: (error?: Error) => void): void {
   let sent = 0;
@@ -44,14 +44,14 @@ export function sendData(channel: RawChannel, data: Buffer, send: (part: Buffer)
   next();
 }
 
-/** Of a channel whose window is not the usual one: see limit-windows.ts. */
+/** For a channel whose window is not the default: see limit-windows.ts. */
 export interface WindowLimit {
   readonly bytes: number;
-  /** What the peer sent is being read, and half of the window is free: it may grow, or shrink, to half at most. */
+  /** Called when the peer's data is being read and half of the window is free: it may grow, or shrink to half at most. */
   readonly adjust: () => void;
 }
 const limits = new WeakMap<ChannelEnd, WindowLimit>();
-/** The least window that a limit may be, and where its reader asks for more, bytes. */
+/** Minimum window of a limit, and the level at which its reader requests more, bytes. */
 export const leastWindow = 64 * 1024;
 const limitedMark = leastWindow / 2;
 
@@ -60,16 +60,16 @@ export function setWindowLimit(incoming: ChannelEnd, limit: WindowLimit): void {
 }
 
 /**
- * Grants what the peer may send: window and unread bytes of stdout and stderr together never exceed `channelWindow`, or what the
- * channel is limited to. Less often than at every half costs throughput, more often costs packets.
+ * Grants the peer its window: window and unread bytes of stdout and stderr together never exceed `channelWindow`, or what the
+ * channel's limit. Granting less often than at every half costs throughput, more often costs packets.
  */
 export function grantWindow(channel: RawChannel): void {
   if (channel.outgoing.state === "closed" || closedTransports.has(channel._client)) return;
   const { stderr } = channel;
-  // SFTP objects pass here too; they are no streams.
+  // SFTP objects pass here too; they are not streams.
   const unread = (channel.readableLength ?? 0) + ("readableLength" in stderr ? stderr.readableLength : 0);
   const limit = limits.get(channel.incoming);
-  // Node asks for more once what is unread is below this mark: with a higher one than half a window nobody would ever grant.
+  // Node reads more once the unread bytes are below this mark: above half a window, it would never grant.
   if (limit !== undefined) channel._readableState.highWaterMark = limitedMark;
   const before = limit?.bytes ?? channelWindow;
   const free = before - channel.incoming.window - unread;
@@ -81,13 +81,13 @@ export function grantWindow(channel: RawChannel): void {
   channel._client._protocol.channelWindowAdjust(channel.outgoing.id, amount);
 }
 
-/** Something was read: grant once the read that is under way has taken its bytes out. */
+/** Data was read: grants once the current read has taken its bytes out. */
 export function grantAfterRead(channel: RawChannel): void {
   channel._waitChanDrain = false;
   process.nextTick(grantWindow, channel);
 }
 
-/** Runs what waits in this channel: those that find it closed fail. */
+/** Runs the pending writes of this channel: they fail if it is closed. */
 export function wakeChannel(channel: RawChannel): void {
   waitingChannels.get(channel._client)?.delete(channel);
   wake(waitingForWindow, channel);
@@ -98,7 +98,7 @@ export function wakeTransport(connection: ChannelConnection): void {
   wake(waitingForTransport, connection);
 }
 
-/** Nothing is sent on this connection any more; what waits fails. */
+/** Nothing is sent on this connection any more; pending writes fail. */
 export function closeTransport(connection: ChannelConnection): void {
   closedTransports.add(connection);
   wakeTransport(connection);

@@ -9,7 +9,7 @@ export interface OpenRefusal {
   readonly text: string;
 }
 
-/** Refuses a channel that the peer asks for, with a reason and a text: ssh2's own `reject` knows one reason and no text. */
+/** Refuses a channel that the peer requests, with a reason and a text: ssh2's own `reject` knows one reason and no text. */
 export function refuseChannel(connection: Client | Connection, reject: () => void, { reason, text }: OpenRefusal): void {
   const { _protocol: protocol } = rawConnection(connection);
   const send = protocol.channelOpenFail;

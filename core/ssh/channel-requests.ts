@@ -4,7 +4,7 @@ import { decodeTerminalModes, type TerminalModes } from "./terminal-modes.ts";
 
 /*
  * The requests of a session (RFC 4254 section 6) in which ssh2 loses something: it reads a command and a variable's value as UTF-8,
- * which they need not be, and reads a terminal's modes from the wrong byte. A server's listeners for `exec`, `env` and `pty` get these.
+ * although they may be other bytes, and reads a terminal's modes from the wrong byte. A server's listeners for `exec`, `env` and `pty` get these.
  */
 
 /** Number of the message. */
@@ -32,11 +32,11 @@ export interface ChannelRequest {
   readonly channel: number;
   readonly name: string;
   readonly wantsReply: boolean;
-  /** As ssh2 hands it to what makes events of it. */
+  /** As ssh2 passes it on to emit events. */
   readonly data: unknown;
 }
 
-/** Undefined: a request of another name, or a malformed one. Keeps nothing of the payload. */
+/** Undefined for another request, or a malformed one. Keeps nothing of the payload. */
 export function readChannelRequest(payload: Buffer): ChannelRequest | undefined {
   const reader = new Reader(payload);
   try {

@@ -3,7 +3,7 @@ import { type ByteCounts, countBytes } from "./count-bytes.ts";
 import { generateSshKey } from "./keys.ts";
 import { meet } from "./session-fixture.ts";
 
-test("counts what goes through a session, both ways, and nothing of another channel", async () => {
+test("counts the bytes of a session, both ways, and none of another channel", async () => {
   const { client, server } = meet({ authority: generateSshKey() });
   const [near, far] = [await client, (await server).connection];
   const countsOf = countBytes(far);

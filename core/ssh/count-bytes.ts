@@ -2,7 +2,7 @@ import type { Connection, Session } from "ssh2";
 import { rawConnection } from "./ssh2.ts";
 import { channelNumbers } from "./watch-traffic.ts";
 
-/** What went through a channel: the data of its streams, without SSH's own. */
+/** Byte counts of a channel: the data of its streams, without SSH's overhead. */
 export interface ByteCounts {
   /** From the peer. */
   readonly received: number;
@@ -13,7 +13,7 @@ export interface ByteCounts {
 type Counting = { -readonly [Name in keyof ByteCounts]: ByteCounts[Name] };
 type Handler = (protocol: object, channel: number, data: Buffer, ...more: unknown[]) => void;
 
-/** Counts the bytes of a connection's sessions. Returns what a session's counts are asked with, once, when it is opened. Costs a look-up for each packet. */
+/** Counts the bytes of a connection's sessions. Call the result once per session, when it opens, for its counts. Costs a look-up per packet. */
 export function countBytes(connection: Connection): (session: Session) => ByteCounts {
   const { _protocol: protocol } = rawConnection(connection);
   const [byOwn, byPeers] = [new Map<number, Counting>(), new Map<number, Counting>()];

@@ -4,8 +4,8 @@ import { holdLittle } from "./hold-little.ts";
 import { channelOf } from "./ssh2.ts";
 
 /**
- * Makes a channel and a socket one stream: data at the pace of the slower side, the end of one direction alone (half-close),
- * and the end of both. Resolves when both are closed. Aborting `gone` drops what is left.
+ * Couples a channel and a socket: data at the pace of the slower side, the end of one direction alone (half-close),
+ * and the end of both. Resolves when both are closed. Aborting `gone` drops the rest.
  */
 export async function couple(channel: Channel, socket: Duplex, gone: AbortSignal): Promise<void> {
   keepHalfOpen(channel);
@@ -32,7 +32,7 @@ export async function couple(channel: Channel, socket: Duplex, gone: AbortSignal
 
 function ignored(): void {}
 
-/** ssh2 closes a server's channel as soon as our side has said everything. */
+/** ssh2 closes a server's channel as soon as our side has sent everything. */
 function keepHalfOpen(channel: Channel): void {
   const raw = channelOf(channel);
   if (raw === undefined) throw new Error("couple takes an open channel");

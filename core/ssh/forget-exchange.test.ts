@@ -5,7 +5,7 @@ import { generateSshKey } from "./keys.ts";
 import { openChannel } from "./session-fixture.ts";
 import { rawConnection } from "./ssh2.ts";
 
-test("both ends keep the session's id and what was negotiated, and nothing else, after each key exchange", async () => {
+test("both ends keep only the session's id and the negotiated algorithms after each key exchange", async () => {
   const { client, server } = await openChannel({ authority: generateSshKey() });
   const { sessionID } = rawConnection(client)._protocol._kex;
   const check = (): void => {

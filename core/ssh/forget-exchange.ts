@@ -5,7 +5,7 @@ import { type Client, rawConnection } from "./ssh2.ts";
 
 /**
  * ssh2 keeps all of the last key exchange (both sides' offers, keys, the shared secret) until the next one. Afterwards only the
- * session's id and what was negotiated are asked for; the rest is dropped, which makes an idle connection smaller by 8 KiB.
+ * session's id and the negotiated algorithms are needed; the rest is dropped, which saves 8 KiB per idle connection.
  */
 export function forgetExchanges(connection: Client | Connection): void {
   connection.on("handshake", forgetThisExchange);
@@ -20,7 +20,7 @@ function forgetThisExchange(this: Client | Connection): void {
 function forget(protocol: Protocol, exchange: Protocol["_kex"]): void {
   if (protocol._kex !== exchange) return;
   const decipher = protocol._decipher;
-  // Slices of shared memory, which each would keep from being freed: what stays is copied into one block of its own.
+  // Slices of shared memory, each of which would keep it from being freed: the rest is copied into a block of its own.
   const kept = unshared(Buffer.concat([exchange.sessionID, decipher?._tag ?? Buffer.alloc(0)]));
   protocol._kex = { sessionID: kept.subarray(0, exchange.sessionID.length), negotiated: sameNegotiated(exchange.negotiated) };
   if (decipher?._tag !== undefined) decipher._tag = kept.subarray(exchange.sessionID.length);
@@ -29,7 +29,7 @@ function forget(protocol: Protocol, exchange: Protocol["_kex"]): void {
 
 let lastNegotiated: Protocol["_kex"]["negotiated"] | undefined;
 
-/** The names of algorithms: nearly all connections choose the same. Only the exchange that is over writes to it. */
+/** The names of algorithms: nearly all connections choose the same. Only a finished exchange writes to it. */
 function sameNegotiated(negotiated: Protocol["_kex"]["negotiated"]): Protocol["_kex"]["negotiated"] {
   if (!isDeepStrictEqual(lastNegotiated, negotiated)) lastNegotiated = negotiated;
   return lastNegotiated ?? negotiated;

@@ -5,18 +5,18 @@ import { PlatformError } from "../errors/platform-error.ts";
 import { closeTransport, wakeTransport } from "./channel-flow.ts";
 import { type Client, channelOf, type RawConnection, rawConnection } from "./ssh2.ts";
 
-/** More at once are refused one by one; the connection stays. */
+/** Maximum concurrent channels: further ones are refused one by one; the connection stays. */
 const mostChannels = 4096;
-/** A peer that takes smaller packets makes us spend more on headers than on data. RFC 4253 asks for 32768. Bytes. */
+/** Minimum packet size of a peer: smaller packets have more overhead than data. RFC 4253 asks for 32768. Bytes. */
 const leastPacket = 1024;
-/** Answers that a peer may owe us reading while it delays a key exchange. */
+/** Maximum answers that a peer may leave unread while it delays a key exchange. */
 const mostHeldBack = 4096;
 const resourceShortage = 4;
-/** From an error to the end of the stream. */
+/** Time from an error to the end of the stream, ms. */
 const lingerMs = 3000;
 
 type Handler = (protocol: Protocol, ...values: unknown[]) => void;
-/** True when it has dealt with the message. */
+/** Returns true if it has handled the message. */
 type Check = (guard: Guard, first: unknown, second: unknown) => boolean;
 
 interface Guard {
@@ -24,17 +24,17 @@ interface Guard {
   readonly raw: RawConnection;
   /** ssh2's own, by message. */
   readonly handlers: Record<string, Handler | undefined>;
-  /** From an error to the end of the stream. */
+  /** Time from an error to the end of the stream, ms. */
   timer?: NodeJS.Timeout;
 }
 
-// What an idle connection costs counts: all of them share these functions, and each has one object.
+// The memory of an idle connection matters: all of them share these functions, and each has one object.
 const byProtocol = new WeakMap<Protocol, Guard>();
 const byStream = new WeakMap<Duplex, Guard>();
 
 /**
- * Makes a connection survive a misbehaving peer: a window that is overrun (ssh2 issue 1505), packets of no size, channels or
- * requests without end, a stream that never closes. The connection's `error` always has a listener after this.
+ * Makes a connection survive a misbehaving peer: a window that is overrun (ssh2 issue 1505), empty packets, channels or
+ * endless requests, a stream that never closes. The connection's `error` always has a listener after this.
  */
 export function guardConnection(connection: Client | Connection): void {
   const raw = rawConnection(connection);
@@ -67,7 +67,7 @@ const overrun: Check = (guard, id, data) => {
 const tooSmall: Check = (guard, info) => {
   const { packetSize } = info as { packetSize: number };
   if (packetSize >= leastPacket) return false;
-  fail(guard, `the SSH peer takes packets of ${packetSize} bytes only`);
+  fail(guard, `the SSH peer's maximum packet size (${packetSize} bytes) is too small`);
   return true;
 };
 
@@ -79,7 +79,7 @@ const tooMany: Check = ({ raw }, info) => {
 
 const heldBack: Check = (guard) => {
   if ((guard.raw._protocol._queue?.length ?? 0) <= mostHeldBack) return false;
-  fail(guard, "the SSH peer asks on and on during a key exchange");
+  fail(guard, "the SSH peer sent too many requests during a key exchange");
   return true;
 };
 
@@ -102,7 +102,7 @@ const guardedHandlers: readonly (readonly [name: string, handler: Handler])[] = 
 
 function endInTime(this: Client | Connection, error: Error & { level?: string }): void {
   const { _sock: stream } = rawConnection(this);
-  // A silent peer reads no farewell.
+  // A silent peer would not read a disconnect message.
   if (error.level === "client-timeout") stream.destroy();
   const guard = byStream.get(stream);
   if (guard !== undefined) guard.timer ??= setTimeout(() => stream.destroy(), lingerMs);

@@ -3,14 +3,14 @@ import { PlatformError } from "../errors/platform-error.ts";
 import { rawConnection } from "./ssh2.ts";
 
 export interface RefusalLimits {
-  /** Refused channels within the time after which its peer is no longer taken for an honest one. */
+  /** Maximum refused channels within the time, after which the peer counts as malicious. */
   readonly most: number;
   readonly ms: number;
 }
-/** An editor or a browser behind a proxy may well ask for what is not there, a thousand times. */
+/** An editor or a browser behind a proxy may well request missing ports a thousand times. */
 export const usualRefusals: RefusalLimits = { most: 2000, ms: 60_000 };
 
-/** Calls back once when so many channels of a connection were refused in so short a time that its peer must be up to no good. */
+/** Calls back once when so many channels of a connection were refused in a short time that its peer must be malicious. */
 export function guardRefusals(connection: Connection, tooMany: (why: PlatformError) => void, limits = usualRefusals): void {
   const { _protocol: protocol } = rawConnection(connection);
   const send = protocol.channelOpenFail;

@@ -12,7 +12,7 @@ export function readClientOffer(payload: Buffer): ClientOffer {
   reader.take(17);
   const names = (): readonly string[] => reader.string().toString("latin1").split(",");
   const isStrict = names().includes(strictClient);
-  // Of host keys.
+  // Algorithms of host keys.
   names();
   const [toServer, toClient] = [names(), names()];
   return { ciphers: toServer.filter((cipher) => toClient.includes(cipher)), isStrict };

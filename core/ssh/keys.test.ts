@@ -33,7 +33,7 @@ test.for(keys)("a public key of type %s survives as blob and as line", ([type, k
   expect(publicBlob(parsePublicLine(publicLine(key, "a comment"))).equals(blob)).toBe(true);
 });
 
-test.for(keys)("a signature by %s verifies; of other data, of another key and changed ones do not", ([, key]) => {
+test.for(keys)("a signature by %s verifies; over other data, by another key, or changed, does not", ([, key]) => {
   const data = Buffer.from("data");
   const signature = signBlob(key, data);
   const other = generateSshKey().privateKey;
@@ -50,7 +50,7 @@ test.for(keys)("a signature by %s verifies; of other data, of another key and ch
   );
 });
 
-test("hostile bytes as a signature are just no signature", () => {
+test("hostile bytes are not a valid signature", () => {
   const { privateKey: key } = generateSshKey();
   fc.assert(fc.property(fc.uint8Array(), (bytes) => !verifyBlob({ key, data: Buffer.from("x"), signature: Buffer.from(bytes) })));
 });
@@ -89,12 +89,12 @@ test.for([
   ["a point off its curve", blobLine(Buffer.concat([string("ecdsa-sha2-nistp256"), string("nistp256"), string(Buffer.alloc(65, 4))]), "")],
   ["two curves", blobLine(Buffer.concat([string("ecdsa-sha2-nistp256"), string("nistp384"), string(Buffer.alloc(65, 4))]), "")],
   ["a weak RSA key", blobLine(Buffer.concat([string("ssh-rsa"), string(Buffer.of(3)), string(Buffer.alloc(128, 1))]), "")],
-  ["bytes too many", blobLine(Buffer.concat([publicBlob(generateSshKey().privateKey), Buffer.of(0)]), "")],
+  ["unexpected bytes at the end", blobLine(Buffer.concat([publicBlob(generateSshKey().privateKey), Buffer.of(0)]), "")],
 ] as const)("a public line of %s is refused", ([, line]) => {
   expect(() => parsePublicLine(line)).toThrow(PlatformError);
 });
 
-test("hostile blobs only ever throw PlatformError", () => {
+test("hostile blobs only throw PlatformError", () => {
   const types = fc.constantFrom(...keys.map(([type]) => type), "x");
   fc.assert(
     fc.property(types, fc.array(fc.uint8Array({ maxLength: 80 }), { maxLength: 4 }), (type, fields) =>

@@ -11,7 +11,7 @@ const curves: ReadonlyMap<string, { readonly jwk: string; readonly bytes: number
   ["nistp521", { jwk: "P-521", bytes: 66 }],
 ]);
 
-/** RSA keys outside of this are refused: too weak, or too slow to check for a stranger. */
+/** Accepted sizes of RSA keys: others are too weak, or too slow to check for an unknown peer. */
 const rsaBits = { least: 2048, most: 8192 } as const;
 
 /** A new Ed25519 key, and its line without a comment. */
@@ -20,7 +20,7 @@ export function generateSshKey(): { privateKey: KeyObject; publicLine: string } 
   return { privateKey, publicLine: publicLine(privateKey, "") };
 }
 
-/** Key type and its public fields in SSH form. Throws `unsupported` for what is neither Ed25519, ECDSA nor RSA. */
+/** Key type and its public fields in SSH form. Throws `unsupported` for keys other than Ed25519, ECDSA and RSA. */
 export function publicFields(key: KeyObject): { type: string; fields: Buffer } {
   const jwk = (key.type === "private" ? createPublicKey(key) : key).export({ format: "jwk" });
   const part = (name: "x" | "y" | "e" | "n") => Buffer.from(jwk[name] ?? "", "base64url");
@@ -31,7 +31,7 @@ export function publicFields(key: KeyObject): { type: string; fields: Buffer } {
     const point = Buffer.concat([Buffer.of(4), part("x"), part("y")]);
     return { type: `ecdsa-sha2-${name}`, fields: Buffer.concat([string(name), string(point)]) };
   }
-  throw new PlatformError("unsupported", `no SSH form for a key of type ${key.asymmetricKeyType ?? key.type}`);
+  throw new PlatformError("unsupported", `no SSH format for a key of type ${key.asymmetricKeyType ?? key.type}`);
 }
 
 /** The reverse of `publicFields`: reads as many fields as `type` has. Throws `invalid`, or `unsupported` for an unknown type. */
@@ -48,7 +48,7 @@ export function readPublicFields(type: string, reader: Reader): KeyObject {
   }
   const name = type.startsWith("ecdsa-sha2-") ? type.slice("ecdsa-sha2-".length) : "";
   const curve = curves.get(name);
-  if (curve === undefined) throw new PlatformError("unsupported", "unsupported SSH key type: Ed25519, ECDSA and RSA are known");
+  if (curve === undefined) throw new PlatformError("unsupported", "unsupported SSH key type: only Ed25519, ECDSA and RSA are supported");
   if (reader.text() !== name) throw new PlatformError("invalid", "an ECDSA key names two curves");
   const point = reader.string();
   if (point.length !== 1 + 2 * curve.bytes || point[0] !== 4) throw new PlatformError("invalid", "an ECDSA key has a malformed point");
@@ -87,7 +87,7 @@ export function blobLine(blob: Buffer, comment: string): string {
   return `${new Reader(blob).text()} ${blob.toString("base64")}${text === "" ? "" : ` ${text}`}`;
 }
 
-/** The blob of a `type base64 comment` line. Throws `invalid` when the line is none, or names another type than its blob. */
+/** The blob of a `type base64 comment` line. Throws `invalid` if the line is malformed, or names another type than its blob. */
 export function lineBlob(line: string): Buffer {
   const [type, base64] = line.trim().split(/[ \t]+/);
   if (type === undefined || base64 === undefined || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) {
@@ -98,7 +98,7 @@ export function lineBlob(line: string): Buffer {
   return blob;
 }
 
-/** Of a public key line, as `ssh-keygen -l` prints it: `SHA256:` and base64. */
+/** Fingerprint of a public key line, as printed by `ssh-keygen -l`: `SHA256:` and base64. */
 export function sshFingerprint(line: string): string {
   return `SHA256:${createHash("sha256").update(lineBlob(line)).digest("base64").replace(/=+$/, "")}`;
 }
@@ -129,7 +129,7 @@ export function toOpensshPrivate(key: KeyObject): string {
   return `${[privateArmour.begin, ...lines, privateArmour.end].join("\n")}\n`;
 }
 
-/** Reads what `toOpensshPrivate` and `ssh-keygen -t ed25519 -N ''` write. Throws `invalid`, or `unsupported` for an encrypted or other key. */
+/** Reads the output of `toOpensshPrivate` and `ssh-keygen -t ed25519 -N ''`. Throws `invalid`, or `unsupported` for an encrypted or other key. */
 export function fromOpensshPrivate(text: string): KeyObject {
   const body = text.trim();
   if (!body.startsWith(privateArmour.begin) || !body.endsWith(privateArmour.end) || body.length > 65_536) {
@@ -147,7 +147,7 @@ export function fromOpensshPrivate(text: string): KeyObject {
 function readSecret(reader: Reader, publicKey: KeyObject): KeyObject {
   const check = reader.u32();
   if (check !== reader.u32()) throw new PlatformError("invalid", "the private key file is damaged");
-  if (reader.text() !== "ssh-ed25519") throw new PlatformError("unsupported", "only Ed25519 private key files are read");
+  if (reader.text() !== "ssh-ed25519") throw new PlatformError("unsupported", "only Ed25519 private key files are supported");
   const open = reader.string();
   const seed = reader.string().subarray(0, 32);
   const key = fromJwk({ kty: "OKP", crv: "Ed25519", x: base64url(open), d: base64url(seed) });

@@ -3,12 +3,12 @@ import type { Duplex } from "node:stream";
 import type { ParsedKey } from "ssh2";
 import agents from "ssh2/lib/agent.js";
 
-/** Connections of the host to the agent at a time. */
+/** Maximum concurrent connections of the host to the agent. */
 const most = 64;
 
 type Done<T> = (error?: Error | null, value?: T) => void;
 
-/** The SSH agent of this machine, lent to a host while the connection lasts. It is not used for logging in. */
+/** The SSH agent of this machine, forwarded to a host while the connection lasts. It is not used for logging in. */
 export class LentAgent extends agents.BaseAgent {
   readonly #path: string;
   #open = 0;
@@ -24,10 +24,10 @@ export class LentAgent extends agents.BaseAgent {
   }
 
   sign(...values: unknown[]): void {
-    (values.at(-1) as Done<Buffer>)(new Error("this agent is lent only"));
+    (values.at(-1) as Done<Buffer>)(new Error("this agent is only forwarded"));
   }
 
-  /** ssh2 pipes the stream and a channel into each other. */
+  /** ssh2 pipes the stream and a channel to each other. */
   override getStream(done: Done<Duplex>): void {
     if (this.#open >= most) {
       done(new Error(`more than ${most} connections to the agent`));
@@ -47,7 +47,7 @@ export class LentAgent extends agents.BaseAgent {
     });
     socket.once("close", () => {
       this.#open -= 1;
-      // An error is no end: the pipe alone would leave the channel open.
+      // An error does not end the stream: the pipe alone would leave the channel open.
       channel?.end();
     });
   }

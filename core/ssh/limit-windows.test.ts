@@ -33,7 +33,7 @@ async function limited(bytes: number, parent?: WindowBudget) {
 
 const windowOf = (near: ClientChannel): number => channelOf(near)?.outgoing.window ?? Number.NaN;
 
-/** Sends so many bytes, and resolves when all were read. */
+/** Sends this many bytes, and resolves when all were read. */
 async function send({ near, far }: { readonly near: ClientChannel; readonly far: ServerChannel }, bytes: number): Promise<void> {
   let left = bytes;
   const arrived = new Promise<void>((resolve) => {
@@ -48,7 +48,7 @@ async function send({ near, far }: { readonly near: ClientChannel; readonly far:
   far.pause().removeAllListeners("data");
 }
 
-test("channels that nobody reads have little unread in all: early ones share the budget, late ones get the least", async () => {
+test("unread channels hold little in total: early ones share the budget, late ones get the minimum", async () => {
   const { client, open, budget } = await limited(8 * mebibyte);
   const windows: number[] = [];
   for (let count = 0; count < 100; count += 1) {
@@ -64,7 +64,7 @@ test("channels that nobody reads have little unread in all: early ones share the
   client.end();
 });
 
-test("a channel that is read grows to the usual window, all arrives, and what it had is given back when it is closed", async () => {
+test("a channel that is read grows to the usual window, all data arrives, and its share is released when it is closed", async () => {
   const { client, open, budget } = await limited(32 * mebibyte);
   const { near, far } = await open();
   const total = 6 * channelWindow;
@@ -79,7 +79,7 @@ test("a channel that is read grows to the usual window, all arrives, and what it
   client.end();
 });
 
-test("channels that are busy at the same time come to have about the same, whoever was there first, and more when others have gone", {
+test("channels that are busy at the same time converge to equal windows, in any order of arrival, and grow when others end", {
   timeout: 60_000,
 }, async () => {
   const { client, open, budget } = await limited(8 * mebibyte);
@@ -88,7 +88,7 @@ test("channels that are busy at the same time come to have about the same, whoev
   expect(windowOf(first.near)).toBeGreaterThan(2 * mebibyte);
   const all = [first, ...(await Promise.all(Array.from({ length: 7 }, open)))];
   for (let round = 0; round < 4; round += 1) await Promise.all(all.map((one) => send(one, 4 * mebibyte)));
-  // Up to half of a window may be used up, when a peer is granted no more.
+  // Up to half of a window may be used up before a peer is granted more.
   const windows = all.map(({ near }) => windowOf(near));
   expect(Math.min(...windows)).toBeGreaterThan(mebibyte / 4);
   expect(Math.max(...windows)).toBeLessThanOrEqual(1.5 * mebibyte);
@@ -100,7 +100,7 @@ test("channels that are busy at the same time come to have about the same, whoev
   client.end();
 });
 
-test("however channels are read, a peer never has more granted and unread in all of them than the budget and the least of each", {
+test("however channels are read, granted and unread bytes together never exceed the budget plus the minimum of each channel", {
   timeout: 60_000,
 }, async () => {
   const count = 12;
@@ -126,7 +126,7 @@ test("however channels are read, a peer never has more granted and unread in all
   const random = fc.sample(fc.nat(), { numRuns: 1500, seed: 7 });
   let most = 0;
   for (const [at, number] of random.entries()) {
-    // Two read everything, for a while, the others now and then.
+    // Two read everything for a while, the others occasionally.
     const eager = Math.floor(at / 100) + (at % 2);
     const one = channels[(number % 8 === 0 ? number : eager) % count];
     const data = one?.far.read() as Buffer | null | undefined;
@@ -141,7 +141,7 @@ test("however channels are read, a peer never has more granted and unread in all
   client.end();
 });
 
-test("without any budget left a channel works all the same", async () => {
+test("without any budget left a channel still works", async () => {
   const { client, open } = await limited(0);
   const { near, far } = await open();
   expect(windowOf(near)).toBe(leastWindow);
@@ -150,7 +150,7 @@ test("without any budget left a channel works all the same", async () => {
   client.end();
 });
 
-test("connections share what stands above them, and give it back when they end", async () => {
+test("connections share the parent budget, and release it when they end", async () => {
   const parent = new WindowBudget(mebibyte);
   const one = await limited(8 * mebibyte, parent);
   for (let count = 0; count < 40; count += 1) await one.open();

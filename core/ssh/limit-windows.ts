@@ -5,18 +5,18 @@ import { channelWindow, leastWindow, setWindowLimit, type WindowLimit } from "./
 import { channelOf, rawConnection } from "./ssh2.ts";
 import type { WindowBudget } from "./window-budget.ts";
 
-/** What one that is opened while little is in use gets at most, bytes. */
+/** Maximum window of a channel opened while little is in use, bytes. */
 const firstWindow = 2 * 1024 * 1024;
-/** Those that are opened later get less: each as much as one of so many parts of what is left. */
+/** Divisor for later channels: each gets this fraction of the rest. */
 const shares = 8;
 
 /**
- * A window that doubles whenever its reader keeps up, as long as the budget lasts. When little of that is left, one that has more than
- * its share of the connection's goes back to that, by half at most at a time: so that all who are busy together come to have the same.
+ * A window that doubles whenever its reader keeps up, as long as the budget lasts. When little of that is left, a window above
+ * its share of the connection's shrinks to that, by half at most at a time, so that busy channels converge to equal windows.
  */
 class FairWindow implements WindowLimit {
   readonly #budget: WindowBudget;
-  /** Of the connection. */
+  /** Budget of the connection. */
   readonly #windows: ReadonlySet<FairWindow>;
   #extra: number;
 
@@ -34,7 +34,7 @@ class FairWindow implements WindowLimit {
     const { bytes } = this;
     const budget = this.#budget;
     const share = Math.max(leastWindow, Math.floor(budget.bytes / this.#windows.size));
-    // The last part is for those that have less than their share.
+    // The last part is for channels below their share.
     const reserve = bytes < share ? 0 : budget.bytes / shares;
     if (budget.left > reserve) {
       const wanted = Math.min(channelWindow, 2 * bytes) - bytes;
@@ -46,7 +46,7 @@ class FairWindow implements WindowLimit {
     }
   }
 
-  /** Its channel is closed and read out. */
+  /** Called when its channel is closed and fully read. */
   readonly end = (): void => {
     this.#budget.give(this.#extra);
     this.#extra = 0;
@@ -56,7 +56,7 @@ class FairWindow implements WindowLimit {
 type OpenChannel = (id: number, window: number, packetSize: number, ...more: unknown[]) => void;
 type Handler = (protocol: object, ...values: unknown[]) => void;
 
-/** Bounds what a peer may have unread in all channels of a connection together. Call it before the first one is opened. */
+/** Limits a peer's unread bytes in all channels of a connection together. Call it before the first one is opened. */
 export function limitWindows(connection: Connection, budget: WindowBudget): void {
   const { _protocol: protocol, _chanMgr: channels } = rawConnection(connection);
   const windows = new Set<FairWindow>();
@@ -116,11 +116,11 @@ export function limitWindows(connection: Connection, budget: WindowBudget): void
   });
 }
 
-/** A session has its numbers from the start, its channel only once a program was asked for. */
+/** A session has its numbers from the start, but its channel only once a program was requested. */
 function endOf(entry: unknown): { readonly entry: EventEmitter; readonly incoming: ChannelEnd } | undefined {
   const channel = channelOf(entry);
   if (channel !== undefined) return { entry: channel, incoming: channel.incoming };
   if (typeof entry !== "object" || entry === null || !("_chanInfo" in entry)) return undefined;
-  // Private to ssh2 1.17.0: its server.js makes the session's channel of it.
+  // Private to ssh2 1.17.0: its server.js creates the session's channel from it.
   return { entry: entry as unknown as EventEmitter, incoming: (entry._chanInfo as { incoming: ChannelEnd }).incoming };
 }

@@ -15,7 +15,7 @@ function errorOf(emitter: NodeJS.EventEmitter): Promise<Error> {
   return new Promise((resolve) => emitter.once("error", resolve));
 }
 
-test("a peer that overruns its window is cut off", async () => {
+test("a peer that overruns its window is disconnected", async () => {
   const { client, server, near, far } = await openChannel({ authority });
   far.pause();
   const error = errorOf(server);
@@ -29,16 +29,16 @@ test("a peer that overruns its window is cut off", async () => {
   expect(far.readableLength).toBeLessThanOrEqual(channelWindow);
 });
 
-test("a peer that takes tiny packets only is cut off", async () => {
+test("a peer that accepts only tiny packets is disconnected", async () => {
   const { client, server } = await openChannel({ authority });
   const handle = rawConnection(server)._protocol._handlers.CHANNEL_OPEN as unknown as (protocol: unknown, info: object) => void;
   const error = errorOf(server);
   handle(rawConnection(server)._protocol, { type: "session", sender: 1, window: 1000, packetSize: 0 });
-  expect((await error).message).toMatch(/packets of 0 bytes/);
+  expect((await error).message).toMatch(/packet size \(0 bytes\)/);
   await once(client, "close");
 });
 
-test("what is unread on one stream of a channel is not granted again through the other", async () => {
+test("unread bytes of one stream of a channel are not granted again through the other", async () => {
   const { client, near, far } = await openChannel({ authority });
   near.pause();
   near.stderr.resume();
@@ -66,7 +66,7 @@ test.for(["flowing", "read at once"] as const)("a reader that comes late gets ev
   client.end();
 });
 
-test("stdout and stderr that both wait for the window each arrive once and whole", async () => {
+test("stdout and stderr that both wait for the window each arrive once and complete", async () => {
   const { client, near, far } = await openChannel({ authority });
   const [out, err] = [Buffer.alloc(channelWindow + 5, "o"), Buffer.alloc(channelWindow + 7, "e")];
   far.write(out);
@@ -76,12 +76,12 @@ test("stdout and stderr that both wait for the window each arrive once and whole
   client.end();
 });
 
-test("a peer that grants a huge window and reads nothing fills bounded memory only", async () => {
+test("a peer that grants a huge window and reads nothing fills only bounded memory", async () => {
   const streams = duplexPair();
   const { client, near, far, server } = await openChannel({ authority, streams });
   const channel = channelOf(far);
   if (channel === undefined) throw new Error("no channel");
-  // What a window adjustment of 2 GiB does.
+  // The effect of a window adjustment of 2 GiB.
   channel.outgoing.window = 2 ** 31;
   near.on("error", () => {});
   streams[0].pause();
@@ -127,7 +127,7 @@ test("a write to a closed channel calls back", async () => {
   client.end();
 });
 
-test("a client that fails to log in again and again is cut off at the sixth attempt", async () => {
+test("a client that keeps failing to log in is disconnected at the sixth attempt", async () => {
   const [near, far] = duplexPair();
   const host = issue(authority.privateKey, "host");
   let asked = 0;
@@ -165,7 +165,7 @@ test("a client that fails to log in again and again is cut off at the sixth atte
   expect(tried).toBeLessThanOrEqual(7);
 });
 
-test.for(["client", "server"] as const)("a silent peer is noticed by the %s and its connection closed", async (side) => {
+test.for(["client", "server"] as const)("a silent peer is noticed by the %s, which closes the connection", async (side) => {
   const both = await openChannel({ authority, [side]: { keepalive: { intervalMs: 15, missed: 2 } } });
   const [watcher, silent] = side === "client" ? [both.client, both.server] : [both.server, both.client];
   const closed = new Promise<void>((resolve) => watcher.once("close", () => resolve()));
@@ -174,7 +174,7 @@ test.for(["client", "server"] as const)("a silent peer is noticed by the %s and 
   await closed;
 });
 
-test("an open connection ends when the peer just goes away", async () => {
+test("an open connection ends when the peer vanishes", async () => {
   const streams = duplexPair();
   const { server } = meet({ authority, streams });
   const { connection } = await server;

@@ -3,14 +3,14 @@ import { usualAlgorithms } from "./algorithms.ts";
 
 export interface Keepalive {
   readonly intervalMs: number;
-  /** Unanswered ones before the connection counts as dead. */
+  /** Unanswered keep-alives after which the connection counts as dead. */
   readonly missed: number;
 }
 
-/** A dead peer is known within a minute. */
+/** Interval of keep-alives: a dead peer is detected within a minute. */
 export const usualKeepalive: Keepalive = { intervalMs: 15_000, missed: 3 };
 
-/** What our clients offer, in the order in which they want it. */
+/** Algorithms that our clients offer, in order of preference. */
 export const clientAlgorithms: Algorithms = {
   kex: usualAlgorithms.kexAlgos as NonNullable<Algorithms["kex"]> & string[],
   cipher: usualAlgorithms.ciphers as NonNullable<Algorithms["cipher"]> & string[],

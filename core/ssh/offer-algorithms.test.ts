@@ -22,7 +22,7 @@ function clientInit(kex: string, ciphers: string): Buffer {
   return Buffer.concat([u8(20), Buffer.alloc(16), ...lists.map((list) => string(list)), u8(0), u32(0)]);
 }
 
-/** As it travels before there are keys (RFC 4253 section 6). */
+/** The packet before there are keys (RFC 4253 section 6). */
 function packet(payload: Buffer): Buffer {
   const padding = 8 - ((5 + payload.length) % 8) + 8;
   return Buffer.concat([u32(1 + payload.length + padding), u8(padding), payload, Buffer.alloc(padding)]);
@@ -46,10 +46,10 @@ async function serverInit(stream: Duplex): Promise<Offered> {
     const [kex = "", hostKeys = "", ciphers = "", , macs = ""] = Array.from({ length: 5 }, () => reader.text());
     return { kex, hostKeys, ciphers, macs };
   }
-  throw new Error("the server went without an offer");
+  throw new Error("the server closed without an offer");
 }
 
-/** What a server offers to a client that names its version, and sends its own offer at once when it is given. */
+/** The server's offer to a client that sends its version, and, if given, its own offer at once. */
 async function offered(version: string, init: Buffer | undefined, algorithms?: SshAlgorithms): Promise<Offered> {
   const [near, far] = duplexPair();
   const host = issue(authority.privateKey, "host");
@@ -71,7 +71,7 @@ async function offered(version: string, init: Buffer | undefined, algorithms?: S
   return got;
 }
 
-test("a client of any kind sees AEAD ciphers alone, no MAC, and the host's key beside its certificate", async () => {
+test("any client sees only AEAD ciphers, no MAC, and the host's key beside its certificate", async () => {
   expect(await offered("PuTTY_Release_0.78", undefined)).toEqual({
     kex: `${usualAlgorithms.kexAlgos.join()},kex-strict-s-v00@openssh.com`,
     hostKeys: "ssh-ed25519-cert-v01@openssh.com,ssh-ed25519",
@@ -80,11 +80,11 @@ test("a client of any kind sees AEAD ciphers alone, no MAC, and the host's key b
   });
 });
 
-test("paramiko, which refuses a server without MACs, is shown some", async () => {
+test("paramiko, which refuses a server without MACs, is offered some", async () => {
   expect((await offered("paramiko_5.0.0", undefined)).macs).toBe(usualAlgorithms.macAlgos.join());
 });
 
-test("what is configured is what is offered, MACs beside the ciphers that use them", async () => {
+test("configured algorithms are offered, with MACs for the ciphers that use them", async () => {
   const algorithms = { ciphers: [chacha, "aes256-ctr"], kexAlgos: ["ecdh-sha2-nistp256"], macAlgos: ["hmac-sha2-512-etm@openssh.com"] };
   expect(await offered("dropbear_2022.83", undefined, algorithms)).toMatchObject({
     kex: "ecdh-sha2-nistp256,kex-strict-s-v00@openssh.com",
@@ -103,7 +103,7 @@ test.for<readonly [version: string, kex: string, ciphers: string, expected: stri
   expect((await offered(version, clientInit(kex, ciphers), algorithms)).ciphers).toBe(expected);
 });
 
-test("an OpenSSH that keeps its own offer to itself gets ours after a second", async () => {
+test("an OpenSSH that withholds its own offer gets ours after a second", async () => {
   expect((await offered("OpenSSH_9.6", undefined)).ciphers).toBe(`${gcm},${chacha}`);
 });
 
@@ -124,7 +124,7 @@ test("a client's offer is read; cut short it is refused, and nothing else happen
   );
 });
 
-test.for(["chacha20-poly1305@openssh.com", "aes256-ctr"])("%s is refused without strict key exchange, in words that name it", async (cipher) => {
+test.for(["chacha20-poly1305@openssh.com", "aes256-ctr"])("%s is refused without strict key exchange, and the error names it", async (cipher) => {
   const [near, far] = duplexPair();
   const host = issue(authority.privateKey, "host");
   const algorithms = { ...usualAlgorithms, ciphers: [cipher] };

@@ -6,34 +6,34 @@ import { ciphersFor, isAead, needsStrictExchange, type SshAlgorithms } from "./a
 import { keyExchangeInit, readClientOffer } from "./key-exchange-init.ts";
 import { KeyExchangeInit, rawConnection, sendKeyExchangeInit, sendPayload } from "./ssh2.ts";
 
-/** What one server shows: its host keys' algorithms, best first, and what it may negotiate. */
+/** The offer of one server: its host keys' algorithms, best first, and the algorithms that it may negotiate. */
 export interface ServerOffer {
   readonly hostKeys: readonly string[];
   readonly algorithms: SshAlgorithms;
-  /** By its list of ciphers, made once for all connections. */
+  /** Offers by list of ciphers, made once for all connections. */
   readonly made: Map<string, KexInit>;
 }
 
-/** For an OpenSSH that keeps its offer to itself, ms. None does. */
+/** Timeout for an OpenSSH that withholds its offer, ms. None does. */
 const silenceMs = 1000;
 const keyExchangeFailed = 3;
 const disconnect = 1;
 
 /**
- * Offers algorithms to a client that has told its version. OpenSSH never waits for the server's offer: ours answers its own, because
- * the client's order decides, and its order would choose slower ciphers, or such as need what an old one lacks.
+ * Offers algorithms to a client that has sent its version. OpenSSH never waits for the server's offer: ours answers its own, because
+ * the client's order decides, and its order would choose slower ciphers, or ones that need features an old client lacks.
  */
 export function offerAlgorithms(connection: Connection, offer: ServerOffer): void {
   const { _protocol: protocol } = rawConnection(connection);
   const version = protocol._remoteIdentRaw?.toString("latin1") ?? "";
   const { ciphers, macAlgos } = offer.algorithms;
-  // paramiko (5.0) refuses a server without MACs, also for a cipher that has no use for one.
+  // paramiko (5.0) refuses a server without MACs, even for a cipher that does not use one.
   const needsMacs = version.startsWith("SSH-2.0-paramiko_") || !ciphers.every(isAead);
   protocol._offer = kexInit(offer, { ciphers, macs: needsMacs ? macAlgos : [] });
   if (version.startsWith("SSH-2.0-OpenSSH_")) answerOffer(protocol, offer);
 }
 
-/** Ends a connection whose client chose a cipher that needs strict key exchange and has none: the client is told, and `error` is emitted. */
+/** Ends a connection whose client chose a cipher that needs strict key exchange without supporting it: notifies the client and emits `error`. */
 export function requireStrictExchange(connection: Connection): void {
   connection.on("handshake", refuseUnlessStrict);
 }
@@ -65,7 +65,7 @@ function kexInit({ hostKeys, algorithms, made }: ServerOffer, { ciphers, macs }:
   return fresh;
 }
 
-/** ssh2 sends its offer as soon as the version line is read: that one goes nowhere, and another is sent when the client's has come. */
+/** ssh2 sends its offer as soon as the version line is read: that one is discarded, and another is sent when the client's has arrived. */
 function answerOffer(protocol: Protocol, offer: ServerOffer): void {
   const { _cipher: cipher, _packetRW: packets } = protocol;
   const plain = packets.read;
@@ -89,7 +89,7 @@ function answerOffer(protocol: Protocol, offer: ServerOffer): void {
   };
 }
 
-/** What cannot be read ssh2 refuses next. */
+/** ssh2 refuses a malformed one next. */
 function ciphersOf(payload: Buffer, { algorithms }: ServerOffer): readonly string[] {
   try {
     return ciphersFor(readClientOffer(payload), algorithms);

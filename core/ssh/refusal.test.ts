@@ -9,7 +9,7 @@ test("a refusal survives its banner, in one line", () => {
   expect(readRefusal(banner)).toMatchObject({ code: "denied", message: "no way; ask" });
 });
 
-test.for(["", "Welcome!\r\n", "refused: x", "refused (nonsense): x", "x refused (denied): y"])("%j is no refusal", (banner) => {
+test.for(["", "Welcome!\r\n", "refused: x", "refused (nonsense): x", "x refused (denied): y"])("%j is not a refusal", (banner) => {
   expect(readRefusal(banner)).toBeUndefined();
 });
 

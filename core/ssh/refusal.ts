@@ -1,7 +1,7 @@
 import { isErrorCode, PlatformError } from "../errors/platform-error.ts";
 
 /**
- * SSH refuses a login without a reason. Our server says it in a banner before (RFC 4252 section 5.4), which any client shows;
+ * SSH refuses a login without a reason. Our server sends it in a banner before (RFC 4252 section 5.4), which any client shows;
  * our client reads it back: `refused (denied): the reason`.
  */
 export function refusalBanner(error: PlatformError): string {

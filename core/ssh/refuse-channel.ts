@@ -5,9 +5,9 @@ import { rawConnection } from "./ssh2.ts";
 /** SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254 §5.1). */
 const prohibited = 1;
 
-/** Refuses a channel with a sentence that the client shows. `reject` is what ssh2 gave for this channel. */
+/** Refuses a channel with a sentence that the client shows. `reject` is ssh2's function for this channel. */
 export function refuseChannel(connection: Connection, reject: () => void, error: PlatformError): void {
-  // ssh2's own reject() can give no reason (1.17.0).
+  // ssh2's own reject() cannot send a reason (1.17.0).
   const { _protocol: protocol } = rawConnection(connection);
   const answer = protocol.channelOpenFail;
   const text = error.hint === undefined ? error.message : `${error.message} (${error.hint})`;

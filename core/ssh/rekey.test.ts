@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { generateSshKey } from "./keys.ts";
 import { openChannel } from "./session-fixture.ts";
 
-test.for(["client", "server"] as const)("keys are renewed by the %s when their time is over, again and again", async (side) => {
+test.for(["client", "server"] as const)("keys are renewed by the %s whenever they expire", async (side) => {
   const opened = await openChannel({ authority: generateSshKey(), [side]: { rekey: { bytes: 1024 ** 3, ms: 60 } } });
   await once(opened.server, "rekey");
   await once(opened.server, "rekey");

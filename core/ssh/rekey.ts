@@ -3,17 +3,17 @@ import type { Connection } from "ssh2";
 import { type Client, rawConnection } from "./ssh2.ts";
 
 export interface RekeyLimits {
-  /** Bytes in both directions together. */
+  /** Maximum bytes in both directions together. */
   readonly bytes: number;
   readonly ms: number;
 }
 
 /** RFC 4253 section 9: after each gigabyte and after each hour. */
 export const usualRekeyLimits: RekeyLimits = { bytes: 1024 ** 3, ms: 3_600_000 };
-/** The peer's part of one key exchange. */
+/** Timeout for the peer's part of one key exchange. */
 const exchangeMs = 60_000;
 
-/** How exactly the hour is kept: one timer looks at all connections. */
+/** Precision of the hour: one timer checks all connections. */
 const looksPerPeriod = 60;
 
 interface Renewal {
@@ -22,19 +22,19 @@ interface Renewal {
   /** Since the last key exchange. */
   bytes: number;
   renewedAt: number;
-  /** For the peer's answer. */
+  /** Timer for the peer's answer. */
   timer?: NodeJS.Timeout;
 }
 
 const byStream = new WeakMap<Duplex, Renewal>();
-/** Those with one period, and the timer that looks at them while there are any. */
+/** Connections with one period, and the timer that checks them while there are any. */
 interface Period {
   readonly renewals: Set<Renewal>;
   readonly timer: NodeJS.Timeout;
 }
 const periods = new Map<number, Period>();
 
-/** ssh2 never renews its keys by itself. Call when the connection is authenticated; feed `count` with what is sent. */
+/** ssh2 never renews its keys by itself. Call when the connection is authenticated; pass the sent bytes to `count`. */
 export function scheduleRekey(connection: Client | Connection, limits: RekeyLimits): { count: (bytes: number) => void } {
   const { _sock: stream, _protocol: protocol } = rawConnection(connection);
   const renewal: Renewal = { connection, limits, bytes: 0, renewedAt: performance.now() };

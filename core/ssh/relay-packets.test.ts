@@ -107,7 +107,7 @@ test.for(["nobody", "client", "near", "far", "host"] as const)(
   },
 );
 
-test("who does not read holds the other back, and others go on", async () => {
+test("a side that does not read holds the other back, and other channels continue", async () => {
   const { client, host, done } = await relayed();
   let sent = 0;
   onExec(host, (channel, command) => {
@@ -130,7 +130,7 @@ test("who does not read holds the other back, and others go on", async () => {
   await done;
 });
 
-test("a client whose network takes nothing holds the host back: little is held in the middle, and all arrives later", async () => {
+test("a client whose network is stuck holds the host back: the relay buffers little, and all data arrives later", async () => {
   const { client, near, far, host, done } = await relayed();
   const block = Buffer.alloc(4_000_000, 7);
   onExec(host, (channel) => {
@@ -145,7 +145,7 @@ test("a client whose network takes nothing holds the host back: little is held i
   stream.pause();
   for (const channel of channels) channel.write("go");
   const middle = rawConnection(near)._sock;
-  await until("no more is read of the host", () => rawConnection(far)._sock.isPaused() && middle.writableNeedDrain);
+  await until("no more is read from the host", () => rawConnection(far)._sock.isPaused() && middle.writableNeedDrain);
   for (let turn = 0; turn < 1_000; turn++) await new Promise(setImmediate);
   expect(middle.writableLength).toBeLessThan(1_000_000);
   stream.resume();
@@ -163,7 +163,7 @@ test.for(["client", "host"] as const)("the end of the %s's connection is that of
   await Promise.all([ended, parties.done]);
 });
 
-test("each message is seen, and what is dropped does not arrive", async () => {
+test("each message is seen, and a dropped one does not arrive", async () => {
   const seen = { client: [] as number[], host: [] as number[] };
   const environment = 98;
   const { client, host, done } = await relayed({
@@ -198,7 +198,7 @@ test("each message is seen, and what is dropped does not arrive", async () => {
   await done;
 });
 
-test("a message waits for who looks at it, those after it too, and a look that fails ends both", async () => {
+test("a message and those after it wait for the observer, and an observer that fails ends both", async () => {
   const looked: string[] = [];
   let release = Promise.withResolvers<boolean>();
   const { client, near, far, host, done } = await relayed({
@@ -216,7 +216,7 @@ test("a message waits for who looks at it, those after it too, and a look that f
     channel.end();
   });
   const [first, second] = [exec(client, "first"), exec(client, "second")];
-  await until("the first is looked at", () => looked.includes("first"));
+  await until("the first is inspected", () => looked.includes("first"));
   expect(commands).toEqual([]);
   release.resolve(false);
   for (const channel of await Promise.all([first, second])) channel.resume();
@@ -224,7 +224,7 @@ test("a message waits for who looks at it, those after it too, and a look that f
   release = Promise.withResolvers();
   const last = exec(client, "last");
   last.catch(() => {});
-  await until("the last is looked at", () => looked.length === 3);
+  await until("the last is inspected", () => looked.length === 3);
   release.reject(new Error("no"));
   await expect(last).rejects.toThrow();
   // Two ends in memory do not learn of each other's close.

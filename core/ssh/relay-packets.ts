@@ -3,8 +3,8 @@ import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
 import { type Client, type RawConnection, rawConnection, sendPayload } from "./ssh2.ts";
 
 /**
- * Sees each message before it is passed on, from its type byte on; true drops it. The buffer is the caller's again afterwards. Until a promise
- * is kept, that message and all after it wait; one that is broken ends both connections.
+ * Sees each message before it is passed on, from its type byte on; true drops it. The buffer belongs to the caller again afterwards. Until a promise
+ * resolves, that message and all after it wait; a rejected one ends both connections.
  */
 export type SeeMessage = (payload: Buffer) => boolean | Promise<boolean>;
 
@@ -13,14 +13,14 @@ export interface RelayedPackets {
   readonly fromHost: SeeMessage;
 }
 
-/** Messages of the connection protocol (RFC 4250 section 4.1.2). What is below is each connection's own. */
+/** Messages of the connection protocol (RFC 4250 section 4.1.2). Lower numbers belong to each connection. */
 const firstMessage = 80;
 const disconnect = 1;
-/** Nobody handles it: ssh2 drops a message of this type. */
+/** A type without a handler: ssh2 drops such messages. */
 const dropped: Buffer = Buffer.of(255);
-/** What may wait for the end of a key exchange on the other side before no more is read, bytes. */
+/** Maximum bytes waiting for the end of a key exchange on the other side before reading stops. */
 const mostHeld = 4 * 1024 * 1024;
-/** Messages that wait for a promise: no more is read meanwhile, but what one read brought is there. */
+/** Messages that wait for a promise: reading stops meanwhile, but the messages of the last read are already here. */
 const mostWaiting = 65_536;
 
 interface Side {
@@ -30,16 +30,16 @@ interface Side {
   /** Held back by a key exchange of this side, bytes. */
   held: number;
   isPaused: boolean;
-  /** A message of this side is looked at; those after it. */
+  /** A message of this side is being inspected; the messages after it. */
   isLooking: boolean;
   readonly waiting: Buffer[];
-  /** It has said that it goes. */
+  /** It has sent its disconnect message. */
   hasLeft: boolean;
 }
 
 /**
- * Makes two connections that have logged in one: every message of a channel, and every global request, goes to the other side as it is.
- * So numbers of channels and windows are those of the two ends, and what is added to the protocol passes too. Keys are each connection's
+ * Relays between two logged-in connections: every message of a channel, and every global request, goes to the other side unchanged.
+ * So numbers of channels and windows are those of the two ends, and protocol extensions pass too. Keys are each connection's
  * own. Call it before either side's next message is read; neither may have channels or keep-alives of its own. Resolves when both are closed.
  */
 export async function relayPackets(client: Connection, host: Client, { fromClient, fromHost }: RelayedPackets): Promise<void> {
@@ -50,7 +50,7 @@ export async function relayPackets(client: Connection, host: Client, { fromClien
   await Promise.all(closed);
 }
 
-/** Sends messages of the connection protocol that nobody relays, and ends the connection behind them. */
+/** Sends messages of the connection protocol on its own, and ends the connection after them. */
 export function endWith(connection: Connection, messages: readonly Buffer[]): void {
   const { _protocol: protocol } = rawConnection(connection);
   for (const payload of messages) sendPayload(protocol, payload);
@@ -71,10 +71,10 @@ function pass(from: Side, to: Side): Promise<void> {
     return dropped;
   };
   const reader = { read, cleanup: () => {} };
-  // ssh2 sets another one at each key exchange, for the sake of compression, of which there is none.
+  // ssh2 sets a new one at each key exchange, for compression, which is not used.
   Object.defineProperty(protocol._packetRW, "read", { get: () => reader, set: () => {} });
   const { rekey } = protocol;
-  // A key exchange of ours needs the peer's answers: nothing else may keep them from being read.
+  // A key exchange of ours needs the peer's answers: so reading must not be blocked.
   protocol.rekey = () => {
     rekey.call(protocol);
     decide(from, to);
@@ -135,7 +135,7 @@ function exchanged(side: Side, other: Side): void {
   decide(other, side);
 }
 
-/** Reads no more from a side than the other takes. */
+/** Reads no more from a side than the other accepts. */
 function decide(from: Side, to: Side): void {
   const isBehind = from.isLooking || to.raw._sock.writableNeedDrain || to.held > mostHeld;
   const shall = isBehind && !isExchanging(from.raw._protocol);

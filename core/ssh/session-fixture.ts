@@ -1,4 +1,4 @@
-/** For tests: an authority, and a client and a server of it that have met. */
+/** For tests: an authority, and a connected client and server. */
 import type { KeyObject } from "node:crypto";
 import { type Duplex, duplexPair } from "node:stream";
 import type { ClientChannel, ServerChannel } from "ssh2";
@@ -37,7 +37,7 @@ export interface Fixture {
   readonly server?: Partial<AcceptSshOptions>;
 }
 
-/** Both ends at once; each settles by itself. */
+/** Both ends at once; each settles on its own. */
 export function meet(fixture: Fixture): { client: Promise<SshConnection>; server: Promise<AcceptedSsh> } {
   const { authority } = fixture;
   const user = fixture.user ?? issue(authority.privateKey, "user");
@@ -69,7 +69,7 @@ export function meet(fixture: Fixture): { client: Promise<SshConnection>; server
   return { client, server };
 }
 
-/** A client and a server that have met, and one exec channel between them. */
+/** A connected client and server, and one exec channel between them. */
 export async function openChannel(fixture: Fixture): Promise<{
   client: SshConnection;
   server: AcceptedSsh["connection"];

@@ -1,6 +1,6 @@
 import { PlatformError } from "../errors/platform-error.ts";
 
-/** Of one connection at a time: agents and sshd have fewer. */
+/** Maximum channels of one connection at a time: agents and sshd have fewer. */
 const mostChannels = 4096;
 
 /** A session of a connection that is relayed. */
@@ -12,14 +12,14 @@ export interface NumberedSession {
 }
 
 /**
- * Which numbers are those of sessions, from what is opened, confirmed, refused and closed. Never fooled by a client that gives two channels one number
- * of its own. Throws `limit` for more than anybody has.
+ * Tracks the channel numbers of sessions, from opens, confirmations, refusals and closes. A client cannot fool it by giving two channels one number
+ * of its own. Throws `limit` beyond any realistic number.
  */
 export class SessionNumbers<Session extends NumberedSession> {
   readonly #make: (numbered: NumberedSession) => Session;
   readonly #byHost = new Map<number, Session>();
   readonly #byClient = new Map<number, Set<Session>>();
-  /** What the client has opened and the host not answered, by the client's number: whether each is a session. */
+  /** Channels that the client has opened and the host not yet answered, by the client's number: whether each is a session. */
   readonly #asked = new Map<number, boolean[]>();
   #waiting = 0;
   #accepted = 0;
@@ -36,7 +36,7 @@ export class SessionNumbers<Session extends NumberedSession> {
     else same.push(isSession);
   }
 
-  /** Whether it was a session that the host has answered now. */
+  /** Whether the channel that the host has answered is a session. */
   answered(client: number): boolean {
     const same = this.#asked.get(client);
     const isSession = same?.shift();
@@ -46,7 +46,7 @@ export class SessionNumbers<Session extends NumberedSession> {
     return isSession;
   }
 
-  /** The session that had this number of the host before, which is over. */
+  /** The ended session that had this number of the host before. */
   confirmed(client: number, host: number): Session | undefined {
     if (!this.answered(client)) return undefined;
     if (this.#byHost.size >= mostChannels) throw new PlatformError("limit", "one connection has too many sessions");

@@ -15,7 +15,7 @@ const algorithms: ReadonlyMap<string, { readonly hash: string | null; readonly n
   ["rsa-sha2-512", { hash: "sha512" }],
 ]);
 
-/** What a key of this type signs with when nobody chooses. */
+/** Default signature algorithm for a key of this type. */
 export function signatureAlgorithm(keyType: string): string {
   return keyType === "ssh-rsa" ? "rsa-sha2-512" : keyType;
 }
@@ -35,7 +35,7 @@ export function signBlob(key: KeyObject, data: Buffer): Buffer {
   return Buffer.concat([string(algorithm), string(signRaw(key, data, algorithm))]);
 }
 
-/** Whether `signature` (a blob) is one of `key` over `data`; `algorithm` asks for exactly that one. Hostile bytes are just false. */
+/** Whether `signature` (a blob) is one of `key` over `data`; `algorithm` requires exactly that one. Returns false for hostile bytes. */
 export function verifyBlob(options: { key: KeyObject; data: Buffer; signature: Buffer; algorithm?: string }): boolean {
   const { key, data } = options;
   try {

@@ -17,7 +17,7 @@ import { tuneStream } from "./tune-stream.ts";
 export type SshConnection = Client;
 
 export interface ConnectSshOptions {
-  /** A connected stream of any kind; owned by the connection from now on, also when it fails. */
+  /** A connected stream of any kind; owned by the connection from then on, also when it fails. */
   readonly stream: Duplex;
   readonly username: string;
   readonly privateKey: KeyObject;
@@ -27,13 +27,13 @@ export interface ConnectSshOptions {
   readonly hostAuthorities: readonly string[];
   /** A name that the server's certificate must list. */
   readonly principal?: string;
-  /** Further policy on the server's certificate, which is proven by then; throws to refuse. */
+  /** Further policy on the server's certificate, which is verified by then; throws to refuse. */
   readonly checkHost?: (certificate: SshCertificate) => void;
-  /** Lent to the host in sessions that ask for it. */
+  /** Agent to forward to the host in sessions that request it. */
   readonly agent?: LentAgent | undefined;
   readonly keepalive?: Keepalive;
   readonly rekey?: RekeyLimits;
-  /** For all until the login is accepted. */
+  /** Timeout for everything until the login is accepted. */
   readonly timeoutMs: number;
   /** Ends the connection, at any time. */
   readonly signal: AbortSignal;
@@ -42,7 +42,7 @@ export interface ConnectSshOptions {
 
 /**
  * Logs in over a stream. Add listeners in the same turn in which it resolves: the server may open channels at once.
- * Throws PlatformError: what the server's certificate lacks (`unauthenticated`), the server's own refusal, `timeout`, `unavailable`.
+ * Throws PlatformError: a problem with the server's certificate (`unauthenticated`), the server's own refusal, `timeout`, `unavailable`.
  */
 export async function connectSsh(options: ConnectSshOptions): Promise<SshConnection> {
   const { stream, signal } = options;
@@ -63,7 +63,7 @@ export async function connectSsh(options: ConnectSshOptions): Promise<SshConnect
   return client;
 }
 
-/** What the handshake learns on its way, to say why it failed. */
+/** Facts collected during the handshake, to explain a failure. */
 interface Handshake {
   hostCertificate?: Buffer;
   refusal?: PlatformError;
@@ -77,7 +77,7 @@ function start(client: Client, options: ConnectSshOptions, facts: Handshake): vo
     if (refusal !== undefined) facts.refusal = refusal;
   });
   client.connect({
-    // ssh2 takes any duplex stream; its types ask for a Readable.
+    // ssh2 accepts any duplex stream; its types demand a Readable.
     sock: options.stream,
     username,
     readyTimeout: 0,
@@ -86,12 +86,12 @@ function start(client: Client, options: ConnectSshOptions, facts: Handshake): vo
     algorithms: { ...clientAlgorithms, serverHostKey: hostCertificateTypes as never },
     hostVerifier: (blob: Buffer) => verifyHost(client, blob, options, facts),
     ...(options.agent && { agent: options.agent }),
-    // A parsed key is taken too; the types of ssh2 do not say so.
+    // A parsed key is accepted too; the types of ssh2 do not declare it.
     authHandler: [{ type: "publickey", username, key: certificateKey({ privateKey, certificate }) } as never],
   });
 }
 
-/** At a later key exchange the server must show the very same certificate, which may have expired by then. */
+/** At a later key exchange the server must present the very same certificate, which may have expired by then. */
 function verifyHost(client: Client, blob: Buffer, options: ConnectSshOptions, facts: Handshake): boolean {
   try {
     if (facts.hostCertificate === undefined) checkHost(blob, options);
@@ -124,7 +124,7 @@ function waitUntilReady(client: Client, options: ConnectSshOptions, facts: Hands
     stream.destroy();
   };
   const timer = setTimeout(() => fail(new PlatformError("timeout", `no SSH login within ${timeoutMs / 1000} s`)), timeoutMs);
-  const abort = (): void => fail(new PlatformError("unavailable", "the SSH connection was given up"));
+  const abort = (): void => fail(new PlatformError("unavailable", "the SSH connection was aborted"));
   signal.addEventListener("abort", abort, { once: true });
   client.on("ready", () => {
     clearTimeout(timer);

@@ -16,16 +16,16 @@ import { plainAlgorithm, rawConnection, Server } from "./ssh2.ts";
 import { tuneStream } from "./tune-stream.ts";
 
 export interface AcceptSshOptions {
-  /** A connected stream of any kind; owned by the connection from now on, also when it fails. */
+  /** A connected stream of any kind; owned by the connection from then on, also when it fails. */
   readonly stream: Duplex;
   readonly hostKey: KeyObject;
-  /** Blob of a host certificate of that key. Clients that cannot check it are shown the key alone. */
+  /** Blob of a host certificate of that key. Clients that cannot check it are offered only the key. */
   readonly hostCertificate: Buffer;
-  /** Left out: the usual ones. */
+  /** Omitted for the defaults. */
   readonly algorithms?: SshAlgorithms | undefined;
   /**
-   * Policy: may this certificate log in under this name? Called once the client has proven that it holds the key, and before anything
-   * else is judged: call `checkCertificate` in it. Throws to refuse; a PlatformError's message is shown to the client.
+   * Policy: whether this certificate may log in under this name. Called once the client has proven that it holds the key, before any other
+   * check: call `checkCertificate` in it. Throws to refuse; a PlatformError's message is shown to the client.
    */
   readonly authenticate: Authenticate;
   /** Shown by the client before it logs in. */
@@ -70,12 +70,12 @@ interface Handshake {
   refusal?: PlatformError;
 }
 
-/** By stream, until they are settled. The listeners are shared by all connections and stay: an idle one holds nothing of its login. */
+/** Logins by stream, until they are settled. The listeners are shared by all connections and stay: an idle one holds nothing of its login. */
 const handshakes = new WeakMap<Duplex, Handshake>();
-/** The streams that end with a signal: one listener for all of them. */
+/** Streams to end with a signal: one listener for all of them. */
 interface Ending {
   readonly streams: Set<Duplex>;
-  /** For a stream's `close`. */
+  /** Listener for a stream's `close`. */
   readonly forget: (this: Duplex) => void;
 }
 const endings = new WeakMap<AbortSignal, Ending>();
@@ -91,7 +91,7 @@ function handshake(options: AcceptSshOptions): Promise<AcceptedSsh> {
   handshakes.set(stream, { options, timer, outcome });
   endWith(signal, stream);
   stream.on("close", streamClosed);
-  // Any duplex stream will do: ssh2 asks a socket for its address only, to pass it on.
+  // Any duplex stream works: ssh2 only reads a socket's address, to pass it on.
   serverFor(options).server.injectSocket(stream as Socket);
   return outcome.promise;
 }
@@ -129,7 +129,7 @@ function startEnding(signal: AbortSignal): Ending {
   }
   const end = (): void => {
     for (const stream of streams) {
-      fail(stream, new PlatformError("unavailable", "the SSH connection was given up"));
+      fail(stream, new PlatformError("unavailable", "the SSH connection was aborted"));
       stream.destroy();
     }
   };
@@ -139,7 +139,7 @@ function startEnding(signal: AbortSignal): Ending {
   return ending;
 }
 
-/** The client's version line has come; no packet has. */
+/** Called when the client's version line has arrived, before any packet. */
 function greet(connection: Connection): void {
   const { _sock: stream, _protocol: protocol } = rawConnection(connection);
   guardConnection(connection);
@@ -181,7 +181,7 @@ interface SharedServer {
   readonly offer: ServerOffer;
 }
 
-/** ssh2's servers by what all their connections share: one holds a listener and lists of algorithms, many KiB. */
+/** ssh2's servers by their shared settings: each holds a listener and lists of algorithms, many KiB. */
 const servers = new WeakMap<KeyObject, SharedServer>();
 
 function serverFor(options: AcceptSshOptions): SharedServer {
@@ -193,7 +193,7 @@ function serverFor(options: AcceptSshOptions): SharedServer {
   const keys = [certificateKey(both), plainKey(both)];
   const server = new Server(
     {
-      // ssh2 takes a parsed key here too; its types do not say so. Each is chosen by its algorithm.
+      // ssh2 accepts a parsed key here too; its types do not declare it. Each is chosen by its algorithm.
       hostKeys: keys.map((key) => ({ key: key as never })),
       keepaliveInterval: keepalive.intervalMs,
       keepaliveCountMax: keepalive.missed,

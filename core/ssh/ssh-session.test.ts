@@ -55,7 +55,7 @@ test("a session inside of a channel of another session works: the tunnel", async
   await closed;
 });
 
-test("a host certificate logs in as well, and authenticate is told its kind", async () => {
+test("a host certificate logs in as well, and authenticate gets its kind", async () => {
   const user = issue(authority.privateKey, "host", { keyId: "agent" });
   const seen: string[] = [];
   const { client, server } = meet({
@@ -78,11 +78,11 @@ test.for([
     {
       client: {
         checkHost: () => {
-          throw new PlatformError("unauthenticated", "this host is no proxy");
+          throw new PlatformError("unauthenticated", "this host is not a proxy");
         },
       },
     },
-    /no proxy/,
+    /not a proxy/,
   ],
   ["a key that is not the certificate's", { host: { ...issue(authority.privateKey, "host"), key: stranger.privateKey } }, /signature/i],
 ] as const)("the client refuses %s", async ([, fixture, reason]) => {
@@ -97,7 +97,7 @@ test.for([
   ["an expired certificate", issue(authority.privateKey, "user", { validBefore: new Date(Date.now() - 1000) }), /expired at/],
   ["a certificate for another login", issue(authority.privateKey, "user", { principals: ["bob"] }), /does not list "root"/],
   ["a host certificate where a user's is needed", issue(authority.privateKey, "host"), /wrong kind/],
-] as const)("the server refuses %s, and the client can say why", async ([, user, reason]) => {
+] as const)("the server refuses %s, and the client gets the reason", async ([, user, reason]) => {
   const { client, server } = meet({ authority, user });
   await expect(client).rejects.toMatchObject({ code: "unauthenticated", message: expect.stringMatching(reason) });
   await expect(server).rejects.toMatchObject({ code: "unauthenticated", message: expect.stringMatching(reason) });
@@ -112,7 +112,7 @@ test("a stolen certificate without its key never reaches authenticate", async ()
   expect(seen).toEqual([]);
 });
 
-test("a bug in authenticate refuses, and its text stays inside", async () => {
+test("a bug in authenticate refuses the login, and its text is not revealed", async () => {
   const authenticate = (): void => {
     throw new TypeError("secret detail");
   };
@@ -127,14 +127,14 @@ test("a client that never logs in is dropped at the time limit", async () => {
   expect(far.destroyed).toBe(true);
 });
 
-test("a server that never answers is given up at the time limit", async () => {
+test("a server that never answers is abandoned at the time limit", async () => {
   const [near] = duplexPair();
   const { client } = meet({ authority, streams: [near, duplexPair()[0]], client: { timeoutMs: 30 } });
   await expect(client).rejects.toMatchObject({ code: "timeout" });
   expect(near.destroyed).toBe(true);
 });
 
-test("a peer that speaks no SSH is an error, not a crash", async () => {
+test("a peer that does not speak SSH is an error, not a crash", async () => {
   const [near, far] = duplexPair();
   const { server } = meet({ authority, streams: [duplexPair()[0], far] });
   near.end("GET / HTTP/1.1\r\n\r\n");

@@ -15,7 +15,7 @@ declare module "ssh2/lib/protocol/constants.js" {
 declare module "ssh2/lib/protocol/handlers.misc.js" {
   import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
 
-  /** By the number of the message. */
+  /** Handlers by message number. */
   const handlers: Record<number, ((protocol: Protocol, payload: Buffer) => void) | undefined>;
   export default handlers;
 }
@@ -31,7 +31,7 @@ declare module "ssh2/lib/protocol/keyParser.js" {
   import type { ParsedKey } from "ssh2";
 
   const keyParser: {
-    /** `data` is a blob without its type; errors are returned. */
+    /** `data` is a blob without its type; errors are returned, not thrown. */
     parseDERKey(data: Buffer, type: string): unknown;
     parseKey(data: string): ParsedKey | Error;
   };
@@ -40,17 +40,17 @@ declare module "ssh2/lib/protocol/keyParser.js" {
 
 declare module "ssh2/lib/protocol/Protocol.js" {
   import type { ParsedKey } from "ssh2";
-  /** What one side offers, ready to be sent. */
+  /** One side's offer, ready to be sent. */
   export interface KexInit {
     readonly totalSize: number;
   }
   export interface Protocol {
     _offer: KexInit;
-    /** Of what is sent. */
+    /** Cipher of sent packets. */
     _cipher: { encrypt(packet: Buffer): void };
     /** Undefined once the connection has failed. */
     readonly _destruct: unknown;
-    /** Both ends keep to strict key exchange; undefined before the first one. */
+    /** Whether both ends use strict key exchange; undefined before the first one. */
     readonly _strictMode: boolean | undefined;
     /** Defined while a key exchange runs. */
     readonly _kexinit: Buffer | undefined;
@@ -83,7 +83,7 @@ declare module "ssh2/lib/protocol/Protocol.js" {
   export interface SigningKey {
     readonly type: string;
   }
-  /** Gets the bytes to sign and what to call with the raw signature. */
+  /** Gets the bytes to sign, and a callback for the raw signature. */
   export type SignStep = (data: Buffer, done: (signature: Buffer) => void) => void;
   const protocolClass: { readonly prototype: Protocol };
   export default protocolClass;
@@ -129,7 +129,7 @@ declare module "ssh2/lib/Channel.js" {
     readonly incoming: ChannelEnd;
     readonly outgoing: ChannelEnd;
     stderr: Readable | Writable;
-    /** A server's channel is closed as soon as it has said everything. */
+    /** A server's channel is closed as soon as it has sent everything. */
     server: boolean;
     readonly _readableState: { highWaterMark: number; errored: Error | null };
     readonly _writableState: { highWaterMark: number };

@@ -1,6 +1,6 @@
 /**
- * Adapts parts of ssh2 1.17.0 that other parts of it copy when they are loaded. So this runs before them: only ssh2.ts imports
- * it, first. Nothing of ssh2's files is changed. Why each is needed: findings on certificates and on misbehaving peers.
+ * Patches parts of ssh2 1.17.0 that its other parts copy when they are loaded. So this runs before them: only ssh2.ts imports
+ * it, first. Nothing of ssh2's files is changed. Each patch has its reason beside it.
  */
 import type { Readable, Writable } from "node:stream";
 import channelModule, { type RawChannel } from "ssh2/lib/Channel.js";
@@ -14,7 +14,7 @@ import { channelWindow, grantAfterRead, grantWindow, sendData, wakeChannel } fro
 import { channelRequest, readChannelRequest } from "./channel-requests.ts";
 import { readPublicFields } from "./keys.ts";
 
-/** Host certificates that our client can verify. RSA is none of them: ssh2 compares its type too early. */
+/** Host certificates that our client can verify. RSA is not among them: ssh2 compares its type too early. */
 export const hostCertificateTypes = ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"].map(
   (type) => `${type}${certificateSuffix}`,
 );
@@ -41,7 +41,7 @@ function readCertificatesToo(): void {
   constants.SUPPORTED_SERVER_HOST_KEY.push(...hostCertificateTypes.filter((type) => !constants.SUPPORTED_SERVER_HOST_KEY.includes(type)));
 }
 
-/** Of writes to a channel that had closed. */
+/** Error of writes to a closed channel. */
 const failedWrites = new WeakSet<Error>();
 
 type WriteMethod = Writable["_write"];
@@ -60,7 +60,7 @@ function replaceFlow(): void {
     const written = (error?: Error): void => {
       if (error !== undefined) failedWrites.add(error);
       done(error);
-      // Node takes it for the end of both directions: what the peer said before would never be read, nor `end` and `close` be emitted.
+      // Node treats it as the end of both directions: data that the peer sent before would never be read, nor `end` and `close` emitted.
       if (error !== undefined) this._readableState.errored = null;
     };
     sendData(this, data, (part) => this._client._protocol.channelData(this.outgoing.id, part), written);
@@ -83,14 +83,14 @@ function replaceFlow(): void {
   };
 }
 
-/** The classes of `channel.stderr` are not exported: samples lead to them. */
+/** The classes of `channel.stderr` are not exported: they are found from samples. */
 function replaceStderrFlow(): void {
   const info = { type: "session", incoming: {}, outgoing: {} };
   const prototypeOf = (server: boolean): object => Object.getPrototypeOf(new channelModule.Channel({}, info, { server }).stderr);
   const server = prototypeOf(true) as Writable & { readonly _channel: RawChannel };
   server._write = function write(this: typeof server, ...[data, , done]: Parameters<WriteMethod>) {
     const channel = this._channel;
-    // Its only error is that the channel has closed, which the channel itself tells.
+    // Its only error is that the channel has closed, which the channel itself reports.
     if (this.listenerCount("error") === 0) this.on("error", () => {});
     sendData(channel, data, (part) => channel._client._protocol.channelExtData(channel.outgoing.id, part, stderrType), done);
   };
@@ -100,10 +100,10 @@ function replaceStderrFlow(): void {
   };
 }
 
-/** A server's requests of a session, read without loss: see channel-requests.ts. What is malformed is left to ssh2, which ends the connection. */
+/** A server's requests of a session, read without loss: see channel-requests.ts. Malformed ones are left to ssh2, which ends the connection. */
 function readRequestsWhole(): void {
   const plain = handlers[channelRequest];
-  if (plain === undefined) throw new Error("ssh2 reads no channel requests");
+  if (plain === undefined) throw new Error("ssh2 does not have a handler for channel requests");
   handlers[channelRequest] = (protocol, payload) => {
     const request = protocol._server ? readChannelRequest(payload) : undefined;
     if (request === undefined) return plain(protocol, payload);

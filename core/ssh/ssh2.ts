@@ -1,6 +1,6 @@
 /**
- * The only way to ssh2 for programs: what it exports has our adapters applied. ssh2-preload.ts comes first, because parts of ssh2
- * copy what it replaces when they are loaded.
+ * The only way to ssh2 for programs: its exports have our patches applied. ssh2-preload.ts comes first, because parts of ssh2
+ * copy the patched functions when they are loaded.
  */
 import "./ssh2-preload.ts";
 import type { Connection, ParsedKey } from "ssh2";
@@ -14,18 +14,18 @@ import serverClass from "ssh2/lib/server.js";
 import { string } from "../bytes/writer.ts";
 import { certificateSuffix } from "./certificate.ts";
 
-// ssh2 reacts to its classes' names: a build that renames them crashes at the first lost connection.
+// ssh2 depends on its classes' names: a build that renames them crashes at the first lost connection.
 if (serverClass.name !== "Server") throw new Error("ssh2 must be bundled with its class names kept (esbuild: keepNames)");
 
 export const Client = clientClass;
 export type Client = InstanceType<typeof clientClass>;
 export const Server = serverClass;
-// Taken where a server's interval is 0: then there shall be no keepalive and no timer, as with a client.
+// Used where a server's interval is 0: then there must be no keep-alive and no timer, as with a client.
 Server.KEEPALIVE_CLIENT_INTERVAL = 0;
 
 export const { KexInit: KeyExchangeInit, kexinit: sendKeyExchangeInit } = exchange;
 
-/** What a client and a server's connection have in common, with the private parts that core/ssh needs. */
+/** The common part of a client's and a server's connection, with the private parts that core/ssh needs. */
 export interface RawConnection extends ChannelConnection {
   readonly _chanMgr: {
     readonly _count: number;
@@ -36,7 +36,7 @@ export interface RawConnection extends ChannelConnection {
   };
 }
 
-/** A server's session holds its channel in `_channel`; a channel that is being opened is no object yet. */
+/** A server's session holds its channel in `_channel`; a channel that is being opened is not yet an object. */
 export function channelOf(entry: unknown): RawChannel | undefined {
   if (typeof entry !== "object" || entry === null) return undefined;
   const channel = "_channel" in entry ? entry._channel : entry;
@@ -44,11 +44,11 @@ export function channelOf(entry: unknown): RawChannel | undefined {
 }
 
 export function rawConnection(connection: Client | Connection): RawConnection {
-  // ssh2 types the public half only; both classes hold what RawConnection names (1.17.0, pinned; its tests would fail).
+  // ssh2 types only the public half; both classes have the fields of RawConnection (1.17.0, pinned; its tests would fail).
   return connection as unknown as RawConnection;
 }
 
-/** A key file's text as ssh2 wants it. Throws for what it cannot read: a bug, since callers pass keys that they made. */
+/** Converts a key file's text for ssh2. Throws for a key that it cannot read: a bug, since callers pass keys that they made. */
 export function parseKeyText(text: string): ParsedKey {
   const key = keyParser.parseKey(text);
   if (key instanceof Error) throw key;
@@ -69,7 +69,7 @@ export function sendPayload(protocol: RawProtocol, payload: Buffer): void {
   utils.sendPacket(protocol, write.finalize(packet));
 }
 
-/** With a certificate, the request names the certificate's algorithm and the signature the plain one; ssh2 knows one name only. */
+/** With a certificate, the request names the certificate's algorithm and the signature the plain one; ssh2 knows only one name. */
 function signWithCertificatesToo(): void {
   const { authPK } = Protocol.prototype;
   Protocol.prototype.authPK = function authWithCertificate(this: RawProtocol, ...values: Parameters<typeof authPK>) {

@@ -83,7 +83,7 @@ export function encodeTerminalModes(modes: TerminalModes): Buffer {
   return Buffer.concat([...parts, u8(end)]);
 }
 
-/** Never throws: modes without a name are left out, and what ends too early ends the list, as with sshd(8). */
+/** Never throws: modes without a name are left out, and a truncated one ends the list, as in sshd(8). */
 export function decodeTerminalModes(bytes: Buffer): TerminalModes {
   const modes: Partial<Record<TerminalMode, number>> = {};
   for (let at = 0; at + 5 <= bytes.length; at += 5) {

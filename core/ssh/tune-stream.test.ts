@@ -3,7 +3,7 @@ import { Duplex, duplexPair } from "node:stream";
 import { expect, test } from "vitest";
 import { tuneStream } from "./tune-stream.ts";
 
-test("what is written in one tick leaves in one piece, and is counted", async () => {
+test("data written in one tick leaves in one piece, and is counted", async () => {
   const pieces: number[] = [];
   let counted = 0;
   const stream = new Duplex({
@@ -30,7 +30,7 @@ test("what is written in one tick leaves in one piece, and is counted", async ()
   expect(counted).toBe(18);
 });
 
-test("a peer that asks without reading the answers is cut off", () => {
+test("a peer that sends requests without reading the answers is disconnected", () => {
   const [near] = duplexPair();
   tuneStream(near, () => {});
   const chunk = Buffer.alloc(64 * 1024);
@@ -40,7 +40,7 @@ test("a peer that asks without reading the answers is cut off", () => {
   expect(written * chunk.length).toBeLessThan(17 * 1024 * 1024);
 });
 
-test("a stream whose peer has said everything is closed", async () => {
+test("a stream whose peer has sent everything is closed", async () => {
   const [near, far] = duplexPair();
   tuneStream(near, () => {});
   const closed = once(near, "close");

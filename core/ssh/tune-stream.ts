@@ -1,14 +1,14 @@
 import { setMaxListeners } from "node:events";
 import type { Duplex } from "node:stream";
 
-/** A peer that asks without reading the answers is cut off here: data waits in its channels far below. Bytes. */
+/** Maximum buffered bytes: a peer that sends requests without reading the answers is disconnected. Channel data waits far below this. */
 const mostQueued = 16 * 1024 * 1024;
 
-/** From our last byte to the end of the stream. */
+/** Time from our last byte to the end of the stream. */
 const lingerMs = 3000;
 
 /**
- * Prepares a stream to carry SSH: no Nagle delay, and what is written in one tick leaves in one piece.
+ * Prepares a stream to carry SSH: no Nagle delay, and data written in one tick leaves in one piece.
  * ssh2 writes a packet in up to three parts; together with Nagle that cost 175 ms for each login.
  */
 export function tuneStream(stream: Duplex, onBytes: (count: number) => void): void {
@@ -40,7 +40,7 @@ export function tuneStream(stream: Duplex, onBytes: (count: number) => void): vo
 
 const lingering = new WeakMap<Duplex, NodeJS.Timeout>();
 
-/** A stream that stays half open would keep its channels for ever. */
+/** A half-open stream would keep its channels forever. */
 function closeInTime(this: Duplex): void {
   lingering.set(
     this,
@@ -48,7 +48,7 @@ function closeInTime(this: Duplex): void {
   );
 }
 
-/** SSH has no half-close: who has said everything reads nothing more either. */
+/** SSH has no half-close: a peer that has sent everything does not read any more either. */
 function closeNow(this: Duplex): void {
   this.destroy();
 }

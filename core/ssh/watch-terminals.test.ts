@@ -15,7 +15,7 @@ interface Seen extends WatchedTerminal {
   ended: number;
 }
 
-/** What was seen of terminals, in order of their beginning. */
+/** Observed terminals, in order of their start. */
 function watching() {
   const seen: Seen[] = [];
   const packets = watchTerminals(async (terminal) => {
@@ -35,7 +35,7 @@ function watching() {
   return { seen, packets };
 }
 
-/** Each message after the one before, as the relay does it. */
+/** Each message after the previous one, as in the relay. */
 async function pass(packets: WatchedPackets, messages: readonly (readonly [side: string, payload: Buffer])[]): Promise<boolean[]> {
   const verdicts: boolean[] = [];
   for (const [side, payload] of messages) verdicts.push(await (side === "client" ? packets.fromClient(payload) : packets.fromHost(payload)));
@@ -65,7 +65,7 @@ async function relayed(run: (channel: ServerChannel) => void) {
 }
 const terminal: PseudoTtyOptions = { rows: 24, cols: 80, term: "xterm" };
 
-test("what a terminal shows is seen, its sizes too, and what is typed is not", async () => {
+test("a terminal's output and sizes are seen, its input is not", async () => {
   const { client, exec, seen, done } = await relayed((channel) => {
     channel.write("password: ");
     channel.once("data", () => {
@@ -89,7 +89,7 @@ test("what a terminal shows is seen, its sizes too, and what is typed is not", a
   expect([first?.shown.includes("welcome"), first?.shown.includes("and an error"), first?.shown.includes("hunter2")]).toEqual([true, true, false]);
 });
 
-test("sessions side by side are told apart; those that run at the end of the connection end with it", async () => {
+test("concurrent sessions are kept apart; running ones end with the connection", async () => {
   const { client, exec, seen, done } = await relayed((channel) => {
     channel.once("data", (data: Buffer) => channel.write(data));
   });
@@ -141,7 +141,7 @@ test("only sessions count, in the order in which the host accepts them", async (
   expect(seen.map(({ place }) => place)).toEqual([1, 0]);
 });
 
-test("each terminal ends with a word, under the client's number", async () => {
+test("each terminal ends with a message, under the client's number", async () => {
   const { packets } = watching();
   await pass(packets, [...begin(7, 1), ["client", ask(8)], ["host", open(8, 2)], ...begin(9, 3).slice(0, 3)]);
   const ending = (client: number): Buffer[] => [
@@ -160,7 +160,7 @@ test("the host's keys are not announced: a client would ask for proof that the h
   expect(packets.fromHost(global("keepalive@openssh.com"))).toBe(false);
 });
 
-test("more sessions than anybody has are refused", () => {
+test("an excessive number of sessions is refused", () => {
   const { packets } = watching();
   for (let number = 0; number < 4096; number++) {
     void packets.fromClient(ask(number));
@@ -173,7 +173,7 @@ test("more sessions than anybody has are refused", () => {
   expect(() => others.fromClient(ask(9999))).toThrow("too many channels at a time");
 });
 
-test("whatever the messages are: none is lost but announcements of keys, none breaks it, and each terminal ends once", () => {
+test("for any messages: only announcements of keys are dropped, none breaks it, and each terminal ends once", () => {
   const number = fc.integer({ min: 0, max: 3 });
   const word = fc.constantFrom("shell", "exec", "window-change", "pty-req", "env");
   const whole = fc.oneof(

@@ -4,7 +4,7 @@ import { PlatformError } from "../errors/platform-error.ts";
 import type { RelayedPackets, SeeMessage } from "./relay-packets.ts";
 import { type NumberedSession, SessionNumbers } from "./session-numbers.ts";
 
-/** What a client asked for before it started a program at a terminal. */
+/** A client's requests before it started a program at a terminal. */
 export interface WatchedTerminal {
   /** How many sessions of the connection the host accepted before this one. */
   readonly place: number;
@@ -14,16 +14,16 @@ export interface WatchedTerminal {
   readonly rows: number;
 }
 
-/** Is told what one terminal shows. */
+/** Observes the output of one terminal. */
 export interface TerminalWatcher {
-  /** The buffer is somebody else's afterwards. A promise: nothing more is passed on until it is kept. */
+  /** The buffer must not be kept. If it returns a promise, nothing more is passed on until it resolves. */
   show(data: Buffer): Promise<void> | undefined;
   resize(columns: number, rows: number): void;
-  /** Nothing more comes. Called once. */
+  /** Called once, after the last output. */
   end(): void;
 }
 
-/** Whom to tell of a terminal at which a program is about to start; it starts afterwards. Undefined: nobody. Throws to end the connection. */
+/** Returns the observer of a terminal before its program starts; undefined for none. Throws to end the connection. */
 export type BeginWatch = (terminal: WatchedTerminal) => Promise<TerminalWatcher | undefined>;
 
 const message = {
@@ -47,13 +47,13 @@ interface Session extends NumberedSession {
 export interface WatchedPackets extends RelayedPackets {
   /** Messages that end each of the client's terminals with a text, as if its program had written it to standard error and ended with 255. */
   readonly endings: (text: string) => readonly Buffer[];
-  /** The connection has ended. */
+  /** Called when the connection has ended. */
   readonly end: () => void;
 }
 
 /**
- * Follows the sessions of a connection that is relayed by relayPackets, from the messages of RFC 4254. What is malformed is passed on: whoever it is
- * meant for refuses it. Throws `limit` for more sessions than anybody has.
+ * Follows the sessions of a connection that is relayed by relayPackets, from the messages of RFC 4254. Malformed messages are passed on: their
+ * receiver refuses them. Throws `limit` for an excessive number of sessions.
  */
 export function watchTerminals(begin: BeginWatch): WatchedPackets {
   const watch = new TerminalWatch(begin);
@@ -99,7 +99,7 @@ class TerminalWatch {
   endings(text: string): readonly Buffer[] {
     return this.#sessions.all().flatMap(({ client, wanted, watcher }) => {
       if (wanted === undefined) return [];
-      // A client shows nothing of a program whose start it waits for.
+      // A client does not show output of a program before its start is confirmed.
       const started = watcher === undefined ? [Buffer.concat([u8(message.success), u32(client)])] : [];
       const words = Buffer.concat([u8(message.extendedData), u32(client), u32(stderrType), string(text)]);
       const status = Buffer.concat([u8(message.request), u32(client), string("exit-status"), u8(0), u32(255)]);
@@ -131,7 +131,7 @@ class TerminalWatch {
 
   async #beginAt(session: Session, terminal: WatchedTerminal): Promise<boolean> {
     const watcher = await this.#begin(terminal);
-    // The connection may have ended meanwhile.
+    // The connection may have ended in the meantime.
     if (this.#isOver) watcher?.end();
     else session.watcher = watcher;
     return false;
@@ -151,7 +151,7 @@ function withoutCode(reader: Reader): Buffer {
   return reader.string();
 }
 
-/** Bytes that end too early are no message that anybody acts on. */
+/** Truncated messages are ignored by every receiver. */
 function lenient(see: SeeMessage): SeeMessage {
   return (payload) => {
     try {

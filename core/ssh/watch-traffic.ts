@@ -10,7 +10,7 @@ export interface Traffic {
 
 type Handler = (protocol: object, ...values: unknown[]) => void;
 
-/** Tells about the bytes of a connection's channels. Keep-alives and new keys are none. Costs a call for each packet. */
+/** Reports traffic of a connection's channels, without keep-alives and key exchanges. Costs a call for each packet. */
 export function watchTraffic(connection: Connection, { onIn, onOut }: Traffic): void {
   const { _protocol: protocol } = rawConnection(connection);
   const handlers = protocol._handlers as Record<string, Handler | undefined>;
@@ -40,7 +40,7 @@ interface NumberedSession {
 
 /** The numbers of a session's channel at both sides. */
 export function channelNumbers(session: Session): { readonly own: number; readonly peers: number } {
-  // ssh2 types the public half only; a server's session holds this (1.17.0, pinned; count-bytes.test.ts would fail).
+  // ssh2 types only the public half; a server's session holds this (1.17.0, pinned; count-bytes.test.ts would fail).
   const { incoming, outgoing } = (session as unknown as NumberedSession)._chanInfo;
   return { own: incoming.id, peers: outgoing.id };
 }

@@ -1,4 +1,4 @@
-/** Bytes that peers may have unread beyond what every channel gets. One of a connection takes from its user's, and that from the program's. */
+/** Bytes that peers may have unread beyond the share of every channel. A connection's budget takes from its user's, and that from the program's. */
 export class WindowBudget {
   readonly bytes: number;
   readonly #parent: WindowBudget | undefined;
@@ -14,7 +14,7 @@ export class WindowBudget {
     return Math.min(this.#left, this.#parent?.left ?? Number.POSITIVE_INFINITY);
   }
 
-  /** As much of this as one of `shares` equal parts of what is left has; may be 0. */
+  /** Takes as much of this as one of `shares` equal parts of the rest; may be 0. */
   take(wanted: number, shares: number): number {
     const bytes = Math.max(0, Math.min(wanted, Math.floor(this.left / shares)));
     this.#add(-bytes);

@@ -109,7 +109,7 @@ describe.skipIf(skip)("an OpenSSH host without an agent", () => {
   test.for([
     [{ spec: { hostname: "x" } }, /spec.addr|addr: is needed/],
     [{ spec: { hostname: "x", addr: "no port" } }, /is host:port/],
-    [{ sub_kind: undefined, spec: { hostname: "x", addr: "10.0.0.7:22" } }, /belongs to sub_kind: openssh/],
+    [{ sub_kind: undefined, spec: { hostname: "x", addr: "10.0.0.7:22" } }, /is only for sub_kind: openssh/],
   ] as const)("a node that says %j is refused with what is wrong", async ([wrong, reason]) => {
     const document = { kind: "node", sub_kind: "openssh", version: "v2", metadata: { name: "x" }, ...wrong };
     const refused = await cluster.tctl(["create", "-"], { input: JSON.stringify(document) });
