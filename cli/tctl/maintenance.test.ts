@@ -17,7 +17,7 @@ test("the specification's manifest needs neither a name nor a version", () => {
 
 test("what is wrong is named with its line", () => {
   const text = manifest("    utc_start_hour: 25\n    weekdays: [Mon, Funday, mon]\n");
-  const problem = /line 4: .*utc_start_hour: is an hour from 0 to 23\n {2}line 5: .*weekdays.*is no weekday/;
+  const problem = /line 4: .*utc_start_hour: is an hour from 0 to 23\n {2}line 5: .*weekdays.*is not a weekday/;
   expect(() => readManifest(text, "window.yaml")).toThrow(problem);
 });
 

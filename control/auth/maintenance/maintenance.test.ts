@@ -30,7 +30,7 @@ test.for<[why: string, document: object, message: RegExp]>([
   ["half an hour", config({ utc_start_hour: 1.5 }), /utc_start_hour: is an hour/],
   ["a text for an hour", config({ utc_start_hour: "2" }), /utc_start_hour/],
   ["no hour", config({ weekdays: ["Mon"] }), /utc_start_hour/],
-  ["no such day", config({ utc_start_hour: 2, weekdays: ["Mo"] }), /weekdays\.0: is no weekday/],
+  ["no such day", config({ utc_start_hour: 2, weekdays: ["Mo"] }), /weekdays\.0: is not a weekday/],
   ["a day twice", config({ utc_start_hour: 2, weekdays: ["Mon", "MONDAY"] }), /weekdays: names a day twice/],
   ["a day that is not in a list", config({ utc_start_hour: 2, weekdays: "Mon" }), /weekdays: must be a list, not text/],
   ["no day", config({ utc_start_hour: 2, weekdays: [] }), /weekdays: names no day: leave it out/],

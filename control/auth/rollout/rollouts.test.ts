@@ -242,7 +242,7 @@ test.for<[why: string, document: object, message: RegExp]>([
     }),
     /two groups have the same name/,
   ],
-  ["a group without labels", rollout({ groups: [{ name: "a", labels: {} }] }), /no labels match no host/],
+  ["a group without labels", rollout({ groups: [{ name: "a", labels: {} }] }), /empty labels match no host/],
   ["a wait that is none", rollout({ groups: [{ name: "a", labels: { a: "b" }, wait: "soon" }] }), /wait: is not a duration/],
   ["a freeze that ends before it begins", rollout({ freezes: [{ from: "2026-12-24", to: "2026-12-23" }] }), /ends before it begins/],
   ["a freeze at no date", rollout({ freezes: [{ from: "Christmas", to: "2026-12-23" }] }), /neither a date/],
