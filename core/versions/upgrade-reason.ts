@@ -1,7 +1,7 @@
 /**
- * Why a host is at the version that it is at: each tick of the updater ends in one of these, and so does the look of the agent
- * at its updater. The same code stands in the updater's output, its state file, the inventory, the metric and the audit log.
- * docs/upgrade-reasons.md says of each what to do; a test keeps the two equal.
+ * Why a host has its current version: each tick of the updater ends in one of these, and so does the agent's check
+ * of its updater. The same code is in the updater's output, its state file, the inventory, the metric and the audit log.
+ * docs/upgrade-reasons.md has what to do for each; a test keeps the two equal.
  */
 export const upgradeReasons = {
   up_to_date: "the host has the version that the cluster wants",
@@ -19,25 +19,25 @@ export const upgradeReasons = {
   not_wanted: "the cluster wants no version at the moment",
   endpoint_unreachable: "the version endpoint cannot be reached",
   certificate_wrong: "the version endpoint's certificate is not trusted",
-  version_nonsense: "the version endpoint answered with what is no version",
+  version_nonsense: "the version endpoint's answer is not a version",
   not_configured: "no endpoint is configured, a setting cannot be read, or the package is not installed",
   package_missing: "the repository does not have the wanted version",
   repository_unreachable: "the package repository cannot be reached",
   signature_wrong: "the repository or the package is not signed by a key that this host trusts, or its index has expired",
   no_space: "there is not enough room on the disk for the package",
-  no_way_back: "the package to go back to could not be kept, so that nothing was installed",
+  no_way_back: "the package for a roll-back could not be kept, so nothing was installed",
   package_manager_busy: "another program holds the package manager",
   package_manager_failed: "the package manager failed",
   already_running: "another run of the updater is in progress",
-  healed: "an installation that had been cut short was completed or undone",
-  rolled_back: "the new version was not healthy: the one before was installed again",
-  rollback_failed: "the new version is not healthy, and the one before could not be installed again",
+  healed: "an interrupted installation was completed or undone",
+  rolled_back: "the new version was not healthy: the previous one was installed again",
+  rollback_failed: "the new version is not healthy, and the previous one could not be installed again",
   restart_needed: "the new version is installed, but the running process could not be replaced",
   updater_missing: "the host counts as enrolled, but the updater is not installed",
   timer_off: "the updater's timer is disabled or stopped",
   never_ran: "the updater is installed, but has not run yet",
-  updater_silent: "the updater has not run for two days, though its timer is on",
-  internal: "the updater failed by a fault of its own",
+  updater_silent: "the updater has not run for two days, although its timer is on",
+  internal: "the updater failed because of an internal error",
 } as const satisfies Record<string, string>;
 
 export type UpgradeReason = keyof typeof upgradeReasons;
