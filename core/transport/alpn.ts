@@ -8,17 +8,17 @@ export const alpn = {
   service: "platform-service",
   /** TLS that ends at the auth service: relayed as it is. Offered together with `h2`, which the auth service picks. */
   auth: "platform-auth",
-  /** Mutual TLS between a proxy and the auth service: one RelayHeader, then what a client of the proxy sends, its own TLS. */
+  /** Mutual TLS between a proxy and the auth service: one RelayHeader, then the TLS of a client of the proxy. */
   authRelay: "platform-auth-relay",
-  /** TLS that ends at the proxy, SSH inside: what port 3023 speaks. */
+  /** TLS that ends at the proxy, SSH inside: as on port 3023. */
   jump: "platform-proxy-ssh",
   /** Mutual TLS between a proxy and an agent that listens (not on the web port): one StreamRequest, then the stream. */
   direct: "platform-direct",
 } as const;
 
 /**
- * What a client of the auth service sends as SNI: the authority that it trusts, by its pin. During a rotation the service has a certificate
- * of each of two keys and shows the one that this client can verify.
+ * SNI of a client of the auth service: the authority that it trusts, by its pin. During a rotation the service has a certificate
+ * from each of two keys and presents the one that this client can verify.
  */
 export function authServerName(caPin: string): string {
   return `ca-${caPin.slice("sha256:".length, "sha256:".length + 40)}.${roleServerName("auth")}`;
@@ -26,7 +26,7 @@ export function authServerName(caPin: string): string {
 
 /**
  * DNS name in the X.509 certificate of every host of this role, and of no other: TLS clients check it, so that one kind of
- * host cannot pass for another.
+ * host cannot pose as another.
  */
 export function roleServerName(role: "auth" | "proxy" | "node"): string {
   return `${role}.platform.internal`;

@@ -18,7 +18,7 @@ test.for([
   expect(backOffDelay(failures, 1 - Number.EPSILON)).toBeLessThan(ceiling);
 });
 
-test("a delay is never negative, never above the cap, never no number", () => {
+test("a delay is always a number, never negative, never above the cap", () => {
   fc.assert(
     fc.property(fc.nat(), fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (failures, random) => {
       const delay = backOffDelay(failures, random);

@@ -1,14 +1,14 @@
-/** Delays between tries, ms: full jitter ("Exponential Backoff And Jitter", AWS architecture blog): random in [0, cap of this try). */
+/** Delays between attempts, ms: full jitter ("Exponential Backoff And Jitter", AWS architecture blog): random in [0, cap of this try). */
 export interface BackOffOptions {
   readonly baseMs?: number;
   readonly capMs?: number;
 }
 
-/** Something that lived at least this long, ms, makes the next failure the first one again. */
+/** Lifetime after which the next failure counts as the first one again, ms. */
 export const stableMs = 60_000;
 
 /**
- * Delay before the try after `failures` failures in a row (1 = after the first). `random` is in [0, 1).
+ * Delay before the attempt after `failures` failures in a row (1 = after the first). `random` is in [0, 1).
  * Default: base 0.5 s, doubled with each failure, never more than 30 s.
  */
 export function backOffDelay(failures: number, random: number, options: BackOffOptions = {}): number {

@@ -32,11 +32,7 @@ test.for([
 });
 
 test.for([
-  [
-    "TLS routing: the public address, and then the one that was asked",
-    "public.example.com:443",
-    ["public.example.com:443", "proxy.example.com:3080"],
-  ],
+  ["TLS routing: the public address, then the one that was asked", "public.example.com:443", ["public.example.com:443", "proxy.example.com:3080"]],
   ["the public address is the one that was asked", "Proxy.example.com:3080", ["proxy.example.com:3080"]],
 ] as const)("%s", ([, open, expected]) => {
   const addresses = tunnelAddresses(find(true, { public_addr: open }), proxy, undefined).map(({ address }) => formatHostPort(address));
@@ -47,10 +43,10 @@ test.for([
   [
     "502 Bad Gateway",
     "cannot reach it",
-    /has status 502, and its certificate, issued by "test authority [0-9a-f-]+", is not of the cluster's authority$/,
+    /has status 502, and its certificate, issued by "test authority [0-9a-f-]+", is not issued by the cluster's authority$/,
   ],
-  ["200 OK", "<html>", /is not what a proxy says, and its certificate, issued by "test authority /],
-] as const)("%s of what stands between and inspects TLS is not laid to the cluster", async ([status, body, message]) => {
+  ["200 OK", "<html>", /is not a proxy's answer, and its certificate, issued by "test authority /],
+] as const)("%s from a proxy that inspects TLS is not attributed to the cluster", async ([status, body, message]) => {
   const [inspector, cluster] = [await createTestAuthority(), await createTestAuthority()];
   const leaf = await inspector.issue({ type: "ip", value: "127.0.0.1" });
   const server = await listenTcp(
@@ -68,8 +64,8 @@ test.for([
 
 test.for([
   ["of the cluster", true],
-  ["public, or one that nobody here knows", false],
-] as const)("a web certificate that is %s: one connection, which is not given up as untrusted", async ([, isOfCluster]) => {
+  ["public, or unknown here", false],
+] as const)("a web certificate that is %s: one connection, which is not dropped as untrusted", async ([, isOfCluster]) => {
   const [other, cluster] = [await createTestAuthority(), await createTestAuthority()];
   const leaf = await (isOfCluster ? cluster : other).issue({ type: "ip", value: "127.0.0.1" });
   const body = JSON.stringify(find(true));

@@ -4,7 +4,7 @@ import type { DialOptions } from "./dial/dial.ts";
 import { httpsGet } from "./dial/https-get.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "./host-port.ts";
 
-/** Where the next tunnel goes, and whether TLS is around it. */
+/** Address of the next tunnel, and whether it is inside TLS. */
 export interface TunnelAddress {
   readonly address: HostPort;
   /** TLS with ALPN `platform-reversetunnel`; otherwise plain SSH. */
@@ -23,8 +23,8 @@ export type FindAnswer = z.infer<typeof findSchema>;
 const defaultTunnelPort = 3024;
 
 /**
- * Where to try, in this order; at least one. With TLS routing that is the public web address of the answer, and then the address that was
- * asked, which is known to lead to a proxy: the public one may be a name that this host does not know. Pure: `override` is
+ * Addresses to try, in this order; at least one. With TLS routing: the public web address of the answer, then the address that was
+ * asked, which is known to lead to a proxy: the public one may be a name that does not resolve here. Pure: `override` is
  * PLATFORM_TUNNEL_PUBLIC_ADDR.
  */
 export function tunnelAddresses(answer: FindAnswer, proxy: HostPort, override: string | undefined): readonly TunnelAddress[] {
@@ -45,11 +45,11 @@ export interface DiscoverOptions extends DialOptions {
   readonly proxy: HostPort;
   /** PEM certificates of the host authority. */
   readonly hostCa: readonly string[];
-  /** False: only the address that is asked, where TLS routing would allow for the public one too. */
+  /** False to use only the asked address, even if TLS routing would allow the public one. */
   readonly refers?: boolean;
 }
 
-/** Asks the proxy's web address how its tunnels are reached: where to try, in this order. Throws `unavailable`, `timeout`, `invalid`. */
+/** Asks the proxy's web address for the addresses of its tunnels, in order of preference. Throws `unavailable`, `timeout`, `invalid`. */
 export async function discoverTunnels(options: DiscoverOptions): Promise<readonly TunnelAddress[]> {
   const addresses = tunnelAddresses(await find(options), options.proxy, options.env.PLATFORM_TUNNEL_PUBLIC_ADDR);
   return options.refers === false ? addresses.slice(-1) : addresses;
@@ -57,15 +57,15 @@ export async function discoverTunnels(options: DiscoverOptions): Promise<readonl
 
 async function find(options: DiscoverOptions): Promise<FindAnswer> {
   const { proxy, hostCa, ...dial } = options;
-  // The web address may carry a certificate of the cluster, a public one, or one that only its users' browsers know: any will do, for the
-  // answer only says where to try, and the tunnel verifies the proxy. A connection given up as untrusted would be a failure in the proxy's log.
+  // The web address may have a certificate of the cluster, a public one, or one that only its users' browsers know: any is accepted, because the
+  // answer only has addresses to try, and the tunnel verifies the proxy. A connection dropped as untrusted would be an error in the proxy's log.
   const answer = await httpsGet(proxy, "/webapi/find", { ...dial, ca: hostCa, insecure: true, maxBytes: 65_536 });
   const where = formatHostPort(proxy);
   const what = `the answer of ${where} to /webapi/find`;
   const refuse = (why: string): PlatformError => {
     if (answer.isTrusted === true) return new PlatformError("unavailable", `${what} ${why}`, { hint: "is this the web address of the proxy?" });
     const by = answer.issuer === undefined ? "" : `, issued by ${answer.issuer},`;
-    return new PlatformError("unavailable", `${what} ${why}, and its certificate${by} is not of the cluster's authority`, {
+    return new PlatformError("unavailable", `${what} ${why}, and its certificate${by} is not issued by the cluster's authority`, {
       hint: `if an HTTP proxy on the way inspects TLS, exempt ${where} from it; if not, is this the web address of the proxy?`,
     });
   };
@@ -78,5 +78,5 @@ async function find(options: DiscoverOptions): Promise<FindAnswer> {
   }
   const parsed = findSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw refuse("is not what a proxy says");
+  throw refuse("is not a proxy's answer");
 }

@@ -29,17 +29,17 @@ describe("parseHostPort", () => {
     ["example.com:-1", "is not host:port"],
     ["https://example.com:3080", "has a scheme"],
     ["example.com:3080/path", "is not host:port"],
-    ["[example.com]:1", "brackets around what is no IPv6 address"],
-    ["[abc]:1", "brackets around what is no IPv6 address"],
+    ["[example.com]:1", "brackets around something that is not an IPv6 address"],
+    ["[abc]:1", "brackets around something that is not an IPv6 address"],
     ["a b:1", "is not host:port"],
     ["a\r\nb:1", "is not host:port"],
-  ])("%j is refused, and the setting is named", ([text, why]) => {
+  ])("%j is refused, with the name of the setting", ([text, why]) => {
     expect(() => parseHostPort(text, undefined, "web_listen_addr")).toThrow(PlatformError);
     expect(() => parseHostPort(text, undefined, "web_listen_addr")).toThrow(/^web_listen_addr: /);
     expect(() => parseHostPort(text, undefined, "web_listen_addr")).toThrow(why);
   });
 
-  test("what is formatted is parsed back", () => {
+  test("a formatted address is parsed back", () => {
     fc.assert(
       fc.property(fc.oneof(fc.domain(), fc.ipV4(), fc.ipV6()), fc.nat(65_535), (host, port) => {
         expect(parseHostPort(formatHostPort({ host, port }), undefined, "x")).toEqual({ host, port });
@@ -47,7 +47,7 @@ describe("parseHostPort", () => {
     );
   });
 
-  test("any bytes as text are parsed or refused with a PlatformError", () => {
+  test("any text is parsed or refused with a PlatformError", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.option(fc.nat(65_535), { nil: undefined }), (text, port) => {
         try {

@@ -17,17 +17,17 @@ export function parseHostPort(text: string, defaultPort: number | undefined, wha
   const parts = /^(?:\[([0-9A-Fa-f:.%A-Za-z]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(text);
   if (parts === null) return refuse("is not host:port");
   const host = (parts[1] ?? parts[2]) as string;
-  if (parts[1] !== undefined && isIP(host.replace(/%.*/, "")) !== 6) refuse("has brackets around what is no IPv6 address");
+  if (parts[1] !== undefined && isIP(host.replace(/%.*/, "")) !== 6) refuse("has brackets around something that is not an IPv6 address");
   const port = parts[3] === undefined ? defaultPort : Number(parts[3]);
   if (port === undefined) return refuse("has no port");
   if (port > 65_535) refuse(`has port ${port}; 65535 is the highest`);
   return { host, port };
 }
 
-/** Of a public address that is written without a port: the port on which its listener was bound. */
+/** Default port of a public address: the port on which its listener was bound. */
 export const listenersPort = 0;
 
-/** The public address with the port of its listener, where it was written without one. Pure. */
+/** The public address with the port of its listener, if it was written without one. Pure. */
 export function withPort(address: HostPort, listener: HostPort): HostPort {
   return address.port === listenersPort ? { host: address.host, port: listener.port } : address;
 }

@@ -27,7 +27,7 @@ async function greeting(port: number): Promise<string> {
   return text;
 }
 
-test("a port of the system's choice is told, and what listens is handed over with its name and descriptor", async () => {
+test("a port chosen by the system is reported, and listeners are handed over with their name and descriptor", async () => {
   const sockets = new ListenSockets();
   const { port } = await sockets.listen(greeter("a"), { purpose: "web", ...address });
   expect(port).toBeGreaterThan(0);
@@ -54,7 +54,7 @@ test("an address in use is refused, also for a server that speaks HTTP", async (
   expect(sockets.handOver()).toHaveLength(1);
 });
 
-test("a closed server is handed over no more", async () => {
+test("a closed server is no longer handed over", async () => {
   const sockets = new ListenSockets();
   const server = greeter("a");
   await sockets.listen(server, { purpose: "web", ...address });

@@ -2,24 +2,24 @@ import { closeSync } from "node:fs";
 import type { Server } from "node:net";
 import type { HostPort } from "./host-port.ts";
 
-/** A listening socket as one process hands it to the next. */
+/** A listening socket that one process passes to the next. */
 export interface HandedSocket {
-  /** What for, and the address as configured: the next process takes it when it wants the same. */
+  /** Purpose, and the configured address: the next process takes it if it needs the same. */
   readonly name: string;
   readonly fd: number;
-  /** As bound: the port is real where 0 was configured. */
+  /** As bound, with the actual port where 0 was configured. */
   readonly port: number;
 }
 
 export interface ListenOptions extends HostPort {
-  /** What listens: `web`, `auth`, … */
+  /** Purpose of the listener: `web`, `auth`, … */
   readonly purpose: string;
   readonly backlog?: number;
 }
 
 /**
- * The listening sockets of this process: bound by it, or taken over from the process before it, so that no connection is
- * refused while one replaces the other. What was taken over accepts nothing before `start`.
+ * The listening sockets of this process: bound by it, or taken over from the previous process, so that no connection is
+ * refused while one replaces the other. Sockets that were taken over do not accept before `start`.
  */
 export class ListenSockets {
   readonly #inherited: Map<string, HandedSocket>;
@@ -35,7 +35,7 @@ export class ListenSockets {
     if (!standby) this.#begun.resolve();
   }
 
-  /** Lets the server listen, now or from `start` on. The port is as bound. Rejects with the system's error. */
+  /** Lets the server listen, now or from `start` on. Returns the bound port. Rejects with the system's error. */
   async listen(server: Server, { purpose, host, port, backlog = 511 }: ListenOptions): Promise<HostPort> {
     const name = `${purpose} ${host} ${port}`;
     const handed = this.#inherited.get(name);
@@ -53,7 +53,7 @@ export class ListenSockets {
     return { host, port: bound };
   }
 
-  /** Resolves when this process serves: at once, unless another one does until `start`. */
+  /** Resolves when this process serves: at once, unless another process does until `start`. */
   get started(): Promise<void> {
     return this.#begun.promise;
   }
@@ -62,7 +62,7 @@ export class ListenSockets {
     return this.#isStarted;
   }
 
-  /** Accepts on everything that was taken over, and closes what nobody wanted. */
+  /** Accepts on all sockets that were taken over, and closes the unused ones. */
   async start(): Promise<void> {
     this.#isStarted = true;
     await Promise.all(this.#waiting.splice(0).map((begin) => begin()));
@@ -71,7 +71,7 @@ export class ListenSockets {
     this.#begun.resolve();
   }
 
-  /** What the next process gets. */
+  /** Sockets for the next process. */
   handOver(): readonly HandedSocket[] {
     return [...this.#open].flatMap(([name, { server, port }]) => (server.listening ? [{ name, fd: descriptor(server), port }] : []));
   }
@@ -93,7 +93,7 @@ function boundPort(server: Server): number | undefined {
   return typeof bound === "object" && bound !== null ? bound.port : undefined;
 }
 
-/** Node tells no descriptor of a server; its handle does (Node 24.21, net.js). The tests fail if that changes. */
+/** Node does not expose a server's descriptor; its handle does (Node 24.21, net.js). The tests fail if that changes. */
 function descriptor(server: Server): number {
   const handle: unknown = Reflect.get(server, "_handle");
   const fd: unknown = typeof handle === "object" && handle !== null ? Reflect.get(handle, "fd") : undefined;

@@ -18,7 +18,7 @@ async function failure(wait: Promise<unknown>): Promise<PlatformError> {
 const events = ["readable", "data", "end", "close", "error"];
 
 describe("readFrame", () => {
-  test("any bytes in any pieces are read one after the other, and what follows stays in the stream", async () => {
+  test("any bytes in any pieces are read one after the other, and the rest stays in the stream", async () => {
     const bodies = fc.array(fc.uint8Array({ maxLength: 300 }), { minLength: 1, maxLength: 5 });
     await fc.assert(
       fc.asyncProperty(bodies, fc.uint8Array({ maxLength: 50 }), fc.integer({ min: 1, max: 400 }), async (wanted, tail, size) => {
@@ -43,14 +43,14 @@ describe("readFrame", () => {
     expect(events.map((event) => near.listenerCount(event))).toEqual(before);
   });
 
-  test("a length over the limit is refused before the body comes", async () => {
+  test("a length over the limit is refused before the body arrives", async () => {
     const [near, far] = duplexPair();
     far.write(u32(1001));
     const error = await failure(readFrame(near, options));
     expect([error.code, error.message]).toEqual(["invalid", "a greeting of 1001 bytes was announced; 1000 are allowed"]);
   });
 
-  test("the longest length there is changes nothing", async () => {
+  test("the largest possible length is also refused", async () => {
     const [near, far] = duplexPair();
     far.write(Buffer.from([255, 255, 255, 255, 1, 2, 3]));
     expect((await failure(readFrame(near, options))).code).toBe("invalid");
@@ -62,7 +62,7 @@ describe("readFrame", () => {
     expect((await failure(readFrame(near, options))).code).toBe("unavailable");
   });
 
-  test("a stream that broke, or was gone already, is unavailable", async () => {
+  test("a stream that failed, or was already closed, is unavailable", async () => {
     const [near] = duplexPair();
     const wait = failure(readFrame(near, options));
     await turn();
@@ -71,7 +71,7 @@ describe("readFrame", () => {
     expect((await failure(readFrame(near, options))).code).toBe("unavailable");
   });
 
-  test("a stream whose end was read already is unavailable at once", async () => {
+  test("a stream whose end was already read is unavailable at once", async () => {
     const [near, far] = duplexPair();
     far.end();
     for await (const _ of near.iterator({ destroyOnReturn: false }));
@@ -84,7 +84,7 @@ describe("readFrame", () => {
     expect((await failure(readFrame(near, { ...options, timeoutMs: 20 }))).code).toBe("timeout");
   });
 
-  test("the signal ends it, also when it is aborted already", async () => {
+  test("the signal ends it, even when it is already aborted", async () => {
     const [near] = duplexPair();
     const stop = new AbortController();
     const wait = failure(readFrame(near, { ...options, signal: stop.signal }));

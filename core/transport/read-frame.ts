@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import { PlatformError } from "../errors/platform-error.ts";
 
 export interface ReadFrameOptions {
-  /** Longest body in bytes; a longer one is refused before it is read. */
+  /** Maximum body in bytes; a longer one is refused before it is read. */
   readonly maxLength: number;
   readonly timeoutMs: number;
   /** Names the message in errors. */
@@ -11,7 +11,7 @@ export interface ReadFrameOptions {
 }
 
 /**
- * Reads one frame (u32 length, body) from a stream and leaves what follows it in the stream, which stays paused.
+ * Reads one frame (u32 length, body) from a stream and leaves the rest in the stream, which stays paused.
  * Throws PlatformError `invalid` (too long), `unavailable` (ended early), `timeout`.
  */
 export function readFrame(stream: Duplex, options: ReadFrameOptions): Promise<Buffer> {

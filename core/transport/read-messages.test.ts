@@ -10,7 +10,7 @@ const framed = (body: Buffer): Buffer => {
   return Buffer.concat([length, body]);
 };
 
-/** What is read of these chunks. */
+/** Messages and errors from these chunks. */
 function read(chunks: readonly Buffer[], decode: (body: Buffer) => string = (body) => body.toString("latin1")) {
   const channel = new PassThrough();
   const seen: { messages: string[]; errors: unknown[] } = { messages: [], errors: [] };
@@ -19,7 +19,7 @@ function read(chunks: readonly Buffer[], decode: (body: Buffer) => string = (bod
   return seen;
 }
 
-test("however the bytes are cut, the messages are those that were sent", () => {
+test("however the bytes are cut, the messages are the sent ones", () => {
   const bodies = fc.array(fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)));
   fc.assert(
     fc.property(bodies, fc.array(fc.nat(50)), (sent, cuts) => {
@@ -31,7 +31,7 @@ test("however the bytes are cut, the messages are those that were sent", () => {
   );
 });
 
-test("a length beyond the longest message ends the reading before any of it is held, and nothing that follows is read", () => {
+test("a length beyond the longest message ends reading before any of it is buffered, and nothing after it is read", () => {
   const tooLong = Buffer.alloc(4);
   tooLong.writeUInt32BE(maxTunnelMessage + 1);
   const { messages, errors } = read([framed(Buffer.from("one")), tooLong, framed(Buffer.from("two"))]);
@@ -39,7 +39,7 @@ test("a length beyond the longest message ends the reading before any of it is h
   expect(errors).toMatchObject([{ code: "invalid", message: `a tunnel message of ${maxTunnelMessage + 1} bytes was announced` }]);
 });
 
-test("a body that cannot be decoded ends the reading, once", () => {
+test("an invalid body ends reading, once", () => {
   const refuse = (): string => {
     throw new Error("no such message");
   };

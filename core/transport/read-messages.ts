@@ -3,14 +3,14 @@ import { PlatformError } from "../errors/platform-error.ts";
 import { maxTunnelMessage } from "./tunnel-message.ts";
 
 export interface MessageReader<Message> {
-  /** Of one message's body; what it throws ends the reading. */
+  /** Decodes one message's body; an exception ends reading. */
   readonly decode: (body: Buffer) => Message;
   readonly onMessage: (message: Message) => void;
-  /** Called once at most; no message follows. */
+  /** Called at most once; no message follows. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Reads the messages (u32 length, body) of a tunnel's control channel, as they come. Nothing is held between two messages. */
+/** Reads the messages (u32 length, body) of a tunnel's control channel, as they come. Nothing is buffered between two messages. */
 export function readMessages<Message>(channel: Duplex, { decode, onMessage, onError }: MessageReader<Message>): void {
   let held: Buffer | undefined;
   const onData = (chunk: Buffer): void => {

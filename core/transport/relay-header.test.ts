@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
 import { decodeRelayHeader, encodeRelayHeader, maxRelayHeader } from "./relay-header.ts";
 
-test("a header comes back as it was written", () => {
+test("a header survives encoding", () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 60 }), (clientAddress) => {
       const frame = encodeRelayHeader({ clientAddress });

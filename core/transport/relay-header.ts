@@ -3,7 +3,7 @@ import { string, u8, u32 } from "../bytes/writer.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 
 /**
- * What a proxy says before it relays a client to the auth service, ALPN `platform-auth-relay`.
+ * The proxy's header before it relays a client to the auth service, ALPN `platform-auth-relay`.
  *
  *   RelayHeader  u32 length of what follows (at most 256)
  *                u8  version = 1
@@ -13,7 +13,7 @@ export interface RelayHeader {
   readonly clientAddress: string;
 }
 
-/** Longest header, without its length. */
+/** Maximum header, without its length. */
 export const maxRelayHeader = 256;
 const protocolVersion = 1;
 
@@ -26,7 +26,7 @@ export function encodeRelayHeader({ clientAddress }: RelayHeader): Buffer {
 export function decodeRelayHeader(body: Buffer): RelayHeader {
   const reader = new Reader(body);
   const version = reader.u8();
-  if (version !== protocolVersion) throw new PlatformError("unsupported", `relay header of version ${version}; ${protocolVersion} is known here`);
+  if (version !== protocolVersion) throw new PlatformError("unsupported", `relay header of version ${version}; only ${protocolVersion} is supported`);
   const clientAddress = reader.text();
   reader.end("relay header");
   return { clientAddress };

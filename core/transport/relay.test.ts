@@ -106,7 +106,7 @@ describe("relay", () => {
     expect([left.near.destroyed, right.near.destroyed]).toEqual([true, true]);
   });
 
-  test("an aborted signal, or a stream that is gone already, ends at once", async () => {
+  test("an aborted signal, or an already closed stream, ends at once", async () => {
     const [left, right] = [duplexPair(), duplexPair()];
     await relay(left[0], left[1], { signal: AbortSignal.abort() });
     expect(left[0].destroyed).toBe(true);
@@ -139,7 +139,7 @@ describe("relay", () => {
     await done;
   });
 
-  test("no listener stays but the one that ignores late errors", async () => {
+  test("only the listener that ignores late errors stays", async () => {
     const [left, right] = [await tcpPair(), await tcpPair()];
     const before = [counts(left.near), counts(right.near)];
     const done = relay(left.near, right.near, { signal: new AbortController().signal });
@@ -151,7 +151,7 @@ describe("relay", () => {
   });
 });
 
-/** Sends a block many times and ends; returns the digest of what came the other way. */
+/** Sends a block many times and ends; returns the digest of the bytes from the other side. */
 async function exchange(socket: Socket, block: Buffer, times: number): Promise<string> {
   const digest = createHash("sha256");
   const received = (async () => {

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 /**
  * Copies bytes both ways between two streams until both directions have ended, and then destroys both.
  * The end of one direction is passed on alone (half-close); an error, a peer that vanishes or the signal ends everything.
- * Never throws: a broken connection is an ordinary end here, and `errored` of the streams tells it. On each stream one listener
+ * Never throws: a broken connection is an ordinary end here, reported by `errored` of the streams. On each stream one listener
  * stays, which keeps late errors from ending the process.
  */
 export function relay(a: Duplex, b: Duplex, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
@@ -24,7 +24,7 @@ export function relay(a: Duplex, b: Duplex, options: { readonly signal?: AbortSi
       if (directions === 0) finish();
     };
     for (const stream of [a, b]) {
-      // Read by Node at the time when the peer has ended: whatever the stream was made with, its other half stays open.
+      // Node reads it when the peer has ended: for any stream, its other half stays open.
       stream.allowHalfOpen = true;
       stream.on("error", ignoreError);
     }
@@ -36,13 +36,13 @@ export function relay(a: Duplex, b: Duplex, options: { readonly signal?: AbortSi
 
 function ignoreError(): void {}
 
-/** Ends the writable half. An ssh2 channel that a server holds closes both halves at its end, unless it takes itself for a client's. */
+/** Ends the writable half. A server's ssh2 channel closes both halves at its end, unless it is marked as a client's. */
 function endHalf(stream: Duplex & { server?: unknown }): void {
   if (stream.server === true) stream.server = false;
   stream.end();
 }
 
-/** One direction. `ended` once `to` has taken all of it; `broken` when a stream fails or closes before. Returns what undoes it. */
+/** One direction. `ended` once `to` has taken all of it; `broken` when a stream fails or closes before. Returns the function that undoes it. */
 function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; broken: () => void }): () => void {
   const write = writeInOnePiece(to);
   const onData = (chunk: Buffer): void => {
@@ -52,7 +52,7 @@ function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; 
     from.resume();
   };
   const onEnd = (): void => endHalf(to);
-  // `from` may close once it has nothing more to say, and `to` once it has taken everything.
+  // `from` may close once it has sent everything, and `to` once it has received everything.
   const onFromClose = (): void => {
     if (!from.readableEnded) broken();
   };
@@ -70,7 +70,7 @@ function copy(from: Duplex, to: Duplex, { ended, broken }: { ended: () => void; 
   };
 }
 
-/** What one tick brings leaves a socket in one system call: a tunnel's read holds several packets of a channel. */
+/** Data of one tick leaves a socket in one system call: a tunnel's read holds several packets of a channel. */
 function writeInOnePiece(to: Duplex): (chunk: Buffer) => boolean {
   if (!(to instanceof Socket)) return (chunk) => to.write(chunk);
   let corked = false;

@@ -50,7 +50,7 @@ describe("StreamRequest", () => {
     expect(encodeStreamRequest({ ...example, kind: "app", parameters: {} }).subarray(4)).toEqual(Buffer.concat(second));
   });
 
-  test("every request is decoded as it was encoded", () => {
+  test("every request survives encoding", () => {
     fc.assert(
       fc.property(requests, (request) => {
         expect(decodeStreamRequest(encodeStreamRequest(request).subarray(4))).toEqual(request);
@@ -63,12 +63,12 @@ describe("StreamRequest", () => {
     ["another version", () => Buffer.concat([u8(2), encodeStreamRequest(example).subarray(5)]), "unsupported"],
     ["version 2 of a kind that has version 1", () => version2(1, [["login", "root"]]), "unsupported"],
     ["version 1 of a kind that has version 2", () => Buffer.concat([u8(1), u8(3), ...Array(5).fill(string(""))]), "unsupported"],
-    ["a parameter that is not known", () => version2(3, [["login", "root"]]), "unsupported"],
+    ["an unknown parameter", () => version2(3, [["login", "root"]]), "unsupported"],
     ["an unknown kind", () => Buffer.concat([u8(1), u8(9), encodeStreamRequest(example).subarray(6)]), "unsupported"],
     ["a byte too many", () => Buffer.concat([encodeStreamRequest(example).subarray(4), u8(0)]), "invalid"],
     ["a byte too few", () => encodeStreamRequest(example).subarray(4, -1), "invalid"],
-    ["text that is no UTF-8", () => Buffer.concat([u8(1), u8(1), string(Buffer.of(0xff)), ...Array(4).fill(string(""))]), "invalid"],
-    ["a length that lies", () => Buffer.concat([u8(1), u8(1), u32(0xffff_ffff)]), "invalid"],
+    ["text that is not UTF-8", () => Buffer.concat([u8(1), u8(1), string(Buffer.of(0xff)), ...Array(4).fill(string(""))]), "invalid"],
+    ["a wrong length", () => Buffer.concat([u8(1), u8(1), u32(0xffff_ffff)]), "invalid"],
   ])("%s is refused", ([, body, expected]) => {
     expect(code(() => decodeStreamRequest(body()))).toBe(expected);
   });
@@ -108,7 +108,7 @@ describe("StreamReply", () => {
     expect(reply).toMatchObject({ ok: false, error: { code: "internal", message: "m" } });
   });
 
-  test("an endless message is clipped, so that it always fits", () => {
+  test("a very long message is truncated, so that it always fits", () => {
     const bytes = encodeStreamReply({ ok: false, error: new PlatformError("denied", "€".repeat(50_000), { hint: "€".repeat(50_000) }) });
     expect(bytes.length).toBeLessThanOrEqual(maxStreamMessage + 4);
     expect(decodeStreamReply(bytes.subarray(4))).toMatchObject({ ok: false, error: { code: "denied" } });

@@ -14,15 +14,15 @@ import { type StreamKind, type StreamParameters, streamKinds } from "../kinds/st
  *                  version 2: u8 count, then string name and string value of each parameter
  *                  string clientAddress  "ip:port" of the client; set by control, empty from a client
  *                  string sessionId      UUID; set by control, empty from a client
- *                  string accessRevision revision of roles and authorities that control decided by; set by control
+ *                  string accessRevision revision of roles and authorities by which control decided; set by control
  *   StreamReply    u32 length of what follows (at most 16,384)
  *                  u8  version = 1
  *                  string code     "ok" or an error code of core/errors
- *                  string message  for people, empty when ok
+ *                  string message  for users, empty when ok
  *                  string hint     what to do, may be empty
  *
- * string = u32 length, UTF-8. After an "ok" the stream carries the kind's own bytes, both ways. What is older than version 2 knows ssh
- * and join only: these two stay as they were, so that a newer peer need not ask what the other one understands.
+ * string = u32 length, UTF-8. After an "ok" the stream carries the kind's own bytes, both ways. Peers older than version 2 know only ssh
+ * and join: these two stay unchanged, so that a newer peer need not ask what the other one supports.
  */
 interface StreamRequestOf<Kind extends StreamKind> {
   readonly kind: Kind;
@@ -36,7 +36,7 @@ export type StreamRequest<Kind extends StreamKind = StreamKind> = { [One in Kind
 
 export type StreamReply = { readonly ok: true } | { readonly ok: false; readonly error: PlatformError };
 
-/** Longest message, without its length. */
+/** Maximum message, without its length. */
 export const maxStreamMessage = 16_384;
 /** Version 1 has one nameless parameter. */
 const versionOne: ReadonlySet<StreamKind> = new Set(["ssh", "join"]);
@@ -56,7 +56,7 @@ export function decodeStreamRequest(body: Buffer): StreamRequest {
   if (version !== 1 && version !== 2) throw unsupportedVersion("stream request", version);
   const number = reader.u8();
   const kind = (Object.keys(streamKinds) as StreamKind[]).find((name) => streamKinds[name].number === number);
-  if (kind === undefined) throw new PlatformError("unsupported", `stream kind ${number} is not known here`, { hint: "the peer may be newer" });
+  if (kind === undefined) throw new PlatformError("unsupported", `unknown stream kind ${number}`, { hint: "the peer may be newer" });
   if (versionOne.has(kind) !== (version === 1)) throw unsupportedVersion(`${kind} stream request`, version);
   const request = {
     kind,
@@ -71,14 +71,14 @@ export function decodeStreamRequest(body: Buffer): StreamRequest {
   return request as StreamRequest;
 }
 
-/** All of the kind's parameters, each once, and no other: what is not understood must not be left out of a decision. */
+/** All of the kind's parameters, each once, and no other: an unknown parameter must not be ignored in a decision. */
 function readParameters(kind: StreamKind, reader: Reader): Readonly<Record<string, string>> {
   const known: readonly string[] = streamKinds[kind].parameters;
   const pairs = Array.from({ length: reader.u8() }, () => [reader.text(), reader.text()] as const);
   const strange = pairs.find(([name]) => !known.includes(name));
   if (strange !== undefined) {
     const hint = "the peer may be newer";
-    throw new PlatformError("unsupported", `parameter ${JSON.stringify(strange[0].slice(0, 64))} of an ${kind} stream is not known here`, { hint });
+    throw new PlatformError("unsupported", `parameter ${JSON.stringify(strange[0].slice(0, 64))} of an ${kind} stream is unknown here`, { hint });
   }
   const parameters = Object.fromEntries(pairs);
   if (pairs.length !== known.length || known.some((name) => !Object.hasOwn(parameters, name))) {
@@ -88,7 +88,7 @@ function readParameters(kind: StreamKind, reader: Reader): Readonly<Record<strin
 }
 
 function unsupportedVersion(what: string, version: number): PlatformError {
-  return new PlatformError("unsupported", `${what} of version ${version} is not understood here`, { hint: "the peer may be newer" });
+  return new PlatformError("unsupported", `${what} of version ${version} is not supported here`, { hint: "the peer may be newer" });
 }
 
 const replyVersion = 1;

@@ -46,7 +46,7 @@ describe("tunnel messages", () => {
     expect(decodeProxyMessage(encodeTunnelMessage(message).subarray(4))).toEqual(message);
   });
 
-  test("neither side takes the other's messages", () => {
+  test("neither side accepts the other's messages", () => {
     for (const message of fromProxy) expect(code(() => decodeAgentMessage(json(message)))).toBe("invalid");
     for (const message of fromAgent) expect(code(() => decodeProxyMessage(json(message)))).toBe("invalid");
   });

@@ -9,10 +9,10 @@ import { offeredSchema } from "../resources/offered.ts";
 
 /**
  * Messages of a tunnel's control channel: u32 length (at most 65,536), then one JSON object. The agent opens the channel
- * first thing (SSH direct-tcpip to `tunnelChannels.control`) and sends `hello`; the proxy answers `welcome` or `refused`.
+ * first (SSH direct-tcpip to `tunnelChannels.control`) and sends `hello`; the proxy answers `welcome` or `refused`.
  */
 export const tunnelChannels = {
-  /** direct-tcpip, agent to proxy: this control channel; one for each tunnel. */
+  /** direct-tcpip, agent to proxy: this control channel; one per tunnel. */
   control: "platform-control",
   /** direct-tcpip, agent to proxy: bytes to and from the auth service's TLS listener. */
   auth: "platform-auth",
@@ -21,9 +21,9 @@ export const tunnelChannels = {
 } as const;
 
 /**
- * The agent sends a ping this often, ms, and the proxy answers. After `silentMs` without a byte the proxy tells the auth service that
- * the host is silent, so that an admin knows within 30 s; after `deadMs` either end gives the tunnel up. Between the two a network
- * that was down for half a minute still finds its shells alive.
+ * The agent sends a ping this often, ms, and the proxy answers. After `silentMs` without a byte the proxy reports to the auth service that
+ * the host is silent, so that an admin knows within 30 s; after `deadMs` either end drops the tunnel. Between the two, a network
+ * that was down for half a minute still has its shells alive.
  */
 export const heartbeatMs = 10_000;
 export const silentMs = 20_000;
@@ -37,32 +37,32 @@ const agentMessageSchema = z.discriminatedUnion("type", [
     labels: labelsSchema,
     services: z.array(z.string().max(32)).max(16),
     version: z.string().max(64),
-    /** Which process of the host this is: of several, each has its own sessions. Left out by agents that have none to be joined. */
+    /** Identifies the agent process: each of several has its own sessions. Omitted by agents without sessions that can be joined. */
     process: z.uuid().optional(),
-    /** Left out by agents that know nothing of it. */
+    /** Omitted by agents that do not support it. */
     status: hostStatusSchema.optional().catch(undefined),
   }),
-  /** The host's updater, sessions or labels changed. At most once every few seconds. Labels are left out by agents that have no commands for them. */
+  /** The host's updater, sessions or labels changed. At most once every few seconds. Labels are omitted by agents without label commands. */
   z.object({ type: z.literal("status"), status: hostStatusSchema, labels: labelsSchema.optional() }),
   /**
-   * A page of the resources that the agent offers, for proxies whose welcome takes them. The page without `more` is the last one: the list then
-   * takes the place of the one before.
+   * A page of the resources that the agent offers, for proxies whose welcome accepts them. The page without `more` is the last one: the list then
+   * replaces the previous one.
    */
   z.object({ type: z.literal("resources"), resources: z.array(offeredSchema).max(2000), more: z.boolean() }),
   /** `time` is the sender's clock, ms; it comes back in the pong. */
   z.object({ type: z.literal("ping"), time: z.number() }),
-  /** The agent is stopping: no more streams through this tunnel. */
+  /** The agent is stopping: open no more streams through this tunnel. */
   z.object({ type: z.literal("draining") }),
 ]);
 /**
- * Which keys of the authorities are trusted, as `trustedDigest` of core/api tells it: an agent that knows others fetches them. Left out
+ * Digest of the trusted authority keys, from `trustedDigest` of core/api: an agent with another digest fetches them. Omitted
  * while the proxy does not know.
  */
 const authorities = text.optional();
-/** Revision of the list of proxies: an agent that has another one fetches it. Left out while the proxy does not know. */
+/** Revision of the list of proxies: an agent with another one fetches it. Omitted while unknown to the proxy. */
 const proxies = text.optional();
 const proxyMessageSchema = z.discriminatedUnion("type", [
-  /** `notice`: what the host's admin should know, for the agent's log. `takesResources`: left out by proxies of the version before. */
+  /** `notice`: a message to the host's admin, for the agent's log. `takesResources`: omitted by proxies of the previous version. */
   z.object({
     type: z.literal("welcome"),
     proxyId: text,
@@ -72,9 +72,9 @@ const proxyMessageSchema = z.discriminatedUnion("type", [
     notice: text.optional(),
     takesResources: z.boolean().optional(),
   }),
-  /** The maintenance revision is left out while the auth service is away, and empty when there is no configuration. */
+  /** The maintenance revision is omitted while the auth service is unreachable, and empty when there is no configuration. */
   z.object({ type: z.literal("pong"), time: z.number(), accessRevision: text, maintenanceRevision: text.optional(), authorities, proxies }),
-  /** Roles, authorities or proxies changed: those that differ are fetched again. */
+  /** Roles, authorities or proxies changed: the changed ones are fetched again. */
   z.object({ type: z.literal("access"), accessRevision: text, authorities, proxies }),
   /** The proxy is stopping: open the next tunnel, end this one when its streams have ended. */
   z.object({ type: z.literal("drain") }),

@@ -14,7 +14,7 @@ test.for([
   ["1.9.0", "3.0.0", "too_old"],
   ["1.0.0", "17.0.0", "too_old"],
   ["0.9.0", "1.0.0", "fits"],
-  // Old peers say none.
+  // Old peers send none.
   ["", "17.0.0", "fits"],
   ["unknown", "17.0.0", "fits"],
   ["1.0.0", "", "fits"],
@@ -24,7 +24,7 @@ test.for([
   expect(misfitText("this host", { peer, cluster }) === undefined).toBe(fit === "fits" || fit === "newer");
 });
 
-test("what does not fit is said with both versions and what to do", () => {
+test("a mismatch is reported with both versions and what to do", () => {
   expect(misfitText("this host", { peer: "17.0.0", cluster: "1.0.0" })).toEqual({
     message: "this host is 17.0.0, newer by a major than the cluster (1.0.0)",
     hint: "upgrade the cluster first, or install 1.0.0 here",
@@ -35,7 +35,7 @@ test("what does not fit is said with both versions and what to do", () => {
   });
 });
 
-test("whatever peers say, a judgement is made, and never of equals", () => {
+test("there is a result for any peers, and equals always fit", () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (a, b) => {
       expect(["fits", "newer", "too_new", "too_old"]).toContain(judgeFit(a, b));

@@ -3,7 +3,7 @@ import { parseVersion } from "./parse-version.ts";
 
 /**
  * How a peer's version fits the cluster's. `too_old`, `too_new`: it may not work; `newer`: of the same major, which works, but the
- * cluster goes first; `fits`: the cluster's major or the one before, and what says no version.
+ * cluster goes first; `fits`: the cluster's major or the previous one, or no version.
  */
 export type Fit = "fits" | "newer" | "too_new" | "too_old";
 
@@ -16,7 +16,7 @@ export function judgeFit(peer: string, cluster: string): Fit {
   return compareVersions(its.text, own.text) > 0 && its.major === own.major ? "newer" : "fits";
 }
 
-/** What does not fit, and what to do: `this host is 3.0.0, newer by a major than the cluster (1.0.0)`. Undefined: nothing is wrong. */
+/** The mismatch, and what to do: `this host is 3.0.0, newer by a major than the cluster (1.0.0)`. Undefined if there is none. */
 export function misfitText(what: string, { peer, cluster }: { readonly peer: string; readonly cluster: string }): Misfit | undefined {
   const [its, own] = [peer, cluster].map((text) => text.replace(/^v/, ""));
   const major = parseVersion(cluster)?.major ?? 0;

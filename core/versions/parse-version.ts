@@ -6,10 +6,10 @@ export interface Version {
   readonly major: number;
 }
 
-/** Longest that is taken; a package's file name has to hold it. */
+/** Maximum length, since it is part of a package's file name. */
 const maxLength = 64;
 
-/** A semantic version with or without a leading `v`, and nothing around it; undefined for anything else. */
+/** A semantic version with or without a leading `v`, and no other text; undefined for anything else. */
 export function parseVersion(text: string): Version | undefined {
   if (text.length > maxLength || !/^v?\d[0-9A-Za-z.+-]*$/.test(text)) return undefined;
   const parsed = parse(text);

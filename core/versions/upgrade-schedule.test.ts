@@ -7,7 +7,7 @@ const windows = fc.array(
   { maxLength: 30 },
 );
 
-test("a schedule looks as the updater of the reference reads it", () => {
+test("a schedule has the form that the reference's updater reads", () => {
   const text = encodeSchedule([
     { start: 1_700_000_000, stop: 1_700_003_600 },
     { start: 1_700_086_400, stop: 1_700_090_000 },
@@ -16,7 +16,7 @@ test("a schedule looks as the updater of the reference reads it", () => {
   expect(encodeSchedule([])).toBe("");
 });
 
-test("what is encoded is parsed again", () => {
+test("an encoded schedule is parsed back", () => {
   fc.assert(
     fc.property(windows, (all) => {
       expect(parseSchedule(encodeSchedule(all))).toEqual(all);
@@ -50,7 +50,7 @@ test.for([
   expect(parseSchedule(text)).toHaveLength(count);
 });
 
-test("no text throws, and no window is empty", () => {
+test("it never throws on any text, and no window is empty", () => {
   const lines = fc.stringMatching(/^(\d{0,12} ?\d{0,12}\n){0,5}$/);
   fc.assert(
     fc.property(fc.oneof(fc.string(), lines), (text) => {

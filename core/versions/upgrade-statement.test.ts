@@ -15,22 +15,22 @@ function newKey(): { key: KeyObject; line: string } {
 const [own, other] = [newKey(), newKey()];
 const text = signStatement(facts, { key: own.key, now });
 
-test("a statement comes back as it was signed, by whichever of the keys", () => {
+test("a statement is verified with any of the keys", () => {
   const statement = { ...facts, issued: 1_800_000_000, expires: 1_800_003_600 };
   expect(openStatement(text, [own.line])).toEqual(statement);
   expect(openStatement(text, ["# a comment", other.line, own.line])).toEqual(statement);
 });
 
-test("it is nothing without the key, and with another one", () => {
+test("it is invalid without the key, and with another one", () => {
   expect(openStatement(text, [])).toBeUndefined();
   expect(openStatement(text, [other.line])).toBeUndefined();
   expect(openStatement(text, [own.line.replace("AAAA", "AAAB"), "ssh-rsa AAAA", "ssh-ed25519 AAAA"])).toBeUndefined();
 });
 
-test("no change of one character leaves it valid, and no text throws", () => {
+test("no change of one character leaves it valid, and it never throws on any text", () => {
   fc.assert(
     fc.property(fc.nat(text.length - 1), fc.constantFrom("A", "b", "7", "_", ".", " "), (at, put) => {
-      // The last character of each part holds bits that nothing reads.
+      // The last character of each part has bits that are not used.
       const loose = at === text.length - 1 || at === text.indexOf(".") - 1;
       if (text[at] !== put && !loose) expect(openStatement(text.slice(0, at) + put + text.slice(at + 1), [own.line])).toBeUndefined();
     }),

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 
 /**
- * What the auth service says to one host of the version that it shall have. On the way it is
+ * The auth service's statement to one host about its target version. On the wire it is
  * `base64url(JSON) "." base64url(Ed25519 signature over context || JSON)`; the key is the SSH key of the host authority, and the context
  * keeps the signature apart from those of certificates, which begin with four bytes of a length.
  */
@@ -18,12 +18,12 @@ export interface UpgradeStatement {
 }
 
 const context = Buffer.from("platform-upgrade-target-v1\n");
-/** Longest text that is taken; it stands in a header. */
+/** Maximum text, since it is sent in a header. */
 const maxText = 2000;
-/** How long a statement holds, seconds. */
+/** Validity of a statement, seconds. */
 const lifetime = 3600;
 
-/** A statement of this moment, signed. `key` is Ed25519. */
+/** A signed statement with the current time. `key` is Ed25519. */
 export function signStatement(facts: Omit<UpgradeStatement, "issued" | "expires">, { key, now }: { key: KeyObject; now: Date }): string {
   const issued = Math.floor(now.getTime() / 1000);
   const { host, channel, version, critical } = facts;
@@ -31,7 +31,7 @@ export function signStatement(facts: Omit<UpgradeStatement, "issued" | "expires"
   return `${payload.toString("base64url")}.${sign(null, Buffer.concat([context, payload]), key).toString("base64url")}`;
 }
 
-/** What one of the keys (lines `ssh-ed25519 AAAA…`) has signed; undefined for anything else. Never throws. */
+/** The statement, if one of the keys (lines `ssh-ed25519 AAAA…`) has signed it; undefined for anything else. Never throws. */
 export function openStatement(text: string, keys: readonly string[]): UpgradeStatement | undefined {
   const match = text.length > maxText ? null : /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/.exec(text);
   if (match === null) return undefined;

@@ -34,7 +34,7 @@ function split(hello: Buffer, size: number): Buffer {
   return Buffer.concat(records);
 }
 
-/** What a reader that gets `bytes` piece by piece sees first. */
+/** The first result of a reader that gets `bytes` piece by piece. */
 function firstAnswer(bytes: Buffer, cuts: readonly number[]): unknown {
   const ends = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
   for (const end of ends) {

@@ -17,11 +17,11 @@ export interface ClientHello {
   readonly alpn: readonly string[];
 }
 
-/** Longest hello taken, in bytes on the wire, record headers included. */
+/** Maximum hello, in bytes on the wire, including record headers. */
 export const maxClientHello = 16_384;
 
 /**
- * Reads the hello at the start of `bytes`; undefined when it has not arrived in full. A function of the bytes alone: however
+ * Reads the hello at the start of `bytes`; undefined when it has not arrived in full. Depends only on the bytes: however
  * they were cut, the first answer that is not undefined is the same. Throws PlatformError `invalid` for anything else.
  */
 export function parseClientHello(bytes: Buffer): ClientHello | undefined {
@@ -60,7 +60,7 @@ function checkRecordStart(start: Buffer): void {
 }
 
 function messageLength(handshake: Buffer): number {
-  if (handshake[0] !== 1) throw new PlatformError("invalid", "the first TLS message is no ClientHello");
+  if (handshake[0] !== 1) throw new PlatformError("invalid", "the first TLS message is not a ClientHello");
   const length = handshake.readUIntBE(1, 3);
   if (length > maxClientHello) throw new PlatformError("invalid", `the TLS hello is longer than ${maxClientHello} bytes`);
   return length;

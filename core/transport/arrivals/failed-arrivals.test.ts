@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FailedArrivals } from "./failed-arrivals.ts";
 
-test("the first failure is told at once, the rest by one line a minute with their number and the last of them", () => {
+test("the first failure is logged at once, the rest by one line a minute with their count and the last one", () => {
   const lines: unknown[] = [];
   let now = 0;
   const failed = new FailedArrivals({ log: { info: (_text, fields) => void lines.push(fields) }, clock: () => now });

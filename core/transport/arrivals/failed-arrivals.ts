@@ -1,9 +1,9 @@
 import type { Log } from "../../log/log.ts";
 
-/** One line in this time, however many fail, ms. */
+/** Minimum time between log lines, ms. */
 const everyMs = 60_000;
 
-/** Connections that ended before anybody had shown who it is: counted, because anybody can make any number of them. */
+/** Counts connections that ended before authentication, because anyone can make any number of them. */
 export class FailedArrivals {
   readonly #log: Pick<Log, "info">;
   readonly #clock: () => number;
@@ -22,11 +22,11 @@ export class FailedArrivals {
     this.tell();
   }
 
-  /** To call now and then: what was counted since the last line. */
+  /** Call periodically: logs the count since the last line. */
   tell(): void {
     const now = this.#clock();
     if (this.#untold === 0 || now - this.#toldAt < everyMs) return;
-    this.#log.info("connections ended before anybody logged in", { count: this.#untold, ...this.#last });
+    this.#log.info("connections ended before authentication", { count: this.#untold, ...this.#last });
     this.#toldAt = now;
     this.#untold = 0;
   }

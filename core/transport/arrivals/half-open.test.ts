@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { HalfOpen } from "./half-open.ts";
 
-/** What HalfOpen sees of a socket. */
+/** The part of a socket that HalfOpen uses. */
 class FakeSocket extends EventEmitter {
   readonly remoteAddress: string;
   isDestroyed = false;
@@ -23,14 +23,14 @@ function arrive(halfOpen: HalfOpen, address: string): FakeSocket {
   return socket;
 }
 
-test("beyond the limit the oldest goes", () => {
+test("beyond the limit the oldest is dropped", () => {
   const halfOpen = new HalfOpen(2);
   const [first, second, third] = ["a", "a", "a"].map((address) => arrive(halfOpen, address));
   expect([first, second, third].map((socket) => socket?.isDestroyed)).toEqual([true, false, false]);
   expect([halfOpen.size, halfOpen.dropped]).toEqual([2, 1]);
 });
 
-test("a flood from one address pushes out its own, and nobody of another address", () => {
+test("a flood from one address drops its own connections, and none of another address", () => {
   const halfOpen = new HalfOpen(100);
   const honest = ["192.0.2.1", "192.0.2.2", "192.0.2.2"].map((address) => arrive(halfOpen, address));
   const flood = Array.from({ length: 10_000 }, () => arrive(halfOpen, "198.51.100.7"));
@@ -39,7 +39,7 @@ test("a flood from one address pushes out its own, and nobody of another address
   expect(arrive(halfOpen, "192.0.2.3").isDestroyed).toBe(false);
 });
 
-test("whoever comes and goes: never more than the limit, and all is forgotten in the end", () => {
+test("for any arrivals and departures: never more than the limit, and nothing is left at the end", () => {
   const step = fc.record({ address: fc.constantFrom("a", "b", "c"), leaves: fc.nat(20), by: fc.constantFrom("leave", "close") });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), fc.integer({ min: 1, max: 10 }), (steps, limit) => {

@@ -1,4 +1,4 @@
-/** What is needed of a socket. */
+/** The required part of a socket. */
 export interface HalfOpenSocket {
   readonly remoteAddress?: string | undefined;
   destroy(): unknown;
@@ -6,13 +6,13 @@ export interface HalfOpenSocket {
 }
 
 /**
- * Connections that have not yet shown who they are. Beyond the limit the oldest of the address that has most of them is dropped: any
- * number of silent connections costs bounded memory, and who makes them keeps out nobody but its own address.
+ * Connections that have not authenticated yet. Beyond the limit the oldest of the address that has most of them is dropped: any
+ * number of silent connections costs bounded memory, and blocks only clients of the same address.
  */
 export class HalfOpen {
   readonly #limit: number;
   readonly #addresses = new Map<HalfOpenSocket, string>();
-  /** Each in order of arrival. */
+  /** Connections in order of arrival. */
   readonly #byAddress = new Map<string, Set<HalfOpenSocket>>();
   /** One listener for all sockets. */
   readonly #onClose: (this: HalfOpenSocket) => void;
@@ -30,7 +30,7 @@ export class HalfOpen {
     return this.#addresses.size;
   }
 
-  /** `address`: who it counts for; left out: its remote address. */
+  /** `address`: the address it counts for; default: its remote address. */
   enter(socket: HalfOpenSocket, address = socket.remoteAddress ?? ""): void {
     const own = this.#byAddress.get(address) ?? new Set();
     this.#addresses.set(socket, address);
@@ -39,7 +39,7 @@ export class HalfOpen {
     if (this.#addresses.size > this.#limit) this.#drop(this.#largest(own));
   }
 
-  /** Makes room below the limit: drops the oldest of the address that has most. False: there is none. */
+  /** Makes room below the limit: drops the oldest of the address that has most. False if there is none. */
   makeRoom(): boolean {
     return this.#drop(this.#largest(new Set()));
   }
@@ -52,7 +52,7 @@ export class HalfOpen {
     return true;
   }
 
-  /** The peer has shown who it is, was handed to a server with limits of its own, or is gone. */
+  /** Called when the peer has authenticated, was passed to a server with its own limits, or has disconnected. */
   leave(socket: HalfOpenSocket): void {
     const address = this.#addresses.get(socket);
     if (address === undefined) return;
@@ -62,7 +62,7 @@ export class HalfOpen {
     if (own?.size === 0) this.#byAddress.delete(address);
   }
 
-  /** Those of one address; `newest` when no other has more. */
+  /** Connections of one address; `newest` when no other has more. */
   #largest(newest: ReadonlySet<HalfOpenSocket>): ReadonlySet<HalfOpenSocket> {
     let found = newest;
     for (const own of this.#byAddress.values()) if (own.size > found.size) found = own;

@@ -5,19 +5,19 @@ import { formatHostPort, type HostPort } from "../host-port.ts";
 import type { ListenSockets } from "../listen-sockets.ts";
 
 export interface Listener {
-  /** As bound: the port is real where 0 was asked for. */
+  /** As bound, with the actual port where 0 was requested. */
   readonly address: HostPort;
-  /** Takes no more connections; those that exist stay. */
+  /** Stops accepting connections; existing ones stay. */
   close(): Promise<void>;
 }
 
 export interface ListenOptions {
   readonly address: HostPort;
-  /** What the listener is for: the process that takes over knows it by this name and its address. */
+  /** Purpose of the listener: the process that takes over finds it by this name and its address. */
   readonly purpose: string;
   readonly sockets: ListenSockets;
   readonly log: Log;
-  /** Connections at one time; more are closed as they come. */
+  /** Maximum concurrent connections; further ones are closed on arrival. */
   readonly maxConnections: number;
   /** Every socket has an error listener already and is paused. */
   readonly onSocket: (socket: Socket) => void;
@@ -38,8 +38,8 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   });
   try {
     const bound = await options.sockets.listen(server, { purpose, ...address, backlog: 4096 });
-    server.on("error", (error) => log.warn("a connection could not be accepted", { listener: formatHostPort(address), error }));
-    server.on("drop", () => log.debug("a connection was dropped: too many", { listener: formatHostPort(address) }));
+    server.on("error", (error) => log.warn("could not accept a connection", { listener: formatHostPort(address), error }));
+    server.on("drop", () => log.debug("dropped a connection: too many", { listener: formatHostPort(address) }));
     return { address: bound, close: async () => void server.close() };
   } catch (cause) {
     const taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { type ClientHello, parseClientHello } from "./client-hello.ts";
 
-/** What somebody who connected to the web port speaks. */
+/** Protocol of a client of the web port. */
 export type Peeked = { readonly speaks: "tls"; readonly hello: ClientHello } | { readonly speaks: "ssh" } | { readonly speaks: "http" };
 
 export interface PeekOptions {
@@ -11,7 +11,7 @@ export interface PeekOptions {
 }
 
 /**
- * Reads until it is clear what the peer speaks and puts all that was read back into the socket, which is left paused.
+ * Reads until the peer's protocol is clear, and puts everything back into the socket, which is left paused.
  * Throws PlatformError `invalid`, `timeout` or `unavailable`.
  */
 export function peek(socket: Socket, options: PeekOptions): Promise<Peeked> {
@@ -44,7 +44,7 @@ export function peek(socket: Socket, options: PeekOptions): Promise<Peeked> {
           resolve(found);
         });
       } catch (thrown) {
-        fail(thrown instanceof PlatformError ? thrown : new PlatformError("internal", "the first message could not be read", { cause: thrown }));
+        fail(thrown instanceof PlatformError ? thrown : new PlatformError("internal", "could not read the first message", { cause: thrown }));
       }
     };
     socket.on("readable", onReadable).on("end", onEnd).on("close", onEnd).on("error", onError);
@@ -56,10 +56,10 @@ export function peek(socket: Socket, options: PeekOptions): Promise<Peeked> {
 
 const sshStart = "SSH-";
 const httpStart = /^(GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|TRACE|CONNECT|PRI) /;
-/** Longest prefix that is needed to tell HTTP: `OPTIONS ` and `CONNECT `. */
+/** Longest prefix needed to recognize HTTP: `OPTIONS ` and `CONNECT `. */
 const httpLength = 8;
 
-/** Undefined: more bytes are needed. Throws PlatformError `invalid` for what is none of the three. */
+/** Undefined when more bytes are needed. Throws PlatformError `invalid` for any other protocol. */
 export function recognize(bytes: Buffer): Peeked | undefined {
   if (bytes[0] === 22) {
     const hello = parseClientHello(bytes);

@@ -28,7 +28,7 @@ afterAll(() => {
   for (const server of servers) server.close();
 });
 
-/** Undefined: the handshake failed. */
+/** Undefined when the handshake failed. */
 async function handshake(port: number, options: ConnectionOptions): Promise<TLSSocket | undefined> {
   const socket = connect({ port, host: "127.0.0.1", servername: "a.test", ALPNProtocols: ["echo"], rejectUnauthorized: false, ...options });
   return await new Promise((resolve) => {
@@ -36,7 +36,7 @@ async function handshake(port: number, options: ConnectionOptions): Promise<TLSS
   });
 }
 
-test("of TLS 1.2 the web port takes suites with ECDHE and AEAD alone", async () => {
+test("in TLS 1.2 the web port accepts only suites with ECDHE and AEAD", async () => {
   const taken: string[] = [];
   for (const name of getCiphers().filter((one) => !one.startsWith("tls_"))) {
     const socket = await handshake(ports.web, { maxVersion: "TLSv1.2", ciphers: `${name.toUpperCase()}:@SECLEVEL=0` });

@@ -2,12 +2,12 @@ import { constants } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
 
 /*
- * What every TLS server of ours keeps to. There is no other place that makes a server's context (test/architecture/layers.test.ts).
+ * Settings of all our TLS servers. No other place makes a server's context (test/architecture/layers.test.ts).
  */
 
-/** A client's renegotiation in TLS 1.2 costs the server a handshake each time, and nobody needs it. */
+/** A client's renegotiation in TLS 1.2 costs the server a handshake each time, and has no use. */
 const always = constants.SSL_OP_NO_RENEGOTIATION;
-/** TLS 1.3 as Node has it; of TLS 1.2 forward secrecy and AEAD alone. */
+/** TLS 1.3 as Node has it; of TLS 1.2 only forward secrecy and AEAD. */
 const suites = [
   "TLS_AES_256_GCM_SHA384",
   "TLS_CHACHA20_POLY1305_SHA256",
@@ -22,13 +22,13 @@ const suites = [
 
 /**
  * For TLS between programs of ours, by a host's own certificate. Our own clients keep their connections: a ticket would cost memory, and let a
- * client show its certificate once for many.
+ * client present its certificate once for many.
  */
 export function hostContext({ tlsCertificate: cert, tlsPrivateKey: key }: { tlsCertificate: string; tlsPrivateKey: string }): SecureContext {
   return createSecureContext({ cert, key, minVersion: "TLSv1.3", ciphers: suites, secureOptions: always | constants.SSL_OP_NO_TICKET });
 }
 
-/** For browsers and other people's tools: PEM, the leaf first. Throws what OpenSSL says of them. */
+/** For browsers and other people's tools: PEM, the leaf first. Throws OpenSSL's error. */
 export function webContext({ cert, key }: { cert: string | Buffer; key: string | Buffer }): SecureContext {
   return createSecureContext({ cert, key, minVersion: "TLSv1.2", ciphers: suites, secureOptions: always });
 }

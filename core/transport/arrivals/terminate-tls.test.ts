@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { createTestAuthority } from "../dial/test-certificate.ts";
 import { terminateTls } from "./terminate-tls.ts";
 
-/** What a client sends first. */
+/** A client's first message. */
 async function clientHello(): Promise<Buffer> {
   const [near, far] = duplexPair();
   const tls = connectTls({ socket: near, servername: "a.test", ALPNProtocols: ["http/1.1"] });
@@ -16,7 +16,7 @@ async function clientHello(): Promise<Buffer> {
   return hello;
 }
 
-test("a client that goes away in the middle of the handshake, as one that does not trust the certificate, is not waited for", async () => {
+test("the server does not wait for a client that leaves during the handshake, such as one that does not trust the certificate", async () => {
   const { cert, key } = await (await createTestAuthority()).issue({ type: "dns", value: "a.test" });
   // An HTTP proxy on the way passes the end of one direction on, and keeps the other one open.
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }).listen(0, "127.0.0.1");

@@ -8,7 +8,7 @@ export interface TerminateTlsOptions {
   readonly context: SecureContext;
   /** The one protocol that is answered when the client offers it. */
   readonly alpn: string;
-  /** Ask for a certificate. It is not checked here: its holder decides, so that a refusal can be said in words. */
+  /** Requests a certificate. It is not checked here but by the caller, so that a refusal can carry a reason. */
   readonly requestCertificate?: boolean;
   readonly timeoutMs?: number;
 }
@@ -49,7 +49,7 @@ type AlpnCallback = NonNullable<TLSSocketOptions["ALPNCallback"]>;
 /** By the name that they answer: our own few. */
 const alpnCallbacks = new Map<string, AlpnCallback>();
 
-/** As ALPNProtocols does, whose list would be copied for each connection and kept, in memory that many buffers share. */
+/** As ALPNProtocols does, whose list would be copied for each connection and kept, in memory shared by many buffers. */
 function only(name: string): AlpnCallback {
   const known = alpnCallbacks.get(name);
   if (known !== undefined) return known;
@@ -76,7 +76,7 @@ function fail(tls: TLSSocket, error: PlatformError): void {
 function onSecure(this: TLSSocket): void {
   const handshake = settle(this);
   if (handshake === undefined) return;
-  // Node waits there for a connection that has long been made.
+  // Node would wait there for a connection that was made long ago.
   this.off("end", onEnd);
   handshake.socket.removeAllListeners("connect");
   compactListeners(handshake.socket);
@@ -92,7 +92,7 @@ function onClose(this: TLSSocket): void {
   fail(this, new PlatformError("unavailable", "the connection ended during the TLS handshake"));
 }
 
-/** Later errors are told by the end that follows them. */
+/** Later errors are reported by the end that follows them. */
 function onError(this: TLSSocket, cause: Error): void {
   fail(this, new PlatformError("unavailable", `the TLS handshake failed: ${cause.message}`, { cause }));
 }

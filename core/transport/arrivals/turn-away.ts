@@ -1,16 +1,16 @@
 import type { Socket } from "node:net";
 import type { Peeked } from "./peek.ts";
 
-/** How long a turned-away peer has to read why, ms. */
+/** Time that a refused peer has to read the reason, ms. */
 const lingerMs = 2000;
 
-/** What a port that speaks TLS alone says to others: `ssh` goes to SSH clients, `http` to browsers and their like. */
+/** Messages of a TLS-only port to other clients: `ssh` for SSH clients, `http` for browsers and similar. */
 export interface TurnAwayWords {
   readonly ssh: string;
   readonly http: string;
 }
 
-/** Says in the peer's own protocol that it is at the wrong port. The SSH line is one that clients show (RFC 4253 §4.2). */
+/** Reports in the peer's own protocol that this is the wrong port. SSH clients show such a line (RFC 4253 §4.2). */
 export function turnAway(socket: Socket, speaks: Exclude<Peeked["speaks"], "tls">, words: TurnAwayWords): void {
   const http = `${words.http}\n`;
   const text =

@@ -2,16 +2,16 @@ import type { Socket } from "node:net";
 import { PlatformError } from "../../errors/platform-error.ts";
 
 export interface AttemptOptions {
-  /** For everything together, ms; default 10,000. */
+  /** Total timeout, ms; default 10,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
 /** The life of one attempt to connect: one time limit for all its steps, and the caller's signal. */
 export class Attempt implements Disposable {
-  /** What the current step waits for, for the message when time runs out. */
+  /** Object of the current wait, for the message of a timeout. */
   waitingFor = "the connection";
-  /** Another way that may be the right one, for the hint when time runs out. */
+  /** An alternative route, for the hint of a timeout. */
   instead: string | undefined;
   readonly #controller = new AbortController();
   readonly #timer: NodeJS.Timeout;
@@ -37,7 +37,7 @@ export class Attempt implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Resolves at the event; throws what ended the socket, or the attempt, before it. */
+  /** Resolves at the event; throws the error that ended the socket, or the attempt, before it. */
   next(socket: Socket, event: "connect" | "secureConnect" | "readable"): Promise<void> {
     const { signal } = this.#controller;
     return new Promise((resolve, reject) => {
@@ -74,5 +74,5 @@ class ConnectionClosed extends Error {
   }
 }
 
-/** Keeps a socket's late errors from ending the process while nobody else listens. */
+/** Keeps a socket's late errors from ending the process while it has no other listener. */
 export function ignoreError(): void {}

@@ -1,13 +1,13 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
 import { domainToASCII } from "node:url";
 
-/** A host as it is compared: a name in lower case without trailing dots, in its xn-- form where it is not ASCII, or an address in its one shortest form. */
+/** A host in comparable form: a name in lower case without trailing dots, in its xn-- form if not ASCII, or an address in its shortest form. */
 export type CanonicalHost =
   | { readonly kind: "name"; readonly name: string }
   | { readonly kind: "address"; readonly family: "ipv4" | "ipv6"; readonly address: string };
 
 /**
- * Takes names and addresses, IPv6 with or without brackets. Whatever the system's resolver would read as an IPv4 address
+ * Accepts names and addresses, IPv6 with or without brackets. Whatever the system's resolver would read as an IPv4 address
  * (`127.1`, `0x7f000001`) counts as one, and so does an IPv4-mapped IPv6 address. Never throws.
  */
 export function canonicalHost(host: string): CanonicalHost {
@@ -22,7 +22,7 @@ export function canonicalHost(host: string): CanonicalHost {
   return { kind: "name", name };
 }
 
-/** What is no name in Unicode either stays as it is. */
+/** Text that is not a name in Unicode either stays unchanged. */
 function inAscii(text: string): string {
   const isName = !/^[\0-\x7f]*$/.test(text) && !/[/\\?#@:]/.test(text);
   return (isName && domainToASCII(text)) || text;

@@ -82,7 +82,7 @@ describe("chooseProxy", () => {
     ["http://[::ffff:127.0.0.1]:3128"],
     ["http://[::]:3128"],
     ["http://user:secret@localhost:3128"],
-  ])("the proxy %s is refused, and told what to use", ([value]) => {
+  ])("the proxy %s is refused, with the alternative", ([value]) => {
     const error = refusal({ HTTPS_PROXY: value });
     expect([error.code, error.message]).toEqual(["invalid", "HTTPS_PROXY names localhost or a loopback address as the proxy, which is not allowed"]);
     expect(error.hint).toBe("use the proxy's DNS name or its private IP address instead");
@@ -151,7 +151,7 @@ describe("chooseProxy", () => {
     [{}, /^behind an HTTP proxy, set HTTPS_PROXY .*\/etc\/default\/platform/],
     [{ HTTPS_PROXY: "p.test:1", no_proxy: "x, .example.com" }, /take the entry "\.example\.com" out of no_proxy$/],
     [{ HTTPS_PROXY: "p.test:1" }, undefined],
-  ])("%j: what to do where it does not work", ([env, instead]) => {
+  ])("%j: the hint when it does not work", ([env, instead]) => {
     const route = chooseProxy(target, env);
     const given = route.kind === "direct" ? route.instead : undefined;
     if (instead === undefined) expect(given).toBeUndefined();

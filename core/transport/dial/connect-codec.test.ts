@@ -95,7 +95,7 @@ describe("decodeConnectReply", () => {
     expect(decode(text).kind).toBe("malformed");
   });
 
-  test("a TLS record is told from other noise", () => {
+  test("a TLS record is distinguished from other noise", () => {
     expect(decodeConnectReply(Buffer.from([21, 3, 3, 0, 2, 2, 70]))).toMatchObject({ kind: "malformed", looksLikeTls: true });
     expect(decodeConnectReply(Buffer.from([21, 4]))).toMatchObject({ kind: "malformed", looksLikeTls: false });
   });

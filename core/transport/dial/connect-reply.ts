@@ -1,16 +1,16 @@
-/** Longest header of a proxy's answer, with any interim (1xx) answers before it, bytes. */
+/** Maximum header of a proxy's answer, with any interim (1xx) answers before it, bytes. */
 export const maxReplyHeader = 16_384;
 
-/** What the bytes received so far amount to. */
+/** Meaning of the bytes received so far. */
 export type ConnectReply =
   | { readonly kind: "incomplete" }
   | { readonly kind: "malformed"; readonly why: string; readonly looksLikeTls?: boolean }
-  /** `length`: bytes of the header; what follows belongs to the tunnel. `reason` is printable ASCII, at most 100 characters. */
+  /** `length`: bytes of the header; the rest belongs to the tunnel. `reason` is printable ASCII, at most 100 characters. */
   | { readonly kind: "complete"; readonly status: number; readonly reason: string; readonly length: number };
 
 /**
  * Reads a proxy's answer to CONNECT: status line, header fields, empty line (lines may end in LF alone, as RFC 9112 section
- * 2.2 lets). Interim answers are skipped. A peer that does not speak HTTP is found out by its first bytes. Never throws.
+ * 2.2 permits). Interim answers are skipped. A peer that does not speak HTTP is detected by its first bytes. Never throws.
  */
 export function decodeConnectReply(received: Buffer): ConnectReply {
   const bytes = received.subarray(0, maxReplyHeader);
@@ -50,7 +50,7 @@ function headerEnd(bytes: Buffer, start: number): number | undefined {
   return undefined;
 }
 
-/** A peer's text, fit for a terminal and a log. */
+/** A peer's text, made safe for a terminal and a log. */
 function printable(text: string): string {
   return text
     .slice(0, 100)

@@ -14,7 +14,7 @@ import type { ProxyUrl } from "./proxy-url.ts";
  */
 export function encodeConnectRequest(target: HostPort, credentials: ProxyUrl["credentials"]): Buffer {
   if (!/^[A-Za-z0-9._:-]{1,255}$/.test(target.host)) {
-    throw new PlatformError("invalid", `${JSON.stringify(target.host)} is no host that a proxy can be asked for`);
+    throw new PlatformError("invalid", `${JSON.stringify(target.host)} is not a host that can be requested from a proxy`);
   }
   const authority = formatHostPort(target);
   const lines = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`, "User-Agent: platform"];

@@ -1,6 +1,6 @@
 import { PlatformError } from "../../errors/platform-error.ts";
 
-/** What a failed connection was for: `message` begins the sentence, `hint` says what to do about an unreachable peer. */
+/** Context of a failed connection: `message` begins the sentence, `hint` is the advice for an unreachable peer. */
 export interface Purpose {
   readonly message: string;
   readonly hint: string;
@@ -16,13 +16,13 @@ const reasons: Readonly<Record<string, string>> = {
   EHOSTDOWN: "the host is down",
   ETIMEDOUT: "the connection timed out",
   ENOTFOUND: "the name does not exist",
-  EAI_AGAIN: "the name cannot be resolved now",
+  EAI_AGAIN: "the name could not be resolved",
   EADDRNOTAVAIL: "the address cannot be reached from here",
   EACCES: "this machine's rules forbid it",
   EPERM: "this machine's rules forbid it",
 };
 
-/** A socket's error as `unavailable`, with a sentence for its code; a PlatformError passes as it is. */
+/** A socket's error as `unavailable`, with a sentence for its code; a PlatformError passes unchanged. */
 export function connectionError(thrown: unknown, purpose: Purpose): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
   const code = errorCode(thrown);

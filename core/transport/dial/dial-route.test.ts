@@ -27,7 +27,7 @@ interface Setting {
   readonly signal?: AbortSignal;
 }
 
-/** Loopback proxies are refused by chooseProxy alone, so a route to one can be dialled here. */
+/** Only chooseProxy refuses loopback proxies, so a route to one can be dialled here. */
 async function through(proxy: HostPort, setting: Setting = {}): Promise<Socket> {
   const url: ProxyUrl = { scheme: "http", variable: "HTTPS_PROXY", host: proxy.host, port: proxy.port, ...setting.url };
   using attempt = new Attempt({ timeoutMs: setting.timeoutMs ?? 10_000, ...(setting.signal && { signal: setting.signal }) });
@@ -155,7 +155,7 @@ describe("a hostile or broken proxy", () => {
   test("a name that does not exist", async () => {
     const error = await failure(through({ host: "no-such-host.invalid", port: 1 }));
     expect(error.code).toBe("unavailable");
-    expect(error.message).toMatch(/no-such-host\.invalid:1 \(HTTPS_PROXY\).*the name (does not exist|cannot be resolved now)$/);
+    expect(error.message).toMatch(/no-such-host\.invalid:1 \(HTTPS_PROXY\).*the name (does not exist|could not be resolved)$/);
   });
 
   test("the signal ends the wait", async () => {
@@ -211,7 +211,7 @@ async function failure(attempt: Promise<unknown>): Promise<PlatformError> {
   throw new Error("not refused");
 }
 
-/** Writes in pieces, each in its own packet as far as the kernel lets. */
+/** Writes in pieces, each in its own packet as far as the kernel allows. */
 function drip(socket: Socket, text: string, size = 1, after: () => void = () => {}): void {
   socket.setNoDelay(true);
   if (text === "") after();

@@ -9,11 +9,11 @@ import { startTls } from "./start-tls.ts";
 
 export interface RouteOptions {
   readonly attempt: Attempt;
-  /** PEM authorities for an https proxy; left out: what this machine trusts. */
+  /** PEM authorities for an https proxy; omitted for those that this machine trusts. */
   readonly proxyCa?: readonly string[] | undefined;
 }
 
-/** Connects by a route that is already chosen. The socket has `ignoreError` as its only listener. Throws what `dial` throws. */
+/** Connects by an already chosen route. The socket has `ignoreError` as its only listener. Throws what `dial` throws. */
 export async function dialRoute(target: HostPort, route: Route, options: RouteOptions): Promise<Socket> {
   const { attempt, proxyCa } = options;
   const wanted = formatHostPort(target);
@@ -47,7 +47,7 @@ export async function dialRoute(target: HostPort, route: Route, options: RouteOp
   }
 }
 
-/** Without the cause: its code would be taken for a verdict on the target's certificate. */
+/** Without the cause: its code would be mistaken for a verdict on the target's certificate. */
 function untrustedProxy({ code, message }: PlatformError): PlatformError {
   const hint = "add the authority of the proxy's certificate to those that this machine trusts (update-ca-certificates, update-ca-trust)";
   return new PlatformError(code, message, { hint });

@@ -16,7 +16,7 @@ export async function dialTls(target: HostPort, tls: TlsOptions, options: DialOp
   return socket.off("error", ignoreError);
 }
 
-/** The same as a part of a longer attempt; `ignoreError` stays as the only listener. */
+/** The same within a longer attempt; `ignoreError` stays as the only listener. */
 export async function dialTlsWithin(target: HostPort, tls: TlsOptions, options: DialOptions & { attempt: Attempt }): Promise<TLSSocket> {
   const { attempt, proxyCa, env } = options;
   const socket = await dialRoute(target, chooseProxy(target, env), { attempt, proxyCa });

@@ -38,7 +38,7 @@ async function failure(attempt: Promise<unknown>): Promise<PlatformError> {
 }
 
 describe("dial", () => {
-  test("gives a connected socket without listeners that reads what the target says first", async () => {
+  test("gives a connected socket without listeners that reads the target's first bytes", async () => {
     const socket = await dial(await serving(echo), { env });
     expect(["error", "end", "close", "readable", "data", "connect"].map((event) => socket.listenerCount(event) > 1)).toEqual(Array(6).fill(false));
     expect(socket.listenerCount("error")).toBe(0);
@@ -52,14 +52,14 @@ describe("dial", () => {
     expect(`${error.message}${error.hint}`).not.toContain("hunter2");
   });
 
-  test("connection refused is unavailable, and said", async () => {
+  test("a refused connection is `unavailable`, with the reason", async () => {
     const server = await listenTcp(echo);
     server.close();
     const error = await failure(dial(server, { env }));
     expect([error.code, error.message]).toEqual(["unavailable", `no connection to 127.0.0.1:${server.port}: connection refused`]);
   });
 
-  test("an aborted signal ends it, and leaves no listener behind", async () => {
+  test("an aborted signal ends it, and leaves no listener", async () => {
     const error = await failure(dial(await serving(echo), { env, signal: AbortSignal.abort() }));
     expect(error.code).toBe("unavailable");
   });
@@ -91,17 +91,17 @@ describe("dialTls", () => {
     (await dialTls(server, { ...tls(), insecure: true }, { env })).destroy();
   });
 
-  test("a peer that accepts and says nothing runs into the one time limit", async () => {
+  test("a peer that accepts and stays silent runs into the single time limit", async () => {
     const error = await failure(dialTls(await serving(() => {}), tls(), { env, timeoutMs: 300 }));
     expect([error.code, error.message.includes("the TLS handshake with 127.0.0.1:")]).toEqual(["timeout", true]);
   });
 
-  test("a peer that is no TLS server, or hangs up", async () => {
+  test("a peer that is not a TLS server, or hangs up", async () => {
     expect((await failure(dialTls(await serving(echo), tls(), { env }))).message).toContain("does not speak TLS on this port");
     expect((await failure(dialTls(await serving((socket) => void socket.resume().end()), tls(), { env }))).code).toBe("unavailable");
   });
 
-  test("an unusable key is said without being shown", async () => {
+  test("an unusable key is reported without being printed", async () => {
     const error = await failure(dialTls(await serving(echo), { ...tls(), certificate: leaf.cert, privateKey: "hunter2" }, { env }));
     expect([error.code, error.message.includes("hunter2")]).toEqual(["invalid", false]);
   });
@@ -129,7 +129,7 @@ describe("httpsGet", () => {
     expect(answer.headers).toMatchObject({ "x-path": "/webapi/ping?a=%20", "set-cookie": "a=1, b=2", "x-host": `127.0.0.1:${target.port}` });
   });
 
-  test("refuses an untrusted certificate, unless told to be insecure", async () => {
+  test("refuses an untrusted certificate, unless the call is insecure", async () => {
     const target = await web((_request, response) => response.end("ok"));
     expect((await failure(httpsGet(target, "/", { env }))).code).toBe("unauthenticated");
     expect((await httpsGet(target, "/", { env, insecure: true })).body.toString()).toBe("ok");
@@ -141,7 +141,7 @@ describe("httpsGet", () => {
     expect((await failure(httpsGet(target, "/", { ...trusting(), maxBytes: 1999 }))).code).toBe("limit");
   });
 
-  test("an answer that never ends runs into the time limit, one that breaks off is unavailable", async () => {
+  test("an endless answer runs into the time limit, a truncated one is unavailable", async () => {
     const slow = await web((_request, response) => void response.write("a"));
     const error = await failure(httpsGet(slow, "/x", { ...trusting(), timeoutMs: 300 }));
     expect([error.code, error.message]).toEqual(["timeout", `the answer of 127.0.0.1:${slow.port} to GET /x did not come within 0.3 s`]);
@@ -151,11 +151,11 @@ describe("httpsGet", () => {
     expect((await failure(httpsGet(gone, "/", trusting()))).code).toBe("unavailable");
   });
 
-  test.for(["", "x", "/a b", "/a\r\nX: y", "/ä"])("%j is no path", async (path) => {
+  test.for(["", "x", "/a b", "/a\r\nX: y", "/ä"])("%j is not a path", async (path) => {
     expect((await failure(httpsGet({ host: "127.0.0.1", port: 1 }, path, { env }))).code).toBe("invalid");
   });
 
-  test("what is not HTTP is unavailable", async () => {
+  test("a peer that does not speak HTTP is unavailable", async () => {
     const target = await serving(echo, await authority.issue({ type: "ip", value: "127.0.0.1" }));
     expect((await failure(httpsGet(target, "/", trusting()))).code).toBe("unavailable");
   });

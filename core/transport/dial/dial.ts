@@ -6,16 +6,16 @@ import { dialRoute } from "./dial-route.ts";
 
 export interface DialOptions {
   readonly env: Env;
-  /** For everything together: name, connection, proxy. Default 10,000 ms. */
+  /** Total timeout for name, connection and proxy, ms. Default 10,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** PEM authorities for an https proxy; left out: what this machine trusts. */
+  /** PEM authorities for an https proxy; omitted for those that this machine trusts. */
   readonly proxyCa?: readonly string[];
 }
 
 /**
- * The one way out: connects to the target, directly or through the HTTP proxy that the environment names.
- * The socket is paused, without Nagle's delay and without listeners; whatever the target sent already is readable in it.
+ * The only outgoing path: connects to the target, directly or through the HTTP proxy from the environment.
+ * The socket is paused, without Nagle's delay and without listeners; bytes that the target has already sent are readable in it.
  * Throws `invalid` (a proxy variable), `unavailable`, `timeout`, `unauthenticated` (the proxy's certificate, or our credentials).
  */
 export async function dial(target: HostPort, options: DialOptions): Promise<Socket> {

@@ -12,13 +12,13 @@ import { dialTlsWithin } from "./dial-tls.ts";
 import { issuerOf } from "./tls-error.ts";
 
 export interface HttpsGetOptions extends DialOptions {
-  /** PEM; left out: what this machine trusts. */
+  /** PEM; omitted for the authorities that this machine trusts. */
   readonly ca?: readonly string[];
-  /** Any certificate will do; the answer says whether it is of `ca`. */
+  /** Accepts any certificate; the answer has whether it is issued by `ca`. */
   readonly insecure?: boolean;
   /** HTTP without TLS: for a server on this machine. */
   readonly plain?: boolean;
-  /** Longest body; default 1 MiB. */
+  /** Maximum body; default 1 MiB. */
   readonly maxBytes?: number;
 }
 
@@ -27,15 +27,15 @@ export interface HttpsAnswer {
   /** Names in lower case; repeated fields joined by `, `. */
   readonly headers: Record<string, string>;
   readonly body: Buffer;
-  /** Of the certificate that the server showed, quoted. */
+  /** Issuer of the server's certificate, quoted. */
   readonly issuer?: string | undefined;
-  /** False only for an `insecure` call: the certificate is not of `ca`. */
+  /** False only for an `insecure` call: the certificate is not issued by `ca`. */
   readonly isTrusted?: boolean;
 }
 
 /**
  * One GET over a connection of its own; redirects are not followed. One time limit for everything.
- * Throws what `dialTls` throws, `limit` for a body that is too long, `invalid` for a path that is none.
+ * Throws what `dialTls` throws, `limit` for a body that is too long, `invalid` for an invalid path.
  */
 export async function httpsGet(target: HostPort, path: string, options: HttpsGetOptions): Promise<HttpsAnswer> {
   if (!/^\/[\x21-\x7e]*$/.test(path)) throw new PlatformError("invalid", `${JSON.stringify(path)} is not a path`);
@@ -52,7 +52,7 @@ export async function httpsGet(target: HostPort, path: string, options: HttpsGet
     return { ...(await get(socket, { target, path, maxBytes: options.maxBytes ?? 1_048_576 })), ...shown };
   } catch (thrown) {
     if (attempt.signal.aborted) throw attempt.signal.reason;
-    throw connectionError(thrown, { message: `no answer of ${formatHostPort(target)} to GET ${path}`, hint: "check the address and its port" });
+    throw connectionError(thrown, { message: `no answer from ${formatHostPort(target)} to GET ${path}`, hint: "check the address and its port" });
   } finally {
     attempt.signal.removeEventListener("abort", stop);
     socket.destroy();
@@ -85,7 +85,7 @@ async function get(socket: Socket, options: { target: HostPort; path: string; ma
 
 function answer(sent: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    // Stays: a request may fail again after it was answered.
+    // Stays: a request may fail again after its answer.
     sent.on("error", ignoreError);
     sent.once("error", reject).once("response", resolve);
     sent.once("close", () => reject(new Error("the connection was closed")));

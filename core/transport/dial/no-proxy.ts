@@ -3,11 +3,11 @@ import type { HostPort } from "../host-port.ts";
 import { type CanonicalHost, canonicalHost } from "./canonical-host.ts";
 
 /**
- * One entry of NO_PROXY, as Go's httpproxy reads it, and ports besides:
+ * One entry of NO_PROXY, as in Go's httpproxy, plus ports:
  *
  *   *                     everything                 10.0.0.0/8, fd00::/8   addresses in the network
- *   example.com           it and what is below it    10.1.2.3, fd00::1      that address
- *   .example.com, *.…     only what is below it      3024, :3024, *:3024    that port of every host
+ *   example.com           it and names below it      10.1.2.3, fd00::1      that address
+ *   .example.com, *.…     only names below it        3024, :3024, *:3024    that port of every host
  *   name:3024, 10.1.2.3:3024, [fd00::1]:3024         only that port
  */
 type NoProxyEntry =
@@ -18,19 +18,19 @@ type NoProxyEntry =
 
 interface Parsed {
   readonly text: string;
-  /** Undefined: every port. */
+  /** Undefined for every port. */
   readonly port: number | undefined;
   readonly entry: NoProxyEntry;
 }
 
 export interface NoProxyAnswer {
-  /** The first entry that matches, as it was written. */
+  /** The first entry that matches, as written. */
   readonly entry?: string;
-  /** Entries that mean nothing here: skipped, and shown to whoever asks why. */
+  /** Entries without a meaning here: skipped, and shown in explanations. */
   readonly notUnderstood: readonly string[];
 }
 
-/** Which entry of NO_PROXY (separated by commas or white space) excludes the target. A network matches addresses only: no name is resolved. */
+/** Finds the entry of NO_PROXY (separated by commas or white space) that excludes the target. Networks match only addresses: no name is resolved. */
 export function matchNoProxy(target: HostPort, list: string): NoProxyAnswer {
   const host = canonicalHost(target.host);
   const notUnderstood: string[] = [];
@@ -50,7 +50,7 @@ function matches(entry: NoProxyEntry, host: CanonicalHost): boolean {
   }
   if (host.kind !== "address") return false;
   if (entry.kind === "address") return entry.address === host.address;
-  // To a BlockList an IPv4 address is also an IPv6 one.
+  // A BlockList also treats an IPv4 address as an IPv6 one.
   return entry.family === host.family && entry.network.check(host.address, host.family);
 }
 
@@ -60,7 +60,7 @@ function parseEntry(text: string): Parsed | undefined {
     const entry = parseNetwork(text.slice(0, slash), text.slice(slash + 1));
     return entry && { text, port: undefined, entry };
   }
-  // To a resolver a number alone is an address (0.0.11.208); nobody means that here.
+  // A resolver treats a number alone as an address (0.0.11.208), which is not meant here.
   const split = isIP(text) === 6 ? null : /^(?:(.*):)?(\d{1,5})$/.exec(text);
   const port = split === null ? undefined : Number(split[2]);
   if (port !== undefined && (port < 1 || port > 65_535)) return undefined;
@@ -87,7 +87,7 @@ function parseNetwork(address: string, bits: string): NoProxyEntry | undefined {
   if (written === 0 || !/^\d{1,3}$/.test(bits)) return undefined;
   const host = canonicalHost(bare);
   if (host.kind !== "address") return undefined;
-  // An IPv4-mapped network counts its first 96 bits.
+  // The prefix of an IPv4-mapped network includes its first 96 bits.
   const prefix = Number(bits) - (written === 6 && host.family === "ipv4" ? 96 : 0);
   if (prefix < 0 || prefix > (host.family === "ipv4" ? 32 : 128)) return undefined;
   const network = new BlockList();

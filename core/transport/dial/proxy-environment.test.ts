@@ -31,7 +31,7 @@ describe("parseEnvironmentFile", () => {
     expect(parseEnvironmentFile(text).get("HTTPS_PROXY")).toBe(value);
   });
 
-  test("lines that systemd leaves out are told, with their number", () => {
+  test("lines that systemd ignores are reported, with their number", () => {
     expect(readEnvironment('# a\nexport HTTPS_PROXY="http://p"\nA=1\n\nset -a\n2B=x\n').ignored).toEqual([
       { line: 2, name: "export HTTPS_PROXY" },
       { line: 5, name: "set -a" },
@@ -52,7 +52,7 @@ describe("parseEnvironmentFile", () => {
 describe("withProxyVariables", () => {
   const file = "HTTPS_PROXY=http://p.test:3128\nNO_PROXY=10.0.0.0/8\nSECRET=x\n";
 
-  test("takes the agent's proxy, and nothing else of its environment", () => {
+  test("takes only the proxy from the agent's environment", () => {
     expect(withProxyVariables({ PATH: "/bin", HTTPS_PROXY: " " }, file)).toEqual({
       PATH: "/bin",
       HTTPS_PROXY: "http://p.test:3128",
@@ -60,7 +60,7 @@ describe("withProxyVariables", () => {
     });
   });
 
-  test.for(["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"])("leaves an environment alone that has %s", (name) => {
+  test.for(["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"])("leaves an environment with %s alone", (name) => {
     expect(withProxyVariables({ [name]: "mine" }, file)).toEqual({ [name]: "mine" });
   });
 });

@@ -3,8 +3,8 @@ type Env = Readonly<Record<string, string | undefined>>;
 export const proxyVariables = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"] as const;
 
 /**
- * The environment with the proxy variables of the agent's `/etc/default/platform`, when it has none itself: a run by hand then
- * takes the same way out as the one of the timer.
+ * The environment with the proxy variables of the agent's `/etc/default/platform`, if it has none itself: a manual run then
+ * uses the same proxy as the timer's run.
  */
 export function withProxyVariables(env: Env, file: string): Env {
   if (proxyVariables.some((name) => (env[name] ?? "").trim() !== "")) return env;
@@ -12,10 +12,10 @@ export function withProxyVariables(env: Env, file: string): Env {
   return { ...env, ...Object.fromEntries(proxyVariables.flatMap((name) => (found.has(name) ? [[name, found.get(name)]] : []))) };
 }
 
-/** Assignments of an EnvironmentFile, and those that systemd leaves out. */
+/** Assignments of an EnvironmentFile, and lines that systemd ignores. */
 export interface EnvironmentText {
   readonly values: Map<string, string>;
-  /** `line` from 1; `name` is what stands before the equals sign, or the line. */
+  /** `line` from 1; `name` is the text before the equals sign, or the line. */
   readonly ignored: readonly { readonly line: number; readonly name: string }[];
 }
 
@@ -26,7 +26,7 @@ export function parseEnvironmentFile(text: string): Map<string, string> {
 
 /**
  * `NAME=value` as systemd reads an EnvironmentFile (systemd.exec(5), parse_env_file_internal): `#` and `;` begin a comment line, quotes are
- * taken off wherever they stand, a backslash before a character keeps it (in double quotes only before `"`, `\`, `` ` `` and `$`), and at the
+ * removed anywhere, a backslash before a character keeps it (in double quotes only before `"`, `\`, `` ` `` and `$`), and at the
  * end of a line joins it with the next. `export NAME=value` is not an assignment. Never throws.
  */
 export function readEnvironment(text: string): EnvironmentText {
@@ -62,7 +62,7 @@ function lineEnd(text: string, at: number): number {
 /** The value that begins at `at`, up to the end of its line; `next` is where the next line begins. */
 function readValue(text: string, at: number): { readonly text: string; readonly next: number } {
   let value = "";
-  /** Of what is kept although it is white space at the end. */
+  /** End of the part that is kept even if it is trailing white space. */
   let kept = 0;
   let next = at;
   while (next < text.length && text[next] !== "\n") {
@@ -92,7 +92,7 @@ function readValue(text: string, at: number): { readonly text: string; readonly 
   return { text: value.slice(0, kept), next: next + 1 };
 }
 
-/** What stands in the quotes that open at `at`; without an end, everything. */
+/** The text in the quotes that open at `at`; everything if they are not closed. */
 function readQuoted(text: string, at: number): { readonly text: string; readonly next: number } {
   const quote = text[at];
   let value = "";

@@ -8,7 +8,7 @@ import { connectionError } from "./connection-error.ts";
 import type { ProxyUrl } from "./proxy-url.ts";
 
 /**
- * Asks a connected proxy for a tunnel. Bytes of the tunnel that came together with the answer stay readable.
+ * Asks a connected proxy for a tunnel. Bytes of the tunnel that arrived with the answer stay readable.
  * Throws `unauthenticated` (401, 407), `unavailable`, `timeout`, `invalid`; the caller destroys the socket then.
  */
 export async function requestTunnel(socket: Socket, { target, url, attempt }: { target: HostPort; url: ProxyUrl; attempt: Attempt }): Promise<void> {
@@ -56,7 +56,7 @@ function refusedError(reply: Extract<Final, { kind: "complete" }>, target: HostP
   const proxy = formatHostPort(url);
   const status = `${reply.status} ${withoutCredentials(reply.reason, url)}`.trim();
   const message = `the proxy ${proxy} refused a tunnel to ${formatHostPort(target)}: ${status}`;
-  // tinyproxy says 401 where 407 is meant.
+  // tinyproxy sends 401 instead of 407.
   if (reply.status === 401 || reply.status === 407) {
     const hint =
       url.credentials === undefined
@@ -68,11 +68,11 @@ function refusedError(reply: Extract<Final, { kind: "complete" }>, target: HostP
   const hint =
     reply.status === 403 || reply.status === 405
       ? `ask the proxy's administrator to allow CONNECT to port ${target.port}, or exclude the target with NO_PROXY`
-      : "check that the proxy can reach the target; its log says more";
+      : "check that the proxy can reach the target; see its log for details";
   return new PlatformError("unavailable", message, { hint });
 }
 
-/** A proxy may repeat in its answer what it was sent. */
+/** A proxy may repeat the request in its answer. */
 function withoutCredentials(reason: string, { credentials }: ProxyUrl): string {
   if (credentials === undefined) return reason;
   const token = Buffer.from(`${credentials.user}:${credentials.password}`, "utf8").toString("base64");

@@ -7,14 +7,14 @@ import { trustedRoots } from "./trusted-roots.ts";
 
 export interface TlsOptions {
   readonly alpn: readonly string[];
-  /** The name, or address, that the certificate must have been issued for. */
+  /** The name, or address, for which the certificate must be issued. */
   readonly servername: string;
-  /** PEM; left out: what this machine trusts. */
+  /** PEM; omitted for the authorities that this machine trusts. */
   readonly ca?: readonly string[] | undefined;
-  /** PEM, the leaf first. */
+  /** PEM, leaf first. */
   readonly certificate?: string | undefined;
   readonly privateKey?: string | undefined;
-  /** Any certificate will do; `authorized` of the socket says whether it is of `ca`. */
+  /** Accepts any certificate; `authorized` of the socket tells whether it is issued by `ca`. */
   readonly insecure?: boolean | undefined;
 }
 
@@ -33,10 +33,10 @@ export async function startTls(
     secure = connect(connectionOptions(socket, tls));
   } catch (cause) {
     socket.destroy();
-    throw new PlatformError("invalid", `TLS to ${peer} cannot start: the certificate, its key or an authority is not usable`, { cause });
+    throw new PlatformError("invalid", `TLS to ${peer} cannot start: the certificate, its key or an authority is unusable`, { cause });
   }
   secure.on("error", ignoreError);
-  // Before Node judges the certificate: it is forgotten with the refusal.
+  // Before Node verifies the certificate: a refusal drops it.
   let issuer: string | undefined;
   secure.prependOnceListener("secure", () => {
     issuer = issuerOf(secure);

@@ -21,7 +21,7 @@ export interface TestAuthority extends TestCertificate {
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const dayMs = 86_400_000;
-/** So many days around now, whatever the clock says. */
+/** A validity of this many days around the current time. */
 export const around = (days: number): { notBefore: Date; notAfter: Date } => ({
   notBefore: new Date(Date.now() - days * dayMs),
   notAfter: new Date(Date.now() + days * dayMs),

@@ -37,13 +37,13 @@ export function onRequest(socket: Socket, answer: (header: string) => void): voi
   socket.on("data", onData);
 }
 
-/** Says `hello`, then repeats what it gets. */
+/** Sends `hello`, then echoes its input. */
 export function echo(socket: Socket): void {
   socket.write("hello\n");
   socket.on("data", (chunk) => socket.write(chunk));
 }
 
-/** Everything up to the text. */
+/** Reads everything up to the text. */
 export async function readUntil(socket: Socket, text: string): Promise<string> {
   let got = "";
   for await (const chunk of socket.iterator({ destroyOnReturn: false })) {

@@ -4,7 +4,7 @@ import { connectionError, errorCode } from "./connection-error.ts";
 
 const clock = "renew it, or check this machine's clock";
 const authority =
-  "check the address; if the certificate is the right one, give its authority (or the CA pin) to this program; if an HTTP proxy on the way inspects TLS, exempt this address from it";
+  "check the address; if the certificate is the right one, configure its authority (or the CA pin) in this program; if an HTTP proxy on the way inspects TLS, exempt this address from it";
 
 /** OpenSSL's verification results as Node names them. */
 const verdicts: Readonly<Record<string, readonly [why: string, hint: string]>> = {
@@ -19,7 +19,7 @@ const verdicts: Readonly<Record<string, readonly [why: string, hint: string]>> =
   CERT_UNTRUSTED: ["comes from an authority that is not trusted", authority],
   CERT_SIGNATURE_FAILURE: ["has a wrong signature", authority],
   CERT_REVOKED: ["was revoked", authority],
-  INVALID_CA: ["comes from a certificate that is no authority", authority],
+  INVALID_CA: ["comes from a certificate that is not an authority", authority],
   INVALID_PURPOSE: ["is not meant for servers", authority],
   PATH_LENGTH_EXCEEDED: ["has a chain that its authority does not allow", authority],
   CERT_CHAIN_TOO_LONG: ["has a chain that is too long", authority],
@@ -28,9 +28,9 @@ const verdicts: Readonly<Record<string, readonly [why: string, hint: string]>> =
 export interface TlsPeer {
   /** Reads `the proxy p:3128`. */
   readonly peer: string;
-  /** What to do when it does not speak TLS. */
+  /** Hint when it does not speak TLS. */
   readonly hint: string;
-  /** Who issued its certificate, as `issuerOf` has it. */
+  /** Issuer of its certificate, as from `issuerOf`. */
   readonly issuer?: string | undefined;
 }
 
@@ -49,16 +49,16 @@ export function tlsError(thrown: unknown, { peer, hint, issuer }: TlsPeer): Plat
   return connectionError(thrown, { message: `no TLS connection to ${peer}`, hint });
 }
 
-/** Node's own text goes on with what to do for programs started by hand, which is not for users of ours. */
+/** Removes advice in Node's text that is for manually started programs, not for our users. */
 function withoutAdvice(thrown: unknown): unknown {
   if (thrown instanceof Error) thrown.message = thrown.message.replace(/; if the root CA is installed locally.*$/s, "");
   return thrown;
 }
 
-/** Longest name of an issuer that is repeated, characters. */
+/** Maximum name of an issuer in messages, characters. */
 const longestIssuer = 120;
 
-/** The issuer of a certificate that the peer has shown, for messages: quoted, since nobody has verified it. */
+/** The issuer of a peer's certificate, for messages: quoted, since it is not verified. */
 export function issuerOf(socket: TLSSocket): string | undefined {
   const { CN, O } = (socket.getPeerCertificate() as Partial<PeerCertificate> | null)?.issuer ?? {};
   const names = [CN, O].flat().filter((name) => typeof name === "string" && name !== "");
