@@ -21,7 +21,7 @@ interface Used {
 export async function manySessions({ held, perSecond, seconds }: ManySessionsOptions): Promise<string> {
   await using cluster = await startCluster();
   const agent = await cluster.agent({ name: "web-1" });
-  // Its start files do nothing: those of whoever runs this may take longer than all the rest.
+  // Its start files do nothing: those of the user who runs this may take longer than everything else.
   await using account = await makeAccount("sessions");
   const user = await cluster.user("alice", { logins: account.login });
   using load = startSessionsLoad([user.home, account.login, "web-1"]);

@@ -67,7 +67,7 @@ Ratio, round by round: **${times("up")} × up, ${times("down")} × down**.
 
 It hovers around the aim from run to run, with less processor time as often as more. Tried: a young generation of 1 MiB (0.55 →
 1.0 ×: buffers are freed while they are still in the cache), larger ones (0.65–0.75 ×), writing what one tick brings in one
-call. Left: ssh2 draws random padding for every packet (5 %) and allocates each packet anew.
+call. Left: ssh2 draws random padding for every packet (5 %) and allocates each packet again.
 `;
 }
 

@@ -97,7 +97,7 @@ check_arguments() {
   # No credentials: the address is written to disk.
   matches "$repository" 'https://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?' ||
     fail 2 "--repository must be https://HOST[:PORT]/FOLDER, without user, password or query"
-  [ -z "$ca" ] || grep -q -- '-----BEGIN CERTIFICATE-----' "$ca" 2>/dev/null || fail 2 "--ca: $ca is no readable PEM file with certificates"
+  [ -z "$ca" ] || grep -q -- '-----BEGIN CERTIFICATE-----' "$ca" 2>/dev/null || fail 2 "--ca: $ca is not a readable PEM file with certificates"
   for one in $fingerprints; do matches "$one" '[0-9a-f]{40}' || fail 2 "--key-fingerprint must be 40 hexadecimal digits, not \"$one\""; done
   host=${repository#https://} host=${host%%/*}
   case $host in \[*) host=${host%%]*} host=${host#\[} ;; *) host=${host%%:*} ;; esac
@@ -116,7 +116,7 @@ ask_version() {
   get "https://$place" "$temp/version" || fail 9 "$proxy has no version channel $endpoint" "is --proxy the address of your cluster?"
   version=$(head -c 200 "$temp/version" | tr -d '\r') version=${version#v}
   [ "$version" != none ] || fail 5 "the cluster's channel $endpoint wants no version at the moment" "give VERSION, or see: tctl status"
-  is_version "$version" || fail 9 "what $place gives is no version" "is there a login page between this host and the cluster?"
+  is_version "$version" || fail 9 "the answer from $place is not a version" "is there a login page between this host and the cluster?"
   say "the cluster's channel $endpoint wants $version"
 }
 
@@ -454,7 +454,7 @@ put_authorities() {
   has openssl || fail 11 "--ca needs openssl here" "zypper install openssl"
   awk -v to="$temp/ca." '/-----BEGIN CERTIFICATE-----/ {n++} n {print >(to n)}' "$ca"
   for one in "$temp"/ca.*; do
-    hash=$(openssl x509 -noout -subject_hash -in "$one" 2>/dev/null) || fail 2 "--ca: $ca holds what is no certificate"
+    hash=$(openssl x509 -noout -subject_hash -in "$one" 2>/dev/null) || fail 2 "--ca: $ca has an entry that is not a certificate"
     put "/etc/platform-upgrade.d/ca.d/$hash.$((${one##*.} - 1))" "$one"
   done
 }

@@ -108,7 +108,7 @@ test.for([
   [["1.2.3", "cloud", "--repository=http://host/packages"], "--repository must be https://"],
   [["1.2.3", "cloud", "--repository=https://user:secret@host/packages"], "without user, password or query"],
   [["1.2.3", "cloud", "--repository=https://host/a b"], "--repository must be https://"],
-  [["1.2.3", "cloud", "--proxy=host", "--ca=/nowhere"], "/nowhere is no readable PEM file"],
+  [["1.2.3", "cloud", "--proxy=host", "--ca=/nowhere"], "/nowhere is not a readable PEM file"],
   [["1.2.3", "cloud", "--proxy=host", "--key-fingerprint=12345"], "40 hexadecimal digits"],
 ] as const)("%j is refused with words and status 2", ([args, words]) => {
   const run = sh([file, ...args]);
@@ -198,7 +198,7 @@ describe("a repository's key", () => {
     ["no end", block(good).replace(`${last}\n`, "")],
     ["nothing in it", `${first}\n\n${last}\n`],
     ["a second key in the block", block(Buffer.concat([good, evil]))],
-    ["a second key behind what is no packet", block(Buffer.concat([good, Buffer.from([0x01]), evil]))],
+    ["a second key behind something that is not a packet", block(Buffer.concat([good, Buffer.from([0x01]), evil]))],
     ["a second key in a packet of another kind", block(Buffer.concat([good, Buffer.from([0xa3, 1]), evil]))],
     ["a packet that is longer than the key", block(Buffer.concat([good, Buffer.from([0xc2, 0xff, 0, 1, 0, 0])]))],
     ["a packet of unknown length", block(Buffer.concat([good, Buffer.from([0x8b]), evil]))],
@@ -213,7 +213,7 @@ test.for([
   ["v1.2.3", ["enterprise"], 0, "the cluster's channel default wants 1.2.3", "1.2.3 stable/v1 1.2.3"],
   ["2.0.0-rc.1\n", ["auto", "cloud"], 0, "the cluster's channel stable/cloud wants 2.0.0-rc.1", "2.0.0-rc.1 stable/cloud 2.0.0~rc.1"],
   ["none", ["enterprise"], 5, "wants no version at the moment", ""],
-  ["<html>log in</html>", ["auto", "enterprise"], 9, "is no version", ""],
+  ["<html>log in</html>", ["auto", "enterprise"], 9, "is not a version", ""],
   ["v9.9.9", ["1.2.3", "enterprise"], 0, "", "1.2.3 stable/v1 1.2.3"],
 ] as const)("the channel's %j for %j: status %d", ([said, args, status, words, settled]) => {
   const folder = mkdtempSync(join(dir, "auto-"));

@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from "node:util";
 /*
  * The closing line of `make test`: `N passed, N failed`, with `, N skipped` when some were, summed over the reports of
  * vitest that are named. A report that is missing or empty is a failure: tests that did not run have not passed. Before it, each
- * test that failed, with the beginning of its error: whoever has only the end of a log must find it there.
+ * test that failed, with the beginning of its error: a reader with only the end of a log must find it there.
  */
 
 const root = resolve(import.meta.dirname, "..");

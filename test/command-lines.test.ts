@@ -44,7 +44,7 @@ describe("command lines against an auth service", () => {
     expect(await run(runTctl, ["create"], role)).toEqual({ status: 0, out: 'role "ops" has been created\n', err: "" });
     const again = await run(runTctl, ["create", "-"], role);
     expect(again.status).toBe(6);
-    expect(again.err).toMatch(/^ERROR: standard input, line 1: role "ops": role.* exists already\noverwrite it with tctl create -f\n$/);
+    expect(again.err).toMatch(/^ERROR: standard input, line 1: role "ops": role.* already exists\noverwrite it with tctl create -f\n$/);
     const exported = await tctl("get", "role/ops");
     expect(exported.out).toMatch(/^kind: role\nversion: v7\n/);
     const changed = await run(runTctl, ["create", "-f"], exported.out.replace("env: prod", "env: test"));
@@ -121,14 +121,14 @@ describe("command lines against an auth service", () => {
     expect(secrets).toMatchObject({
       status: 0,
       out: (await tctl("get", "user/bob")).out,
-      err: expect.stringContaining("No resource holds a secret"),
+      err: expect.stringContaining("No resource contains a secret"),
     });
     expect(await tctl("get", "github/github", "--with-secrets")).toMatchObject({
       out: "",
       err: expect.stringContaining("github connectors are not supported"),
     });
     // One way to remove a user, by whatever words.
-    const shutOut = expect.stringMatching(/certificates that bob has are refused from now on: lock removed-user-[0-9a-f]{32},/);
+    const shutOut = expect.stringMatching(/all certificates of bob are refused from now on: lock removed-user-[0-9a-f]{32},/);
     expect(await tctl("users", "rm", "bob")).toMatchObject({ out: "User bob has been deleted.\n", err: shutOut });
     expect((await tctl("users", "add", "bob", "--roles=access")).status).toBe(0);
     expect(await tctl("rm", "user/bob")).toMatchObject({ out: 'user "bob" has been deleted\n', err: shutOut });

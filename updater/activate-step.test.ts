@@ -3,12 +3,12 @@ import { runTick } from "./run-tick.ts";
 import type { Quality } from "./testing/memory-agent.ts";
 import { MemoryHost } from "./testing/memory-host.ts";
 
-/** A version is measured against what its predecessor did just before: it must be no worse, and need be no better. */
+/** A version is compared with its predecessor's state just before: it must not be worse, and need not be better. */
 describe("an upgrade of an agent that was not well", () => {
   test.for<[before: string, quality: Quality, running: string | undefined]>([
     ["had no tunnel", "mute", "1.0.0"],
     ["did not answer", "crashes", undefined],
-  ])("one that %s is no reason to roll back", async ([, quality, running]) => {
+  ])("one that %s does not cause a roll-back", async ([, quality, running]) => {
     const answer = { kind: "version", version: "1.1.0", critical: false } as const;
     const host = new MemoryHost({ answer, qualities: { "1.0.0": quality, "1.1.0": quality } });
     host.agent.running = running;
@@ -16,7 +16,7 @@ describe("an upgrade of an agent that was not well", () => {
     expect([host.installed, host.found.skip]).toEqual(["1.1.0", []]);
   });
 
-  test("which it says", async () => {
+  test("with that in the detail", async () => {
     const answer = { kind: "version", version: "1.1.0", critical: false } as const;
     const host = new MemoryHost({ answer, qualities: { "1.0.0": "crashes", "1.1.0": "crashes" } });
     host.agent.running = undefined;

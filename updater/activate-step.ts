@@ -4,10 +4,10 @@ import type { WatchResult } from "./service.ts";
 import type { Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
-/** Reloads that fail before the upgrade counts as done but for the process. */
+/** Failed reloads after which the upgrade counts as done except for the process. */
 const maxReloads = 3;
 
-/** Hands over to the new process and watches it. Ends the run; undefined: the version is bad, and is rolled back next. */
+/** Hands over to the new process and watches it. Ends the run; undefined when the version is bad and must be rolled back next. */
 export async function activateStep(tick: Tick, begun: UpgradeInProgress): Promise<Ending | undefined> {
   const upgrade = await tick.move(begun, { phase: "watching" });
   const { to, before } = upgrade;
@@ -26,7 +26,7 @@ export async function activateStep(tick: Tick, begun: UpgradeInProgress): Promis
     case "wait":
       return {
         reason: "endpoint_unreachable",
-        detail: `${to} is installed${result.healthy ? "" : ` and ${result.why}`}; the network is down: the next run sees whether the version is healthy`,
+        detail: `${to} is installed${result.healthy ? "" : ` and ${result.why}`}; the network is down: the next run checks whether the version is healthy`,
       };
     case "bad":
       await tick.move(upgrade, { phase: "rolling_back", ...(!result.healthy && { why: result.why }) });
@@ -39,7 +39,7 @@ async function handOver(tick: Tick, { to, before }: UpgradeInProgress): Promise<
   const agent = await service.facts();
   if (!agent.active && agent.failed === true) return { healthy: false, why: "systemd has given up on the agent", fault: "process" };
   if (!agent.active) return { healthy: true };
-  // A process between two starts comes back as the new version without our help.
+  // A process between two starts comes back as the new version by itself.
   if (agent.mainPid !== undefined && agent.version !== to) {
     tick.world.say(`reloading the agent into ${to}`);
     await service.reload();
@@ -55,6 +55,6 @@ async function finish(tick: Tick, { to, from, before }: UpgradeInProgress, resul
       : ""
     : `; as before the upgrade, the agent is not well: ${result.why}`;
   const cut = tick.resumed !== undefined && tick.resumed.phase === "installing";
-  if (cut) return { reason: "healed", detail: `the upgrade from ${from} to ${to}, which had been cut short, was completed${how}` };
+  if (cut) return { reason: "healed", detail: `the upgrade from ${from} to ${to}, which had been interrupted, was completed${how}` };
   return { reason: "upgraded", detail: `from ${from} to ${to}${how}` };
 }

@@ -7,10 +7,10 @@ import { rollBackStep } from "./roll-back-step.ts";
 import type { Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
-/** Runs that may fail to complete an installation before it is undone instead. */
+/** Maximum runs that may fail to complete an installation before it is undone. */
 const maxHeals = 3;
 
-/** Does what was decided. The end of the run, or undefined: decide anew. Throws UpgradeError for what ends the run with nothing changed. */
+/** Carries out the decision. Returns the end of the run, or undefined to decide again. Throws UpgradeError to end the run without changes. */
 export async function applyDecision(tick: Tick, decision: Decision): Promise<Ending | undefined> {
   if (decision.act !== "stay") tick.world.say(decision.detail);
   switch (decision.act) {
@@ -35,11 +35,11 @@ export async function applyDecision(tick: Tick, decision: Decision): Promise<End
   }
 }
 
-/** A run that found an installation cut short, and undone, says so. */
+/** Ending of a run that found an interrupted installation, and undid it. */
 function endOf(tick: Tick, { reason, detail }: Ending): Ending {
   const undone = tick.resumed !== undefined && tick.resumed.phase === "installing" && tick.healed;
   return undone && reason === "up_to_date"
-    ? { reason: "healed", detail: `an upgrade to ${tick.resumed?.to} had been cut short; ${detail}` }
+    ? { reason: "healed", detail: `an upgrade to ${tick.resumed?.to} had been interrupted; ${detail}` }
     : { reason, detail };
 }
 
@@ -51,7 +51,7 @@ async function healStep(tick: Tick): Promise<Ending | undefined> {
   } catch (thrown) {
     if (!(thrown instanceof UpgradeError)) throw thrown;
     if (thrown.reason === "package_manager_busy") throw thrown;
-    tick.world.say(`the interrupted installation could not be completed: ${thrown.message}`);
+    tick.world.say(`could not complete the interrupted installation: ${thrown.message}`);
     if (upgrade?.phase === "installing") {
       if (upgrade.tries + 1 < maxHeals) {
         await tick.move(upgrade, { phase: "installing" });

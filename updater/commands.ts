@@ -10,7 +10,7 @@ import { readState } from "./state.ts";
 import type { Ending } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
-/** What a command prints to and is stopped by. */
+/** Output and stop signal of a command. */
 export interface Terminal {
   out(line: string): void;
   err(line: string): void;
@@ -31,7 +31,7 @@ Usage: platform-upgrade COMMAND
 Settings: /etc/platform-upgrade.d, one file each: endpoint, package, installer, minimum, schedule, ca, authorities.
 Exit status: 0 done, nothing to do, or waiting; 1 an admin should look at it; 2 wrong command line.`;
 
-/** Runs one command; returns the exit status. Throws for the signal, and for faults of the program. */
+/** Runs one command; returns the exit status. Throws for the signal, and for bugs in the program. */
 export async function runCommand(args: readonly string[], places: Places, terminal: Terminal): Promise<number> {
   const [command = "", ...rest] = args;
   if (command === "status") return await status(rest, places, terminal);
@@ -53,13 +53,13 @@ export async function runCommand(args: readonly string[], places: Places, termin
       terminal.out(usage);
       return 0;
     default:
-      return wrong(terminal, command === "" ? "a command is missing" : `there is no command ${JSON.stringify(command)}`);
+      return wrong(terminal, command === "" ? "a command is missing" : `unknown command ${JSON.stringify(command)}`);
   }
 }
 
 function wrong(terminal: Terminal, message: string): number {
   terminal.err(printable(`ERROR: ${message}`));
-  terminal.err("platform-upgrade help lists the commands");
+  terminal.err("run platform-upgrade help for the commands");
   return 2;
 }
 
@@ -102,19 +102,19 @@ async function dryRun(places: Places, terminal: Terminal): Promise<number> {
   }
   const { current, target, reason, detail } = seen;
   if (await runInProgress(places.state)) {
-    const running = "another run of the updater is in progress: what it does is not what the next one would do";
+    const running = "another run of the updater is in progress, so the next run may act differently";
     terminal.out(fieldsLine({ reason: "already_running", current, target, updater: version, detail: running }));
     return 0;
   }
-  if (seen.unscheduled) terminal.err("WARNING: this host has no valid upgrade schedule; right after the installation that is as it should be");
-  if (seen.staleSeconds !== undefined) terminal.err(`WARNING: the proxy could not ask anew: its answer is ${seen.staleSeconds} s old`);
+  if (seen.unscheduled) terminal.err("WARNING: this host has no valid upgrade schedule; this is normal right after installation");
+  if (seen.staleSeconds !== undefined) terminal.err(`WARNING: the proxy could not refresh its answer, which is ${seen.staleSeconds} s old`);
   if (seen.unsigned !== undefined) terminal.err(printable(`WARNING: ${seen.unsigned}`));
   const outcome = availability(current, target);
   if (outcome !== undefined) terminal.out(outcome);
   if (seen.acts || (outcome !== undefined && current !== target))
     terminal.out(printable(`the next run ${seen.acts ? "would act" : "would wait"}: ${detail}`));
   if (seen.unavailable !== undefined) terminal.err(printable(`WARNING: ${seen.unavailable}`));
-  // `reason=` begins the line, because an updater that tries its successor looks for it; what a look ends in is no end of a run.
+  // `reason=` begins the line, because an updater that tests its successor searches for it; the result of a dry run is not the end of a run.
   const end = seen.acts ? { reason: "dry_run", would: reason } : { reason };
   terminal.out(fieldsLine({ ...end, current, target, updater: version, detail }));
   return seen.acts ? 0 : exitStatus(reason, false);
@@ -128,6 +128,6 @@ async function status(rest: readonly string[], places: Places, terminal: Termina
   if (json) terminal.out(JSON.stringify({ version: 1, ...state, reason: state.reason ?? "never_ran" }));
   else if (state.reason === undefined) terminal.out("the updater has not run on this host yet");
   else terminal.out(statusText(state, { updater: version, running: await runInProgress(places.state) }));
-  if (damaged) terminal.err("WARNING: the state file is damaged; the next run writes it anew");
+  if (damaged) terminal.err("WARNING: the state file is damaged; the next run writes it again");
   return 0;
 }

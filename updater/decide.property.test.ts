@@ -6,7 +6,7 @@ import { windowAt } from "./schedule.ts";
 import { inPhase, skipping } from "./testing/facts.ts";
 
 const version = fc.constantFrom("0.9.0", "1.0.0", "1.1.0", "1.1.0-rc.1", "1.2.0", "2.0.0", "2.1.0");
-/** Mostly not there: with every obstacle at once nothing would ever be decided but to stay. */
+/** Mostly absent: with every obstacle at once the decision would always be to stay. */
 const maybe = <T>(some: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: some });
 const sentence = fc.constantFrom("it is held", "paused");
@@ -22,7 +22,7 @@ const answer: fc.Arbitrary<EndpointAnswer> = fc.oneof(
   { weight: 1, arbitrary: fc.string().map((text) => ({ kind: "version" as const, version: text, critical: true })) },
 );
 const second = fc.oneof(fc.integer({ min: 0, max: 100 }), fc.double({ noNaN: true, min: -1e15, max: 1e15 }));
-/** Those that are installed often. */
+/** Versions that are often installed. */
 const near = fc.constantFrom("1.0.0", "1.1.0", "1.2.0");
 const phase = fc.constantFrom("installing", "watching", "rolling_back", "following");
 const found: fc.Arbitrary<Facts["found"]> = fc.oneof(
@@ -52,15 +52,15 @@ const anyFacts: fc.Arbitrary<Facts> = fc.record({
 const each = (check: (facts: Facts) => void): void => fc.assert(fc.property(anyFacts, check), { numRuns: 3000 });
 const changes = (act: string): boolean => act === "install" || act === "follow";
 
-test("the facts are such that every act is seen often", () => {
+test("the generated facts lead to every act often", () => {
   const seen = new Map<string, number>();
   for (const facts of fc.sample(anyFacts, { numRuns: 5000, seed: 1 })) seen.set(decide(facts).act, (seen.get(decide(facts).act) ?? 0) + 1);
   for (const act of ["stay", "heal", "forget", "install", "activate", "accept", "roll_back", "follow"])
     expect(seen.get(act) ?? 0, act).toBeGreaterThan(4);
 });
 
-describe("whatever the facts", () => {
-  test("nothing is installed outside of the window, unless it is critical or an admin asks for it", () => {
+describe("for any facts", () => {
+  test("nothing is installed outside of the window, unless it is critical or forced by an admin", () => {
     each((facts) => {
       if (!changes(decide(facts).act)) return;
       const critical = facts.endpoint.kind === "version" && facts.endpoint.critical;
@@ -81,7 +81,7 @@ describe("whatever the facts", () => {
     });
   });
 
-  test("nothing is installed while it is not known whether the admin holds it", () => {
+  test("nothing is installed while the admin's hold is unknown", () => {
     each((facts) => {
       if (facts.unknownHold !== undefined) expect(decide(facts).act).not.toBe("install");
     });
@@ -108,7 +108,7 @@ describe("whatever the facts", () => {
     });
   });
 
-  test("what is decided once is not decided again when it is done", () => {
+  test("a decision is not repeated once it is done", () => {
     each((facts) => {
       const decision = decide(facts);
       if (decision.act === "install") expect(decide({ ...facts, installed: decision.to }).act).not.toBe("install");
@@ -116,7 +116,7 @@ describe("whatever the facts", () => {
     });
   });
 
-  test("the same facts give the same decision, with a reason for people", () => {
+  test("the same facts give the same decision, with a reason for users", () => {
     each((facts) => {
       const decision = decide(facts);
       expect(decision.detail).not.toBe("");

@@ -8,31 +8,31 @@ import { type Schedule, windowAt } from "./schedule.ts";
 import type { AgentFacts } from "./service.ts";
 import type { FoundState } from "./state.ts";
 
-/** All that a decision is made from. */
+/** All inputs of a decision. */
 export interface Facts {
   /** Unix seconds. */
   readonly now: number;
-  /** An admin's `force`: the window, the skipped versions, the roll-out and the sessions do not count. */
+  /** An admin's `force`: ignores the window, the skipped versions, the roll-out and the sessions. */
   readonly forced: boolean;
-  /** An interrupted transaction was looked for in this run. */
+  /** Interrupted transactions were already checked for in this run. */
   readonly healed: boolean;
   /** Version of the running updater. */
   readonly updater: string;
-  /** Version of the updater's package; left out: it is not installed as one. */
+  /** Version of the updater's package; omitted if it is not installed as one. */
   readonly updaterPackage?: string | undefined;
-  /** Left out: the agent's package is not installed. */
+  /** Omitted if the agent's package is not installed. */
   readonly installed?: string | undefined;
-  /** Why neither could be read, when something was interrupted and is not healed yet. */
+  /** Why neither could be read, when an interruption is not healed yet. */
   readonly unreadable?: string | undefined;
-  /** What holds the agent's package, and the updater's, by the admin's will. */
+  /** The admin's hold on the agent's package, and on the updater's. */
   readonly hold?: string | undefined;
   readonly updaterHold?: string | undefined;
-  /** Whether the agent's package is held could not be found out: nothing is installed on that. */
+  /** Set when the hold of the agent's package is unknown: then nothing is installed. */
   readonly unknownHold?: { readonly reason: UpgradeReason; readonly detail: string } | undefined;
   readonly endpoint: EndpointAnswer;
-  /** What stands behind the endpoint's version; left out: it names none. */
+  /** Proof of the endpoint's version; omitted if it names none. */
   readonly proof?: Proof | undefined;
-  /** Lowest version that is installed, by the host's admin. */
+  /** Lowest version that may be installed, set by the host's admin. */
   readonly minimum?: string | undefined;
   readonly schedule: Schedule;
   readonly agent: Pick<AgentFacts, "active" | "version" | "draining">;
@@ -40,17 +40,17 @@ export interface Facts {
 }
 
 /**
- * What to do next. `stay` ends the run; after any other act the facts are gathered and decided on anew.
- * `heal`: complete what was interrupted; `forget`: an upgrade in progress is over without an effect; `install`, `activate` (reload and
+ * What to do next. `stay` ends the run; after any other act the facts are gathered and decided on again.
+ * `heal`: complete an interrupted transaction; `forget`: an upgrade in progress has ended without effect; `install`, `activate` (reload and
  * watch), `accept` (stop watching), `roll_back`; `follow`: bring the updater's own package to `to`.
- * `reason` is what the run ends with if all goes well.
+ * `reason` is the run's result if all goes well.
  */
 export type Decision =
   | { readonly act: "stay"; readonly reason: UpgradeReason; readonly detail: string }
   | { readonly act: "heal" | "forget" | "activate" | "accept" | "roll_back"; readonly reason: UpgradeReason; readonly detail: string }
   | ({ readonly act: "install" | "follow" } & VersionChange);
 
-/** A package that is to go from one version to another. */
+/** A package that changes from one version to another. */
 export interface VersionChange {
   readonly reason: UpgradeReason;
   readonly detail: string;
@@ -58,15 +58,15 @@ export interface VersionChange {
   readonly to: string;
 }
 
-/** Runs that an upgrade is watched through while the network is down: a day of them. */
+/** Maximum runs that watch an upgrade while the network is down: one day. */
 export const maxWatches = 144;
-/** Processes that may drain at once before an upgrade that is not critical waits. */
+/** Maximum draining processes before a non-critical upgrade waits. */
 const maxDraining = 3;
 
 /** The one decision of the updater. Pure. */
 export function decide(facts: Facts): Decision {
   const { state, damaged } = facts.found;
-  if (damaged && !facts.healed) return { act: "heal", reason: "healed", detail: "the state file is damaged: an upgrade may have been cut short" };
+  if (damaged && !facts.healed) return { act: "heal", reason: "healed", detail: "the state file is damaged: an upgrade may have been interrupted" };
   if (state.upgrade !== undefined) return decideInProgress(state.upgrade, facts);
   return decideTarget(facts);
 }
@@ -74,18 +74,18 @@ export function decide(facts: Facts): Decision {
 function decideInProgress(upgrade: UpgradeInProgress, facts: Facts): Decision {
   const { phase, from, to } = upgrade;
   if (facts.unreadable !== undefined) return { act: "heal", reason: "healed", detail: `after the upgrade to ${to}: ${facts.unreadable}` };
-  if (phase !== "watching" && !facts.healed) return { act: "heal", reason: "healed", detail: `the installation of ${to} was cut short` };
+  if (phase !== "watching" && !facts.healed) return { act: "heal", reason: "healed", detail: `the installation of ${to} was interrupted` };
   if (phase === "following") return forget(`the updater's own package is ${facts.updaterPackage ?? "not installed"}`);
   const { installed } = facts;
-  if (installed !== undefined && installed !== from && installed !== to) return forget(`somebody has installed ${installed} in between`);
+  if (installed !== undefined && installed !== from && installed !== to) return forget(`${installed} was installed in between`);
   if (phase === "rolling_back" || installed === undefined) {
     return { act: "roll_back", reason: "rolled_back", detail: `back to ${from}: ${upgrade.why ?? `${to} was not installed completely`}` };
   }
-  if (installed === from) return forget(`${to} did not get installed`);
+  if (installed === from) return forget(`${to} was not installed`);
   if (phase === "watching" && upgrade.tries >= maxWatches) {
     return { act: "accept", reason: "upgraded", detail: `${to} is kept: the network has been down too long to tell whether it is healthy` };
   }
-  return { act: "activate", reason: "upgraded", detail: `${to} is installed; whether it is healthy is to be seen` };
+  return { act: "activate", reason: "upgraded", detail: `${to} is installed; its health is being checked` };
 }
 
 function forget(detail: string): Decision {
@@ -94,37 +94,38 @@ function forget(detail: string): Decision {
 
 function decideTarget(facts: Facts): Decision {
   const { endpoint, installed, forced } = facts;
-  if (installed === undefined) return stay("not_configured", "the package that is to be kept up to date is not installed");
+  if (installed === undefined) return stay("not_configured", "the managed package is not installed");
   if (endpoint.kind === "failed") return stay(endpoint.reason, endpoint.detail);
   if (endpoint.held !== undefined && (!forced || endpoint.kind === "none")) return stay("held_by_rollout", endpoint.held);
   if (endpoint.kind === "none") return stay("not_wanted", endpoint.why ?? "the cluster wants no version at the moment");
   const target = parseVersion(endpoint.version);
-  if (target === undefined) return stay("version_nonsense", `the version endpoint answered ${JSON.stringify(endpoint.version)}, which is no version`);
+  if (target === undefined)
+    return stay("version_nonsense", `the version endpoint answered ${JSON.stringify(endpoint.version)}, which is not a version`);
   if (target.text === installed) return decideEqual(target.text, facts);
   return refusal(target.text, facts) ?? decideChange({ from: installed, to: target.text, critical: isCritical(facts) }, facts);
 }
 
-/** What no proxy can order; an admin's `force` takes what is not signed, because somebody stands there, and still not what is too low. */
+/** Versions that no proxy can order. An admin's `force` accepts an unsigned version, because a person decides, but not one that is too low. */
 function refusal(to: string, { minimum, proof, forced }: Facts): Decision | undefined {
   const file = "/etc/platform-upgrade.d/minimum";
   if (minimum !== undefined && parseVersion(minimum) === undefined)
-    return stay("not_configured", `${file} says ${JSON.stringify(minimum.slice(0, 64))}, which is no version: nothing is installed`);
+    return stay("not_configured", `${file} says ${JSON.stringify(minimum.slice(0, 64))}, which is not a version: nothing is installed`);
   if (minimum !== undefined && compareVersions(to, minimum) < 0)
-    return stay("below_minimum", `the cluster wants ${to}, and this host takes nothing below ${minimum} (${file})`);
+    return stay("below_minimum", `the cluster wants ${to}, and this host accepts nothing below ${minimum} (${file})`);
   return proof?.kind === "refused" && !forced ? stay("not_signed", `${to} is not installed: ${proof.detail}`) : undefined;
 }
 
-/** Where the auth service has signed, its word counts. */
+/** Where the auth service has signed, its statement counts. */
 function isCritical({ endpoint, proof }: Facts): boolean {
   if (proof?.kind === "signed") return proof.critical;
   return endpoint.kind === "version" && endpoint.critical && proof?.kind !== "refused";
 }
 
-/** The package is what it should be; the process and the updater's own package may not. */
+/** The package has the wanted version; the process and the updater's own package may not. */
 function decideEqual(version: string, facts: Facts): Decision {
   const { agent, updaterPackage, forced } = facts;
   if (agent.active && agent.version !== undefined && agent.version !== version) {
-    return stay("restart_needed", `${version} is installed, but the process that runs is ${agent.version}: systemctl reload platform`);
+    return stay("restart_needed", `${version} is installed, but the running process is ${agent.version}: run systemctl reload platform`);
   }
   const may = forced || isCritical(facts) || windowAt(facts.schedule, facts.now).kind === "open";
   if (updaterPackage === undefined || updaterPackage === version) return stay("up_to_date", upToDate(version));
@@ -140,10 +141,10 @@ function upToDate(version: string): string {
   return `${version} is the version that the cluster wants`;
 }
 
-/** Says so when the updater's own package did not run in this version. */
+/** Explains when the updater's own package did not run in this version. */
 function badUpdater(version: string, { found, forced }: Facts): string | undefined {
   const bad = found.state.skip_updater?.find((one) => one.version === version);
-  return bad === undefined || forced ? undefined : `its updater was taken back on ${bad.since}: ${bad.why}`;
+  return bad === undefined || forced ? undefined : `its updater was rolled back on ${bad.since}: ${bad.why}`;
 }
 
 interface Change {
@@ -163,7 +164,7 @@ function decideChange(change: Change, facts: Facts): Decision {
   return otherMajor(change, facts) ?? { act: "install", from, to, reason: "upgraded", detail: sentence(change, facts.forced) };
 }
 
-/** The version stays out. An updater that went ahead of it to its major comes back to the agent's. */
+/** The version is skipped. An updater that went ahead to its major goes back to the agent's. */
 function knownBad({ version: to, since, why }: SkippedVersion, facts: Facts): Decision {
   const detail = `${to} was rolled back on ${since}: ${why}`;
   const { installed = "", updater, updaterPackage, updaterHold, schedule, now } = facts;
@@ -178,13 +179,13 @@ function knownBad({ version: to, since, why }: SkippedVersion, facts: Facts): De
 
 function sentence({ from, to, critical }: Change, forced: boolean): string {
   const what = compareVersions(to, from) < 0 ? "the cluster wants an older version" : "a newer version";
-  const why = forced ? "an admin has asked for it" : critical ? "it is critical" : "the maintenance window is open";
+  const why = forced ? "an admin has forced it" : critical ? "it is critical" : "the maintenance window is open";
   return `${what}, ${to}, and ${why}`;
 }
 
 function outsideWindow(to: string, { schedule, now }: Facts): Decision | undefined {
   const window = windowAt(schedule, now);
-  const lost = schedule.unreadable > 0 ? ` (${schedule.unreadable} lines of the schedule cannot be read)` : "";
+  const lost = schedule.unreadable > 0 ? ` (${schedule.unreadable} unreadable lines in the schedule)` : "";
   switch (window.kind) {
     case "open":
       return undefined;
@@ -202,7 +203,7 @@ function manySessions(to: string, { agent }: Facts): Decision | undefined {
   return stay("waiting_for_sessions", `${to} waits: ${agent.draining} earlier processes still carry sessions`);
 }
 
-/** An updater only installs versions of its own major: another one may need what it does not know. It follows first. */
+/** An updater only installs versions of its own major: another major may need steps that it does not know. So the updater is upgraded first. */
 function otherMajor({ to }: Change, facts: Facts): Decision | undefined {
   const own = parseVersion(facts.updater);
   if (own !== undefined && own.major === parseVersion(to)?.major) return undefined;
@@ -226,7 +227,7 @@ function stay(reason: UpgradeReason, detail: string): Decision {
   return { act: "stay", reason, detail };
 }
 
-/** Seconds as a time for people; any number has one. */
+/** Seconds as a readable time, for any number. */
 export function timeText(seconds: number): string {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? `second ${seconds}` : date.toISOString().replace(".000Z", "Z");

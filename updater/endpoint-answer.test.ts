@@ -35,11 +35,11 @@ describe("the answer to …/version", () => {
     ["", 429, "endpoint_unreachable"],
     ["v1.2.3", 500, "endpoint_unreachable"],
     ["", 502, "endpoint_unreachable"],
-  ] as const)("%j with status %d says nothing: %s", ([body, status, reason]) => {
+  ] as const)("%j with status %d is not an answer: %s", ([body, status, reason]) => {
     expect(answer(body, {}, status)).toMatchObject({ kind: "failed", reason });
   });
 
-  test("no answer throws, or puts what is no version through", () => {
+  test("no answer throws, or passes an invalid version", () => {
     fc.assert(
       fc.property(bytes, fc.nat(600), bytes, (body, status, held) => {
         const read = answer(body, { "platform-upgrade-held": held, "platform-upgrade-stale": held }, status);

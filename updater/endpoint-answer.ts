@@ -2,8 +2,8 @@ import { parseVersion } from "../core/versions/parse-version.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 
 /**
- * What the version endpoint says, or why it says nothing. `held`: the roll-out keeps this host back, in a sentence; `why`: the channel
- * wants a version, and the proxy does not serve it.
+ * The version endpoint's answer, or why there is none. `held`: why the roll-out holds this host, in a sentence; `why`: the channel
+ * wants a version that the proxy does not serve.
  */
 export type EndpointAnswer =
   | ({ readonly kind: "version"; readonly version: string; readonly critical: boolean } & VersionNotes)
@@ -13,11 +13,11 @@ export type EndpointAnswer =
 interface VersionNotes {
   readonly held?: string;
   readonly staleSeconds?: number;
-  /** What the auth service has signed: core/versions/upgrade-statement. */
+  /** The auth service's signed statement: core/versions/upgrade-statement. */
   readonly signed?: string;
 }
 
-/** An HTTP answer, as far as it counts. */
+/** The relevant parts of an HTTP answer. */
 export interface HttpText {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -25,8 +25,8 @@ export interface HttpText {
 }
 
 /**
- * The answer to GET …/version: `v1.2.3` or `none` in plain text, perhaps `Platform-Upgrade-Held: <sentence>`,
- * `Platform-Upgrade-Why: <sentence>`, `Platform-Upgrade-Stale: <seconds>` and `Platform-Upgrade-Signed: <statement>`. A captive portal's page and a redirect are no version. Never throws.
+ * The answer to GET …/version: `v1.2.3` or `none` in plain text, optionally `Platform-Upgrade-Held: <sentence>`,
+ * `Platform-Upgrade-Why: <sentence>`, `Platform-Upgrade-Stale: <seconds>` and `Platform-Upgrade-Signed: <statement>`. Never throws.
  */
 export function readVersionAnswer({ status, headers, body }: HttpText): EndpointAnswer {
   if (status === 429 || status >= 500)
@@ -38,7 +38,7 @@ export function readVersionAnswer({ status, headers, body }: HttpText): Endpoint
   const why = plainText(headers["platform-upgrade-why"] ?? "");
   if (text === "none") return { kind: "none", ...held, ...(why !== "" && { why }) };
   const version = parseVersion(text);
-  if (version === undefined) return nonsense(`${JSON.stringify(plainText(text).slice(0, 40))}, which is no version`);
+  if (version === undefined) return nonsense(`${JSON.stringify(plainText(text).slice(0, 40))}, which is not a version`);
   const stale = /^\d{1,9}$/.exec(headers["platform-upgrade-stale"] ?? "");
   const signed = headers["platform-upgrade-signed"];
   return {
@@ -51,7 +51,7 @@ export function readVersionAnswer({ status, headers, body }: HttpText): Endpoint
   };
 }
 
-/** The answer to GET …/critical: `yes`, and nothing else, means that it is. */
+/** The answer to GET …/critical: only `yes` means that it is. */
 export function readCriticalAnswer({ status, body }: HttpText): boolean {
   return status === 200 && body.trim() === "yes";
 }
@@ -60,7 +60,7 @@ function nonsense(what: string): EndpointAnswer {
   return { kind: "failed", reason: "version_nonsense", detail: `the version endpoint answered ${what}` };
 }
 
-/** A peer's sentence, fit for a terminal and a log. */
+/** A peer's sentence, made safe for a terminal and a log. */
 function plainText(text: string): string {
   return text
     .slice(0, 300)

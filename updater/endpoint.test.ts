@@ -67,31 +67,31 @@ describe("askEndpoint", () => {
     expect(asked).toEqual(["/channel/default/version?host=a%20b%26c", "/channel/default/critical?host=a%20b%26c"]);
   });
 
-  test("a version whose urgency is not to be had is not urgent", async () => {
+  test("a version with unknown urgency is not urgent", async () => {
     const { server, asked } = await serve({ answers: { "/channel/default/version": "v1.2.3" } });
     expect(await askEndpoint(place(server), options())).toMatchObject({ version: "1.2.3", critical: false });
     expect(asked).toEqual(["/channel/default/version", "/channel/default/critical"]);
   });
 
-  test("of no version nobody asks how urgent it is", async () => {
+  test("without a version, its urgency is not requested", async () => {
     const { server, asked } = await serve({ answers: { "/channel/default/version": "none" } });
     expect(await askEndpoint(place(server), options())).toEqual({ kind: "none" });
     expect(asked).toHaveLength(1);
   });
 
-  test("an authority that is not trusted, and a certificate that is over, are wrong certificates", async () => {
+  test("an untrusted authority and an expired certificate are wrong certificates", async () => {
     const { server } = await serve({});
     expect(await askEndpoint(place(server), { ...options(), ca: undefined })).toMatchObject({ kind: "failed", reason: "certificate_wrong" });
     const { server: old } = await serve({ validity: past() });
     expect(await askEndpoint(place(old), options())).toMatchObject({ reason: "certificate_wrong", detail: expect.stringContaining("has expired") });
   });
 
-  test("a page without end is nonsense, and is not read to its end", async () => {
+  test("an endless page is nonsense, and is not read to its end", async () => {
     const { server } = await serve({ raw: `HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${"<p>".repeat(100_000)}` });
     expect(await askEndpoint(place(server), options())).toMatchObject({ reason: "version_nonsense" });
   });
 
-  test("nobody there, a peer without HTTP, and one that stays silent are unreachable", async () => {
+  test("a missing peer, a peer without HTTP, and a silent peer are unreachable", async () => {
     const { server } = await serve({ raw: "SSH-2.0-x\r\n" });
     expect(await askEndpoint(place(server), options())).toMatchObject({ reason: "endpoint_unreachable" });
     const silent = await listenTcp(() => {});
@@ -101,7 +101,7 @@ describe("askEndpoint", () => {
     expect(await askEndpoint(place(server), options())).toMatchObject({ reason: "endpoint_unreachable" });
   });
 
-  test("a proxy variable that cannot be meant is a setting", async () => {
+  test("an invalid proxy variable is a wrong setting", async () => {
     const endpoint = { host: "proxy.invalid", port: 443, path: "", channel: "" };
     expect(await askEndpoint(endpoint, { ...options(), env: { HTTPS_PROXY: "socks5://x" } })).toMatchObject({ reason: "not_configured" });
   });

@@ -7,18 +7,18 @@ import type { Endpoint } from "./settings.ts";
 export interface EndpointOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
-  /** PEM; more authorities to trust. */
+  /** PEM; additional trusted authorities. */
   readonly ca?: string | undefined;
   /** This host, as the cluster knows it: the answer may be for it alone. */
   readonly hostId?: string | undefined;
-  /** For each of the two questions; default 20,000 ms. */
+  /** Timeout of each of the two requests; default 20,000 ms. */
   readonly timeoutMs?: number;
 }
 
-/** Longest answer that is read, bytes. */
+/** Maximum answer that is read, bytes. */
 const maxBytes = 16_384;
 
-/** Asks for the version and whether it is critical. Never throws but for the signal. */
+/** Asks for the version and whether it is critical. Throws only for the signal. */
 export async function askEndpoint(endpoint: Endpoint, options: EndpointOptions): Promise<EndpointAnswer> {
   try {
     const version = readVersionAnswer(await ask(endpoint, "version", options));
@@ -30,7 +30,7 @@ export async function askEndpoint(endpoint: Endpoint, options: EndpointOptions):
   }
 }
 
-/** A version whose urgency cannot be had is not urgent: it waits for its window. */
+/** A version with unknown urgency is not urgent: it waits for its window. */
 async function isCritical(endpoint: Endpoint, options: EndpointOptions): Promise<boolean> {
   try {
     return readCriticalAnswer(await ask(endpoint, "critical", options));

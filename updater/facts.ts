@@ -5,7 +5,7 @@ import { judgeProof, type Proof } from "./judge-proof.ts";
 import type { Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
-/** Looks at everything that a decision needs, and at nothing more: who holds a package is asked only where a change is wanted. */
+/** Gathers everything that a decision needs, and nothing more: holds are only queried where a change is wanted. */
 export async function gather(tick: Tick): Promise<Facts> {
   const { service, package: name, schedule, updater } = tick.world;
   const agent = await service.facts();
@@ -17,7 +17,7 @@ export async function gather(tick: Tick): Promise<Facts> {
   const proof = proofOf(tick, endpoint);
   const wanted = tick.state.upgrade === undefined && target !== undefined;
   const agentHold = wanted && installed !== undefined && installed !== target ? await holdOf(tick, name) : {};
-  // Where the first cannot be known nothing is installed: who holds the package manager is not waited for once more.
+  // If the first is unknown, nothing is installed: do not wait for a busy package manager again.
   const both = wanted && agentHold.unknown === undefined;
   const updaterHold = both && updaterPackage !== undefined && updaterPackage !== target ? await holdOf(tick, tick.updaterPackage) : {};
   return {
@@ -38,7 +38,7 @@ export async function gather(tick: Tick): Promise<Facts> {
   };
 }
 
-/** Of each run's answer, judged once: a statement is not older than itself. */
+/** Proof of each run's answer, judged once: a statement must not be compared with itself. */
 function proofOf(tick: Tick, endpoint: EndpointAnswer): Proof | undefined {
   if (endpoint.kind !== "version") return undefined;
   const { authorities: keys, channel = "" } = tick.world;
@@ -55,7 +55,7 @@ function proofOf(tick: Tick, endpoint: EndpointAnswer): Proof | undefined {
   return proof;
 }
 
-/** The endpoint's path may hold it in another spelling. */
+/** The endpoint's path may have it in another spelling. */
 function decodedChannel(channel: string): string {
   try {
     return decodeURIComponent(channel);
@@ -64,7 +64,7 @@ function decodedChannel(channel: string): string {
   }
 }
 
-/** A database that cannot be read may be what the interruption has left: then there is something to heal, and nothing else to know. */
+/** An unreadable database may be the result of the interruption: then it must be healed, and other facts do not matter. */
 async function readPackages(tick: Tick): Promise<Pick<Facts, "installed" | "updaterPackage" | "unreadable">> {
   const { installer, package: name } = tick.world;
   try {
@@ -76,7 +76,7 @@ async function readPackages(tick: Tick): Promise<Pick<Facts, "installed" | "upda
   }
 }
 
-/** A hold that cannot be read is no reason yet: most runs install nothing, and have better things to say. */
+/** An unreadable hold is not yet a reason to end: most runs install nothing, and have a better reason to report. */
 async function holdOf(tick: Tick, name: string): Promise<{ hold?: string | undefined; unknown?: Ending }> {
   try {
     return { hold: await tick.world.installer.hold(name) };

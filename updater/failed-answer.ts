@@ -2,7 +2,7 @@ import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
 
-/** What an error of dialling the endpoint means. */
+/** Reason for an error of dialling the endpoint. */
 export function failedAnswer(thrown: unknown): EndpointAnswer {
   const hint = thrown instanceof PlatformError && thrown.hint !== undefined ? `; ${thrown.hint}` : "";
   const detail = `${errorText(thrown)}${hint}`;
@@ -10,7 +10,7 @@ export function failedAnswer(thrown: unknown): EndpointAnswer {
 }
 
 function reasonOf({ code, cause }: PlatformError): UpgradeReason {
-  // What a proxy asks for (401, 407) has no cause; a refused certificate has the error of the TLS library.
+  // A proxy's demand for credentials (401, 407) has no cause; a refused certificate has the error of the TLS library.
   if (code === "unauthenticated" && cause !== undefined) return "certificate_wrong";
   // A page instead of a version.
   if (code === "limit") return "version_nonsense";

@@ -6,8 +6,8 @@ import type { Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
 /**
- * Brings the updater's own package to a version. An updater that does not run is replaced by the one before at once: nobody else would.
- * Its failure undoes nothing of the agent's upgrade; it ends the run with a reason of its own only when the agent waits for it.
+ * Brings the updater's own package to a version. An updater that does not run is replaced by the previous one at once: nothing else would.
+ * Its failure does not undo the agent's upgrade; it ends the run with its own reason only when the agent waits for it.
  */
 export async function followStep(tick: Tick, change: VersionChange): Promise<Ending> {
   const { from, to, reason } = change;
@@ -23,10 +23,10 @@ export async function followStep(tick: Tick, change: VersionChange): Promise<End
   } catch (thrown) {
     tick.world.signal.throwIfAborted();
     const text = errorText(thrown);
-    tick.world.say(`the updater could not follow to ${to}: ${text}`);
-    if (needed && thrown instanceof UpgradeError) return { reason: thrown.reason, detail: `the updater has to be ${to} first: ${text}` };
+    tick.world.say(`could not upgrade the updater to ${to}: ${text}`);
+    if (needed && thrown instanceof UpgradeError) return { reason: thrown.reason, detail: `the updater must be ${to} first: ${text}` };
     if (needed) throw thrown;
-    return { reason: ending.reason, detail: `${tick.outcome?.detail ?? back ?? to}; the updater could not follow: ${text}` };
+    return { reason: ending.reason, detail: `${tick.outcome?.detail ?? back ?? to}; could not upgrade the updater: ${text}` };
   }
 }
 
@@ -38,7 +38,7 @@ async function replace(tick: Tick, { from, to }: { from: string; to: string }): 
   try {
     await installer.install(name, to, { allowDowngrade: needsDowngrade({ from, to }) });
   } catch (thrown) {
-    await tick.bestEffort("the interrupted installation could not be completed", () => installer.heal());
+    await tick.bestEffort("could not complete the interrupted installation", () => installer.heal());
     await tick.forget();
     throw thrown;
   }
@@ -47,18 +47,18 @@ async function replace(tick: Tick, { from, to }: { from: string; to: string }): 
     tick.trustUpdater(to);
     return await tick.forget();
   }
-  const why = version === undefined ? "it does not run" : `it says that it is ${version}`;
+  const why = version === undefined ? "it does not run" : `it reports version ${version}`;
   await tick.distrustUpdater(to, why);
   await takeBack(tick, from);
-  throw new UpgradeError("package_manager_failed", `${name} ${to} was taken back: ${why}`);
+  throw new UpgradeError("package_manager_failed", `${name} ${to} was rolled back: ${why}`);
 }
 
-/** Where this fails the state stays: packaging/restore-updater reads it, before a run that may not begin otherwise. */
+/** If this fails the state stays: packaging/restore-updater reads it, before a run that could not start otherwise. */
 async function takeBack(tick: Tick, from: string): Promise<void> {
   const { installer } = tick.world;
   const name = tick.updaterPackage;
-  const failed = await tick.bestEffort(`${name} ${from} could not be installed again`, () => installer.install(name, from, { allowDowngrade: true }));
+  const failed = await tick.bestEffort(`could not install ${name} ${from} again`, () => installer.install(name, from, { allowDowngrade: true }));
   if (failed === undefined) return await tick.forget();
-  await tick.bestEffort("the interrupted installation could not be completed", () => installer.heal());
+  await tick.bestEffort("could not complete the interrupted installation", () => installer.heal());
   throw new UpgradeError("package_manager_failed", `${name} does not run, and ${from} could not be installed again: ${failed}`);
 }

@@ -3,7 +3,7 @@ import { prepare } from "./prepare.ts";
 import { agentBefore, type Ending, type Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
-/** Installs the agent's package. Ends the run when it failed and changed nothing; a half installed package is rolled back next. */
+/** Installs the agent's package. Ends the run when it failed and changed nothing; a partly installed package is rolled back next. */
 export async function installStep(tick: Tick, versions: { readonly from: string; readonly to: string }): Promise<Ending | undefined> {
   const { from, to } = versions;
   const { installer, service, package: name } = tick.world;
@@ -22,20 +22,20 @@ export async function installStep(tick: Tick, versions: { readonly from: string;
   return await afterFailure(
     tick,
     versions,
-    new UpgradeError("package_manager_failed", `the package manager says that it is done, but ${name} is ${now ?? "not installed"}`),
+    new UpgradeError("package_manager_failed", `the package manager reported success, but ${name} is ${now ?? "not installed"}`),
   );
 }
 
 async function afterFailure(tick: Tick, { from, to }: { from: string; to: string }, error: UpgradeError): Promise<Ending | undefined> {
   const { installer, package: name } = tick.world;
   tick.world.say(`the installation of ${name} ${to} failed: ${error.message}`);
-  const unhealed = await tick.bestEffort("the interrupted installation could not be completed", () => installer.heal());
+  const unhealed = await tick.bestEffort("could not complete the interrupted installation", () => installer.heal());
   const now = await installer.installed(name);
   if (now === from) {
     await tick.forget();
     return { reason: error.reason, detail: error.message };
   }
-  // What the package manager could not finish, it may have finished now; else it cannot, and the version before comes back.
+  // The package manager may have finished the installation now; otherwise it cannot, and the previous version is restored.
   const { upgrade } = tick.state;
   if (upgrade !== undefined && (now !== to || unhealed !== undefined)) await tick.move(upgrade, { phase: "rolling_back", why: error.message });
   return undefined;

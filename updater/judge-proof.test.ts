@@ -14,11 +14,11 @@ const at = (seconds: number, more: Partial<typeof said> = {}, key = privateKey):
   signStatement({ ...said, ...more }, { key, now: new Date(seconds * 1000) });
 const facts: ProofFacts = { version: "1.2.3", signed: at(now), host: "h1", channel: "default", keys: [line], last: undefined, now };
 
-describe("the endpoint's word is", () => {
+describe("the endpoint's answer is", () => {
   const rows: [what: string, more: Partial<ProofFacts>, kind: "signed" | "unsigned" | "refused", detail?: RegExp][] = [
-    ["the auth service's, at first", {}, "signed"],
-    ["the auth service's, later", { last: now - 600 }, "signed"],
-    ["the auth service's, and critical", { signed: at(now, { critical: true }) }, "signed"],
+    ["signed by the auth service, at first", {}, "signed"],
+    ["signed by the auth service, later", { last: now - 600 }, "signed"],
+    ["signed by the auth service, and critical", { signed: at(now, { critical: true }) }, "signed"],
     ["an hour old", { signed: at(now - 3600) }, "signed"],
     ["of a clock that differs a little", { signed: at(now + 599) }, "signed"],
     ["of a cluster that does not sign", { signed: undefined }, "unsigned", /not seen a signed one/],
@@ -27,14 +27,14 @@ describe("the endpoint's word is", () => {
     ["unsigned where it was signed before", { signed: undefined, last: now - 60 }, "refused", /proxy alone may not order/],
     ["for no host where it was signed before", { host: undefined, last: now - 60 }, "refused", /proxy alone/],
     ["signed, but the keys are gone", { keys: [], last: now - 60 }, "refused", /proxy alone/],
-    ["signed by a stranger", { signed: at(now, {}, stranger) }, "refused", /not signed by a key of this cluster/],
+    ["signed by an unknown key", { signed: at(now, {}, stranger) }, "refused", /not signed by a key of this cluster/],
     ["nonsense", { signed: "signed!" }, "refused", /not signed by a key of this cluster/],
     ["for another host", { signed: at(now, { host: "h2" }) }, "refused", /another host/],
     ["for another channel", { signed: at(now, { channel: "beta" }) }, "refused", /for channel beta/],
     ["for another version", { signed: at(now, { version: "v1.0.0" }) }, "refused", /for v1\.0\.0, and the answer is 1\.2\.3/],
     ["replayed", { signed: at(now - 4201) }, "refused", /too old/],
     ["of the future", { signed: at(now + 601) }, "refused", /of the future/],
-    ["older than one that was taken", { signed: at(now - 700), last: now - 99 }, "refused", /older than one/],
+    ["older than an accepted one", { signed: at(now - 700), last: now - 99 }, "refused", /older than one/],
   ];
   test.for(rows)("%s", ([, more, kind, detail]) => {
     const proof = judgeProof({ ...facts, ...more });
@@ -42,7 +42,7 @@ describe("the endpoint's word is", () => {
     if (proof.kind !== "signed") expect(proof.detail).toMatch(detail ?? /./);
   });
 
-  test("its urgency is the auth service's word alone", () => {
+  test("its urgency comes from the auth service alone", () => {
     expect(judgeProof({ ...facts, signed: at(now, { critical: true }) })).toEqual({ kind: "signed", critical: true, issued: now });
   });
 });

@@ -23,7 +23,7 @@ test("one at a time; the next as soon as it is free", async () => {
   await using _second = await takeLock(place);
 });
 
-test("looking whether there is one makes no file, and is in nobody's way", async () => {
+test("checking the lock creates no file, and does not block other runs", async () => {
   const place = join(folder, "looked-at");
   expect(await runInProgress(place)).toBe(false);
   await expect(access(join(place, "lock"))).rejects.toThrow();
@@ -33,7 +33,7 @@ test("looking whether there is one makes no file, and is in nobody's way", async
   await lock[Symbol.asyncDispose]();
 });
 
-test("of two that come at once one gets it", async () => {
+test("of two simultaneous attempts one succeeds", async () => {
   const place = join(folder, "race");
   const all = await Promise.allSettled(Array.from({ length: 8 }, () => takeLock(place)));
   expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
@@ -52,6 +52,6 @@ test("a run that is killed leaves nothing behind", async () => {
   await using _next = await takeLock(place);
 });
 
-test("a lock that cannot be had says why", async () => {
+test("a lock that cannot be taken reports the reason", async () => {
   await expect(takeLock("/dev/null/x")).rejects.toMatchObject({ reason: "internal" });
 });

@@ -6,14 +6,14 @@ import { errorText } from "../core/errors/platform-error.ts";
 import { standardPath } from "./standard-path.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
-/** What `flock` exits with when another has the lock: of util-linux and of busybox, which only knows the short options. */
+/** Exit status of `flock` when the lock is held: of util-linux and of busybox, which only knows the short options. */
 const taken = 1;
-/** A look at the lock takes a few of these, ms. */
+/** Delay between attempts, ms: a check of the lock takes a few of these. */
 const lookMs = 300;
 
 /**
- * One run at a time. The lock is the kernel's: `flock` takes it on our open file, where it stays until this process ends, however it
- * ends; a kill or a power cut leaves nothing behind. Throws UpgradeError `already_running`, `internal`.
+ * One run at a time. A kernel lock: `flock` takes it on our open file, where it stays until this process ends in any
+ * way; a kill or a power cut leaves nothing behind. Throws UpgradeError `already_running`, `internal`.
  */
 export async function takeLock(folder: string): Promise<AsyncDisposable> {
   const path = join(folder, "lock");
@@ -23,7 +23,7 @@ export async function takeLock(folder: string): Promise<AsyncDisposable> {
     const file = await open(path, "a", 0o600);
     try {
       let status = await flock(file.fd, "-x");
-      // It may have been a look, which is over at once.
+      // It may have been a check, which is over at once.
       if (status === taken) {
         await sleep(lookMs);
         status = await flock(file.fd, "-x");
@@ -31,7 +31,7 @@ export async function takeLock(folder: string): Promise<AsyncDisposable> {
       if (status === 0) return file;
       throw status === taken
         ? new UpgradeError("already_running", "another run of the updater is in progress")
-        : new UpgradeError("internal", `${path} cannot be locked: flock exits with ${status}`);
+        : new UpgradeError("internal", `could not lock ${path}: flock exited with ${status}`);
     } catch (thrown) {
       await file.close();
       throw thrown;
@@ -39,12 +39,12 @@ export async function takeLock(folder: string): Promise<AsyncDisposable> {
   } catch (cause) {
     if (cause instanceof UpgradeError) throw cause;
     const denied = cause instanceof Error && "code" in cause && (cause.code === "EACCES" || cause.code === "EPERM");
-    if (denied) throw new UpgradeError("internal", `${path} cannot be locked: only root may run the updater`, { cause });
-    throw new UpgradeError("internal", `${path} cannot be locked: ${errorText(cause)}`, { cause });
+    if (denied) throw new UpgradeError("internal", `could not lock ${path}: only root may run the updater`, { cause });
+    throw new UpgradeError("internal", `could not lock ${path}: ${errorText(cause)}`, { cause });
   }
 }
 
-/** Whether a run holds the lock, as far as this user can tell. Makes no file. Never throws. */
+/** Whether a run holds the lock, as far as this user can see. Creates no file. Never throws. */
 export async function runInProgress(folder: string): Promise<boolean> {
   try {
     await using file = await open(join(folder, "lock"), "r");
@@ -54,7 +54,7 @@ export async function runInProgress(folder: string): Promise<boolean> {
   }
 }
 
-/** `-s`: shared with others who look. */
+/** `-s`: shared with other checks. */
 function flock(fd: number, how: "-x" | "-s"): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn("flock", [how, "-n", "3"], {

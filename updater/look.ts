@@ -6,26 +6,26 @@ import { windowAt } from "./schedule.ts";
 import { Tick } from "./tick.ts";
 import type { World } from "./world.ts";
 
-/** What a run would do now. */
+/** The action of a run now. */
 export interface Look {
   readonly current: string | undefined;
   readonly target: string | undefined;
-  /** What the next run ends with if all goes well. */
+  /** Result of the next run if all goes well. */
   readonly reason: UpgradeReason;
   readonly detail: string;
-  /** It would change something. */
+  /** Whether it would change anything. */
   readonly acts: boolean;
-  /** The schedule has no window that is still to end. */
+  /** Whether all windows of the schedule are over. */
   readonly unscheduled: boolean;
-  /** How old the answer is that the proxy gave from its memory. */
+  /** Age of the proxy's cached answer. */
   readonly staleSeconds: number | undefined;
   /** Why the run may end without the version: the repository does not have it, as far as this host knows. */
   readonly unavailable: string | undefined;
-  /** Why nobody vouches for the version, which is taken all the same. */
+  /** Why the version is accepted although nothing vouches for it. */
   readonly unsigned: string | undefined;
 }
 
-/** Gathers and decides, and changes nothing. Throws UpgradeError. */
+/** Gathers facts and decides, without changes. Throws UpgradeError. */
 export async function look(world: World): Promise<Look> {
   const tick = new Tick(world, await world.store.read(), false);
   const facts = await gather(tick);
@@ -46,7 +46,7 @@ export async function look(world: World): Promise<Look> {
   };
 }
 
-/** By the last refresh: a look reads no index anew. Where nobody can tell, nothing is said. */
+/** By the last refresh: a dry run does not refresh the index. Undefined if unknown. */
 async function unavailable({ world, updaterPackage }: Tick, decision: Decision): Promise<string | undefined> {
   if (decision.act !== "install" && decision.act !== "follow") return undefined;
   const name = decision.act === "install" ? world.package : updaterPackage;
@@ -56,5 +56,5 @@ async function unavailable({ world, updaterPackage }: Tick, decision: Decision):
     world.signal.throwIfAborted();
     return undefined;
   }
-  return `the repository does not have ${name} ${decision.to}, by the index that this host has read last; the run reads it again`;
+  return `the repository does not have ${name} ${decision.to}, by this host's last index; the run refreshes it`;
 }

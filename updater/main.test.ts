@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-/** Runs the program with a strict umask, as an admin's shell may have; without an endpoint it begins nothing. */
+/** Runs the program with a strict umask, as an admin's shell may have; without an endpoint it does not begin anything. */
 async function run(folder: string): Promise<string> {
   const [state, config] = [join(folder, "state"), join(folder, "config")];
   const command = `umask 077; exec "$0" "$1" run`;

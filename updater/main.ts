@@ -5,9 +5,9 @@ import { runCommand } from "./commands.ts";
 import { placesOf } from "./open-world.ts";
 import { fieldsLine, printable } from "./output.ts";
 
-/* Entry of the executable platform-upgrade. It has to work when all else is broken: it imports little. */
+/* Entry of the executable platform-upgrade. It must work when everything else is broken, so it imports little. */
 
-// The agent, which need not be root, reads the state, and every user what a package's scripts make.
+// The agent, which need not be root, reads the state, and every user reads files created by a package's scripts.
 process.umask(0o022);
 nameProcess("platform-upgrade");
 
@@ -17,14 +17,14 @@ for (const name of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(name, ()
 const write = (stream: NodeJS.WriteStream) => (line: string) => {
   stream.write(`${line}\n`);
 };
-// A reader that went away is no reason to leave an upgrade half done.
+// A closed output must not leave an upgrade half done.
 process.stdout.on("error", () => {});
 process.stderr.on("error", () => {});
 
 const terminal = { out: write(process.stdout), err: write(process.stderr), signal: stop.signal };
 
 function fail(thrown: unknown): void {
-  if (stop.signal.aborted) terminal.err(`${errorText(stop.signal.reason)}; the next run goes on from here`);
+  if (stop.signal.aborted) terminal.err(`${errorText(stop.signal.reason)}; the next run continues from here`);
   else terminal.err(printable(thrown instanceof Error ? (thrown.stack ?? thrown.message).replaceAll("\n", " | ") : String(thrown)));
   terminal.out(fieldsLine({ reason: "internal", detail: errorText(stop.signal.aborted ? stop.signal.reason : thrown) }));
 }
@@ -38,4 +38,4 @@ async function run(): Promise<number> {
   }
 }
 
-exitWith(run(), () => fail(new Error("the run ended before it was done: it waited for something that can no longer come")));
+exitWith(run(), () => fail(new Error("the run ended early: it waited for an event that can no longer happen")));

@@ -13,7 +13,7 @@ import type { World } from "./world.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Where everything is on this host, and the environment. */
+/** Paths on this host, and the environment. */
 export interface Places {
   /** Folder of the settings. */
   readonly settings: string;
@@ -58,13 +58,13 @@ export async function openWorld(places: Places, { say, signal }: Pick<World, "sa
   };
 }
 
-/** Variables of the runtime that would weaken TLS are without effect, here and in what is started. */
+/** Disables variables of the runtime that would weaken TLS, here and in child processes. */
 function withoutRuntimeTricks(env: Env): Env {
   const tricks = new Set(["NODE_TLS_REJECT_UNAUTHORIZED", "NODE_EXTRA_CA_CERTS", "NODE_OPTIONS"]);
   return Object.fromEntries(Object.entries(env).filter(([name]) => !tricks.has(name)));
 }
 
-/** Empty for a file that is not there. */
+/** Empty for a missing file. */
 async function textOf(path: string): Promise<string> {
   return await readFile(path, "utf8").catch(() => "");
 }

@@ -14,23 +14,23 @@ test.for([
 });
 
 describe("fieldsLine", () => {
-  test("quotes what needs it, and leaves out what is not known", () => {
+  test("quotes values that need it, and leaves out unknown ones", () => {
     expect(fieldsLine({ reason: "up_to_date", current: "1.0.0", target: undefined, detail: 'a "b" c', empty: "" })).toBe(
       'reason=up_to_date current=1.0.0 detail="a \\"b\\" c" empty=""',
     );
   });
 
-  test("is one line, whatever stands in it", () => {
+  test("is one line, with any values", () => {
     const line = fieldsLine({ detail: "a\nreason=up_to_date\u001b[2J\u009b\u2028\u202e" });
     expect(line).toBe('detail="a\\nreason=up_to_date\\u001b[2J???"');
   });
 });
 
-test("what is printed obeys no peer", () => {
+test("a peer cannot control the output", () => {
   expect(printable("a\u001b]0;x\u0007b\tc")).toBe("a?]0;x?b?c");
 });
 
-test("each reason is calm, or for an admin to look at", () => {
+test("each reason is normal, or needs an admin", () => {
   const alarming = (Object.keys(upgradeReasons) as UpgradeReason[]).filter((reason) => exitStatus(reason, false) === 1);
   expect(alarming).toEqual([
     "below_minimum",
@@ -59,7 +59,7 @@ test("each reason is calm, or for an admin to look at", () => {
   expect(exitStatus("upgraded", true)).toBe(0);
 });
 
-test("the status is for people", () => {
+test("the status is readable", () => {
   const state: UpdaterState = {
     reason: "known_bad",
     detail: "it\nfails",
@@ -79,7 +79,7 @@ test("the status is for people", () => {
     "Skipped:     1.1.0, rolled back on S: w",
   ]);
   const killed = statusText(state, { updater: "1.1.0", running: false });
-  expect(killed).toContain("Updater:     1.1.0 (the last run was one of 1.0.0)\n");
-  expect(killed).toContain("Unfinished:  watching: 1.0.0 -> 1.1.0, since T; no run is under way: the next one goes on with it\n");
+  expect(killed).toContain("Updater:     1.1.0 (the last run was version 1.0.0)\n");
+  expect(killed).toContain("Unfinished:  watching: 1.0.0 -> 1.1.0, since T; no run is under way: the next one continues it\n");
   expect(statusText({ skip: [] }, { updater: "1.1.0", running: true })).toBe("Updater:     1.1.0\nIn progress: a run");
 });

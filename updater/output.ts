@@ -2,11 +2,11 @@ import { type UpgradeReason, upgradeReasons } from "../core/versions/upgrade-rea
 import type { UpdaterState } from "./parse-state.ts";
 
 /*
- * What the updater prints. Results go to standard output, warnings and what happens on the way to standard error; both are for
+ * Output of the updater. Results go to standard output, warnings and progress to standard error; both are for
  * journald, so no line carries a time, a colour or a control character. Every run ends with one line `reason=<code> …`.
  */
 
-/** Ends that leave nothing for an admin to look at: all is well, or the upgrade waits for what will come by itself or was set by will. */
+/** Results that need no admin: all is well, or the upgrade waits for an event that comes by itself or for an admin's setting. */
 const calm: ReadonlySet<UpgradeReason> = new Set([
   "up_to_date",
   "upgraded",
@@ -22,21 +22,21 @@ const calm: ReadonlySet<UpgradeReason> = new Set([
   "not_wanted",
   "already_running",
 ]);
-/** Ends that give an admin's `force` what was asked for. */
+/** Results in which an admin's `force` succeeded. */
 const achieved: ReadonlySet<UpgradeReason> = new Set(["up_to_date", "upgraded", "healed"]);
 
-/** 0, or 1 for what an admin should look at. */
+/** 0, or 1 for a result that needs an admin. */
 export function exitStatus(reason: UpgradeReason, forced: boolean): 0 | 1 {
   return (forced ? achieved : calm).has(reason) ? 0 : 1;
 }
 
-/** The specification's two outcomes of a look at the endpoint; undefined: one of the two is not known. */
+/** The specification's two outcomes of a check of the endpoint; undefined if a version is unknown. */
 export function availability(current: string | undefined, target: string | undefined): string | undefined {
   if (current === undefined || target === undefined) return undefined;
   return current === target ? `no upgrades available (${current} == ${target})` : `an upgrade is available (${current} -> ${target})`;
 }
 
-/** `name=value` with quotes where they are needed; what is undefined is left out. */
+/** `name=value` with quotes where needed; undefined values are left out. */
 export function fieldsLine(fields: Readonly<Record<string, string | undefined>>): string {
   return Object.entries(fields)
     .flatMap(([name, value]) =>
@@ -45,7 +45,7 @@ export function fieldsLine(fields: Readonly<Record<string, string | undefined>>)
     .join(" ");
 }
 
-/** A line from anywhere, fit for a terminal. */
+/** A line from any source, made safe for a terminal. */
 export function printable(line: string): string {
   return line.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "?");
 }
@@ -57,11 +57,11 @@ function quoted(value: string): string {
 interface StatusFacts {
   /** Version of this updater. */
   readonly updater: string;
-  /** A run is under way. */
+  /** Whether a run is under way. */
   readonly running: boolean;
 }
 
-/** `platform-upgrade status` for people. */
+/** `platform-upgrade status` as text. */
 export function statusText(state: UpdaterState, { updater, running }: StatusFacts): string {
   const { upgrade, reason, skip, skip_updater = [], updater_version: ran } = state;
   const change = upgrade === undefined ? "" : `${upgrade.phase}: ${upgrade.from} -> ${upgrade.to}, since ${upgrade.started}`;
@@ -72,12 +72,12 @@ export function statusText(state: UpdaterState, { updater, running }: StatusFact
     ["Target", state.target],
     ["Channel", state.channel],
     ["Last run", state.at],
-    ["Updater", ran === undefined || ran === updater ? updater : `${updater} (the last run was one of ${ran})`],
+    ["Updater", ran === undefined || ran === updater ? updater : `${updater} (the last run was version ${ran})`],
     ["Host", state.host_id],
     ["In progress", running ? change || "a run" : undefined],
-    ["Unfinished", running || upgrade === undefined ? undefined : `${change}; no run is under way: the next one goes on with it`],
+    ["Unfinished", running || upgrade === undefined ? undefined : `${change}; no run is under way: the next one continues it`],
     ...skip.map(({ version, since, why }): [string, string] => ["Skipped", `${version}, rolled back on ${since}: ${why}`]),
-    ...skip_updater.map(({ version, since, why }): [string, string] => ["Skipped", `updater ${version}, taken back on ${since}: ${why}`]),
+    ...skip_updater.map(({ version, since, why }): [string, string] => ["Skipped", `updater ${version}, rolled back on ${since}: ${why}`]),
   ];
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [printable(`${`${name}:`.padEnd(13)}${value}`)])).join("\n");
 }

@@ -6,7 +6,7 @@ import { addSkipped, parseState, type UpdaterState, withoutSkipped } from "./par
 const upgrade = { phase: "watching", from: "1.0.0", to: "1.1.0", started: "2026-01-01T00:00:00Z", boot: "b", before: "ready", tries: 3 } as const;
 
 describe("parseState", () => {
-  test("reads back what was written", () => {
+  test("reads a written state back", () => {
     const text = fc.string({ maxLength: 60 });
     const state: fc.Arbitrary<UpdaterState> = fc.record(
       {
@@ -52,11 +52,11 @@ describe("parseState", () => {
     { ...upgrade, before: undefined },
     { ...upgrade, to: 1 },
     { ...upgrade, from: "x".repeat(81) },
-  ])("an upgrade in progress that says %o makes the whole file none: nobody knows what was going on", (value) => {
+  ])("an upgrade in progress with %o makes the whole file invalid, since its state is unknown", (value) => {
     expect(parseState(JSON.stringify({ upgrade: value }))).toBeUndefined();
   });
 
-  test("what another version of the updater wrote is read as far as it is understood", () => {
+  test("the file of another version of the updater is read as far as possible", () => {
     const text = JSON.stringify({
       version: 9,
       reason: "abducted",
@@ -69,11 +69,11 @@ describe("parseState", () => {
     expect(parseState(text)).toEqual({ target: "1.2.3", skip: [{ version: "1.1.0", since: "s", why: "" }], upgrade });
   });
 
-  test("odd counts of tries count as none", () => {
+  test("invalid counts of attempts count as none", () => {
     for (const tries of [-1, 1.5, "3", null, 1e300]) expect(parseState(JSON.stringify({ upgrade: { ...upgrade, tries } }))?.upgrade?.tries).toBe(0);
   });
 
-  test("no text throws, and every text that is taken stays bounded", () => {
+  test("it never throws on any text, and every accepted text stays bounded", () => {
     const text = fc.oneof(
       fc.string(),
       fc.json(),
@@ -85,7 +85,7 @@ describe("parseState", () => {
 });
 
 describe("skipped versions", () => {
-  test("are there once, the newest last, twenty at most", () => {
+  test("are listed once, the newest last, twenty at most", () => {
     let skip = addSkipped([], { version: "1.0.0", since: "a", why: "x".repeat(2000) });
     expect(skip[0]?.why).toHaveLength(500);
     skip = addSkipped(skip, { version: "1.0.0", since: "b", why: "y" });

@@ -1,11 +1,11 @@
 import { type UpgradeReason, upgradeReasons } from "../core/versions/upgrade-reason.ts";
 
-/** How the agent was before an upgrade: it has to be no worse afterwards. `silent`: started by systemd, but without an answer. */
+/** State of the agent before an upgrade: it must not be worse afterwards. `silent`: started by systemd, but without an answer. */
 export type AgentBefore = "stopped" | "silent" | "answering" | "ready";
 
 /**
- * An upgrade that has begun. `installing`: the package may be in any condition; `watching`: it is `to`, and the agent has not been
- * seen healthy; `rolling_back`: `from` has to be installed again; `following`: as `installing`, of the updater's own package.
+ * An upgrade that has begun. `installing`: the package may be in any condition; `watching`: it is `to`, but the agent has not been
+ * seen healthy; `rolling_back`: `from` must be installed again; `following`: as `installing`, for the updater's own package.
  */
 export interface UpgradeInProgress {
   readonly phase: "installing" | "watching" | "rolling_back" | "following";
@@ -39,13 +39,13 @@ export interface UpdaterState {
   readonly target?: string;
   readonly reason?: UpgradeReason;
   readonly detail?: string;
-  /** When the auth service had signed the last statement that was taken, Unix seconds; left out: none was seen. */
+  /** Time of the auth service's last accepted statement, Unix seconds; omitted if none was seen. */
   readonly signed_at?: number;
   /** When the last run ended, RFC 3339. */
   readonly at?: string;
   readonly upgrade?: UpgradeInProgress;
   readonly skip: readonly SkippedVersion[];
-  /** Versions of the updater's own package that did not run here; left out: none. */
+  /** Versions of the updater's own package that did not run here; omitted for none. */
   readonly skip_updater?: readonly SkippedVersion[];
 }
 
@@ -55,8 +55,8 @@ const phases = ["installing", "watching", "rolling_back", "following"] as const;
 const befores = ["stopped", "silent", "answering", "ready"] as const;
 
 /**
- * What a state file says; undefined for what is none, or has an upgrade in progress that cannot be understood. Any other field that
- * is not what it should be is left out: a newer or older updater may have written it. Never throws.
+ * Contents of a state file; undefined if it is invalid, or has an unknown kind of upgrade in progress. Any other field that
+ * is invalid is left out: a newer or older updater may have written it. Never throws.
  */
 export function parseState(text: string): UpdaterState | undefined {
   let value: unknown;
@@ -79,7 +79,7 @@ export function parseState(text: string): UpdaterState | undefined {
   };
 }
 
-/** The list with one more, without doubles, the oldest dropped when it is full. */
+/** The list with one more, without duplicates; drops the oldest when it is full. */
 export function addSkipped(skip: readonly SkippedVersion[], added: SkippedVersion): SkippedVersion[] {
   return [...withoutSkipped(skip, added.version), { ...added, why: added.why.slice(0, maxText) }].slice(-maxSkipped);
 }

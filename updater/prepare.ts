@@ -2,7 +2,7 @@ import type { Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
 /**
- * All that can be known before anything is changed: the repository answers and is the right one, it has the version, there is room,
+ * Checks everything possible before any change: the repository answers and is the right one, it has the version, there is room,
  * and the way back does not need it. Throws UpgradeError.
  */
 export async function prepare(tick: Tick, name: string, { from, to }: { readonly from: string; readonly to: string }): Promise<void> {
@@ -12,8 +12,8 @@ export async function prepare(tick: Tick, name: string, { from, to }: { readonly
   const shortage = await installer.shortage(name, to);
   if (shortage !== undefined) throw new UpgradeError("no_space", shortage);
   const keep = (): Promise<void> => installer.keep(name, from);
-  // An admin who forces has decided: without the way back rather than not at all.
-  if (tick.forced) await tick.bestEffort("there will be no way back", keep);
+  // An admin's force means: rather without a way back than not at all.
+  if (tick.forced) await tick.bestEffort("a roll-back will not be possible", keep);
   else await keep();
   signal.throwIfAborted();
 }

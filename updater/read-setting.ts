@@ -3,22 +3,22 @@ import { type FileHandle, open } from "node:fs/promises";
 import { errorText } from "../core/errors/platform-error.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
-/** Longest file that is read, bytes. */
+/** Maximum file that is read, bytes. */
 const maxBytes = 262_144;
 
 /**
- * Text of a setting's file; undefined for one that is not there. The owner of a file may be another user than root: what is no file,
- * a pipe or a device, is refused and not waited for. Throws UpgradeError `not_configured`.
+ * Text of a setting's file; undefined for a missing one. The owner of a file may be another user than root: anything but a regular file, such as
+ * a pipe or a device, is refused without waiting. Throws UpgradeError `not_configured`.
  */
 export async function readSetting(path: string): Promise<string | undefined> {
   try {
     await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    if (!(await file.stat()).isFile()) throw new UpgradeError("not_configured", `${path} is no file`);
+    if (!(await file.stat()).isFile()) throw new UpgradeError("not_configured", `${path} is not a regular file`);
     return await readBounded(file, path);
   } catch (cause) {
     if (cause instanceof UpgradeError) throw cause;
     if (cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "ENOTDIR")) return undefined;
-    throw new UpgradeError("not_configured", `${path} cannot be read: ${errorText(cause)}`, { cause });
+    throw new UpgradeError("not_configured", `could not read ${path}: ${errorText(cause)}`, { cause });
   }
 }
 
@@ -28,7 +28,7 @@ async function readBounded(file: FileHandle, path: string): Promise<string> {
   for (;;) {
     const { bytesRead } = await file.read(buffer, length, buffer.length - length);
     length += bytesRead;
-    if (length > maxBytes) throw new UpgradeError("not_configured", `${path} has more than ${maxBytes} bytes`);
+    if (length > maxBytes) throw new UpgradeError("not_configured", `${path} is longer than ${maxBytes} bytes`);
     if (bytesRead === 0) return buffer.toString("utf8", 0, length);
   }
 }

@@ -8,7 +8,7 @@ import { takeLock } from "./lock.ts";
 import type { UpdaterState } from "./parse-state.ts";
 import { writeState } from "./state.ts";
 
-/** packaging/restore-updater, which starts where the updater itself cannot, with the state as the updater writes it. */
+/** packaging/restore-updater, which starts when the updater itself cannot, with the state that the updater writes. */
 
 const script = resolve(import.meta.dirname, "../packaging/restore-updater");
 const upgrade = { from: "1.0.0-rc.1", to: "1.1.0", before: "stopped", started: "2026-01-01T00:00:00Z", boot: "b", tries: 0 } as const;
@@ -27,12 +27,12 @@ afterAll(async () => await rm(root, { recursive: true }));
 
 interface Host {
   readonly state?: UpdaterState;
-  /** Text of the updater's executable. */
+  /** Contents of the updater's executable. */
   readonly updater: string;
   readonly kept: readonly string[];
 }
 
-/** A host whose dpkg and rpm only say what they are asked for. */
+/** A host whose dpkg and rpm only print their arguments. */
 async function makeHost({ state, updater, kept }: Host): Promise<string> {
   const host = await mkdtemp(join(root, "host-"));
   for (const folder of ["usr/sbin", "var/cache/platform-upgrade", "bin"]) await mkdir(join(host, folder), { recursive: true });
@@ -52,10 +52,10 @@ async function restore(host: string): Promise<string> {
 const works = '#!/bin/sh\necho "platform-upgrade 1.1.0"\n';
 const both = ["platform-ent-updater_1.0.0-rc.1.deb", "platform-ent-updater_1.1.0.deb", "platform-ent_1.0.0-rc.1.deb"];
 
-describe("an updater that was cut short", () => {
+describe("an interrupted updater", () => {
   test.for<[string, Host, string]>([
     [
-      "empty: the one before comes back",
+      "empty: the previous one is restored",
       { state: following, updater: "", kept: both },
       "dpkg --force-confdef --force-confold --install /var/cache/platform-upgrade/platform-ent-updater_1.0.0-rc.1.deb",
     ],
@@ -67,7 +67,7 @@ describe("an updater that was cut short", () => {
     ["but runs: nothing is done", { state: following, updater: works, kept: both }, ""],
     ["without a kept package: nothing can be done", { state: following, updater: "", kept: [] }, ""],
     [
-      "while the agent was upgraded: it is no concern of this script",
+      "while the agent was upgraded: this script does not handle it",
       { state: { ...following, upgrade: { phase: "watching", ...upgrade } }, updater: "", kept: both },
       "",
     ],

@@ -4,7 +4,7 @@ import type { WatchResult } from "./service.ts";
 import type { Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
-/** Brings the version before back, with its process, and remembers the bad one. What cannot be done now is tried again by the next run. */
+/** Restores the previous version, with its process, and skips the bad one. The next run retries steps that fail now. */
 export async function rollBackStep(tick: Tick, begun: UpgradeInProgress): Promise<Ending> {
   const upgrade = await tick.move(begun, { phase: "rolling_back" });
   const { from, to, why = `${to} was not installed completely` } = upgrade;
@@ -14,11 +14,11 @@ export async function rollBackStep(tick: Tick, begun: UpgradeInProgress): Promis
     const reason = failure.reason === "package_manager_busy" ? failure.reason : "rollback_failed";
     return {
       reason,
-      detail: `${to} is not healthy (${why}), and ${from} could not be installed again: ${failure.message}; the next run tries again`,
+      detail: `${to} is not healthy (${why}), and ${from} could not be installed again: ${failure.message}; the next run retries`,
     };
   }
   const result = await handBack(tick, upgrade);
-  // The version before has the same fault: it is not the version's.
+  // The previous version has the same fault: it is not the version's.
   const innocent = !result.healthy && result.fault !== "process";
   const since = tick.world.now().toISOString();
   await tick.forget(innocent ? tick.state.skip : addSkipped(tick.state.skip, { version: to, since, why }));
@@ -34,9 +34,9 @@ async function reinstall(tick: Tick, version: string): Promise<UpgradeError | un
     const now = await installer.installed(name);
     if (now !== version) throw new UpgradeError("package_manager_failed", `${name} is ${now ?? "not installed"}`);
   };
-  if ((await tick.bestEffort(`${name} ${version} is not to be had at once`, attempt)) === undefined) return undefined;
-  await tick.bestEffort("an interrupted installation could not be completed", () => installer.heal());
-  await tick.bestEffort("the repository's index could not be read anew", () => installer.refresh());
+  if ((await tick.bestEffort(`could not install ${name} ${version} at once`, attempt)) === undefined) return undefined;
+  await tick.bestEffort("could not complete an interrupted installation", () => installer.heal());
+  await tick.bestEffort("could not refresh the repository's index", () => installer.refresh());
   try {
     await attempt();
     return undefined;
@@ -46,19 +46,19 @@ async function reinstall(tick: Tick, version: string): Promise<UpgradeError | un
   }
 }
 
-/** The process too has to be the version before: by a reload, or else by a restart. */
+/** The process must also become the previous version: by a reload, or else by a restart. */
 async function handBack(tick: Tick, { from, before }: UpgradeInProgress): Promise<WatchResult> {
   const { service, signal } = tick.world;
   const agent = await service.facts();
   const stopped = !agent.active && agent.failed !== true;
   if (stopped || before === "stopped") return { healthy: true };
-  // It has never been replaced, or is back already: then nobody's session has to be risked.
+  // It was never replaced, or is already back: then no session must be risked.
   if (agent.version === from && (agent.ready === true || before !== "ready")) return { healthy: true };
   const expected = { version: from, wasReady: before === "ready", signal };
-  if (agent.mainPid !== undefined && agent.version !== from) await tick.bestEffort("the agent could not be reloaded", () => service.reload());
+  if (agent.mainPid !== undefined && agent.version !== from) await tick.bestEffort("could not reload the agent", () => service.reload());
   const reloaded = await service.watch(expected);
   if (reloaded.healthy || reloaded.fault === "tunnel") return reloaded;
   tick.world.say(`restarting the agent: ${reloaded.why}`);
-  const failed = await tick.bestEffort("the agent could not be restarted", () => service.restart());
+  const failed = await tick.bestEffort("could not restart the agent", () => service.restart());
   return failed === undefined ? await service.watch(expected) : reloaded;
 }

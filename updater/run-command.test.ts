@@ -16,7 +16,7 @@ function gone(pid: number): boolean {
 }
 
 describe("a command", () => {
-  test("tells its status, its output, and the last of both streams", async () => {
+  test("returns its status, its output, and the tail of both streams", async () => {
     const done = await runCommand(sh("echo one; echo two >&2; exit 3"));
     expect(done).toMatchObject({ ended: "exit", status: 3, stdout: "one\n" });
     expect(done.tail.split("\n").sort()).toEqual(["", "one", "two"]);
@@ -28,7 +28,7 @@ describe("a command", () => {
     expect(seen.filter((line) => !/^(PWD|SHLVL|_|OLDPWD)=/.test(line))).toEqual(["A=b", `PATH=${env.PATH}`]);
   });
 
-  test("that does not exist is told apart", async () => {
+  test("that does not exist is distinguished", async () => {
     expect(await runCommand({ ...sh(""), file: "/nowhere/program" })).toMatchObject({ ended: "missing", status: -1 });
   });
 
@@ -36,10 +36,10 @@ describe("a command", () => {
     expect(await runCommand(sh("kill -KILL $$"))).toMatchObject({ ended: "exit", status: 137 });
   });
 
-  test("is ended with all that it started when its time is over", async () => {
+  test("is ended with its children at its time limit", async () => {
     const done = await runCommand(sh("sleep 60 & echo $!; wait", { limitMs: 200 }));
     expect(done).toMatchObject({ ended: "limit", status: -1 });
-    await until("what it started is gone", () => gone(Number(done.stdout)), 10_000);
+    await until("its child is gone", () => gone(Number(done.stdout)), 10_000);
   });
 
   test("is ended by the signal, whose reason is thrown", async () => {

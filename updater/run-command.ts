@@ -4,34 +4,34 @@ import type { Readable } from "node:stream";
 export interface Command {
   readonly file: string;
   readonly args: readonly string[];
-  /** The whole environment of the child: nothing else reaches it. */
+  /** The complete environment of the child. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly limitMs: number;
-  /** Left out: what has begun is waited for, but never longer than `limitMs`. */
+  /** Omitted: the command is completed, but never takes longer than `limitMs`. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface CommandResult {
-  /** `exit`: it ended by itself; `limit`: it was ended after `limitMs`; `missing`: there is no such program. */
+  /** `exit`: it ended by itself; `limit`: it was ended after `limitMs`; `missing`: the program does not exist. */
   readonly ended: "exit" | "limit" | "missing";
-  /** Exit status; 128 + the number of the signal as a shell has it, -1 unless it ended by itself. */
+  /** Exit status; 128 + the number of the signal as in a shell, -1 unless it ended by itself. */
   readonly status: number;
   readonly stdout: string;
-  /** The last lines of both streams as they came, credentials in addresses blotted out: for people. */
+  /** The last lines of both streams in order, with credentials in addresses masked: for messages. */
   readonly tail: string;
 }
 
 const maxStdout = 4 * 1_048_576;
 const maxTail = 8192;
-/** How long a group has to end after SIGTERM. */
+/** Time for a group to end after SIGTERM. */
 const graceMs = 5000;
-/** How long its streams are read after its leader has gone: a daemon may hold them for ever. */
+/** Time for which its streams are read after its leader has ended: a daemon may hold them forever. */
 const streamsMs = 500;
 
 /**
- * Runs a program to its end in a process group of its own, without input. Never throws for how it ends, only the signal's reason
- * when that ended it. What it writes beyond 4 MiB is dropped from `stdout`.
+ * Runs a program to its end in a process group of its own, without input. Never throws for its result, only the signal's reason
+ * when that ended it. Output beyond 4 MiB is dropped from `stdout`.
  */
 export async function runCommand(command: Command): Promise<CommandResult> {
   const { file, args, env, cwd, limitMs, signal } = command;
@@ -55,7 +55,7 @@ export async function runCommand(command: Command): Promise<CommandResult> {
 
 function over(child: ChildProcess): Promise<number | "missing"> {
   return new Promise((resolve) => {
-    // Not run at all: no such file, not executable, no memory.
+    // It did not run: no such file, not executable, no memory.
     child.once("error", () => resolve("missing"));
     child.once("exit", (code, signal) => {
       const status = code ?? 128 + (signal === "SIGKILL" ? 9 : 15);
@@ -71,7 +71,7 @@ function over(child: ChildProcess): Promise<number | "missing"> {
   });
 }
 
-/** SIGTERM to the whole group when `stop` fires, SIGKILL some seconds later. Gives what ends the watch. */
+/** SIGTERM to the whole group when `stop` fires, SIGKILL some seconds later. Returns the function that ends the watch. */
 function endGroup(child: ChildProcess, stop: AbortSignal): () => void {
   let timer: NodeJS.Timeout | undefined;
   const end = (): void => {
@@ -90,7 +90,7 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // It is gone already.
+    // It has already ended.
   }
 }
 

@@ -12,7 +12,7 @@ const halves: Half[] = (["from", "to", "none", "unreadable"] as const).flatMap((
 const qualities: Quality[] = ["good", "crashes", "dies", "mute", "refused"];
 const cases = qualities.flatMap((quality) => halves.map((half) => [quality, half] as const));
 
-/** Runs until one is not killed, then some more; `kills`: the effect at which each of the first runs dies. */
+/** Runs until one is not killed, then some more; `kills`: the effect at which each of the first runs is killed. */
 async function survive(host: MemoryHost, kills: readonly number[], between: (host: MemoryHost) => void): Promise<boolean> {
   let killed = false;
   for (const killAfter of kills) {
@@ -27,7 +27,7 @@ function expectSound(host: MemoryHost, quality: Quality): void {
   const { installed, running, found } = host;
   expect(host.packages.halfDone).toBe(false);
   expect(found.upgrade).toBeUndefined();
-  // What could not take over from a running process may well run after a boot.
+  // A version that could not take over from a running process may well run after a boot.
   const may = quality === "good" || (quality === "refused" && host.booted);
   expect(["1.0.0", ...(may ? ["1.1.0"] : [])]).toContain(installed);
   expect(running).toBe(installed);
@@ -35,7 +35,7 @@ function expectSound(host: MemoryHost, quality: Quality): void {
 }
 
 describe("a run that is killed", () => {
-  test.for(cases)("at any effect of an upgrade to a version that is %s (%o) is ended well by the next", async ([quality, half]) => {
+  test.for(cases)("at any effect of an upgrade to a version that is %s (%o) is completed by the next", async ([quality, half]) => {
     let kills = 0;
     for (let killAfter = 1; killAfter < 200; killAfter += 1) {
       const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": quality }, half });
@@ -57,12 +57,12 @@ describe("a run that is killed", () => {
       });
       if (!killed) break;
       expectSound(host, quality);
-      // Outside of the window nothing is installed but the way back.
+      // Outside of the window only a roll-back is installed.
       expect(host.packages.installs.filter(({ inWindow, version }) => !inWindow && version !== "1.0.0")).toEqual([]);
     }
   });
 
-  test("again and again, anywhere, is ended well by the runs that follow", async () => {
+  test("repeatedly, at any point, is completed by the following runs", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...cases),

@@ -17,7 +17,7 @@ describe("a run", () => {
     },
   );
 
-  test("whose package before cannot be kept installs nothing, unless an admin forces it", async () => {
+  test("whose previous package cannot be kept installs nothing, unless an admin forces it", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0") });
     host.packages.keepError = new UpgradeError("no_way_back", "1.0.0 could not be kept");
     expect(await tick(host)).toEqual({ reason: "no_way_back", detail: "1.0.0 could not be kept" });
@@ -26,20 +26,20 @@ describe("a run", () => {
     expect(host.installed).toBe("1.1.0");
   });
 
-  test("that cannot find out who holds the package asks once, and changes nothing", async () => {
+  test("that cannot query the hold of the package asks once, and changes nothing", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0") });
     host.packages.holdError = new UpgradeError("package_manager_busy", "zypper runs");
     expect(await tick(host)).toMatchObject({ reason: "package_manager_busy", detail: "zypper runs" });
     expect([host.packages.holdQuestions, host.packages.installs]).toEqual([["platform-ent"], []]);
   });
 
-  test("whose package is not in the repository says so", async () => {
+  test("whose package is not in the repository reports it", async () => {
     const host = new MemoryHost({ answer: wants("1.3.0") });
     expect(await tick(host)).toMatchObject({ reason: "package_missing" });
     expect(host.packages.installs).toEqual([]);
   });
 
-  test("whose installation fails ends with its reason; the version before stays", async () => {
+  test("whose installation fails ends with its reason; the previous version stays", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0") });
     host.packages.installError = new UpgradeError("no_space", "no room");
     expect(await tick(host)).toMatchObject({ reason: "no_space" });
@@ -54,7 +54,7 @@ describe("a run", () => {
     expect(host.packages.installs).toEqual([]);
   });
 
-  test("does not believe a package manager that says it is done", async () => {
+  test("does not trust a package manager's report of success", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0") });
     host.packages.lies = true;
     expect(await tick(host)).toMatchObject({ reason: "package_manager_failed", detail: expect.stringContaining("platform-ent is 1.0.0") });
@@ -62,7 +62,7 @@ describe("a run", () => {
     expect(host.log).not.toContain("reload");
   });
 
-  test("says three times that the process cannot be replaced, and then that it waits for a restart", async () => {
+  test("reports three times that the process cannot be replaced, and then that it waits for a restart", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0") });
     host.agent.reloadError = new UpgradeError("restart_needed", "systemctl fails");
     for (let run = 1; run <= 5; run += 1) {
@@ -74,7 +74,7 @@ describe("a run", () => {
     expect(await tick(host)).toMatchObject({ reason: "up_to_date" });
   });
 
-  test("waits for whoever holds the package manager, in the middle of an upgrade too", async () => {
+  test("waits for the program that holds the package manager, also in the middle of an upgrade", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0") });
     await tick(host, { killAfter: 4 });
     expect(host.found.upgrade?.phase).toBe("installing");
@@ -86,7 +86,7 @@ describe("a run", () => {
     expect(host.running).toBe("1.1.0");
   });
 
-  test("that cannot keep its state begins nothing", async () => {
+  test("that cannot store its state does not begin anything", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0") });
     const write = async (): Promise<void> => {
       throw new UpgradeError("no_space", "the disk is full");
@@ -96,7 +96,7 @@ describe("a run", () => {
     expect(host.packages.installs).toEqual([]);
   });
 
-  test("with a damaged state looks for an interrupted installation first", async () => {
+  test("with a damaged state checks for an interrupted installation first", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0"), half: { looksLike: "none", healsTo: "to" } });
     for (let killAfter = 1; !host.packages.halfDone && killAfter < 20; killAfter += 1) await tick(host, { killAfter });
     expect(host.packages.halfDone).toBe(true);
@@ -106,7 +106,7 @@ describe("a run", () => {
     expect(host.installed).toBe("1.1.0");
   });
 
-  test("never lets go of what force cannot lift either: the admin's hold", async () => {
+  test("respects the admin's hold, which force cannot lift either", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0", { critical: true }) });
     host.packages.hold = "apt-mark hold is set on platform-ent";
     expect(await tick(host, { forced: true })).toMatchObject({ reason: "held_by_admin" });

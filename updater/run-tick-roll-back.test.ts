@@ -11,8 +11,8 @@ describe("a run", () => {
     ["crashes", "the process keeps failing"],
     ["dies", "the process keeps failing"],
     ["mute", "its tunnel is missing"],
-    ["refused", "the process before has kept its place"],
-  ])("takes back a version that %s, skips it, and takes the next one", async ([quality, why]) => {
+    ["refused", "the previous process kept running"],
+  ])("rolls back a version that %s, skips it, and installs the next one", async ([quality, why]) => {
     const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": quality } });
     expect(await tick(host)).toMatchObject({ reason: "rolled_back", detail: expect.stringContaining(why) });
     expect([host.installed, host.running]).toEqual(["1.0.0", "1.0.0"]);
@@ -24,7 +24,7 @@ describe("a run", () => {
     expect(host.running).toBe("1.2.0");
   });
 
-  test("forced takes a version that was rolled back here, and forgets that it was", async () => {
+  test("when forced installs a version that was rolled back here, and clears that mark", async () => {
     const qualities: Record<string, Quality> = { "1.1.0": "crashes" };
     const host = new MemoryHost({ answer: wants("1.1.0"), qualities });
     await tick(host);
@@ -34,7 +34,7 @@ describe("a run", () => {
     expect(host.found.skip).toEqual([]);
   });
 
-  test("does not take a network that went down for a bad version", async () => {
+  test("does not mistake a network failure for a bad version", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0"), cutAtReload: true });
     expect(await tick(host)).toMatchObject({ reason: "endpoint_unreachable" });
     expect(host.found.upgrade).toMatchObject({ phase: "watching" });
@@ -55,7 +55,7 @@ describe("a run", () => {
     expect(host.running).toBe("1.0.0");
   });
 
-  test("waits for a network that stays down only so long", async () => {
+  test("waits for a network that stays down only for a limited time", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0"), cutAtReload: true });
     await tick(host);
     let runs = 0;
@@ -83,7 +83,7 @@ describe("a run", () => {
     expect(host.log.filter((line) => line === "reload" || line === "restart")).toEqual(["reload"]);
   });
 
-  test("restarts the agent when the version before does not come back by a reload", async () => {
+  test("restarts the agent when a reload does not restore the previous version", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0"), qualities: { "1.1.0": "mute" } });
     host.state = JSON.stringify({ upgrade: { phase: "watching", from: "1.0.0", to: "1.1.0", started: "", boot: "", before: "ready", tries: 1 } });
     host.packages.disk.set("platform-ent", "1.1.0");
@@ -95,7 +95,7 @@ describe("a run", () => {
     expect(host.found.skip).toHaveLength(1);
   });
 
-  test("takes back what can never be completed", async () => {
+  test("rolls back an installation that can never be completed", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0"), half: { looksLike: "to", healsTo: "from" } });
     for (let killAfter = 1; !host.packages.halfDone && killAfter < 20; killAfter += 1) await tick(host, { killAfter });
     host.packages.healError = new UpgradeError("package_manager_failed", "its script fails");

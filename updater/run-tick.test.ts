@@ -7,7 +7,7 @@ import { MemoryHost } from "./testing/memory-host.ts";
 import { tick } from "./testing/tick.ts";
 
 describe("a run", () => {
-  test("upgrades in the window, reloads, takes the updater along, and the next run rests", async () => {
+  test("upgrades in the window, reloads, takes the updater along, and the next run does nothing", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0") });
     expect(await tick(host)).toMatchObject({ reason: "upgraded" });
     expect(host.installed).toBe("1.1.0");
@@ -29,7 +29,7 @@ describe("a run", () => {
     expect([host.running, host.packages.disk.get("platform-ent-updater")]).toEqual(["1.0.0", "1.0.0"]);
   });
 
-  test("that has seen a signed version demands one from then on: a proxy alone orders none", async () => {
+  test("that has seen a signed version requires one from then on: a proxy alone cannot order one", async () => {
     const { privateKey: key, publicKey } = generateKeyPairSync("ed25519");
     const raw = Buffer.from(publicKey.export({ format: "jwk" }).x ?? "", "base64url");
     const host = new MemoryHost({ answer: wants("1.0.0") });
@@ -38,7 +38,7 @@ describe("a run", () => {
       const facts = { host: "host-1", channel: "default", version: `v${version}`, critical: false };
       return { ...wants(version), signed: signStatement(facts, { key, now: new Date(host.seconds * 1000) }) };
     };
-    // It has learnt nobody's name yet, then a signature comes.
+    // It has no key yet, then a signature comes.
     await tick(host);
     expect(host.found.signed_at).toBeUndefined();
     host.answer = signed("1.0.0");
@@ -51,14 +51,14 @@ describe("a run", () => {
     expect(await tick(host)).toMatchObject({ reason: "upgraded" });
   });
 
-  test("keeps the package before, then writes its intent, then installs, then reloads", async () => {
+  test("keeps the previous package, then writes its intent, then installs, then reloads", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0") });
     await tick(host);
     const effects = host.log.filter((line) => /^(keep|write|install|reload$)/.test(line));
     expect(effects.slice(0, 5)).toEqual(["keep platform-ent 1.0.0", "write", "install platform-ent 1.1.0", "write", "reload"]);
   });
 
-  test("of an agent that does not run installs the package and starts nothing", async () => {
+  test("with a stopped agent installs the package and starts nothing", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0"), running: false });
     expect(await tick(host)).toMatchObject({ reason: "upgraded" });
     expect(host.installed).toBe("1.1.0");
@@ -77,7 +77,7 @@ describe("a run", () => {
     expect(await tick(host)).toMatchObject({ reason: "upgraded" });
   });
 
-  test("with another major first brings the updater, the next run the agent", async () => {
+  test("to another major first upgrades the updater, the next run the agent", async () => {
     const host = new MemoryHost({ answer: wants("2.0.0") });
     expect(await tick(host)).toMatchObject({ reason: "major_mismatch" });
     expect([host.installed, host.packages.disk.get("platform-ent-updater")]).toEqual(["1.0.0", "2.0.0"]);
@@ -86,13 +86,16 @@ describe("a run", () => {
     expect(host.running).toBe("2.0.0");
   });
 
-  test("puts an updater back that does not run", async () => {
+  test("rolls back an updater that does not run", async () => {
     const host = new MemoryHost({ answer: wants("1.1.0") });
     host.brokenUpdater = "1.1.0";
     expect(await tick(host)).toMatchObject({ reason: "upgraded", detail: expect.stringContaining("does not run") });
     expect(host.packages.disk.get("platform-ent-updater")).toBe("1.0.0");
     expect(host.running).toBe("1.1.0");
-    expect(await tick(host)).toMatchObject({ reason: "up_to_date", detail: expect.stringMatching(/its updater was taken back .*: it does not run/) });
+    expect(await tick(host)).toMatchObject({
+      reason: "up_to_date",
+      detail: expect.stringMatching(/its updater was rolled back .*: it does not run/),
+    });
     const updaters = (): string[] => host.packages.installs.filter(({ name }) => name === "platform-ent-updater").map(({ version }) => version);
     expect(updaters()).toEqual(["1.1.0", "1.0.0"]);
     host.brokenUpdater = undefined;

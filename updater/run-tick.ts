@@ -7,12 +7,12 @@ import { type Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 import type { World } from "./world.ts";
 
-/** Steps of one run: heal, forget, install, activate, roll back, follow, and some to spare. */
+/** Maximum steps of one run: heal, forget, install, activate, roll back, follow, and some more. */
 const maxSteps = 12;
 
 /**
- * One run: facts, decision, effect, until there is nothing left to do; then the end is remembered. The caller holds the lock.
- * A kill at any point is answered by the next run. Throws only for the signal, and for a state that cannot be read.
+ * One run: facts, decision, effect, until there is nothing left to do; then the result is stored. The caller holds the lock.
+ * The next run recovers from a kill at any point. Throws only for the signal, and for an unreadable state.
  */
 export async function runTick(world: World, { forced }: { readonly forced: boolean }): Promise<Ending> {
   const tick = new Tick(world, await world.store.read(), forced);
@@ -42,7 +42,7 @@ async function steps(tick: Tick): Promise<Ending> {
       if (line !== undefined) tick.world.say(line);
     }
     const decision = decide(facts);
-    // One upgrade in a run: what it has achieved is not touched again, but for the updater's own package.
+    // One upgrade per run: its result is not touched again, except for the updater's own package.
     if (tick.outcome !== undefined && decision.act !== "follow") return tick.outcome;
     const ending = await applyDecision(tick, decision);
     if (ending === undefined) continue;
@@ -59,7 +59,7 @@ function failure(thrown: unknown): Ending {
   return { reason: "internal", detail: errorText(thrown) };
 }
 
-/** Texts of the state are bounded: the agent sends them on. */
+/** Texts of the state are bounded, because the agent reports them. */
 const maxDetail = 500;
 
 async function remember(tick: Tick, { reason, detail }: Ending): Promise<void> {
@@ -82,7 +82,7 @@ async function remember(tick: Tick, { reason, detail }: Ending): Promise<void> {
 
 async function installedOrUnknown(tick: Tick): Promise<string | undefined> {
   let found: string | undefined;
-  await tick.bestEffort("the installed version cannot be read", async () => {
+  await tick.bestEffort("could not read the installed version", async () => {
     found = await tick.world.installer.installed(tick.world.package);
   });
   return found;

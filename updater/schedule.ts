@@ -6,11 +6,11 @@ export interface Window {
 
 export interface Schedule {
   readonly windows: readonly Window[];
-  /** Lines that are no window; they are left out. */
+  /** Number of lines that are not a window; they are skipped. */
   readonly unreadable: number;
 }
 
-/** What a schedule says about a moment. */
+/** State of a schedule at a moment. */
 export type WindowNow =
   | { readonly kind: "open"; readonly until: number }
   | { readonly kind: "closed"; readonly next: number }
@@ -18,11 +18,11 @@ export type WindowNow =
   | { readonly kind: "none" };
 
 const maxWindows = 1000;
-/** 9999-12-31: what lies beyond is no time that somebody meant. */
+/** 9999-12-31: a later time is a mistake. */
 const latest = 253_402_300_799;
 
 /**
- * The file that the agent writes: lines `<start> <stop>` in Unix seconds; lines that begin with `#` and blank ones say nothing.
+ * The file that the agent writes: lines `<start> <stop>` in Unix seconds; blank lines and lines that begin with `#` are ignored.
  * A file that is torn in the middle of a line loses that line. Never throws.
  */
 export function parseSchedule(text: string): Schedule {

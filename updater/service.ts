@@ -1,17 +1,17 @@
-/** What is to be seen of the agent now. */
+/** Current state of the agent. */
 export interface AgentFacts {
   /** systemd counts it as running: active, reloading, or between two starts of a process that fails. */
   readonly active: boolean;
-  /** systemd has given up on it (unit state `failed`), as against one that was stopped. */
+  /** systemd has given up on it (unit state `failed`), unlike one that was stopped. */
   readonly failed?: boolean;
   readonly enabled: boolean;
   readonly mainPid?: number;
-  /** From the status socket of `mainPid`; left out: it does not answer. */
+  /** From the status socket of `mainPid`; omitted if it does not answer. */
   readonly version?: string;
-  /** It serves everything; of an agent: its tunnel is up. Left out: it does not answer. */
+  /** It serves everything; of an agent: its tunnel is up. Omitted if it does not answer. */
   readonly ready?: boolean;
   readonly hostId?: string;
-  /** Streams of people in all processes. */
+  /** User streams in all processes. */
   readonly sessions: number;
   /** Earlier processes that still carry sessions. */
   readonly draining: number;
@@ -20,31 +20,31 @@ export interface AgentFacts {
 export interface WatchOptions {
   /** Version that the answering process must have. */
   readonly version: string;
-  /** Before the change it was ready: then it has to be again. */
+  /** Whether it was ready before the change: then it must be ready again. */
   readonly wasReady: boolean;
   readonly signal: AbortSignal;
 }
 
 /**
- * What an unhealthy agent has:
+ * Faults of an unhealthy agent:
  * - `process`: it exited, keeps failing, stays silent; or it answers and is not ready although it is control itself (services auth or proxy);
- * - `refused`: the process from before has kept its place (`reload.state=failed`) and serves on;
+ * - `refused`: the previous process kept running (`reload.state=failed`) and serves on;
  * - `tunnel`: it runs and answers with the right version, and is not ready.
- * Whether the network is to blame for the last two is for the caller to find out.
+ * The caller must find out whether the network caused the last two.
  */
 export type Fault = "process" | "refused" | "tunnel";
 export type WatchResult = { readonly healthy: true } | { readonly healthy: false; readonly why: string; readonly fault: Fault };
 
 /**
- * The service `platform` under systemd. Without systemd (/run/systemd/system) it is neither active nor enabled and never changed.
+ * The service `platform` under systemd. Without systemd (/run/systemd/system) it is neither active nor enabled and is never changed.
  * `reload` and `restart` throw UpgradeError `restart_needed`, `facts` `internal` when systemd does not answer; `watch` throws only for the signal. Implementation: service/open-agent-service.ts.
  */
 export interface AgentService {
   facts(): Promise<AgentFacts>;
-  /** `systemctl reload`: returns when systemd has taken it; its outcome is told by `watch`. */
+  /** `systemctl reload`: returns when systemd has accepted it; `watch` reports its outcome. */
   reload(): Promise<void>;
-  /** `systemctl restart`: cuts sessions; only for a roll-back that a reload cannot bring about. */
+  /** `systemctl restart`: cuts sessions; only for a roll-back that a reload cannot achieve. */
   restart(): Promise<void>;
-  /** Waits until it is known: a crash within 10 s, a missing tunnel after 60 s. A healthy process must stay so for 10 s. */
+  /** Waits for the result: a crash within 10 s, a missing tunnel after 60 s. A healthy process must stay so for 10 s. */
   watch(options: WatchOptions): Promise<WatchResult>;
 }

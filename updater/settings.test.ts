@@ -21,7 +21,7 @@ async function folderWith(files: Readonly<Record<string, string>>): Promise<stri
 }
 
 describe("readSettings", () => {
-  test("takes one value a file, without comments and blank lines", async () => {
+  test("takes one value per file, without comments and blank lines", async () => {
     const folder = await folderWith({
       endpoint: "# where\n\n  proxy.test:8443/v1/webapi/automaticupgrades/channel/stable/cloud  \nsecond line\n",
       package: "platform-ent-fips\n",
@@ -53,7 +53,7 @@ describe("readSettings", () => {
   });
 
   test.for([{}, { endpoint: "" }, { endpoint: "# nothing\n" }, { endpoint: "https://proxy.test/x" }, { endpoint: "proxy.test:99999/x" }])(
-    "%o has no endpoint, and says which file is to blame",
+    "%o has no endpoint, and names the wrong file",
     async (files) => {
       const folder = await folderWith(files);
       const { endpoint } = await readSettings(folder);
@@ -62,7 +62,7 @@ describe("readSettings", () => {
     },
   );
 
-  test("a folder that is not there has no endpoint", async () => {
+  test("a missing folder has no endpoint", async () => {
     expect((await readSettings(join(root, "none"))).endpoint).toMatchObject({ reason: "not_configured" });
   });
 
@@ -74,7 +74,7 @@ describe("readSettings", () => {
     },
   );
 
-  test("what cannot be read, or is too long, is refused", async () => {
+  test("a file that is unreadable, or too long, is refused", async () => {
     const folder = await folderWith({ endpoint: "p.test/x" });
     await mkdir(join(folder, "package"));
     await expect(readSettings(folder)).rejects.toMatchObject({ reason: "not_configured" });
@@ -83,17 +83,17 @@ describe("readSettings", () => {
 
   test.for<[what: string, make: (path: string) => Promise<unknown>]>([
     ["too long", (path) => writeFile(path, "1 2\n".repeat(100_000))],
-    ["a gigabyte of nothing", (path) => writeFile(path, "").then(() => truncate(path, 2 ** 30))],
+    ["a sparse gigabyte", (path) => writeFile(path, "").then(() => truncate(path, 2 ** 30))],
     ["a folder", (path) => mkdir(path)],
-    ["a pipe that nobody writes to", (path) => promisify(execFile)("mkfifo", [path])],
+    ["a pipe without a writer", (path) => promisify(execFile)("mkfifo", [path])],
     ["an endless device", (path) => symlink("/dev/zero", path)],
-  ])("a schedule that is %s has no windows: its owner may not be root, and must not stop what was interrupted", async ([, make]) => {
+  ])("a schedule that is %s has no windows: its owner may not be root, and must not block the recovery from an interruption", async ([, make]) => {
     const folder = await folderWith({ endpoint: "p.test/x" });
     await make(join(folder, "schedule"));
     expect(await readSettings(folder)).toMatchObject({ schedule: { windows: [], unreadable: 1 }, package: "platform-ent" });
   });
 
-  test("authorities that cannot be read are the endpoint's fault alone", async () => {
+  test("unreadable authorities only affect the endpoint", async () => {
     const folder = await folderWith({ endpoint: "p.test/x" });
     await mkdir(join(folder, "ca"));
     const { endpoint, ca } = await readSettings(folder);
@@ -120,7 +120,7 @@ describe("parseEndpoint", () => {
     },
   );
 
-  test("any text is an endpoint or refused, and never adds to the request line", () => {
+  test("any text is an endpoint or refused, and never extends the request line", () => {
     fc.assert(
       fc.property(
         fc.oneof(

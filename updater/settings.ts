@@ -6,42 +6,42 @@ import { readSetting } from "./read-setting.ts";
 import { parseSchedule, type Schedule } from "./schedule.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
-/** Where to ask: `path` begins with a slash, and is without /version. */
+/** Address of the endpoint: `path` begins with a slash, without /version. */
 export interface Endpoint extends HostPort {
   readonly path: string;
-  /** Name of the channel, for people. */
+  /** Name of the channel, for users. */
   readonly channel: string;
 }
 
-/** What /etc/platform-upgrade.d says; one file is one setting. */
+/** Settings of /etc/platform-upgrade.d; one file is one setting. */
 export interface Settings {
-  /** Or why there is none: what was interrupted is completed without it. */
+  /** Or why there is none: an interrupted upgrade is completed without it. */
   readonly endpoint: Endpoint | UpgradeError;
   readonly package: string;
-  /** Left out: to be detected. */
+  /** Omitted to detect it. */
   readonly installer?: InstallerKind;
   readonly schedule: Schedule;
-  /** Lowest version that may be installed, by the host's admin; as it is written. */
+  /** Lowest version that may be installed, set by the host's admin; as written. */
   readonly minimum?: string;
-  /** Public keys by which the cluster signs what it wants, as lines; the agent writes them. */
+  /** Public keys with which the cluster signs wanted versions, as lines; the agent writes them. */
   readonly authorities: readonly string[];
-  /** PEM; more authorities to trust for the endpoint. */
+  /** PEM; additional trusted authorities for the endpoint. */
   readonly ca?: string;
 }
 
-/** Keys that are tried; a rotation has two. */
+/** Maximum keys that are tried; a rotation has two. */
 const maxAuthorities = 8;
 const installers = ["apt", "yum", "zypper"] as const;
 
-/** Throws UpgradeError `not_configured` naming the file, but for those that what was interrupted is completed without. */
+/** Throws UpgradeError `not_configured` naming the file, except for settings that the completion of an interrupted upgrade does not need. */
 export async function readSettings(folder: string): Promise<Settings> {
   const read = async (name: string): Promise<string | undefined> => await readSetting(join(folder, name));
   const endpoint = await endpointOf(folder);
   const name = settingValue((await read("package")) ?? "") || "platform-ent";
   const installer = settingValue((await read("installer")) ?? "");
-  if (!/^[a-z0-9][a-z0-9+._-]{0,127}$/.test(name)) throw refused(folder, "package", `names ${JSON.stringify(name)}, which is no package`);
+  if (!/^[a-z0-9][a-z0-9+._-]{0,127}$/.test(name)) throw refused(folder, "package", `names ${JSON.stringify(name)}, which is not a package name`);
   const kind = installers.find((one) => one === installer);
-  if (installer !== "" && kind === undefined) throw refused(folder, "installer", `says ${JSON.stringify(installer)}; apt, yum and zypper are known`);
+  if (installer !== "" && kind === undefined) throw refused(folder, "installer", `says ${JSON.stringify(installer)}; use apt, yum or zypper`);
   const minimum = settingValue((await read("minimum").catch(() => "(it cannot be read)")) ?? "");
   return {
     package: name,
@@ -65,7 +65,7 @@ async function endpointOf(folder: string): Promise<Pick<Settings, "endpoint" | "
   }
 }
 
-/** The agent writes it, which need not be root: whatever it is, it opens no window and stops nothing else. */
+/** The agent writes it, which need not be root: an invalid one opens no window and blocks nothing else. */
 async function scheduleOf(path: string): Promise<Schedule> {
   try {
     return parseSchedule((await readSetting(path)) ?? "");
@@ -75,7 +75,7 @@ async function scheduleOf(path: string): Promise<Schedule> {
   }
 }
 
-/** The agent writes them, which need not be root: a file that cannot be read is as good as none. */
+/** The agent writes them, which need not be root: an unreadable file counts as none. */
 async function authoritiesOf(path: string): Promise<readonly string[]> {
   const text = await readSetting(path).catch(() => undefined);
   return (text ?? "")
@@ -88,7 +88,7 @@ async function authoritiesOf(path: string): Promise<readonly string[]> {
 export function parseEndpoint(text: string, source: string): Endpoint {
   if (text === "") {
     const hint = "write <proxy address>/v1/webapi/automaticupgrades/channel/default into it";
-    throw new UpgradeError("not_configured", `${source} is not there or empty: ${hint}`);
+    throw new UpgradeError("not_configured", `${source} is missing or empty: ${hint}`);
   }
   const slash = text.indexOf("/");
   const [place, path] = slash < 0 ? [text, ""] : [text.slice(0, slash), text.slice(slash).replace(/\/+$/, "")];
@@ -105,7 +105,7 @@ export function parseEndpoint(text: string, source: string): Endpoint {
   }
 }
 
-/** The first line that says something; `#` begins a comment. */
+/** The first line with content; `#` begins a comment. */
 function settingValue(text: string): string {
   const lines = text.split("\n").map((line) => line.trim());
   return lines.find((line) => line !== "" && !line.startsWith("#")) ?? "";

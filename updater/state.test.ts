@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await rm(folder, { recursive: true }));
 
-test("what is written is read, from a folder that was not there, and everybody may read it", async () => {
+test("a written state is read back, from a new folder, and everybody may read it", async () => {
   const place = join(folder, "a/b");
   expect(await readState(place)).toEqual({ state: { skip: [] }, damaged: false });
   await writeState(place, { reason: "up_to_date", skip: [] });
@@ -30,14 +30,14 @@ test.for(["", '{"version":1,"rea', "x".repeat(70_000), `{"detail":"${"x".repeat(
   },
 );
 
-test("what a run that was killed while writing left behind is written over", async () => {
+test("the leftover of a run that was killed while writing is overwritten", async () => {
   const place = await mkdtemp(join(folder, "left-"));
   await writeFile(join(place, ".state.new"), "half");
   await writeState(place, { skip: [] });
   expect(await readdir(place)).toEqual(["state"]);
 });
 
-test("a state that cannot be read or written says so", async () => {
+test("a state that cannot be read or written is an error", async () => {
   await expect(readState("/dev/null")).resolves.toMatchObject({ damaged: false });
   await expect(writeState("/dev/null/x", { skip: [] })).rejects.toMatchObject({ reason: "internal" });
   const place = await mkdtemp(join(folder, "dir-"));

@@ -4,16 +4,16 @@ import { errorText } from "../core/errors/platform-error.ts";
 import { parseState, type UpdaterState } from "./parse-state.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
-/** The state as it was found; `damaged`: there is a file, but what it said is lost. */
+/** The state as found; `damaged`: there is a file, but its contents are lost. */
 export interface FoundState {
   readonly state: UpdaterState;
   readonly damaged: boolean;
 }
 
-/** Longest file that is read, bytes. */
+/** Maximum file that is read, bytes. */
 const maxBytes = 65_536;
 
-/** Reads `state` of the folder. A torn or foreign file counts as damaged, a missing one as empty; throws `internal` for one that cannot be read. */
+/** Reads `state` of the folder. A torn or foreign file counts as damaged, a missing one as empty; throws `internal` for an unreadable one. */
 export async function readState(folder: string): Promise<FoundState> {
   let text: string;
   try {
@@ -21,7 +21,7 @@ export async function readState(folder: string): Promise<FoundState> {
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
     if (code === "ENOENT" || code === "ENOTDIR") return { state: { skip: [] }, damaged: false };
-    throw new UpgradeError("internal", `${join(folder, "state")} cannot be read: ${errorText(cause)}`, { cause });
+    throw new UpgradeError("internal", `could not read ${join(folder, "state")}: ${errorText(cause)}`, { cause });
   }
   const state = text.length > maxBytes ? undefined : parseState(text);
   return state === undefined ? { state: { skip: [] }, damaged: true } : { state, damaged: false };
@@ -43,6 +43,6 @@ export async function writeState(folder: string, state: UpdaterState): Promise<v
     await directory.sync();
   } catch (cause) {
     const full = cause instanceof Error && "code" in cause && (cause.code === "ENOSPC" || cause.code === "EDQUOT");
-    throw new UpgradeError(full ? "no_space" : "internal", `${path} cannot be written: ${errorText(cause)}`, { cause });
+    throw new UpgradeError(full ? "no_space" : "internal", `could not write ${path}: ${errorText(cause)}`, { cause });
   }
 }

@@ -7,19 +7,19 @@ import type { AgentFacts } from "./service.ts";
 import type { FoundState } from "./state.ts";
 import type { World } from "./world.ts";
 
-/** How a run ends. */
+/** Result of a run. */
 export interface Ending {
   readonly reason: UpgradeReason;
   readonly detail: string;
 }
 
-/** One run: what it knows, and its state, which is on the disk before each effect begins. */
+/** One run: its facts, and its state, which is on disk before each effect begins. */
 export class Tick {
   readonly world: World;
   readonly forced: boolean;
-  /** An interrupted transaction was looked for. */
+  /** Whether an interrupted transaction was checked for. */
   healed = false;
-  /** What the run has achieved; whatever else it may still do, it ends with this. */
+  /** The run's achievement; it ends with this, whatever it still does. */
   outcome: Ending | undefined;
   /** The upgrade that an earlier run had begun. */
   readonly resumed: UpgradeInProgress | undefined;
@@ -46,7 +46,7 @@ export class Tick {
     return `${this.world.package}-updater`;
   }
 
-  /** The endpoint's answer, asked for once in a run. An admin's `force` is not for the roll-out to hold, so it asks for no host. */
+  /** The endpoint's answer, asked for once in a run. The roll-out must not hold an admin's `force`, so that asks for no host. */
   async endpoint(): Promise<EndpointAnswer> {
     this.#answer ??= await this.world.ask(this.forced ? undefined : this.state.host_id);
     return this.#answer;
@@ -63,7 +63,7 @@ export class Tick {
     await this.write({ ...this.state, skip, upgrade: { ...upgrade, started, boot: this.world.boot, tries: 0 } });
   }
 
-  /** Counts one more try of the phase, or goes to another. */
+  /** Counts another attempt of the phase, or goes to another phase. */
   async move(upgrade: UpgradeInProgress, to: { readonly phase: UpgradeInProgress["phase"]; readonly why?: string }): Promise<UpgradeInProgress> {
     const moved = { ...upgrade, ...to, tries: to.phase === upgrade.phase ? upgrade.tries + 1 : 0 };
     await this.write({ ...this.state, upgrade: moved });
@@ -82,7 +82,7 @@ export class Tick {
     await this.write({ ...this.state, skip_updater: addSkipped(this.state.skip_updater ?? [], { version, since, why }) });
   }
 
-  /** Kept for the next write. */
+  /** Stored with the next write. */
   trustUpdater(version: string): void {
     const { skip_updater = [], ...rest } = this.state;
     const others = withoutSkipped(skip_updater, version);
@@ -95,17 +95,17 @@ export class Tick {
     this.#found = { state, damaged: false };
   }
 
-  /** Kept for the end of the run, without a write of its own. */
+  /** Stored at the end of the run, without its own write. */
   learnHost(hostId: string | undefined): void {
     if (hostId !== undefined && hostId.length <= 80) this.#found = { ...this.#found, state: { ...this.state, host_id: hostId } };
   }
 
-  /** Kept for the end of the run, as the host. */
+  /** Stored at the end of the run, like the host. */
   learnProof(proof: Proof): void {
     if (proof.kind === "signed") this.#found = { ...this.#found, state: { ...this.state, signed_at: proof.issued } };
   }
 
-  /** An effect whose failure changes nothing of what follows. Returns its error's text, undefined when it went well. */
+  /** Runs an effect whose failure does not change later steps. Returns its error's text, undefined on success. */
   async bestEffort(what: string, effect: () => Promise<unknown>): Promise<string | undefined> {
     try {
       await effect();

@@ -6,8 +6,8 @@ interface Options {
 }
 
 /**
- * The version of an updater's executable, undefined when it is of no use: `version` has to say one, and `dry-run`, which reads all
- * that a run reads and changes nothing, has to come to an end of its own. What that end is does not count, but for `internal`.
+ * The version of an updater's executable, undefined if it does not work: `version` must print one, and `dry-run`, which reads all
+ * inputs of a run and changes nothing, must end by itself. Any result counts as working, except `internal`.
  */
 export async function tryUpdater(program: string, options: Options): Promise<string | undefined> {
   const found = /^platform-upgrade (\S+)$/m.exec(await said([program, "version"], options))?.[1];
@@ -19,7 +19,7 @@ export async function tryUpdater(program: string, options: Options): Promise<str
 /** Longer than all waits of a dry run together, ms. */
 const limitMs = 240_000;
 
-/** What it wrote to standard output before it exited with 0 or 1; else nothing. */
+/** Its standard output if it exited with 0 or 1; otherwise empty. */
 function said([program, command]: readonly [string, string], { env, signal }: Options): Promise<string> {
   return new Promise((resolve) => {
     execFile(program, [command], { timeout: limitMs, killSignal: "SIGKILL", signal, env: { ...env }, maxBuffer: 65_536 }, (error, stdout) => {

@@ -1,6 +1,6 @@
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 
-/** What ends a step of the updater: `reason` is what the tick reports, `message` a sentence for people without a secret. */
+/** An error that ends a step of the updater: the tick reports `reason`; `message` is a sentence for users without secrets. */
 export class UpgradeError extends Error {
   readonly reason: UpgradeReason;
 

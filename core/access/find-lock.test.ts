@@ -37,13 +37,13 @@ test.for<readonly [why: string, locks: readonly Lock[], facts: object, found: bo
   expect(findLock(locks, { ...facts, ...more }) !== undefined).toBe(found);
 });
 
-test("a locked user is told what is locked, until when, by which lock and why", () => {
+test("the error names what is locked, until when, by which lock and why", () => {
   const error = lockedError(lock({ role: "ops" }, { message: "audit week", expires: "2026-11-27T00:00:00Z" }));
   expect(error).toMatchObject({ code: "denied", hint: "an admin can remove it with: tctl rm lock/l-1" });
   expect(error.message).toBe("access denied: role ops is locked until 2026-11-27T00:00:00Z by lock l-1: audit week");
 });
 
-test("a removed user is told so, and what a new user of the same name must do", () => {
+test("the error names the removal, and what a new user of the same name must do", () => {
   const error = lockedError({ ...removal(userId), spec: { target: { user: "alice" }, message: "user alice was removed" } });
   expect(error).toMatchObject({ code: "denied", hint: expect.stringContaining("tsh login") });
   expect(error.message).toBe(`access denied: user alice was removed (lock removed-user-${userId})`);

@@ -13,7 +13,7 @@ const time = z.iso.datetime({ offset: true });
 /** Progress of the rotation of one authority. */
 export const rotationStateSchema = z.strictObject({
   phase: z.enum(rotationPhases),
-  /** Who takes the next step: an admin, or the auth service on a schedule. */
+  /** The actor of the next step: an admin, or the auth service on a schedule. */
   mode: z.enum(["manual", "automatic"]),
   /** Of the rotation under way. */
   started: time.optional(),

@@ -13,7 +13,7 @@ test("counts the bytes of a session, both ways, and none of another channel", as
     counted.push(countsOf(session));
     session.on("exec", (acceptExec) => {
       const channel = acceptExec();
-      channel.stderr.write("told");
+      channel.stderr.write("seen");
       channel.on("data", (chunk: Buffer) => channel.write(Buffer.concat([chunk, chunk])));
       channel.on("end", () => {
         channel.exit(0);

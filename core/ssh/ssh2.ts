@@ -20,7 +20,7 @@ if (serverClass.name !== "Server") throw new Error("ssh2 must be bundled with it
 export const Client = clientClass;
 export type Client = InstanceType<typeof clientClass>;
 export const Server = serverClass;
-// Used where a server's interval is 0: then there must be no keep-alive and no timer, as with a client.
+// Used where a server's interval is 0: then it must not have a keep-alive or a timer, as with a client.
 Server.KEEPALIVE_CLIENT_INTERVAL = 0;
 
 export const { KexInit: KeyExchangeInit, kexinit: sendKeyExchangeInit } = exchange;

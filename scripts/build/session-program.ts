@@ -38,7 +38,7 @@ function placeIn(folder: string): number {
     unlinkSync(name);
     const bytes = new Uint8Array(getRawAsset("session-start"));
     for (let at = 0; at < bytes.length; ) at += writeSync(writing, bytes, at);
-    // Also told by the kernel: a folder from which nothing may be executed.
+    // The kernel reports this also for a folder from which nothing may be executed.
     accessSync(`/proc/self/fd/${reading}`, constants.X_OK);
     return reading;
   } catch (thrown) {

@@ -49,7 +49,7 @@ function manifest(version: string): object {
   };
 }
 
-/** Any Node.js must be able to read it: an old one is told what is wanted. */
+/** Any Node.js must be able to read it: it reports the required version to an old one. */
 function start(name: string): string {
   return `#!/usr/bin/env node
 "use strict";

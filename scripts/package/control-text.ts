@@ -33,7 +33,7 @@ export function controlText({ definition, release, installedSize, oldestGlibc }:
     .join("");
 }
 
-/** The changelog that a Debian package carries; what changed is told by the project's own. */
+/** The changelog that a Debian package carries; the changes are in the project's own. */
 export function debChangelog(name: string, release: Release): string {
   const date = new Date(release.epoch * 1000).toUTCString().replace("GMT", "+0000");
   return `${name} (${release.version}) stable; urgency=medium\n\n  * Release ${release.version}.\n\n -- ${maintainer}  ${date}\n`;

@@ -19,7 +19,7 @@ describe("packageVersion", () => {
   test.for(["", "v1.2.3", "1.2", "1.2.3.4", "1.02.3", "1.2.3-", "1.2.3-rc..1", "1.2.3 ", "1.2.3\n", "1.2.3;rm", "1234567.0.0"])(
     "%j is refused",
     (version) => {
-      expect(() => packageVersion(version)).toThrow(/is no version/);
+      expect(() => packageVersion(version)).toThrow(/is not a version/);
     },
   );
 

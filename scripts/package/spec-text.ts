@@ -69,7 +69,7 @@ function fileList(definition: PackageDefinition): string[] {
   ];
 }
 
-/** A percent sign in a scriptlet is no macro. */
+/** A percent sign in a scriptlet is not a macro. */
 function literal(script: string): string {
   return script.replaceAll("%", "%%");
 }

@@ -7,7 +7,7 @@ export type Channel = `stable/v${number}` | "stable/cloud";
  */
 export function channelsOf(version: string, { prereleases }: { prereleases: boolean }): readonly Channel[] {
   const major = /^(\d{1,6})\.\d+\.\d+(?:[~+].+)?$/.exec(version)?.[1];
-  if (major === undefined) throw new Error(`${JSON.stringify(version)} is no version of a package of ours`);
+  if (major === undefined) throw new Error(`${JSON.stringify(version)} is not a version of our packages`);
   return version.includes("~") && !prereleases ? [] : [`stable/v${Number(major)}`, "stable/cloud"];
 }
 
@@ -17,5 +17,5 @@ export function readChannel(text: string): Channel {
   const major = /^v(\d{1,6})$/.exec(name)?.[1];
   if (major !== undefined) return `stable/v${Number(major)}`;
   if (name === "cloud") return "stable/cloud";
-  throw new Error(`${JSON.stringify(text)} is no channel; expected cloud or v and a major version`);
+  throw new Error(`${JSON.stringify(text)} is not a channel; expected cloud or v and a major version`);
 }

@@ -9,7 +9,7 @@ import { openSigner, type Signer, type SigningKeys } from "./signer.ts";
 import { writeYumTree } from "./yum-tree.ts";
 
 export interface PublishRequest {
-  /** Folder with debs and rpms to add; without, only the indexes are made and signed anew. */
+  /** Folder with debs and rpms to add; without it, only the indexes are created and signed again. */
   readonly packages?: string;
   readonly out: string;
   readonly keys: SigningKeys;

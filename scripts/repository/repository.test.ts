@@ -18,7 +18,7 @@ describe("channelsOf", () => {
   });
 
   test.for(["", "1", "v1.0.0", "1.0", "../1.0.0", "1.0.0/..", "12345678.0.0", "1.0.0-1"])("%j is refused", (version) => {
-    expect(() => channelsOf(version, { prereleases: true })).toThrow(/is no version/);
+    expect(() => channelsOf(version, { prereleases: true })).toThrow(/is not a version/);
   });
 });
 
@@ -32,7 +32,7 @@ test.for([
 });
 
 test.for(["", "v", "2", "stable", "beta", "v2/../v3"])("channel %j is refused", (text) => {
-  expect(() => readChannel(text)).toThrow(/is no channel/);
+  expect(() => readChannel(text)).toThrow(/is not a channel/);
 });
 
 test("a package keeps the channels that it has when it gets more", () => {

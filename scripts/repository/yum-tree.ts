@@ -44,7 +44,7 @@ async function writeRepository({ fresh, before, signer, now }: TreeInput, { path
   await writeFile(`${repomd}.key`, await signer.publicKeys());
 }
 
-/** An rpm that was signed anew has another address: caches on the way to a host keep packages for good. */
+/** A re-signed rpm gets a new address: caches on the way to a host keep packages forever. */
 async function linkByContent(rpm: string, folder: string): Promise<void> {
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(rpm)) hash.update(chunk as Buffer);

@@ -102,14 +102,14 @@ export function environmentReaders(files: readonly SourceFile[]): string[] {
   });
 }
 
-/** Whoever loads ssh2 before core/ssh/ssh2.ts has adapted it takes the adapters from everybody in the process. */
+/** A module that loads ssh2 before core/ssh/ssh2.ts has patched it disables the patches for the whole process. */
 export function ssh2Loaders(files: readonly SourceFile[]): string[] {
   return files.flatMap(({ path, text }) =>
     /^import (?!type\b)[^;]*?"ssh2"/m.test(text) && !path.endsWith(".d.ts") ? [`${path} loads ssh2 by itself; core/ssh/ssh2.ts has it`] : [],
   );
 }
 
-/** Whoever makes a TLS server's context by itself forgets what all of them keep to. */
+/** A module that makes its own TLS server context misses the settings that all of them share. */
 export function tlsContexts(files: readonly SourceFile[]): string[] {
   const own = ["core/transport/arrivals/server-context.ts", "core/transport/dial/"];
   return files.flatMap(({ path, text }) =>
@@ -128,5 +128,5 @@ function withoutComments(text: string): string {
 
 /** Paths in git of what is installed, built or kept for the next run; a link of that name counts too. */
 export function committedProducts(paths: readonly string[]): string[] {
-  return paths.filter((path) => /^(node_modules|dist|\.cache|coverage)(\/|$)/.test(path)).map((path) => `${path} is in git and is no source`);
+  return paths.filter((path) => /^(node_modules|dist|\.cache|coverage)(\/|$)/.test(path)).map((path) => `${path} is in git and is not a source`);
 }

@@ -44,7 +44,7 @@ describe("a tool of make check refuses", () => {
     ["five parameters", "lint", "export function start(a: 1, b: 1, c: 1, d: 1, e: 1): number {\n  return a + b + c + d + e;\n}\n", /max-params/],
     ["printing past the printer", "lint", "console.log(1);\n", /no-console/],
     ["a default export", "lint", "export default 1;\n", /no-default-export/],
-    ["throwing what is no error", "lint", 'throw "no";\n', /only-throw-error/],
+    ["throwing something other than an error", "lint", 'throw "no";\n', /only-throw-error/],
   ];
   const nameOf = (index: number): string => `core/case-${index}.ts`;
   const cycle = {
@@ -175,6 +175,6 @@ describe("the architecture test sees", () => {
 
   test("a link to the installed modules, or what was built, in git", () => {
     const paths = ["main.ts", "node_modules", "dist/platform", "bench/dist.ts"];
-    expect(committedProducts(paths)).toEqual(["node_modules is in git and is no source", "dist/platform is in git and is no source"]);
+    expect(committedProducts(paths)).toEqual(["node_modules is in git and is not a source", "dist/platform is in git and is not a source"]);
   });
 });

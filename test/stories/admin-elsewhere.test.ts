@@ -47,7 +47,7 @@ describe("tctl away from the auth host", () => {
     expect((await tctl(editor, ["tokens", "add", "--type=node"])).stdout).toMatch(/[0-9a-f]{32}/);
   });
 
-  test("a user without the rule is told which one is missing, and it is audited", async () => {
+  test("a user without the rule gets the name of the missing one, and it is audited", async () => {
     const done = await tctl(user, ["users", "ls"]);
     expect(done.status).toBe(4);
     expect(done.stderr).toMatch(/no role of access allows alice to list user/);

@@ -58,7 +58,7 @@ test("an agent that exits at its start is not", async () => {
   expect(await call("watch", "1.1.0", "ready")).toEqual({ value: { healthy: false, fault: "process", why: expect.any(String) } });
 });
 
-test("a reload that fails is told", async () => {
+test("a failed reload is reported", async () => {
   await agentRuns("/bin/sleep infinity", "/bin/false");
   expect(await call("reload")).toMatchObject({ reason: "restart_needed", message: expect.stringContaining("systemctl reload") });
   expect(await call("restart")).toEqual({});

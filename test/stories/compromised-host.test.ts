@@ -74,8 +74,8 @@ describe.skipIf(process.getuid?.() !== 0)("a compromised host", () => {
       await until("it is back under its own name", async () => (await served("harmless")) === "evil");
       for (const target of ["web-1.test.cluster", "WEB-1.test.cluster", "web-1"]) expect(await served(target), `${name}: ${target}`).toBe("web-1");
     }
-    expect(await cluster.admin("status")).toMatch(/did not get a name that it asked for: .*is the name of a node/);
-    expect(await cluster.admin("inventory", "status")).toMatch(/Without a name that they asked for: 1/);
+    expect(await cluster.admin("status")).toMatch(/did not get a name that it requested: .*is the name of a node/);
+    expect(await cluster.admin("inventory", "status")).toMatch(/Without a requested name: 1/);
   });
 
   test("a host that joins under the name of one that is away gets nobody who means that one, until an admin says that it is gone", {
@@ -118,7 +118,7 @@ describe.skipIf(process.getuid?.() !== 0)("a compromised host", () => {
     await writeFile(join(dir, "platform.yaml"), text, { mode: 0o600 });
     const done = await run(program("platform"), ["start", "--config", join(dir, "platform.yaml")]);
     expect(done.status).not.toBe(0);
-    expect(done.stderr).toMatch(/a cluster cannot be called internal/);
+    expect(done.stderr).toMatch(/a cluster cannot be named internal/);
   });
 
   // The last: it leaves a full disk.

@@ -66,7 +66,7 @@ describe("kill -9", () => {
     const done = await cluster.tctl(back(file));
     expect(done).toMatchObject({ status: 0, stderr: expect.stringContaining("private keys") });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
-    expect(await cluster.tctl(back(file))).toMatchObject({ status: 6, stderr: expect.stringContaining("exists already") });
+    expect(await cluster.tctl(back(file))).toMatchObject({ status: 6, stderr: expect.stringContaining("already exists") });
     await load.stop();
     await cluster.control.kill();
     await rename(join(cluster.dir, "control"), join(cluster.dir, "control-lost"));

@@ -30,7 +30,7 @@ for (let n = 0; n < 50; n += 1) one();
 setTimeout(() => process.exit(), 60_000);
 `;
 
-/** Speaks TLS to the port with the credentials of a file, and prints what it is told. */
+/** Speaks TLS to the port with the credentials of a file, and prints the answer. */
 const visitor = `
 const { connect } = require("node:tls");
 const { readFileSync } = require("node:fs");
@@ -104,7 +104,7 @@ describe.skipIf(process.getuid?.() !== 0)("direct mode among hostile peers", () 
     for (const name of ["web-1", "control.test", "auth.platform.internal", "web-1.test.cluster"]) {
       const evil = await world.agent("evil", "two", { folder: `evil-${name}`, sshService: `  public_addr: "${name}:3022"\n`, noWait: true });
       await until("it gives up", () => evil.service.exited);
-      expect(evil.service.printed()).toMatch(new RegExp(`"?${name}"? is (the name of a|a name that the platform)`));
+      expect(evil.service.printed()).toMatch(new RegExp(`"?${name}"? is (the name of a|a name reserved for the platform)`));
     }
     await audited(cluster, "instance.join", { success: false, server_name: "evil" });
     // One that is in asks for more: the certificate it has stays, and nobody is led to it.
@@ -116,12 +116,12 @@ describe.skipIf(process.getuid?.() !== 0)("direct mode among hostile peers", () 
       noWait: true,
     });
     await audited(cluster, "instance.renew", { success: false, server_name: "mallory" });
-    await until("its report is refused", () => /web-1 is no name of this host's certificate/.test(later.service.printed()));
+    await until("its report is refused", () => /web-1 is not a name in this host's certificate/.test(later.service.printed()));
     expect((await tsh("ssh", "root@web-1", "echo web-1")).stdout).toBe("web-1\n");
     await later.service.stop();
   });
 
-  test("who joins with a wrong pin is refused, and without one told what is missing", async () => {
+  test("a host with a wrong pin is refused, and one without a pin gets the reason", async () => {
     const wrong = await world.agent("wrong", "two", { pin: `sha256:${"0".repeat(64)}`, noWait: true });
     await until("it gives up", () => wrong.service.exited);
     expect(wrong.service.printed()).toMatch(/joining the auth service at control\.test:\d+ failed: .*pin/);

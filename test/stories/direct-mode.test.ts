@@ -114,10 +114,10 @@ describe.skipIf(process.getuid?.() !== 0)("direct mode", () => {
     const gone = await tsh("ssh", "root@web-1", "true");
     expect(gone.status).toBe(9);
     expect(gone.stderr).toContain(
-      `cannot connect to web-1 at ${world.hosts.one.address}:3022: connection refused; cannot connect to web-1 at web.test:3022: `,
+      `could not connect to web-1 at ${world.hosts.one.address}:3022: connection refused; could not connect to web-1 at web.test:3022: `,
     );
     expect(gone.stderr).toMatch(/another host answers there \(web-2\)/);
-    expect(gone.stderr).toMatch(/is its agent running/);
+    expect(gone.stderr).toMatch(/check that its agent is running/);
     await until("it is shown as offline", async () => (await tsh("ls")).stdout.match(/web-1 +\(offline\)/) !== null);
     web1.start();
     await web1.connected();

@@ -87,7 +87,7 @@ test("after a login everything is looked at, up to the host's agent", async () =
   const asked = await alice.tsh(["doctor", "root@web-1"]);
   expect(asked.stdout).toMatch(/^ok +route .*directly: neither HTTPS_PROXY nor HTTP_PROXY is set/);
   expect(asked.stdout).toMatch(/^ok +certificate +it is trusted/m);
-  expect(asked.stdout).toMatch(/^ok +access +alice is let in, and may reach 1 host$/m);
+  expect(asked.stdout).toMatch(/^ok +access +login as alice works, with access to 1 host$/m);
   expect(asked.stdout).toMatch(/^ok +host +the agent of web-1 answers; root may log in there$/m);
   expect(asked.stdout).toMatch(/\nEverything works\.\n$/);
   expect(asked.status).toBe(0);
@@ -132,7 +132,7 @@ test.for<readonly [why: string, server: () => Server, expected: string]>([
     () => createHttpsServer(certificate, (_request, response) => response.end("log in to the network")),
     "answer failed",
   ],
-])("%s is no proxy", async ([, server, expected]) => {
+])("%s is not a proxy", async ([, server, expected]) => {
   const { report, status } = await strangersDoctor(await listening(server()));
   expect(outcomes(report)).toContain(expected);
   expect(outcomes(report)).toContain("access skipped");
@@ -144,7 +144,7 @@ test.for<readonly [why: string, server: () => Server, stopsAt: string, says: Reg
     "a web proxy that refuses protocols other than its own",
     () => createHttpsServer({ ...certificate, ALPNProtocols: ["h2", "http/1.1"] }),
     "tls",
-    /^the other end speaks TLS, and refuses our protocol$/,
+    /^the peer speaks TLS but refuses our protocol$/,
   ],
   [
     "a load balancer that knows no protocols",
@@ -152,7 +152,7 @@ test.for<readonly [why: string, server: () => Server, stopsAt: string, says: Reg
     "alpn",
     /^platform-stream does not get through: .* no protocol$/,
   ],
-])("%s ends TLS on the way, and is told", async ([, server, stopsAt, says]) => {
+])("%s ends TLS on the way, and is reported", async ([, server, stopsAt, says]) => {
   const address = await listening(server());
   const env = { TSH_HOME: join(cluster.dir, "nobody") };
   const asked = await run(program("tsh"), ["doctor", `--proxy=${address}`, `--ca-pin=${await cluster.pin()}`, "--format=json"], { env });
@@ -200,7 +200,7 @@ test("the agent's doctor tells a host that never joined, one that was removed, a
   for (const { name } of await tokens()) await cluster.admin("rm", `token/${name}`);
   const unknown = await agentsDoctor();
   expect(unknown).toMatchObject({ status: 4, report: { stops_at: "token" } });
-  expect(finding(unknown.report, "token")).toMatchObject({ says: "the join token is not known", hint: "make one with: tctl tokens add" });
+  expect(finding(unknown.report, "token")).toMatchObject({ says: "unknown join token", hint: "make one with: tctl tokens add" });
   await writeFile(
     join(web.dir, "platform.yaml"),
     `version: v3\nplatform:\n  data_dir: ${join(web.dir, "data")}\n  proxy_server: ${cluster.proxy}\nssh_service: {}\n`,

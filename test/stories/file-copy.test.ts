@@ -132,8 +132,8 @@ describe("copying files", () => {
     ["no such folder here", () => [`${login}@web-1:/etc/hostname`, "/no/such/x"], 5, /hostname: could not write \/no\/such\/x: No such file/],
     ["a folder without -r", () => [join(dir, "tree"), `${login}@web-1:${far}`], 2, /tree: is a folder\ncopy folders with -r/],
     ["several into a file", () => [join(dir, "tree/empty"), join(dir, "config"), `${login}@web-1:${far}/none`], 5, /is not a folder/],
-    ["from host to host", () => ["web-1:a", "web-2:b"], 2, /from host to host nothing is copied/],
-    ["nothing remote", () => ["a", "b"], 2, /neither side is a host/],
+    ["from host to host", () => ["web-1:a", "web-2:b"], 2, /copying from host to host is not supported/],
+    ["nothing remote", () => ["a", "b"], 2, /neither the source nor the target is a host/],
     ["a full disk", () => [join(dir, "tree/big"), `${login}@web-1:/dev/full`], 7, /No space left on device/],
   ])("tsh scp says what is wrong: %s", async ([, args, status, words]) => {
     const done = await scp(...args());
@@ -248,7 +248,7 @@ describe("copying files", () => {
     }
   });
 
-  test("a role that forbids copying is told in clear words, by every way", async () => {
+  test("a role that forbids copying is reported clearly, by every client", async () => {
     const role =
       "kind: role\nversion: v7\nmetadata:\n  name: no-copies\nspec:\n  options:\n    ssh_file_copy: false\n  allow:\n    logins: ['{{internal.logins}}']\n    node_labels: {'*': '*'}\n";
     const file = join(dir, "role.yaml");

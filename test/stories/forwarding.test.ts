@@ -71,7 +71,7 @@ describe("forwarding with stock OpenSSH", () => {
     return socket.on("error", () => {});
   }
 
-  test("-L reaches a port of the host, and a refused one is told in OpenSSH's words", async () => {
+  test("-L reaches a port of the host, and a refused one is reported in OpenSSH's words", async () => {
     const [port, other] = (await freePorts(2)) as [number, number];
     await during(["-L", `${port}:127.0.0.1:${echoPort}`, "-L", `${other}:127.0.0.1:1`], async (printed) => {
       expect(await echoed({ port }, "hello")).toBe("hello");

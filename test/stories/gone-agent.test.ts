@@ -9,7 +9,7 @@ import { until } from "../world/until.ts";
 /** What a monitoring may take to see a loss, ms, and what this machine may need to say it when it is busy. */
 const noticeMs = 30_000 + 10_000;
 
-test("an agent that falls silent, is killed or is stopped is told apart, named, and told when it is back", { timeout: 300_000 }, async () => {
+test("silent, killed and stopped agents are distinguished, named, and reported when they are back", { timeout: 300_000 }, async () => {
   await using cluster = await startCluster();
   const [port = 0] = await freePorts(1);
   const config = join(cluster.dir, "control.yaml");

@@ -70,7 +70,7 @@ describe.skipIf(machinesSkip !== undefined)("logins of a host", { timeout: 120_0
     await host.kill();
     await session.ended;
     await until("the shell was hung up", async () => (await root.run(["pgrep", "-u", "bob"])).status === 1);
-    // Whoever else writes there: a process that is gone too, with another's id.
+    // Another writer: also an ended process, with a different id.
     const other = `s/\\[P[0-9a-z]*/[ts\\/9/; s/bob/eve/`;
     await root.sh(`utmpdump /run/utmp 2>/dev/null | grep '^.7.' | sed '${other}' >/tmp/other && utmpdump -r </tmp/other >>/run/utmp`);
     expect(await root.sh("utmpdump /run/utmp 2>/dev/null | grep -c '^.7.'")).toBe("2\n");

@@ -151,7 +151,7 @@ describe.skipIf(machinesSkip !== undefined)("users that a host makes", { timeout
     expect(await has("/home/ada")).toBe(true);
   });
 
-  test("a name that is no login for useradd is refused in words", async () => {
+  test("a name that useradd does not accept is refused with the reason", async () => {
     const user = await cluster.user("Big.Name", { roles: "access,drops", logins: "Big.Name" });
     const refused = await user.tsh(["ssh", "Big.Name@web-1", "id"]);
     expect(refused.stderr).toContain("cannot create one with this name");
@@ -172,7 +172,7 @@ describe.skipIf(machinesSkip !== undefined)("users that a host makes", { timeout
     await audited(cluster, "host_user.removed", { login: "kim" });
   });
 
-  test("a host that is told not to make users makes none", async () => {
+  test("a host configured not to create users creates none", async () => {
     await hostInRoot(cluster, root, { name: "web-2", sshService: "  disable_create_host_user: yes\n" });
     const user = await cluster.user("dirk", { roles: "access,drops", logins: "dirk" });
     expect((await user.tsh(["ssh", "dirk@web-2", "id"])).stderr).toContain("there is no Unix user");

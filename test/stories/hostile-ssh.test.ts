@@ -12,7 +12,7 @@ import type { User } from "../world/cluster-user.ts";
 import { growthDuring, guessPasswords, type Hostile, hostileClient, streamTo, tcp } from "../world/hostile-client.ts";
 import { until } from "../world/until.ts";
 
-/** Clients that break the protocol, or only ever ask: memory stays bounded, others work on, the offender is cut off, and it is told. */
+/** Clients that violate the protocol, or send endless requests: memory is bounded, others keep working, the offender is disconnected. */
 describe("hostile SSH clients", () => {
   let cluster: Cluster;
   let agent: Agent;

@@ -91,7 +91,7 @@ describe("real proxies", () => {
     const socket = await dial({ host: network.here, port: tunnelPort }, { env: { HTTPS_PROXY: url() }, proxyCa: [squid.caPem] });
     const block = randomBytes(3_000_000);
     const greeting = `${network.there}\n`;
-    // Neither proxy keeps a half-closed tunnel alive, so the end is told by counting.
+    // Neither proxy keeps a half-closed tunnel alive, so the end is found by counting.
     socket.write(block);
     const chunks: Buffer[] = [];
     let left = greeting.length + block.length;

@@ -87,7 +87,7 @@ async function replace(file: string, change: (bytes: Buffer) => Promise<Buffer>)
   await writeFile(file, bytes);
 }
 
-test("a login page in the way is no repository", async () => {
+test("a login page in the way is not a repository", async () => {
   const portal = join(site().dir, "portal");
   await output("mkdir", ["-p", join(portal, "keys")]);
   await writeFile(join(portal, "keys/platform.asc"), "<html>Please log in</html>\n");
@@ -97,7 +97,7 @@ test("a login page in the way is no repository", async () => {
   expect(result).toEqual({ status: 9, said: expect.stringContaining("is there a login page"), traces: "" });
 });
 
-test("systems that are not supported are told so before anything is done", async () => {
+test("unsupported systems are refused before any change", async () => {
   await using machine = await site().machine({});
   await machine.output(["rm", "/etc/os-release"]);
   await machine.write("/etc/os-release", 'ID=alpine\nNAME="Alpine Linux"\n');

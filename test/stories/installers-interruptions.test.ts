@@ -71,14 +71,14 @@ describe.each(rows<MachineManager>(["apt", "dnf", "zypper"], ["apt", "dnf"]))("%
     expect(await host().value("heal")).toBe("clean");
   });
 
-  test("a disk with 1 MB left is told before, and survived", async () => {
+  test("a disk with 1 MB left is reported before, and survived", async () => {
     await using small = await InstallerHost.start(manager, repository(), { diskMb: 500 });
     await small.value("refresh");
     await small.value("install", "platform-ent", "1.0.0");
     expect(await small.value("shortage", "platform-ent", "1.1.0")).toBeUndefined();
     await small.machine.leaveFree(1024);
     expect(await small.value("shortage", "platform-ent", "1.1.0")).toMatch(
-      /^\/\S+ is on a file system with \d+ MB free, and \d+ MB are needed there$/,
+      /^\/\S+ is on a file system with \d+ MB free, but \d+ MB are needed there$/,
     );
     expect(await small.reason("install", "platform-ent", "1.1.0")).toBe("no_space");
     expect([await small.value("installed"), await small.onDisk()]).toEqual(["1.0.0", "1.0.0"]);

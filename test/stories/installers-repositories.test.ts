@@ -27,7 +27,7 @@ describe.each(rows<MachineManager>(["apt", "dnf", "yum", "zypper"], ["apt", "dnf
     expect(`${found} ${message}`).toMatch(new RegExp(`^${reason} `));
   });
 
-  test("a repository that cannot be reached is told apart", async () => {
+  test("an unreachable repository is distinguished", async () => {
     await host().use("good", `http://${repository().address}:1`);
     expect(await host().reason("refresh")).toBe("repository_unreachable");
     await host().use("good", "http://nowhere.invalid");

@@ -160,9 +160,9 @@ describe("identities of machines", () => {
 
   test.for([
     [["--user=nobody"], 5, /does not exist/],
-    [["--user=robot", "--host=x"], 2, /of a user or of a host/],
+    [["--user=robot", "--host=x"], 2, /pass either --user or --host/],
     [["--host=x", "--format=tls"], 2, /has the format openssh/],
-    [["--user=robot", "--ttl=0s"], 2, /is no validity/],
+    [["--user=robot", "--ttl=0s"], 2, /is not a valid validity period/],
   ] as const)("tctl auth sign %j is refused, and nothing is written", async ([args, status, reason]) => {
     const refused = await cluster.tctl(["auth", "sign", ...args, `--out=${path("refused")}`]);
     expect(refused, refused.stderr).toMatchObject({ status, stderr: expect.stringMatching(reason) });

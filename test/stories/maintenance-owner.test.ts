@@ -72,7 +72,7 @@ describe.runIf(root)("an agent that is not root and owns the schedule file, not 
       const windows = parseSchedule(text);
       const isBeginning = beginnings.some((whole) => isDeepStrictEqual(whole.slice(0, windows.length), windows));
       expect(isBeginning, JSON.stringify(text)).toBe(true);
-      // Who reads in several steps may go on in a later text, and then sees windows of both; never another one.
+      // A reader in several steps may continue in a later text, and then sees windows of both; never any other.
       for (const { start, stop } of parseSchedule(await readFile(file, "utf8"))) expect(known).toContain(`${start} ${stop}`);
       if (text === "") seen.empty += 1;
       else if (texts.some((one) => one === text)) seen.whole += 1;

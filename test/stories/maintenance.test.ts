@@ -115,14 +115,14 @@ test("what an updater says is in the inventory, with what the agent sees of it, 
   await cluster.restart();
   await until("the host is back with what it said", async () => (await failed()).length === 1, 60_000);
   await writeFile(join(agent.state, "state"), "no JSON at all");
-  await until("a broken state file is no word", async () => (await failed()).length === 0, 40_000);
+  await until("a broken state file is ignored", async () => (await failed()).length === 0, 40_000);
   const events = (await cluster.admin("audit", "ls", "--event=upgrade.failed", "--format=json")).trim().split("\n");
   expect(events.map((line) => JSON.parse(line) as object)).toMatchObject([
     { event: "upgrade.failed", server_name: "web-1", reason: "no_space", to: "9.9.9", error: "3 MB are free in /var" },
   ]);
 });
 
-test("an updater that is installed later is noticed without a restart, and told which endpoint to ask", { timeout: 240_000 }, async () => {
+test("an updater that is installed later is noticed without a restart, and gets its endpoint", { timeout: 240_000 }, async () => {
   await using cluster = await startCluster();
   const dir = join(cluster.dir, "later");
   const config = join(dir, "config");

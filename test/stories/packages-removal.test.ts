@@ -58,7 +58,7 @@ describe.each(rows<MachineManager>(["apt", "dnf", "zypper"], ["apt", "dnf"]))("%
     await using host = await PackagedHost.start(manager, repository().folder);
     const { machine, packages } = host;
     await packages.install("1.0.0");
-    // What the admin has deleted is no obstacle.
+    // Files that the admin has deleted do not matter.
     await machine.systemctl("disable", "--now", "platform-upgrade.timer");
     await machine.output(["rm", "-rf", "/var/lib/platform-upgrade", "/etc/platform-upgrade.d", "/etc/apt/preferences.d/platform-ent"]);
     await packages.remove("platform-ent");

@@ -77,7 +77,7 @@ describe.skipIf(machinesSkip !== undefined)("the end of a PAM session", { timeou
     expect((await world.root.run(["pgrep", "-f", "sleep 600"])).status).toBe(1);
   });
 
-  test("the guardian outlives what a stop of the service sends, and is no child that the program could wait for", async () => {
+  test("the guardian survives the signals of a service stop, and is not a child that the program could wait for", async () => {
     const { session, pid } = await running();
     await world.root.sh("pkill -TERM -x platform-pam");
     expect(await world.root.sh(`pgrep -cx platform-pam; pgrep -P ${pid} || true`)).toBe("1\n");

@@ -78,7 +78,7 @@ describe.skipIf(machinesSkip !== undefined)("PAM", { timeout: 120_000 }, () => {
     expect((await world.tsh("dave", "pwd; stat -c %U .")).stdout).toBe("/home/dave\ndave\n");
   });
 
-  test("a shell at a terminal shows what modules say, and PAM is told the terminal; a command and .hushlogin show nothing", async () => {
+  test("a shell at a terminal shows the modules' messages, and PAM gets the terminal; a command and .hushlogin show nothing", async () => {
     await using session = holdSession(world.user, ["ssh", "-tt", "bob@web-1"]);
     session.type("tty; exit\n");
     expect(await session.ended).toBe(0);

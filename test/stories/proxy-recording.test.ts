@@ -125,7 +125,7 @@ describe("recording at the proxy", () => {
     await host.stop();
   });
 
-  test("who is refused is told why in the host's own words, and a lock ends what runs", async () => {
+  test("a refused user gets the host's own reason, and a lock ends running sessions", async () => {
     const bob = await cluster.user("bob", { roles: "access", logins: "nobody-here" });
     const refused = await bob.tsh(["ssh", "nobody-here@web-1", "true"]);
     expect([refused.status, refused.stderr]).toEqual([4, expect.stringContaining('there is no Unix user "nobody-here" on this host')]);
@@ -175,7 +175,7 @@ describe("recording at the proxy, without fail", () => {
     expect(late.shown()).toBe("");
   });
 
-  test.skipIf(userInfo().uid !== 0)("record_session: strict, and the proxy's disk is full: nothing runs, and the user is told", async () => {
+  test.skipIf(userInfo().uid !== 0)("record_session: strict, and the proxy's disk is full: nothing runs, and the user gets the reason", async () => {
     await using cluster = await startCluster({ authService: "  session_recording: proxy\n" });
     await cluster.agent({ name: "web-1" });
     await putRole(cluster, "strict", { options: { record_session: { default: "strict" } } });

@@ -35,7 +35,7 @@ describe("refused certificates", () => {
   const tctl = (user: User): Promise<Finished> =>
     run(program("tctl"), ["get", "role"], { env: { TSH_HOME: user.home, PLATFORM_DATA_DIR: "/nonexistent" } });
 
-  /** A stock client at the jump host's own port, which trusts it whoever it is. */
+  /** A stock client at the jump host's own port, which trusts any host key. */
   const stockSsh = async (user: User): Promise<Finished> => {
     const folder = await profileOf(user.home);
     const options = ["IdentitiesOnly=yes", "BatchMode=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null"];
@@ -95,7 +95,7 @@ describe("refused certificates", () => {
     await until("the jump host's refusal is audited", async () => (await refusals("auth")).length > before);
   });
 
-  test("a host whose configuration names another cluster is told, leaves the one that it is of, and joins the other", {
+  test("a host whose configuration names another cluster gets a message, leaves its own, and joins the other", {
     timeout: 120_000,
   }, async () => {
     const agent = await other.agent({ name: "mover" });
@@ -122,7 +122,7 @@ describe("refused certificates", () => {
     const again = await platform("leave", "--proxy", other.proxy);
     expect([again.status, again.stdout]).toEqual([0, expect.stringContaining("Removed the identity of this host")]);
     expect(again.stderr).toContain("was removed from the cluster");
-    expect(await platform("leave")).toMatchObject({ status: 0, stdout: expect.stringContaining("This host is of no cluster") });
+    expect(await platform("leave")).toMatchObject({ status: 0, stdout: expect.stringContaining("This host belongs to no cluster") });
 
     agent.start();
     await until("it is a host of the other cluster", async () => (await cluster.admin("get", "node", "--format=json")).includes('"mover"'));

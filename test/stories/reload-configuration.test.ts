@@ -13,7 +13,7 @@ import { until } from "../world/until.ts";
 
 const login = userInfo().username;
 
-test("a reload reads the configuration anew; all services in one process and its diagnostics are handed over", { timeout: 180_000 }, async () => {
+test("a reload reads the configuration again; all services in one process and its diagnostics are handed over", { timeout: 180_000 }, async () => {
   const dir = await mkdtemp(join(tmpdir(), "platform-reload-"));
   // Last of all: the status sockets in it tell which processes to end.
   await using _dir = { [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
@@ -78,7 +78,7 @@ interface Scene {
   readonly dir: string;
 }
 
-/** A renewed certificate is taken by itself; a worse one and a wrong configuration are not, and everybody is told. */
+/** A renewed certificate is loaded automatically; a worse one and a wrong configuration are not, and that is reported. */
 async function certificates({ cluster, service, keypair, diag, dir }: Scene): Promise<void> {
   const file = join(cluster.dir, "control.yaml");
   const metric = async (name: string): Promise<number> => {

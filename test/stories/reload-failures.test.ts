@@ -65,7 +65,7 @@ describe("a reload that goes wrong", () => {
 
   const broken: readonly (readonly [string, (host: Host) => Promise<void>, RegExp])[] = [
     ["crashes", ({ platform }) => replace(platform, "#!/bin/sh\nexit 1\n"), /ended at its start/],
-    ["is no program", ({ platform }) => replace(platform, "nonsense\0"), /ended at its start/],
+    ["is not a program", ({ platform }) => replace(platform, "nonsense\0"), /ended at its start/],
     ["hangs", ({ platform }) => replace(platform, "#!/bin/sh\nexec sleep 1000\n"), /does not start/],
     [
       "cannot connect",
@@ -132,7 +132,7 @@ describe("a reload that goes wrong", () => {
     await until("the pid file is gone", () => !existsSync(join(it.folder, "agent.pid")));
   });
 
-  test.concurrent("a reload during a reload follows it, and a stop ends whoever still drains", { timeout: 150_000 }, async () => {
+  test.concurrent("a reload during a reload follows it, and a stop ends processes that still drain", { timeout: 150_000 }, async () => {
     const it = await host("twice");
     const session = user.tsh(["ssh", `${login}@twice`, "sleep 600"], { limitMs: 140_000 });
     await until("the session is open", async () => (await it.service.all())[0]?.sessions === 1);

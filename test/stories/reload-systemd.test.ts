@@ -105,11 +105,11 @@ describe.skipIf(machinesSkip !== undefined)("systemctl reload platform", () => {
     expect(await machine.systemctl("show", "-P", "StatusText", "platform")).toContain((await status(third)).version);
     expect(await long).toMatchObject({ stdout: "to the end\n", status: 0 });
     const journal = await machine.output(["journalctl", "--unit=platform", "--output=cat", "--no-pager"]);
-    expect(journal).not.toMatch(/not our child|does not belong|notify-socket|could not be told/i);
+    expect(journal).not.toMatch(/not our child|does not belong|notify-socket|could not report the status/i);
     await until("the first process has ended", async () => (await status(third)).draining.length === 0);
     expect((await machine.systemctl("show", "-P", "NRestarts", "platform")).trim()).toBe("0");
 
-    // A main process that is killed is started again by systemd, whoever started it at first.
+    // A main process that is killed is started again by systemd, whichever process started it at first.
     await machine.output(["kill", "-KILL", String(third)]);
     await reloaded(third);
     await connected();

@@ -140,7 +140,7 @@ test("a published copy has each file once, goes on from link to link, and drops 
   await expect(copyRepository(out, "nobody@127.0.0.1:/nowhere")).rejects.toThrow("could not copy to nobody@127.0.0.1:/nowhere");
 });
 
-test("two runs at once: the second one is told", async () => {
+test("two runs at once: the second one is refused", async () => {
   const out = newFolder();
   const both = await Promise.allSettled([publish({ out, version: "1.0.0" }), publish({ out, version: "1.1.0" })]);
   expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
@@ -177,7 +177,7 @@ test("a reader never sees half a publication, and finds the index of the one bef
   for (const hash of seen) await readFile(join(out, "apt/dists/stable/v1/main/binary-amd64/by-hash/SHA256", hash));
 });
 
-test("an rpm that is signed anew has another address, and the one before stays for who has begun to fetch it", async () => {
+test("a re-signed rpm has a new address, and the old one stays for downloads that have begun", async () => {
   const out = newFolder();
   await publish({ out, version: "1.0.0" });
   const before = await realpath(join(out, "yum"));

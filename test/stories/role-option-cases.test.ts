@@ -148,7 +148,7 @@ describe("the options of roles", () => {
         const first = await session(user, "echo up; sleep 300");
         const second = await ssh(user, "echo second");
         expect(second).toMatchObject({ stdout: "" });
-        expect(second.stderr).toMatch(/u\d+ has 1 connection to this cluster, and may not have more \(max_connections\)/);
+        expect(second.stderr).toMatch(/u\d+ already has 1 connection to this cluster \(max_connections\)/);
         const events = await cluster.admin("audit", "ls", "--format=json", "--event=session.rejected", `--user=${user.name}`);
         expect(events).toContain('"maximum":1');
         await first[Symbol.asyncDispose]();

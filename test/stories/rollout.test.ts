@@ -67,7 +67,7 @@ test("the canary goes first; its roll-back stops the roll-out for all; resume an
     return hosts.every(({ name }) => listed.includes(name));
   });
   const plan = await cluster.admin("upgrades", "plan", "--to=1.50.0");
-  expect(plan).toContain("no upgrade_rollout: every host goes in its own maintenance window");
+  expect(plan).toContain("no upgrade_rollout: every host upgrades in its own maintenance window");
   expect(plan).toMatch(/stage-1 .* 1\.50\.0 +stays .*create a cluster_maintenance_config/);
 
   await writeFile(join(cluster.dir, "rollout.yaml"), rollout);
@@ -85,7 +85,7 @@ test("the canary goes first; its roll-back stops the roll-out for all; resume an
 
   await canary.ended({ reason: "rolled_back", target: "1.99.0", detail: "its tunnel did not come back" });
   await until("the roll-out stops", async () => (await state())?.stopped?.why === `${canary.name} rolled back from v1.99.0`, 60_000);
-  await until("the canary is held too", async () => (await canary.ask()).includes("is stopped since"));
+  await until("the canary is held too", async () => (await canary.ask()).includes("was stopped at"));
   const status = await cluster.admin("upgrades", "status");
   expect(status).toMatch(/State: +STOPPED since /);
   expect(status).toContain(`${canary.name} `);
@@ -99,6 +99,6 @@ test("the canary goes first; its roll-back stops the roll-out for all; resume an
 
   expect(await cluster.admin("upgrades", "pause")).toContain("paused by");
   await cluster.restart();
-  await until("a pause outlives a restart", async () => (await prod.ask()).includes("is paused since"));
+  await until("a pause outlives a restart", async () => (await prod.ask()).includes("has been paused since"));
   expect((await cluster.tctl(["upgrades", "pause"])).stderr).toContain("is paused already");
 });

@@ -19,7 +19,7 @@ import { until } from "../world/until.ts";
 
 const login = userInfo().username;
 
-const told = (session: HeldSession, words: string): Promise<boolean> => until(`it is told: ${words}`, () => session.told().includes(words));
+const told = (session: HeldSession, words: string): Promise<boolean> => until(`it gets: ${words}`, () => session.told().includes(words));
 
 describe("joining a session", () => {
   let cluster: Cluster;
@@ -81,7 +81,7 @@ describe("joining a session", () => {
     expect(await tsh(["scp", file, `${login}@web-1:${there}`])).toMatchObject({ status: 0 });
     expect(await tsh(["scp", `${login}@web-1:${there}`, back])).toMatchObject({ status: 0 });
     expect((await readFile(back)).equals(await readFile(file))).toBe(true);
-    // What stock ssh is told to run is this client.
+    // Stock ssh runs this client.
     expect((await tsh(["config"])).stdout).toContain(client("tsh"));
     const admin = await run(process.execPath, [client("tctl"), "status"], { env });
     expect(admin.stdout).toContain(`through the proxy ${cluster.proxy}, as alice`);
@@ -101,7 +101,7 @@ describe("joining a session", () => {
     });
   });
 
-  test("a peer types too, all are told who comes and goes, and the recording has it as what was shown", async () => {
+  test("a peer types too, all are notified of joins and leaves, and the recording has the output", async () => {
     const { session, sid } = await ownSession(alice, "shared");
     await using owner = session;
     await using watching = holdSession(bob, ["join", sid]);
@@ -228,7 +228,7 @@ describe("joining a session", () => {
     await audited(cluster, "session.leave", { sid, user: "bob" });
   });
 
-  test("when the owner's connection ends, so does the session, and all are told", async () => {
+  test("when the owner's connection ends, so does the session, and all are notified", async () => {
     const { session, sid } = await ownSession(alice, "gone");
     const watching = await Promise.all(
       [bob, bob, carol].map(async (user) => {
@@ -244,7 +244,7 @@ describe("joining a session", () => {
     }
   });
 
-  test("a session whose agent is killed is listed no more, and who had joined is told", async () => {
+  test("a session whose agent is killed is no longer listed, and participants are notified", async () => {
     const { session, sid } = await ownSession(alice, "killed");
     await using _owner = session;
     await using watching = holdSession(bob, ["join", sid]);

@@ -112,7 +112,7 @@ describe("choosing hosts", () => {
     }
   });
 
-  test("labels that no host has, and what is no label, are refused", async () => {
+  test("labels that no host has, and invalid labels, are refused", async () => {
     const none = await ssh(`${login}@env=nowhere`, "true");
     expect(none).toMatchObject({ status: 5, stdout: "" });
     expect(none.stderr).toMatch(/no host that you may reach has the labels env=nowhere/);

@@ -94,7 +94,7 @@ describe("several proxies", () => {
     await writeFile(jump(), `${host("proxy", sshPort)}${host("proxy-2", secondSshPort)}${all}`);
   };
   beforeAll(async () => {
-    // Proxies record: a session of one proxy is no concern of another one's end.
+    // Proxies record: the end of one proxy does not affect sessions of another.
     network = isRoot ? await openProxyNetwork() : undefined;
     [sshPort = 0, secondSshPort = 0] = await freePorts(2);
     const proxyService = `  listen_addr: ${here()}:${sshPort}\n`;
@@ -154,7 +154,7 @@ describe("several proxies", () => {
     await first.until("begins");
     await using other = holdSession(alice, args(second.address));
     expect(await other.ended).not.toBe(0);
-    expect(other.told()).toContain("bob has 1 connection to this cluster, and may not have more (max_connections)");
+    expect(other.told()).toContain("bob already has 1 connection to this cluster (max_connections)");
     first.type("\u0004");
     expect(await first.ended).toBe(0);
     await using next = holdSession(alice, args(second.address));
@@ -207,14 +207,16 @@ describe("several proxies", () => {
     held.type("\u0004");
     expect(await held.ended).toBe(0);
     await until("its recording is complete", () => recordingOf("complete", (text) => text === held.shown()));
-    // Who logged in at the proxy that is gone goes through the other one without asking for it.
+    // A user who logged in at the lost proxy goes through the other one automatically.
     const fallen = await alice.tsh(["ssh", `${login}@web-1`, "echo through"], { limitMs: 20_000 });
     expect(fallen).toMatchObject({
       status: 0,
       stdout: "through\n",
       stderr: expect.stringContaining(`cannot be reached: going through ${second.address}`),
     });
-    await until("the lost proxy is told of", async () => (await status()).warnings.some((text) => /^proxy proxy \(.*\) is not connected/.test(text)));
+    await until("the lost proxy is reported", async () =>
+      (await status()).warnings.some((text) => /^proxy proxy \(.*\) is not connected/.test(text)),
+    );
     expect(await auditEvents(cluster, "agent.gone")).toEqual([]);
     expect(await proxyNames("web-1")).toEqual(["proxy-2"]);
     if (skip) return;
@@ -248,16 +250,16 @@ describe("several proxies", () => {
     expect(await auditEvents(cluster, "agent.gone")).toEqual([]);
   });
 
-  test("a proxy that agents cannot reach: people, admins and the host's doctor are told, in words", async () => {
+  test("a proxy that agents cannot reach: users, admins and the host's doctor get the reason", async () => {
     const fifth = await cluster.addProxy({ name: "proxy-5", publicAddr: "nowhere.invalid:443" });
     const refused = await through(fifth.address);
     expect(refused.status).not.toBe(0);
-    expect(refused.stderr).toMatch(/web-1 is connected to proxy .*proxy-2 \([\d.]+:\d+\).*, and not to this one yet/);
-    expect(refused.stderr).toMatch(/go through that proxy: tsh --proxy=[\d.]+:\d+/);
+    expect(refused.stderr).toMatch(/web-1 is connected to proxy .*proxy-2 \([\d.]+:\d+\).*, but not to this one yet/);
+    expect(refused.stderr).toMatch(/use that proxy: tsh --proxy=[\d.]+:\d+/);
     expect(await cluster.admin("nodes", "ls")).toMatch(/connected to proxy-[23], proxy-[23] \(2 of 3 proxies\)/);
     const doctor = await run(program("platform"), ["doctor", "--config", join(cluster.dir, "agent-web-2", "platform.yaml"), "--format=json"], {});
     expect(doctor.stdout).toContain("proxy-5 at nowhere.invalid:443");
-    // A host that joined there goes on where it joined: the name that the proxy announces is no obstacle.
+    // A host that joined there continues where it joined: the name that the proxy announces does not prevent it.
     await cluster.agent({ name: "web-3", proxy: fifth.address });
     expect(await through(fifth.address, "web-3")).toMatchObject({ status: 0, stdout: "through\n" });
   });

@@ -28,7 +28,7 @@ const short = (response: Response, dir: string): unknown => {
 const extended = (name: string, ...parts: Buffer[]): Ask => ({ type: "extended", name, data: Buffer.concat(parts) });
 const { read, write, create, truncate, exclusive, append } = openFlags;
 
-/** What is done, and what must come out the same of both servers; paths are told relative to the session's folder. */
+/** Actions whose results must be the same on both servers; paths are relative to the session's folder. */
 const situations: Readonly<Record<string, (session: SftpSession) => Promise<unknown>>> = {
   "rename over a file": async ({ ask, at }) => [
     await ask({ type: "rename", path: at("a"), target: at("b") }),

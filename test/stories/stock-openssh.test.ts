@@ -39,7 +39,7 @@ describe("stock OpenSSH", () => {
     expect(done).toMatchObject({ stdout: "hello\n", status: 7 });
   });
 
-  test("is told why when the login is refused", async () => {
+  test("shows the reason when the login is refused", async () => {
     const done = await ssh(["daemon@web-1.test.cluster", "true"]);
     expect(done.status).toBe(255);
     expect(done.stderr).toMatch(/alice may not log in as daemon/);

@@ -121,7 +121,7 @@ describe("forwarding with tsh ssh", () => {
 
   test("-R listens on the host, port 0 chooses one and tells it", async () => {
     await during(["-R", `0:127.0.0.1:${echoPort}`], async ({ printed }) => {
-      const port = await until("the port is told", () => /Allocated port (\d+) for remote forward/.exec(printed())?.[1]);
+      const port = await until("the port is reported", () => /Allocated port (\d+) for remote forward/.exec(printed())?.[1]);
       expect(await echoed({ port: Number(port), host: "127.0.0.1" }, "from the host")).toBe("from the host");
     });
   });
@@ -137,7 +137,7 @@ describe("forwarding with tsh ssh", () => {
     });
   });
 
-  test("-A lends the local agent where a role allows it; where none does, it is told and the command runs", async () => {
+  test("-A lends the local agent where a role allows it; where none does, it is reported and the command runs", async () => {
     const env = { SSH_AUTH_SOCK: join(dir, "agent") };
     const agent = spawn("ssh-agent", ["-D", "-a", env.SSH_AUTH_SOCK], { stdio: "ignore" });
     try {
@@ -147,7 +147,7 @@ describe("forwarding with tsh ssh", () => {
       const list = ["ssh", "-A", `${login}@web-1`, 'echo "[$SSH_AUTH_SOCK]"; ssh-add -l'];
       const refused = await user.tsh(list, { env });
       expect(refused.stdout).toBe("[]\n");
-      expect(refused.stderr).toMatch(/^warning: web-1 does not take the SSH agent: no role allows it/);
+      expect(refused.stderr).toMatch(/^warning: web-1 refused agent forwarding: no role allows it/);
       await putRole(cluster, "lend", { options: { forward_agent: true } });
       const lender = await cluster.user("bob", { logins: login, roles: "access,lend" });
       const done = await lender.tsh(list, { env });

@@ -100,7 +100,7 @@ describe("the updater and a proxy", () => {
     expect((await host.upgrade("dry-run")).stderr).not.toContain("no valid upgrade schedule");
   });
 
-  test("is told why it gets nothing where the channel wants a higher major than the proxy, and so is the admin", async () => {
+  test("gets the reason when the channel wants a higher major than the proxy, and so does the admin", async () => {
     const host = await Host.make({ endpoint: channel(cluster, "beyond") });
     const dry = await host.upgrade("dry-run");
     expect({ status: dry.status, said: dry.stdout }).toEqual({
@@ -157,7 +157,7 @@ describe("the updater and a proxy", () => {
   });
 });
 
-test("a proxy that went away is told from one that is wrong, and the last word stays", async () => {
+test("a proxy that went away is distinguished from a wrong one, and the last answer stays", async () => {
   const cluster = await clusterWith(`    default: { static_version: v${installed} }\n`);
   const host = await Host.make({ endpoint: channel(cluster, "default") });
   expect((await host.upgrade("run")).status).toBe(0);
@@ -167,7 +167,7 @@ test("a proxy that went away is told from one that is wrong, and the last word s
   expect(await host.state()).toMatchObject({ reason: "endpoint_unreachable", current: installed });
 });
 
-test("wrong command lines are told, with exit status 2", async () => {
+test("wrong command lines are reported, with exit status 2", async () => {
   const host = await Host.make({});
   for (const args of [[], ["upgrade"], ["run", "--now"], ["status", "--format=yaml"]]) expect((await host.upgrade(...args)).status).toBe(2);
   expect((await host.upgrade("help")).stdout).toContain("platform-upgrade");

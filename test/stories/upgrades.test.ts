@@ -104,7 +104,7 @@ test("a critical version is installed at once, whatever the window", { timeout: 
   );
 });
 
-test("a timer that the admin switched off stays off, through an upgrade too, and the cluster is told", { timeout: 800_000 }, async () => {
+test("a timer that the admin switched off stays off, through an upgrade too, and the cluster knows", { timeout: 800_000 }, async () => {
   await using host = await site().host();
   await host.machine.systemctl("enable", "--now", "platform-upgrade.timer");
   await host.machine.systemctl("disable", "--now", "platform-upgrade.timer");

@@ -30,7 +30,7 @@ export function dialogueWith(child: ChildProcess, question: (word: string) => st
   });
 }
 
-/** With whoever is at the other end of a socket. */
+/** A dialogue with the other end of a socket. */
 export function dialogueOver(socket: Socket, question: (word: string) => string): Dialogue {
   const closed = once(socket, "close").then(
     ([hadError]) => Number(hadError),

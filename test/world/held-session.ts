@@ -50,7 +50,10 @@ export function holdSession(user: User, args: readonly string[], netns?: string)
 /** A command on the host that prints "up" when it has begun. Throws with what it said when it does not. */
 export async function startSession(user: User, target: string, command: string, netns?: string): Promise<HeldSession> {
   const session = holdSession(user, ["ssh", target, command], netns);
-  const early = session.ended.then((status) => Promise.reject(new Error(`it ended with ${status}: ${session.shown()}${session.told()}`)));
+  const early = session.ended.then((status): never => {
+    const err = session.told();
+    throw new Error(`it ended with ${status}: ${session.shown()}${err}`);
+  });
   early.catch(() => {});
   try {
     await Promise.race([session.until("up"), early]);

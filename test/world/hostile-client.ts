@@ -68,7 +68,7 @@ export async function guessPasswords(sock: Duplex): Promise<number> {
     username: "root",
     algorithms: { ...clientAlgorithms, serverHostKey: hostCertificateTypes as never },
     readyTimeout: 60_000,
-    // Whoever it is. The exchange's signature names the plain algorithm.
+    // Accepts any host key. The exchange's signature names the plain algorithm.
     hostVerifier: () => {
       const { negotiated } = rawConnection(client)._protocol._kex;
       negotiated.serverHostKey = plainAlgorithm(negotiated.serverHostKey);

@@ -65,7 +65,7 @@ export async function openHostileRepository(): Promise<HostileRepository> {
   };
 }
 
-/** A copy in which no rpm is signed, and the index, made anew for them, is. */
+/** A copy in which no rpm is signed, but the index, recreated for them, is. */
 async function takeSignatures(from: string, to: string, gnupghome: string): Promise<void> {
   const steps = `cp --recursive --dereference "$0/." "$1"
 for folder in "$1"/yum/*/*/*; do

@@ -53,7 +53,7 @@ export class InstallerHost implements AsyncDisposable {
     await this.machine.write(`${folder}/platform.repo`, `${text}gpgkey=file:///etc/pki/rpm-gpg/platform.asc\n`);
   }
 
-  /** Calls a method of the installer with the detected package manager; throws for what is no UpgradeError. */
+  /** Calls a method of the installer with the detected package manager; throws any other error than UpgradeError. */
   async call(method: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<Called> {
     const done = await this.machine.run([node, script, "auto", method, ...args], { env });
     if (done.status !== 0) throw new Error(`${method}: exit ${done.status}\n${done.stderr}`);

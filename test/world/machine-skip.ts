@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { hasProgram } from "./has-program.ts";
 
-/** Why there can be no machines here, or undefined: for `skip(machinesSkip !== undefined, machinesSkip)`. */
+/** Why machines are impossible here, or undefined: for `skip(machinesSkip !== undefined, machinesSkip)`. */
 export const machinesSkip: string | undefined = reason();
 
 function reason(): string | undefined {

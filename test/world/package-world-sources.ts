@@ -7,7 +7,7 @@ export const root: string = resolve(import.meta.dirname, "../..");
 /** What the programs and packages are made of. */
 const sources = ["agent", "cli", "control", "core", "packaging", "programs", "scripts", "updater", "main.ts", "package-lock.json"];
 
-/** Equal sources have equal digests; tests are no sources. */
+/** Equal sources have equal digests; tests do not count as sources. */
 export async function sourceDigest(more: string): Promise<string> {
   const hash = createHash("sha256").update(more);
   for (const name of sources) await add(hash, name);

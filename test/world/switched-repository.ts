@@ -65,7 +65,7 @@ async function oldPackages(world: PackageWorld, to: string): Promise<string> {
   return to;
 }
 
-/** What is offered now is newer than what was offered before: else a conditional request would be told that nothing has changed. */
+/** The current contents are newer than the previous ones: otherwise a conditional request would be answered as unchanged. */
 async function touchIndexes(tree: string): Promise<void> {
   for (const path of await filesIn(tree, /\/(InRelease|Release|Release\.gpg|repomd\.xml\S*)$/)) await chmod(path, 0o644);
 }

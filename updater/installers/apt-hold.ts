@@ -5,15 +5,15 @@ import type { RunOnHost } from "./host-command.ts";
 
 const preferences = "/etc/apt/preferences";
 const folder = "/etc/apt/preferences.d";
-/** Ours: keeps every other program from moving the package, and is no hold of the admin's. */
+/** Our own preferences: keep every other program from moving the package, and are not an admin's hold. */
 const own = "platform-ent";
 
 /**
- * A sentence that names what the admin has set: `apt-mark hold`, or a pin. The pins are asked for without our own preferences.
+ * A sentence that names the admin's `apt-mark hold`, or pin. Pins are queried without our own preferences.
  * `sources`: options that leave apt no repository but ours.
  */
 export async function aptHold(name: string, run: RunOnHost, sources: readonly string[]): Promise<string | undefined> {
-  const what = `the state of ${name} could not be read`;
+  const what = `could not read the state of ${name}`;
   const asked = await run({ file: "dpkg-query", args: ["-W", "-f", `\${db:Status-Want}\n`, name], step: "other", what, ok: [0, 1] });
   if (asked.status === 0 && asked.stdout.trim() === "hold") {
     return `${name} is on hold on this host; "apt-mark unhold ${name}" lifts it`;
@@ -38,13 +38,13 @@ async function preferenceFiles(): Promise<string[]> {
   }
 }
 
-/** The file whose entries name the package; else where such files are. */
+/** The file whose entries name the package; otherwise the places of such files. */
 async function pinFile(name: string): Promise<string> {
   for (const path of [preferences, ...(await preferenceFiles()).map((file) => join(folder, file))]) {
     try {
       if ((await readFile(path, "utf8")).includes(name)) return path;
     } catch {
-      // Not this one.
+      // Not in this file.
     }
   }
   return `an entry in ${preferences} or ${folder}`;

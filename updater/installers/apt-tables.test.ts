@@ -20,14 +20,14 @@ describe("the policy of apt", () => {
 
   test.for([
     ["nothing set", ["     1.2.0 500", " *** 1.0.0 500"], false],
-    ["what is installed is no more in the repository", ["     1.2.0 500", " *** 1.0.0 100"], false],
-    ["every version is wanted more", ["     1.2.0 900", " *** 1.0.0 900"], false],
+    ["the installed version is no longer in the repository", ["     1.2.0 500", " *** 1.0.0 100"], false],
+    ["every version has a higher priority", ["     1.2.0 900", " *** 1.0.0 900"], false],
     ["a default release", ["     1.2.0 990", " *** 1.0.0 990"], false],
     ["pinned to what is installed", ["     1.2.0 500", "     1.1.0 500", " *** 1.0.0 1001"], true],
     ["pinned to another version", ["     1.2.0 500", "     1.1.0 1001", " *** 1.0.0 500"], true],
-    ["the repository is unwanted", ["     1.2.0 -1", " *** 1.0.0 100"], true],
-    ["the repository is for explicit wishes", ["     1.2.0 1", " *** 1.0.0 100"], true],
-    ["one version is unwanted", ["     1.2.0 -10", "     1.1.0 500", " *** 1.0.0 500"], true],
+    ["the repository has a negative priority", ["     1.2.0 -1", " *** 1.0.0 100"], true],
+    ["the repository is only for explicit requests", ["     1.2.0 1", " *** 1.0.0 100"], true],
+    ["one version has a negative priority", ["     1.2.0 -10", "     1.1.0 500", " *** 1.0.0 500"], true],
     ["no repository", [" *** 1.0.0 100"], false],
     ["nothing installed", ["     1.2.0 500"], false],
   ] as const)("%s: %j is a pin: %s", ([, rows, pinned]) => {
@@ -43,7 +43,7 @@ platform-ent-updater |      1.3.0 | http://a.example/apt stable/v1/main amd64 Pa
   expect(parseMadison(text, "platform-ent")).toEqual(["1.2.0", "1.2.0~rc.1"]);
 });
 
-test("sizes are read; an unpacked size that is not told is guessed high", () => {
+test("sizes are read; a missing unpacked size is estimated high", () => {
   expect(parseSizes("Package: platform-ent\nInstalled-Size: 110000\nSize: 28000952\n")).toEqual({ fetch: 28_000_952, unpack: 112_640_000 });
   expect(parseSizes("Size: 100\n")).toEqual({ fetch: 100, unpack: 500 });
   expect(parseSizes("")).toBeUndefined();

@@ -23,8 +23,8 @@ export function parsePolicy(text: string): PolicyRow[] {
 }
 
 /**
- * Whether preferences keep the package from moving by itself to what the repository has: some version of the repository is
- * unwanted (below 100, what is installed has at least), or they are not wanted alike. A version that is only installed has 100.
+ * Whether preferences keep the package from moving by itself to what the repository has: some version of the repository has a low priority
+ * (below 100, the minimum of an installed one), or priorities differ. A version that is only installed has 100.
  */
 export function isPinned(rows: readonly PolicyRow[]): boolean {
   if (rows.every((row) => row.installed)) return false;
@@ -40,7 +40,7 @@ export function parseMadison(text: string, name: string): string[] {
   });
 }
 
-/** Bytes to fetch and to unpack by `apt-cache show NAME=VERSION`; what is not said is guessed high. Undefined: it says nothing. */
+/** Bytes to fetch and to unpack by `apt-cache show NAME=VERSION`; missing values are estimated high. Undefined if there is no output. */
 export function parseSizes(text: string): { readonly fetch: number; readonly unpack: number } | undefined {
   const size = /^Size: (\d+)$/m.exec(text)?.[1];
   const installed = /^Installed-Size: (\d+)$/m.exec(text)?.[1];

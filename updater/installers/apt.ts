@@ -14,12 +14,12 @@ import { marked } from "./transaction-mark.ts";
 import { tryToKeep } from "./try-to-keep.ts";
 import { withKeptPackage } from "./with-kept-package.ts";
 
-/** Ours, as the install script writes it: where no other use of apt reads it; and as earlier ones did, or an admin. */
+/** Our sources, as written by the install script, where no other use of apt reads them; and as written by earlier scripts or an admin. */
 const sourceFiles = ["/etc/apt/platform.list", "/etc/apt/sources.list.d/platform.sources", "/etc/apt/sources.list.d/platform.list"] as const;
-/** Our index: an `apt-get update` of the host's own forgets what its own lists do not name. */
+/** Our index: the host's own `apt-get update` drops entries that its lists do not name. */
 const lists = "/var/lib/platform-upgrade/lists";
 
-/** Debian and its family. Everything but `installed` is asked of our repository alone: no other can offer a version of ours. */
+/** Debian and its family. Everything but `installed` uses only our repository: no other one can offer a version of ours. */
 export function aptInstaller(deps: InstallerDeps): Installer {
   const run = createRunOnHost(deps, sourceFiles);
   return {
@@ -29,7 +29,7 @@ export function aptInstaller(deps: InstallerDeps): Installer {
     refresh: () => refresh(run),
     available: async (name, version) => {
       const args = [...onlyOurs(), "madison", name];
-      const { stdout } = await run({ file: "apt-cache", args, step: "other", what: "the repository's index could not be read" });
+      const { stdout } = await run({ file: "apt-cache", args, step: "other", what: "could not read the repository's index" });
       return parseMadison(stdout, name).includes(toPackageVersion(version));
     },
     shortage: (name, version) => shortage(run, name, version),
@@ -39,7 +39,7 @@ export function aptInstaller(deps: InstallerDeps): Installer {
   };
 }
 
-/** Read at each use: the install script may have been run again meanwhile. The caches of apt are left to its other users. */
+/** Read at each use: the install script may have run again in between. The caches of apt are left to its other users. */
 function onlyOurs(): string[] {
   const file = sourceFile();
   if (file === undefined) {
@@ -60,9 +60,9 @@ function sourceFile(): string | undefined {
   return sourceFiles.find((path) => existsSync(path));
 }
 
-/** Whatever the host's own settings say of it. */
+/** Overrides the host's own settings. */
 const strict = [
-  // Else apt exits 0 when it keeps the old index in place of one that it does not trust.
+  // Otherwise apt exits with 0 when it keeps the old index instead of an untrusted one.
   "APT::Update::Error-Mode=any",
   "Acquire::AllowInsecureRepositories=false",
   "Acquire::AllowWeakRepositories=false",
@@ -79,23 +79,23 @@ const strict = [
 async function refresh(run: RunOnHost): Promise<void> {
   const args = ["-q", ...onlyOurs(), ...strict, "update"];
   await mkdir(join(lists, "partial"), { recursive: true });
-  await run({ file: "apt-get", args, step: "refresh", what: "the repository's index could not be read" });
+  await run({ file: "apt-get", args, step: "refresh", what: "could not read the repository's index" });
 }
 
 async function shortage(run: RunOnHost, name: string, version: string): Promise<string | undefined> {
   const args = [...onlyOurs(), "show", `${name}=${toPackageVersion(version)}`];
-  const { stdout } = await run({ file: "apt-cache", args, step: "other", what: `the size of ${name} ${version} could not be read` });
+  const { stdout } = await run({ file: "apt-cache", args, step: "other", what: `could not read the size of ${name} ${version}` });
   const sizes = parseSizes(stdout);
   if (sizes === undefined) throw new UpgradeError("package_missing", `the repository does not have ${name} ${version}`);
   return await spaceShortage([
-    // The package, and the one of the version before.
+    // The package, and the one of the previous version.
     { folder: keptFolder, bytes: 2 * sizes.fetch },
     { folder: "/usr", bytes: sizes.unpack },
     { folder: "/var/lib/dpkg", bytes: 0 },
   ]);
 }
 
-/** Where `apt-get` puts what it fetches: a folder of ours, so that nothing stays in the host's own and no one else's lock is in the way. */
+/** Download folder of `apt-get`: our own, so that nothing stays in the host's and no other program's lock interferes. */
 function into(folder: string): string[] {
   return ["-o", `Dir::Cache::archives=${folder}/`];
 }
@@ -103,7 +103,7 @@ function into(folder: string): string[] {
 async function download(run: RunOnHost, name: string, version: string, folder: string): Promise<void> {
   const wanted = ["--reinstall", "--download-only", "install", `${name}=${toPackageVersion(version)}`];
   const args = ["-q", "-y", ...onlyOurs(), ...strict, ...into(folder), ...wanted];
-  await run({ file: "apt-get", args, step: "download", what: `${name} ${version} could not be fetched` });
+  await run({ file: "apt-get", args, step: "download", what: `could not fetch ${name} ${version}` });
 }
 
 interface Wanted {
@@ -115,7 +115,7 @@ interface Wanted {
 async function install(deps: InstallerDeps, run: RunOnHost, { name, version, allowDowngrade }: Wanted): Promise<void> {
   const hold = await aptHold(name, run, onlyOurs());
   if (hold !== undefined) throw new UpgradeError("held_by_admin", hold);
-  const what = `${name} ${version} could not be installed`;
+  const what = `could not install ${name} ${version}`;
   const options = ["-q", "-y", "--no-install-recommends", "--no-remove", ...(allowDowngrade ? ["--allow-downgrades"] : [])];
   const answers = keepConfiguration.flatMap((option) => ["-o", `Dpkg::Options::=${option}`]);
   const exactly = ["install", `${name}=${toPackageVersion(version)}`];

@@ -10,7 +10,7 @@ const proxied = (found: Record<string, string>): string[] =>
     .sort();
 
 describe("the environment of a package manager", () => {
-  test("has the proxy that our rules choose, encoded, and nothing else of ours", () => {
+  test("has the proxy that our rules choose, encoded, and no other variable of ours", () => {
     const found = childEnvironment(env, repository);
     expect(found.https_proxy).toBe("http://agent:p%40ss%3Aword@proxy.example.com:3128");
     expect(found.http_proxy).toBe(found.https_proxy);
@@ -22,13 +22,13 @@ describe("the environment of a package manager", () => {
     ["the repository's host is in NO_PROXY", { ...env, NO_PROXY: ".example.com" }, repository],
     ["only its port is in NO_PROXY", { ...env, NO_PROXY: "packages.example.com:443" }, repository],
     ["the repository is on this machine", env, { host: "127.0.0.1", port: 80 }],
-    ["the repository is no HTTP server", env, undefined],
+    ["the repository is not an HTTP server", env, undefined],
     ["no proxy is set", { PATH: "/bin" }, repository],
   ] as const)("has no proxy when %s", ([, given, address]) => {
     expect(proxied(childEnvironment(given, address))).toEqual([]);
   });
 
-  test("has the programs of an administrator, whatever the caller's PATH is: dpkg needs them", () => {
+  test("has the programs of an administrator, for any PATH of the caller: dpkg needs them", () => {
     for (const path of ["/usr/local/bin:/usr/bin:/bin:/usr/games", "", undefined]) {
       expect(childEnvironment({ PATH: path }, undefined).PATH?.split(":")).toEqual(expect.arrayContaining(["/usr/sbin", "/sbin", "/usr/bin"]));
     }
@@ -38,7 +38,7 @@ describe("the environment of a package manager", () => {
     expect(childEnvironment({ HTTPS_PROXY: "https://[fd00::1]:3129" }, repository).https_proxy).toBe("https://[fd00::1]:3129");
   });
 
-  test("is not made with a proxy that cannot be meant; the value is not repeated", () => {
+  test("is refused with an invalid proxy, without repeating the value", () => {
     let thrown: unknown;
     try {
       childEnvironment({ HTTPS_PROXY: "http://u:secret@localhost:3128" }, repository);

@@ -5,7 +5,7 @@ import type { HostPort } from "../../core/transport/host-port.ts";
 import { standardPath } from "../standard-path.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 
-/** Never a question, never a restarted service, the same words, the same language and the same programs everywhere. */
+/** No prompts, no restarted services, and the same messages, language and programs everywhere. */
 const quiet = {
   PATH: standardPath,
   HOME: "/root",
@@ -18,14 +18,14 @@ const quiet = {
   UCF_FORCE_CONFFOLD: "1",
   NEEDRESTART_MODE: "l",
   NEEDRESTART_SUSPEND: "1",
-  // We wait ourselves.
+  // We do the waiting ourselves.
   ZYPP_LOCK_TIMEOUT: "0",
 } as const;
 
 /**
- * All that a package manager sees of our environment. A proxy with its password reaches it this way and never on a command line;
+ * The environment of a package manager. A proxy with its password reaches it this way and never on a command line;
  * whether the repository is behind one is decided by our rules (chooseProxy), which every package manager would read differently.
- * Throws UpgradeError `not_configured` for a proxy that cannot be meant.
+ * Throws UpgradeError `not_configured` for an invalid proxy.
  */
 export function childEnvironment(env: Env, repository: HostPort | undefined): Record<string, string> {
   if (repository === undefined) return quiet;

@@ -5,12 +5,12 @@ import { recordedFailures } from "./testing/recorded-failures.ts";
 
 const ended = (tail: string) => ({ ended: "exit", status: 100, stdout: "", tail }) as const;
 
-describe("what a package manager says", () => {
+describe("a package manager's message", () => {
   test.for(recordedFailures)("%s (%s): %s", ([, step, reason, text]) => {
     expect(commandFailure("it failed", step, ended(text)).reason).toBe(reason);
   });
 
-  test("is told on one bounded line, errors first", () => {
+  test("is reported on one bounded line, errors first", () => {
     const text = `Reading package lists...\nE: first\nIgn:1 http://a.example\nE: second\n${"x".repeat(3000)}`;
     const { message } = commandFailure("the index could not be read", "refresh", ended(text));
     expect(message).toBe("the index could not be read: E: first; E: second");
@@ -18,7 +18,7 @@ describe("what a package manager says", () => {
     expect(commandFailure("it failed", "other", ended("")).message).toBe("it failed: exit status 100");
   });
 
-  test("keeps what dnf gives as the cause", () => {
+  test("keeps the cause that dnf reports", () => {
     const text = `Errors during downloading metadata for repository 'platform':
   - Curl error (60): SSL peer certificate or SSH remote key was not OK for https://a.example/repodata/repomd.xml [SSL certificate problem]
 Error: Failed to download metadata for repo 'platform': Cannot download repomd.xml: All mirrors were tried`;
@@ -27,7 +27,7 @@ Error: Failed to download metadata for repo 'platform': Cannot download repomd.x
     );
   });
 
-  test("that takes too long or is not there is told too", () => {
+  test("of a command that takes too long or is missing is reported too", () => {
     expect(commandFailure("it", "refresh", { ended: "limit", status: -1, stdout: "", tail: "" }).reason).toBe("repository_unreachable");
     expect(commandFailure("it", "install", { ended: "limit", status: -1, stdout: "", tail: "" }).reason).toBe("package_manager_failed");
     expect(commandFailure("it", "other", { ended: "missing", status: -1, stdout: "", tail: "" }).reason).toBe("package_manager_failed");

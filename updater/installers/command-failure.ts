@@ -2,18 +2,18 @@ import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
 import type { CommandResult } from "../run-command.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 
-/** What a command was to do: the same words mean another thing while the index is read than while a package is fetched. */
+/** Purpose of a command: the same message has different meanings while reading the index and while fetching a package. */
 export type Step = "refresh" | "download" | "install" | "other";
 
 interface Sign {
   readonly reason: UpgradeReason;
   readonly text: RegExp;
-  /** Left out: in every step. */
+  /** Omitted for every step. */
   readonly steps?: readonly Step[];
 }
 
 /**
- * What package managers tell by their words only, in their untranslated output (LC_ALL=C.UTF-8). The first that matches counts.
+ * Failures that package managers report only by text, in their untranslated output (LC_ALL=C.UTF-8). The first that matches counts.
  * Recorded from apt 2.6.1, dnf 4.14, zypper 1.14.42 and their libraries: testing/recorded-failures.ts.
  */
 const signs: readonly Sign[] = [
@@ -35,9 +35,9 @@ const signs: readonly Sign[] = [
     reason: "signature_wrong",
     text: /Signature verification failed|Package is not signed!|\.rpm is not signed|Digest verification failed|digest: BAD/,
   },
-  // Before what is missing: dnf says both.
+  // Before the missing ones: dnf reports both.
   { reason: "held_by_admin", text: /^E: Held packages were changed|filtered out by exclude filtering|remove lock to allow/m },
-  // The index has it, the server does not.
+  // In the index, but not on the server.
   { reason: "package_missing", text: /^E: Failed to fetch \S+ +404 |Status code: 404 for|not found on medium/m, steps: ["download", "install"] },
   {
     reason: "package_missing",
@@ -55,14 +55,14 @@ const signs: readonly Sign[] = [
   { reason: "repository_unreachable", text: /Download \(curl\) error|Error code: (Connection failed|Curl error)/ },
 ];
 
-/** Lines that say nothing of why. */
+/** Lines without a reason. */
 const noise =
   /^(\s*$|Reading |Building |W: |N: |Get:|Hit:|Ign:|Fetched |Loading repository|Retrieving|Last metadata|Importing GPG|\s*(Userid|From|Fingerprint)\s*:)/;
 const maxMessage = 400;
 
-/** The failure of a command as what the tick reports. `what` says what could not be done: `the repository's index could not be read`. */
+/** The failure of a command as an error of the tick. `what` names the failed action: `could not read the repository's index`. */
 export function commandFailure(what: string, step: Step, result: CommandResult): UpgradeError {
-  if (result.ended === "missing") return new UpgradeError("package_manager_failed", `${what}: there is no such program on this host`);
+  if (result.ended === "missing") return new UpgradeError("package_manager_failed", `${what}: the program is not installed on this host`);
   if (result.ended === "limit") {
     const reason = step === "refresh" || step === "download" ? "repository_unreachable" : "package_manager_failed";
     return new UpgradeError(reason, `${what} within its time limit: ${lastLines(result.tail)}`);
@@ -75,7 +75,7 @@ function reasonOf(step: Step, text: string): UpgradeReason {
   return sign?.reason ?? "package_manager_failed";
 }
 
-/** What it said last, on one line; apt marks its errors, dnf the causes of its last one, the others end with them. */
+/** Its last message, on one line; apt marks its errors, dnf the causes of its last one, the others end with them. */
 function lastLines(tail: string): string {
   const lines = tail.split(/[\r\n]+/).filter((line) => !noise.test(line));
   const marked = lines.filter((line) => /^((E|Err(or)?|dpkg: error)\b| {2}- )/.test(line));

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { UpgradeError } from "../upgrade-error.ts";
 import type { RunOnHost } from "./host-command.ts";
 
-/** Ours, as the install script writes it: disabled, so that no other command of the host reads it. */
+/** Our repository file, as written by the install script: disabled, so that no other command of the host reads it. */
 export const repositoryFile = "/etc/yum.repos.d/platform.repo";
 
 export interface Dnf {
@@ -10,7 +10,7 @@ export interface Dnf {
   readonly file: "dnf" | "yum";
 }
 
-/** No repository but ours, and that one strictly, whatever dnf.conf and the repository file say; they hold all others off. */
+/** Options for our repository only, with strict checks, overriding dnf.conf and the repository file. */
 export function onlyOurs(): string[] {
   if (!existsSync(repositoryFile)) {
     throw new UpgradeError("repository_unreachable", `${repositoryFile} is missing: run the install script again to add the repository`);

@@ -5,20 +5,20 @@ import { fetched, keptFolder } from "./kept-packages.ts";
 import { fromPackageVersion } from "./package-version.ts";
 import { clearMark, interrupted } from "./transaction-mark.ts";
 
-/** A configuration file that the admin has changed stays; a new one comes in where he has not. */
+/** Keeps configuration files that the admin has changed; replaces the others. */
 export const keepConfiguration = ["--force-confdef", "--force-confold"] as const;
 
 const ours = ["platform-ent", "platform-ent-updater"] as const;
 
 interface DpkgState {
-  /** As dpkg writes it: `1.2.0~rc.1`. */
+  /** In dpkg's form: `1.2.0~rc.1`. */
   readonly version: string;
   readonly status: string;
-  /** Its files are neither those of one version nor of the other. */
+  /** Its files are a mix of both versions. */
   readonly broken: boolean;
 }
 
-/** Semver of the version on the disk; undefined: not installed, or only its configuration is left. */
+/** Semver of the version on disk; undefined if not installed, or if only its configuration is left. */
 export async function findInstalled(name: string, run: RunOnHost): Promise<string | undefined> {
   const state = await stateOf(name, run);
   return state === undefined ? undefined : fromPackageVersion(state.version);
@@ -26,7 +26,7 @@ export async function findInstalled(name: string, run: RunOnHost): Promise<strin
 
 async function stateOf(name: string, run: RunOnHost): Promise<DpkgState | undefined> {
   const format = `\${db:Status-Eflag} \${db:Status-Status} \${Version}\n`;
-  const what = `the state of ${name} could not be read`;
+  const what = `could not read the state of ${name}`;
   const { status, stdout } = await run({ file: "dpkg-query", args: ["-W", "-f", format, name], step: "other", what, ok: [0, 1] });
   if (status !== 0) return undefined;
   const [flag, state = "not-installed", version = ""] = stdout.trim().split(" ");
@@ -34,16 +34,16 @@ async function stateOf(name: string, run: RunOnHost): Promise<DpkgState | undefi
   return { version, status: state, broken: flag === "reinstreq" || state === "half-installed" };
 }
 
-/** Lets dpkg finish what was interrupted; a package of ours whose files are half unpacked is unpacked anew when its file is at hand. */
+/** Lets dpkg finish an interrupted transaction; a partly unpacked package of ours is unpacked again when its file is available. */
 export async function healDpkg(run: RunOnHost): Promise<"clean" | "healed"> {
-  const audit = await run({ file: "dpkg", args: ["--audit"], step: "other", what: "the state of dpkg could not be read", ok: [0, 1] });
+  const audit = await run({ file: "dpkg", args: ["--audit"], step: "other", what: "could not read the state of dpkg", ok: [0, 1] });
   if (audit.stdout.trim() === "" && !(await hasPendingUpdates())) {
     await clearMark();
     return "clean";
   }
   const name = await interrupted();
   for (const one of new Set(name === undefined ? ours : [...ours, name])) await unpackAgain(one, run);
-  const what = "the interrupted installation could not be completed";
+  const what = "could not complete the interrupted installation";
   await run({ file: "dpkg", args: [...keepConfiguration, "--configure", "--pending"], step: "install", what });
   await clearMark();
   return "healed";
@@ -63,10 +63,10 @@ async function unpackAgain(name: string, run: RunOnHost): Promise<void> {
   if (state?.broken !== true) return;
   const path = await packageFile(name, state.version);
   if (path === undefined) return;
-  await run({ file: "dpkg", args: [...keepConfiguration, "--unpack", path], step: "install", what: `${name} could not be unpacked again` });
+  await run({ file: "dpkg", args: [...keepConfiguration, "--unpack", path], step: "install", what: `could not unpack ${name} again` });
 }
 
-/** Of the version that dpkg has on record, else the one that was being installed: either makes the package whole. */
+/** The package file of the version that dpkg has on record, or else of the one being installed: either repairs the package. */
 async function packageFile(name: string, version: string): Promise<string | undefined> {
   const semver = fromPackageVersion(version);
   const isSame = (file: string): boolean => file.startsWith(`${name}_${version}_`) || file === `${name}_${semver}.deb`;

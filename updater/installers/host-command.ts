@@ -11,9 +11,9 @@ export interface HostCommand {
   readonly file: string;
   readonly args: readonly string[];
   readonly step: Step;
-  /** What could not be done if it fails: `the repository's index could not be read`. */
+  /** The failed action, for the error: `could not read the repository's index`. */
   readonly what: string;
-  /** Statuses that are no failure; default 0 only. */
+  /** Successful exit statuses; default only 0. */
   readonly ok?: readonly number[];
   readonly cwd?: string;
 }
@@ -25,8 +25,8 @@ const minute = 60_000;
 const limits: Readonly<Record<Step, number>> = { other: minute, refresh: 3 * minute, download: 15 * minute, install: 15 * minute };
 
 /**
- * Runs commands with the environment that a package manager shall see, waits while another program holds it, and never ends a
- * transaction that has begun but by its time limit. `repositoryFiles`: the first that exists names our repository.
+ * Runs commands with the environment for a package manager, waits while another program holds it, and ends a
+ * transaction that has begun only at its time limit. `repositoryFiles`: the first that exists names our repository.
  */
 export function createRunOnHost(deps: InstallerDeps, repositoryFiles: readonly string[]): RunOnHost {
   const { log, env, signal } = deps;
@@ -48,7 +48,7 @@ async function addressIn(files: readonly string[]): Promise<HostPort | undefined
     try {
       return repositoryAddress(await readFile(file, "utf8"));
     } catch {
-      // Not this one.
+      // Not in this file.
     }
   }
   return undefined;

@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Only root writes here: what lies in it was checked when it was fetched. */
+/** Folder of kept packages, written only by root: each was checked when it was fetched. */
 export const keptFolder = "/var/cache/platform-upgrade";
-/** Where the package that is to be installed is fetched to. */
+/** Download folder of the package to install. */
 export const fetched: string = join(keptFolder, "archives");
 
 export interface PackageFile {
@@ -12,7 +12,7 @@ export interface PackageFile {
   readonly type: "deb" | "rpm";
 }
 
-/** The kept package; undefined: there is none. */
+/** The kept package; undefined if there is none. */
 export async function keptPackage({ name, version, type }: PackageFile): Promise<string | undefined> {
   const path = join(keptFolder, `${name}_${version}.${type}`);
   try {
@@ -22,7 +22,7 @@ export async function keptPackage({ name, version, type }: PackageFile): Promise
   }
 }
 
-/** `fetch` leaves one package in the folder that it is given; that one is kept, and other versions of it no more. */
+/** `fetch` leaves one package in the given folder; that one is kept, and other versions of it are removed. */
 export async function keepPackage(wanted: PackageFile, fetch: (folder: string) => Promise<unknown>): Promise<void> {
   const { name, version, type } = wanted;
   await mkdir(keptFolder, { recursive: true });
@@ -32,7 +32,7 @@ export async function keepPackage(wanted: PackageFile, fetch: (folder: string) =
     try {
       await fetch(folder);
       const found = (await readdir(folder, { recursive: true })).filter((path) => path.endsWith(`.${type}`));
-      if (found.length !== 1 || found[0] === undefined) throw new Error(`the package manager fetched ${found.length} packages in place of one`);
+      if (found.length !== 1 || found[0] === undefined) throw new Error(`the package manager fetched ${found.length} packages instead of one`);
       await rename(join(folder, found[0]), join(keptFolder, `${name}_${version}.${type}`));
     } finally {
       await rm(folder, { recursive: true, force: true });
@@ -45,7 +45,7 @@ export async function keepPackage(wanted: PackageFile, fetch: (folder: string) =
 
 const half = "fetching-";
 
-/** What a kill has left. */
+/** Removes leftovers of a kill. */
 async function removeHalves(): Promise<void> {
   for (const file of await readdir(keptFolder)) {
     if (file.startsWith(half)) await rm(join(keptFolder, file), { recursive: true, force: true });

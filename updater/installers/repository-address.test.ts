@@ -22,7 +22,7 @@ describe("the repository's address", () => {
     expect(repositoryAddress(text)).toEqual(address);
   });
 
-  test("is looked for in any text without harm", () => {
+  test("is searched safely in any text", () => {
     const line = fc.tuple(fc.constantFrom("deb ", "URIs: ", "baseurl=", "deb [", ""), fc.string()).map(([before, rest]) => before + rest);
     fc.assert(fc.property(fc.array(line), (lines) => void repositoryAddress(lines.join("\n"))));
   });

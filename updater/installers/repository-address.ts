@@ -3,8 +3,8 @@ import type { HostPort } from "../../core/transport/host-port.ts";
 const setting = /^\s*(?:deb\s+(?:\[[^\]]*\]\s+)?|uris:\s*|baseurl\s*=\s*)([a-z+]+:\S*)/i;
 
 /**
- * Host and port of the repository that a sources list of apt (either form) or a repository file of dnf or zypper names first;
- * undefined: none that is reached over HTTP. Never throws.
+ * Host and port of the repository first named in a sources list of apt (either form) or a repository file of dnf or zypper;
+ * undefined if none is reached over HTTP. Never throws.
  */
 export function repositoryAddress(text: string): HostPort | undefined {
   for (const line of text.split("\n")) {

@@ -6,12 +6,12 @@ import { clearMark, interrupted } from "./transaction-mark.ts";
 
 const ours = ["platform-ent", "platform-ent-updater"] as const;
 
-/** How the package manager writes the files of the installed version anew. */
+/** How the package manager reinstalls the files of the installed version. */
 type Reinstall = (name: string, version: string) => Promise<{ readonly file: string; readonly args: readonly string[] }>;
 
 /**
- * Puts right what a kill in the middle of an rpm transaction leaves: a broken database, two entries of one package, half-written files, files of a
- * version that the database does not have (looked for only when we were interrupted: it reads all of them).
+ * Repairs the results of a kill in the middle of an rpm transaction: a broken database, two entries of one package, half-written files, files of a
+ * version that the database does not have (checked only after an interruption: it reads all of them).
  */
 export async function healRpmHost(run: RunOnHost, reinstall: Reinstall): Promise<"clean" | "healed"> {
   const name = await interrupted();
@@ -28,7 +28,7 @@ async function restore(name: string, run: RunOnHost, reinstall: Reinstall): Prom
   const found = await findRpm(name, run);
   if (found === undefined || !(await isDamaged(name, run))) return false;
   const { version } = found;
-  const what = `the files of ${name} ${version} could not be restored`;
+  const what = `could not restore the files of ${name} ${version}`;
   const path = await keptPackage({ name, version, type: "rpm" });
   const command = path === undefined ? await reinstall(name, version) : { file: "rpm", args: ["-U", "--oldpackage", "--replacepkgs", path] };
   await run({ ...command, step: "install", what });

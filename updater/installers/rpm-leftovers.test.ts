@@ -13,7 +13,7 @@ afterEach(() => rm(folder, { recursive: true }));
 const answer = (status: number, stdout: string) => async () => ({ ended: "exit" as const, status, stdout, tail: "" });
 const listing = (...names: string[]) => answer(0, `${names.map((name) => join(folder, name)).join("\n")}\n`);
 
-test("what rpm wrote beside a package's files goes, and nothing else", async () => {
+test("temporary files of rpm beside a package's files are removed, and nothing else", async () => {
   for (const name of ["platform", "platform;6b01e19b", "other;6b01e19b", "platform;6b01e1", "platform;6b01e19b.bak"])
     await writeFile(join(folder, name), "x");
   await symlink("platform", join(folder, "tctl;6b01e19c"));
@@ -24,7 +24,7 @@ test("what rpm wrote beside a package's files goes, and nothing else", async () 
   expect(await removeLeftovers("platform-ent", listing("platform", "tctl"))).toBe(false);
 });
 
-test("a package that is not installed, and a folder that is not there, have none", async () => {
+test("a package that is not installed, and a missing folder, have none", async () => {
   const missing = answer(1, "package platform-ent is not installed\n");
   expect(await removeLeftovers("platform-ent", missing)).toBe(false);
   expect(await removeLeftovers("platform-ent", listing("gone/platform"))).toBe(false);

@@ -1,10 +1,10 @@
 import { mkdir, open, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** Stands on the disk while a package is installed: who finds it knows that a kill or a power cut has interrupted that. */
+/** Mark on disk while a package is being installed: if found later, a kill or a power cut has interrupted that. */
 const markFile = "/var/lib/platform-upgrade/transaction";
 
-/** Does `transaction` with the mark set; only what ends this process leaves it behind. */
+/** Runs `transaction` with the mark set; only the death of this process leaves it behind. */
 export async function marked<T>(name: string, transaction: () => Promise<T>): Promise<T> {
   await mkdir(dirname(markFile), { recursive: true });
   const file = await open(markFile, "w", 0o644);

@@ -3,10 +3,10 @@ import type { InstallerDeps } from "../installer.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 import { keepPackage, type PackageFile } from "./kept-packages.ts";
 
-/** Reasons of the package manager that say more than that there is no way back. */
+/** Reasons of the package manager that are more specific than `no_way_back`. */
 const telling = new Set(["package_manager_busy", "signature_wrong"]);
 
-/** `keepPackage` as `Installer.keep` promises it. Throws `no_way_back`, the `telling` reasons as they are, and for the signal. */
+/** `keepPackage` as specified by `Installer.keep`. Throws `no_way_back`, the `telling` reasons unchanged, and for the signal. */
 export async function tryToKeep(
   { signal }: Pick<InstallerDeps, "signal">,
   wanted: PackageFile,
@@ -17,7 +17,7 @@ export async function tryToKeep(
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof UpgradeError && telling.has(cause.reason)) throw cause;
-    const what = `${wanted.name} ${wanted.version}, which is installed now, could not be kept for a roll-back`;
+    const what = `could not keep the installed ${wanted.name} ${wanted.version} for a roll-back`;
     throw new UpgradeError("no_way_back", `${what}: ${errorText(cause)}`, { cause });
   }
 }

@@ -7,7 +7,7 @@ const options = { log: silentLog, signal: new AbortController().signal, waitMs: 
 const busy = new UpgradeError("package_manager_busy", "apt runs");
 
 describe("while another program holds the package manager", () => {
-  test("it is tried again", async () => {
+  test("it retries", async () => {
     let tries = 0;
     const attempt = (): Promise<string> => (++tries < 3 ? Promise.reject(busy) : Promise.resolve("done"));
     expect(await waitWhileBusy(attempt, options)).toBe("done");

@@ -6,14 +6,14 @@ import { UpgradeError } from "../upgrade-error.ts";
 export interface BusyOptions {
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** How long another program may hold the package manager. */
+  /** Maximum time that another program may hold the package manager. */
   readonly waitMs?: number;
   readonly pauseMs?: number;
 }
 
 /**
- * Does it again while another program holds the package manager (apt's timers take it for minutes), for a minute; then that
- * error stands. Whatever is tried must have changed nothing when it throws `package_manager_busy`.
+ * Retries while another program holds the package manager (apt's timers take it for minutes), for a minute; then it throws that
+ * error. The action must not have changed anything when it throws `package_manager_busy`.
  */
 export async function waitWhileBusy<T>(attempt: () => Promise<T>, { log, signal, waitMs = 60_000, pauseMs = 2000 }: BusyOptions): Promise<T> {
   const end = performance.now() + waitMs;

@@ -4,7 +4,7 @@ import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 import { withKeptPackage } from "./with-kept-package.ts";
 
-/** What was done, in order. */
+/** Actions in order. */
 async function steps({ kept, fails }: { kept?: string; fails?: UpgradeReason }): Promise<string[]> {
   const done: string[] = [];
   const step = (name: string) => (): Promise<void> => {
@@ -33,7 +33,10 @@ describe("a package", () => {
     expect(await steps({ kept: "/a.deb", fails: "package_manager_failed" })).toEqual(["kept /a.deb", "fetch", "install"]);
   });
 
-  test.for<UpgradeReason>(["package_manager_busy", "no_space", "held_by_admin"])("is not fetched when %s is in the way", async (fails) => {
-    expect(await steps({ kept: "/a.deb", fails })).toEqual(["kept /a.deb", "UpgradeError: no"]);
-  });
+  test.for<UpgradeReason>(["package_manager_busy", "no_space", "held_by_admin"])(
+    "is not fetched when %s prevents the installation",
+    async (fails) => {
+      expect(await steps({ kept: "/a.deb", fails })).toEqual(["kept /a.deb", "UpgradeError: no"]);
+    },
+  );
 });

@@ -12,7 +12,7 @@ interface Ways {
 
 const notItsFault: readonly UpgradeReason[] = ["package_manager_busy", "no_space", "held_by_admin"];
 
-/** The kept package when there is one: it was checked when it was fetched, and a roll-back cannot wait for a network that is down. */
+/** Uses the kept package when there is one: it was checked when it was fetched, and a roll-back cannot wait for a network that is down. */
 export async function withKeptPackage(log: Log, { kept, fetch, install, installKept }: Ways): Promise<void> {
   const path = await kept();
   if (path !== undefined) {
@@ -21,7 +21,7 @@ export async function withKeptPackage(log: Log, { kept, fetch, install, installK
       return;
     } catch (thrown) {
       if (!(thrown instanceof UpgradeError) || notItsFault.includes(thrown.reason)) throw thrown;
-      log.warn("the kept package could not be installed: taking the repository's", { path, error: thrown.message });
+      log.warn("could not install the kept package: using the repository's", { path, error: thrown.message });
     }
   }
   await fetch();

@@ -5,7 +5,7 @@ export interface RepositoryRow {
   readonly unpack: number;
 }
 
-/** dnf ends each row by itself, dnf5 does not. */
+/** dnf ends each row with a newline, dnf5 does not. */
 export const rowFormat = "%{name}|%{version}|%{size}|%{installsize}\n";
 
 /** Rows of `dnf repoquery --qf`. */
@@ -18,8 +18,8 @@ export function parseRows(text: string, name: string): RepositoryRow[] {
 }
 
 /**
- * The entry of `dnf versionlock list` that keeps the package where it is: a pattern for name-epoch:version-release.arch such as
- * `platform-ent-0:1.0.0-1.*`. One that begins with `!` only excludes versions, which shows when such a one is to be installed.
+ * The entry of `dnf versionlock list` that locks the package: a pattern for name-epoch:version-release.arch such as
+ * `platform-ent-0:1.0.0-1.*`. One that begins with `!` only excludes versions, which becomes visible when such a version is installed.
  */
 export function findVersionLock(text: string, name: string): string | undefined {
   const lines = text.split("\n").map((line) => line.trim());

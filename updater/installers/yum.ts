@@ -15,7 +15,7 @@ import { withKeptPackage } from "./with-kept-package.ts";
 import { yumHold } from "./yum-hold.ts";
 import { parseRows, type RepositoryRow, rowFormat } from "./yum-tables.ts";
 
-/** RHEL and its family: dnf, by whatever name. yum 3 of CentOS 7 is none of it; our executable does not run there. */
+/** RHEL and its family: dnf, under any name. yum 3 of CentOS 7 is not included; our executable does not run there. */
 export function yumInstaller(deps: InstallerDeps): Installer {
   const run = createRunOnHost(deps, [repositoryFile]);
   const file = existsSync("/usr/bin/dnf") ? "dnf" : "yum";
@@ -26,7 +26,7 @@ export function yumInstaller(deps: InstallerDeps): Installer {
     hold: (name) => yumHold(name, dnf),
     refresh: async () => {
       const args = [...onlyOurs(), "--refresh", "makecache"];
-      await run({ file, args, step: "refresh", what: "the repository's index could not be read" });
+      await run({ file, args, step: "refresh", what: "could not read the repository's index" });
     },
     available: async (name, version) => (await rowOf(dnf, name, version)) !== undefined,
     shortage: (name, version) => shortage(dnf, name, version),
@@ -38,7 +38,7 @@ export function yumInstaller(deps: InstallerDeps): Installer {
 
 async function rowOf({ run, file }: Dnf, name: string, version: string): Promise<RepositoryRow | undefined> {
   const args = [...onlyOurs(), "-q", "-C", "--disableexcludes=all", "repoquery", "--qf", rowFormat, name];
-  const { stdout } = await run({ file, args, step: "other", what: "the repository's index could not be read" });
+  const { stdout } = await run({ file, args, step: "other", what: "could not read the repository's index" });
   return parseRows(stdout, name).find((row) => row.version === toPackageVersion(version));
 }
 
@@ -55,7 +55,7 @@ async function shortage(dnf: Dnf, name: string, version: string): Promise<string
 
 async function downloadInstalled({ run, file }: Dnf, name: string, version: string, folder: string): Promise<void> {
   const wanted = ["--downloadonly", `--downloaddir=${folder}`, "reinstall", `${name}-${toPackageVersion(version)}`];
-  await run({ file, args: [...onlyOurs(), ...wanted], step: "download", what: `${name} ${version} could not be fetched` });
+  await run({ file, args: [...onlyOurs(), ...wanted], step: "download", what: `could not fetch ${name} ${version}` });
 }
 
 interface Wanted {
@@ -70,11 +70,11 @@ async function install(deps: InstallerDeps, dnf: Dnf, { name, version, allowDown
   if (hold !== undefined) throw new UpgradeError("held_by_admin", hold);
   const now = (await findRpm(name, run))?.version;
   if (now === version) return;
-  // dnf goes down without being told to.
+  // dnf downgrades without being asked to.
   if (now !== undefined && !allowDowngrade && compareVersions(version, now) < 0) {
     throw new UpgradeError("package_manager_failed", `${name} ${now} is installed, which is newer than ${version}`);
   }
-  const what = `${name} ${version} could not be installed`;
+  const what = `could not install ${name} ${version}`;
   const exactly = `${name}-${toPackageVersion(version)}`;
   await withKeptPackage(deps.log, {
     kept: () => keptPackage({ name, version, type: "rpm" }),

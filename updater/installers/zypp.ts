@@ -5,7 +5,7 @@ import { UpgradeError } from "../upgrade-error.ts";
 import type { HostCommand, RunOnHost } from "./host-command.ts";
 import { fetched, keptFolder } from "./kept-packages.ts";
 
-/** Ours, as the install script writes it: disabled, so that no other command of the host reads it. */
+/** Our repository file, as written by the install script: disabled, so that no other command of the host reads it. */
 export const repositoryFile = "/etc/zypp/repos.d/platform.repo";
 
 /** A repository that is disabled cannot be named on the command line: this folder has a copy that is enabled, and nothing else. */
@@ -13,16 +13,16 @@ const reposFolder = join(keptFolder, "zypp");
 
 interface ZyppOptions {
   readonly xml?: boolean;
-  /** Where packages are fetched to. */
+  /** Download folder of packages. */
   readonly packages?: string;
 }
 
-/** zypper with no repository but ours. */
+/** zypper with only our repository. */
 export interface Zypp {
   run(command: Omit<HostCommand, "file"> & ZyppOptions): Promise<CommandResult>;
   /** The command line of these arguments. */
   command(args: readonly string[], options?: ZyppOptions): Promise<{ readonly file: string; readonly args: readonly string[] }>;
-  /** Lets rpm trust the keys that the install script has put on the disk; zypper itself would take whichever the repository offers. */
+  /** Lets rpm trust the keys that the install script has put on the disk; zypper itself would accept any key that the repository offers. */
   trustKeys(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export function createZypp(runOnHost: RunOnHost): Zypp {
     await mkdir(reposFolder, { recursive: true });
     await writeFile(join(reposFolder, "platform.repo"), strictRepository(await repositoryText()));
     const global = ["--non-interactive", "--no-color", ...(xml ? ["--xmlout"] : []), "--reposd-dir", reposFolder, "--pkg-cache-dir", packages];
-    // Only `refresh` reads the network for the index.
+    // Only `refresh` reads the index from the network.
     return { file: "zypper", args: [...global, ...(args[0] === "refresh" ? [] : ["--no-refresh"]), ...args] };
   };
   return {
@@ -39,7 +39,7 @@ export function createZypp(runOnHost: RunOnHost): Zypp {
     run: async (wanted) => await runOnHost({ ...wanted, ...(await command(wanted.args, wanted)) }),
     trustKeys: async () => {
       for (const key of localKeys(await repositoryText())) {
-        const what = `the key ${key} could not be taken over by rpm`;
+        const what = `could not import the key ${key} into rpm`;
         await runOnHost({ file: "rpm", args: ["--import", key], step: "other", what });
       }
     },
@@ -56,7 +56,7 @@ async function repositoryText(): Promise<string> {
 
 const forced = { enabled: "1", autorefresh: "0", gpgcheck: "1", repo_gpgcheck: "1", pkg_gpgcheck: "1", keeppackages: "1" } as const;
 
-/** The repository file enabled and with every check on, whatever it says; zypper's own default installs unsigned packages. */
+/** The repository file, enabled and with every check on, whatever its contents; zypper's own default installs unsigned packages. */
 export function strictRepository(text: string): string {
   const others = text.split("\n").filter((line) => !Object.keys(forced).includes(line.split("=")[0]?.trim() ?? ""));
   const settings = Object.entries(forced).map(([name, value]) => `${name}=${value}`);

@@ -34,7 +34,7 @@ test("locks are listed", () => {
   expect(parseLocks(xml)).toEqual(["platform*", "bash"]);
 });
 
-test("the repository is read with every check on, whatever its file says", () => {
+test("the repository is read with every check on, whatever its file contains", () => {
   const text = "[platform]\nname=platform\nbaseurl=https://a.example/yum\nenabled=0\ngpgcheck = 0\npkg_gpgcheck=0\nrepo_gpgcheck=0\n";
   const lines = strictRepository(text).split("\n");
   expect(lines.filter((line) => /enabled|check/.test(line))).toEqual(["enabled=1", "gpgcheck=1", "repo_gpgcheck=1", "pkg_gpgcheck=1"]);

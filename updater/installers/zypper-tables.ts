@@ -1,6 +1,6 @@
 export interface ZypperRow {
   readonly name: string;
-  /** Without its release. */
+  /** Version without its release. */
   readonly version: string;
   readonly locked: boolean;
 }
@@ -20,7 +20,7 @@ export function parseSearch(text: string): ZypperRow[] {
   });
 }
 
-/** Bytes to fetch, and by how much the installed files grow, by `zypper --xmlout install --dry-run`. Undefined: it says nothing. */
+/** Bytes to fetch, and by how much the installed files grow, by `zypper --xmlout install --dry-run`. Undefined without output. */
 export function parseSummary(xml: string): { readonly fetch: number; readonly grow: number } | undefined {
   const summary = /<install-summary\b[^>]*>/.exec(xml)?.[0];
   const fetch = /\bdownload-size="(\d+)"/.exec(summary ?? "")?.[1];

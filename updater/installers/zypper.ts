@@ -24,12 +24,12 @@ export function zypperInstaller(deps: InstallerDeps): Installer {
     hold: (name) => zypperHold(name, zypp),
     refresh: async () => {
       await zypp.trustKeys();
-      await zypp.run({ args: ["refresh", "--force", "platform"], step: "refresh", what: "the repository's index could not be read" });
+      await zypp.run({ args: ["refresh", "--force", "platform"], step: "refresh", what: "could not read the repository's index" });
     },
     available: async (name, version) => {
       const args = ["search", "--details", "--match-exact", "--type", "package", name];
       // 104: nothing found.
-      const { stdout } = await zypp.run({ args, step: "other", what: "the repository's index could not be read", ok: [0, 104] });
+      const { stdout } = await zypp.run({ args, step: "other", what: "could not read the repository's index", ok: [0, 104] });
       return parseSearch(stdout).some((row) => row.name === name && row.version === toPackageVersion(version));
     },
     shortage: (name, version) => shortage(run, zypp, { name, version }),
@@ -51,12 +51,12 @@ async function shortage(
   { name, version }: { readonly name: string; readonly version: string },
 ): Promise<string | undefined> {
   const args = [...installing, "--dry-run", "--oldpackage", exactly(name, version)];
-  const { stdout } = await zypp.run({ args, xml: true, step: "other", what: `the size of ${name} ${version} could not be read` });
+  const { stdout } = await zypp.run({ args, xml: true, step: "other", what: `could not read the size of ${name} ${version}` });
   const sizes = parseSummary(stdout);
-  if (sizes === undefined) throw new UpgradeError("package_manager_failed", `the size of ${name} ${version} could not be read`);
+  if (sizes === undefined) throw new UpgradeError("package_manager_failed", `could not read the size of ${name} ${version}`);
   const before = (await findRpm(name, run))?.bytes ?? 0;
   return await spaceShortage([
-    // The package, and the one of the version before.
+    // The package, and the one of the previous version.
     { folder: keptFolder, bytes: 2 * sizes.fetch },
     { folder: "/usr", bytes: Math.max(0, before + sizes.grow) },
     { folder: "/var/lib/rpm", bytes: 0 },
@@ -65,7 +65,7 @@ async function shortage(
 
 async function downloadInstalled(zypp: Zypp, name: string, version: string, folder: string): Promise<void> {
   const args = [...installing, "--download-only", "--force", "--oldpackage", exactly(name, version)];
-  await zypp.run({ args, packages: folder, step: "download", what: `${name} ${version} could not be fetched` });
+  await zypp.run({ args, packages: folder, step: "download", what: `could not fetch ${name} ${version}` });
 }
 
 interface Parts {
@@ -83,7 +83,7 @@ interface Wanted {
 async function install({ deps, run, zypp }: Parts, { name, version, allowDowngrade }: Wanted): Promise<void> {
   const hold = await zypperHold(name, zypp);
   if (hold !== undefined) throw new UpgradeError("held_by_admin", hold);
-  const what = `${name} ${version} could not be installed`;
+  const what = `could not install ${name} ${version}`;
   const wanted = [...(allowDowngrade ? ["--oldpackage"] : []), exactly(name, version)];
   try {
     await withKeptPackage(deps.log, {
@@ -97,5 +97,5 @@ async function install({ deps, run, zypp }: Parts, { name, version, allowDowngra
   }
 }
 
-/** 102, 103: done, and the host or zypper itself wants a restart; 107: done, and a script of a package failed. */
+/** 102, 103: success, but the host or zypper itself needs a restart; 107: success, but a script of a package failed. */
 const done = [0, 102, 103, 107] as const;

@@ -39,7 +39,7 @@ describe("the status of the agent", () => {
     expect(parseAgentStatus(text)).toBeUndefined();
   });
 
-  test("is bounded, and read from anything without harm", () => {
+  test("is bounded, and read safely from any input", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom(...Object.keys(full)), fc.jsonValue()), (fields) => {
         const status = parseAgentStatus(JSON.stringify({ pid: 1, version: "1.0.0", ...fields }));

@@ -1,4 +1,4 @@
-/** What a process of the agent says on its status socket, as far as the updater needs it. */
+/** The status of an agent process from its status socket, as far as the updater needs it. */
 export interface AgentStatus {
   readonly pid: number;
   readonly version: string;
@@ -21,7 +21,7 @@ export interface Reload {
 const maxList = 64;
 const maxText = 300;
 
-/** Undefined: it is no status. Any field may come from an agent of another version, or not at all. */
+/** Undefined if it is not a status. Any field may come from an agent of another version, or be missing. */
 export function parseAgentStatus(json: string): AgentStatus | undefined {
   const value = parseObject(json);
   if (value === undefined) return undefined;

@@ -35,16 +35,16 @@ describe("asking the status socket", () => {
 
   test.for([
     ["an error", answer("500 Internal Server Error", '{"pid":1,"version":"1.0.0"}')],
-    ["what is too long", answer("200 OK", `{"pid":1,"version":"1.0.0","x":"${"x".repeat(70_000)}"}`)],
+    ["a long answer", answer("200 OK", `{"pid":1,"version":"1.0.0","x":"${"x".repeat(70_000)}"}`)],
     ["half an answer", 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"pid":1,'],
-    ["what is no HTTP", "hello\n"],
+    ["an answer that is not HTTP", "hello\n"],
   ] as const)("gives nothing for %s", async ([, bytes]) => {
     await answering(bytes, async (path) => {
       expect(await askStatus(path)).toBeUndefined();
     });
   });
 
-  test("gives nothing where no socket is", async () => {
+  test("gives nothing without a socket", async () => {
     expect(await askStatus("/nowhere/status-1.sock")).toBeUndefined();
   });
 });

@@ -4,7 +4,7 @@ import { type AgentStatus, parseAgentStatus } from "./agent-status.ts";
 const limitMs = 2000;
 const maxBytes = 65_536;
 
-/** GET /status over a unix socket; undefined for whatever is no answer within 2 s. Never throws. */
+/** GET /status over a unix socket; undefined without a valid answer within 2 s. Never throws. */
 export async function askStatus(socketPath: string): Promise<AgentStatus | undefined> {
   try {
     const text = await getText(socketPath, AbortSignal.timeout(limitMs));

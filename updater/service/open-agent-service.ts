@@ -19,9 +19,9 @@ export interface AgentServiceDeps {
 const unit = "platform.service";
 const pauseMs = 500;
 const showMs = 20_000;
-/** Longer than any watch that systemd answers. */
+/** Longer than any systemctl call that systemd answers. */
 const watchMs = 120_000;
-/** systemd itself stops waiting for a job of ours sooner. */
+/** systemd itself stops waiting for our job sooner. */
 const jobMs = 150_000;
 
 /** The service of this host. */
@@ -58,7 +58,7 @@ function hasSystemd(): boolean {
 
 const stopped: UnitState = { activeState: "inactive", subState: "dead", unitFileState: "", mainPid: 0, restarts: 0 };
 
-/** systemd that does not answer counts as before: undefined. */
+/** Undefined if systemd does not answer: the state counts as unchanged. */
 async function look(): Promise<Look | undefined> {
   if (!hasSystemd()) return { at: performance.now(), unit: stopped };
   const shown = await systemctl(["show", unit, `--property=${shownProperties}`, "--no-pager"], showMs);
@@ -76,7 +76,7 @@ async function statusOf(pid: number): Promise<AgentStatus | undefined> {
   return status?.pid === pid ? status : undefined;
 }
 
-/** The kernel marks an executable that another has taken the place of. */
+/** The kernel marks an executable that was replaced. */
 async function runsCurrent(pid: number): Promise<boolean | undefined> {
   try {
     return !(await readlink(`/proc/${pid}/exe`)).endsWith(" (deleted)");
@@ -85,9 +85,9 @@ async function runsCurrent(pid: number): Promise<boolean | undefined> {
   }
 }
 
-/** Without them nothing may be installed: it would be taken for an agent that does not run, and not be watched. */
+/** Without them nothing may be installed: the agent would seem stopped, and not be watched. */
 function factsOf(seen: Look | undefined): AgentFacts {
-  if (seen === undefined) throw new UpgradeError("internal", `systemd does not say how ${unit} is; the next run asks again`);
+  if (seen === undefined) throw new UpgradeError("internal", `systemd did not report the state of ${unit}; the next run asks again`);
   const { unit: state, status } = seen;
   return {
     active: isActive(state),
@@ -120,5 +120,5 @@ async function watch(see: () => Promise<Look | undefined>, options: Watching): P
     }
     await sleep(pauseMs, undefined, { signal });
   }
-  return { healthy: false, fault: "process", why: "systemd does not say how the service is" };
+  return { healthy: false, fault: "process", why: "systemd did not report the state of the service" };
 }

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { isActive, parseUnitState } from "./unit-state.ts";
 
-test("the unit's state is read from what systemctl shows", () => {
+test("the unit's state is read from the output of systemctl", () => {
   const text = "MainPID=812\nNRestarts=2\nActiveState=active\nSubState=running\nUnitFileState=enabled\n";
   expect(parseUnitState(text)).toEqual({ activeState: "active", subState: "running", unitFileState: "enabled", mainPid: 812, restarts: 2 });
 });
 
-test("a unit that is not there is inactive", () => {
+test("a missing unit is inactive", () => {
   const state = parseUnitState("MainPID=0\nActiveState=inactive\nSubState=dead\nUnitFileState=\n");
   expect(isActive(state)).toBe(false);
   expect(parseUnitState("")).toEqual({ activeState: "inactive", subState: "dead", unitFileState: "", mainPid: 0, restarts: 0 });

@@ -1,17 +1,17 @@
-/** The unit of the agent as `systemctl show` tells it. */
+/** The unit of the agent from `systemctl show`. */
 export interface UnitState {
   readonly activeState: string;
   readonly subState: string;
   readonly unitFileState: string;
-  /** 0: none. */
+  /** 0 for none. */
   readonly mainPid: number;
-  /** Restarts by systemd itself since the unit was started by hand. */
+  /** Restarts by systemd itself since the unit was started manually. */
   readonly restarts: number;
 }
 
 export const shownProperties = "ActiveState,SubState,UnitFileState,MainPID,NRestarts";
 
-/** `Name=value` lines. NRestarts is not there before systemd 235. */
+/** `Name=value` lines. NRestarts is missing before systemd 235. */
 export function parseUnitState(text: string): UnitState {
   const found = new Map(
     text.split("\n").flatMap((line): [string, string][] => {

@@ -13,14 +13,14 @@ const expected: Expected = { version: "1.1.0", wasReady: true, reloadedAt: 1_000
 
 interface Story {
   readonly name: string;
-  /** What is seen this many seconds after the first look. */
+  /** The state this many seconds after the first check. */
   readonly at: (seconds: number) => Omit<Look, "at">;
   readonly expected?: Partial<Expected>;
   readonly result: { readonly healthy: true } | { readonly healthy: false; readonly fault: string };
   readonly within: number;
 }
 
-/** Looks twice a second, as the service does, until it is decided. */
+/** Checks twice a second, as the service does, until there is a verdict. */
 function play({ at, expected: more }: Pick<Story, "at" | "expected">): { result: WatchResult; seconds: number } {
   let watch: Watch | undefined;
   for (let seconds = 0; seconds <= 200; seconds += 0.5) {
@@ -124,7 +124,7 @@ describe("the watch over the agent", () => {
     expect(seconds).toBeLessThanOrEqual(story.within);
   });
 
-  test("ends within 70 s whatever it sees, and never calls a wrong version healthy", () => {
+  test("ends within 70 s for any observations, and never calls a wrong version healthy", () => {
     const status = fc.record({ version: fc.constantFrom("1.0.0", "1.1.0"), ready: fc.boolean() }).map((some) => ({ ...fresh, ...some }));
     const unit = fc.record({
       activeState: fc.constantFrom("active", "activating", "deactivating", "reloading"),

@@ -2,30 +2,30 @@ import type { WatchResult } from "../service.ts";
 import type { AgentStatus } from "./agent-status.ts";
 import { isActive, type UnitState } from "./unit-state.ts";
 
-/** One look at the agent. */
+/** One check of the agent. */
 export interface Look {
-  /** Milliseconds of a clock that never goes back. */
+  /** Monotonic clock, ms. */
   readonly at: number;
   readonly unit: UnitState;
-  /** Of the main process; left out: no answer. */
+  /** Status of the main process; omitted without an answer. */
   readonly status?: AgentStatus;
-  /** Whether the main process runs the executable that is on the disk now; left out: not known. */
+  /** Whether the main process runs the executable on disk; omitted if unknown. */
   readonly current?: boolean;
 }
 
 export interface Expected {
   readonly version: string;
   readonly wasReady: boolean;
-  /** When the last reload was asked for, in milliseconds since 1970; left out: by an earlier run. */
+  /** When the last reload was requested, in milliseconds since 1970; omitted if by an earlier run. */
   readonly reloadedAt?: number | undefined;
 }
 
-/** What the looks so far have shown. */
+/** Result of the checks so far. */
 export interface Watch {
   readonly startedAt: number;
-  /** Restarts before the first look. */
+  /** Restarts before the first check. */
   readonly restarts: number;
-  /** Since when the same process has been well. */
+  /** Since when the same process has been healthy. */
   readonly well?: { readonly pid: number; readonly since: number };
   /** Since when nothing runs. */
   readonly downSince?: number;
@@ -34,15 +34,15 @@ export interface Watch {
 }
 
 const second = 1000;
-/** How long a process must be well. */
+/** Time for which a process must be healthy. */
 const stableMs = 10 * second;
-/** systemd starts a process that has exited after 5 s. */
+/** Limit for a process that has exited: systemd starts it again after 5 s. */
 const downMs = 8 * second;
-/** An agent without its status socket that had one before hangs. */
+/** Limit for silence: an agent that had a status socket and no longer answers hangs. */
 const silentMs = 30 * second;
 const limitMs = 60 * second;
 
-/** The watch after one more look, and its end when it has one. Pure. */
+/** The watch after a further check, and its result when it has one. Pure. */
 export function watchAgent(before: Watch | undefined, look: Look, expected: Expected): { readonly watch: Watch; readonly result?: WatchResult } {
   const watch = next(before, look, expected);
   if (watch.well !== undefined && look.at - watch.well.since >= stableMs) return { watch, result: { healthy: true } };
@@ -64,7 +64,7 @@ function next(before: Watch | undefined, look: Look, expected: Expected): Watch 
   };
 }
 
-/** A process that says nothing may be of a version that has no status socket: then it must be the new executable, and stay. */
+/** A silent process may be a version without a status socket: then it must be the new executable, and stay up. */
 function isWell({ unit, status, current }: Look, { version, wasReady }: Expected): boolean {
   if (status === undefined) return !wasReady && current === true && unit.subState === "running";
   return status.version === version && (status.ready || !wasReady);
@@ -73,24 +73,24 @@ function isWell({ unit, status, current }: Look, { version, wasReady }: Expected
 function faultOf(watch: Watch, look: Look, expected: Expected): WatchResult | undefined {
   const { at, unit, status } = look;
   const crashes = unit.restarts - watch.restarts + (unit.subState === "auto-restart" ? 1 : 0);
-  // One is how an agent that cannot reload comes back.
+  // One exit is how an agent that cannot reload comes back.
   if (crashes >= 2) return unhealthy("process", "the process exits soon after its start");
   if (unit.activeState === "failed" || unit.activeState === "inactive") return unhealthy("process", `the service is ${unit.activeState}`);
-  if (watch.downSince !== undefined && at - watch.downSince >= downMs) return unhealthy("process", "the process has exited and does not come back");
+  if (watch.downSince !== undefined && at - watch.downSince >= downMs) return unhealthy("process", "the process exited and was not restarted");
   if (status !== undefined && hasRefused(status, expected)) {
     const { error } = status.reload;
     return unhealthy("refused", `the new process did not take over${error === undefined ? "" : `: ${error}`}`);
   }
   if (expected.wasReady && watch.silentSince !== undefined && at - watch.silentSince >= silentMs) {
-    return unhealthy("process", `the process does not answer on its status socket for ${(at - watch.silentSince) / second} s`);
+    return unhealthy("process", `the process has not answered on its status socket for ${(at - watch.silentSince) / second} s`);
   }
   return at - watch.startedAt >= limitMs ? overdue(watch, look, expected) : undefined;
 }
 
 function hasRefused({ version: answering, reload }: AgentStatus, { version, reloadedAt }: Expected): boolean {
-  // After a roll-back the process that went on is the wanted one: what it refused was the bad version.
+  // After a roll-back the process that kept running is the wanted one: it refused the bad version.
   if (answering === version || reload.state !== "failed") return false;
-  // The one that was asked for here, whatever the new process called itself.
+  // The reload requested here, whatever name the new process has.
   if (reloadedAt !== undefined && reload.at !== undefined) return reload.at >= reloadedAt - second;
   return reload.version === undefined || reload.version === version;
 }
@@ -99,12 +99,12 @@ function overdue(watch: Watch, { at, status, current }: Look, { version }: Expec
   if (watch.well !== undefined)
     return at - watch.startedAt >= limitMs + stableMs ? unhealthy("process", "the process does not stay up for 10 s") : undefined;
   if (status === undefined) {
-    if (current === false) return unhealthy("refused", "the process from before runs on");
+    if (current === false) return unhealthy("refused", "the previous process kept running");
     return unhealthy("process", "the process does not answer on its status socket");
   }
-  if (status.version !== version) return unhealthy("refused", `the process that answers has version ${status.version}`);
+  if (status.version !== version) return unhealthy("refused", `the answering process has version ${status.version}`);
   const control = status.services.some((service) => service === "auth" || service === "proxy");
-  if (control) return unhealthy("process", "the process runs, but does not serve all that it is configured for");
+  if (control) return unhealthy("process", "the process runs, but does not serve all its configured services");
   return unhealthy("tunnel", "the process runs, but has no tunnel to the cluster");
 }
 

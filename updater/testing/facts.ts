@@ -3,7 +3,7 @@ import type { EndpointAnswer } from "../endpoint-answer.ts";
 import type { SkippedVersion, UpgradeInProgress } from "../parse-state.ts";
 import type { Schedule } from "../schedule.ts";
 
-/** Facts of a host at 1.0.0 that all is well with, at second 1500 of a window from 1000 to 2000. */
+/** Facts of a healthy host at 1.0.0, at second 1500 of a window from 1000 to 2000. */
 export const calmFacts: Facts = {
   now: 1500,
   forced: false,

@@ -2,21 +2,21 @@ import type { AgentFacts, AgentService, WatchOptions, WatchResult } from "../ser
 import type { UpgradeError } from "../upgrade-error.ts";
 import type { MortalRun } from "./mortal-run.ts";
 
-/** How a version behaves when it runs: after `dies` systemd gives up on it, `mute` starts and never gets its tunnel; `refused` is not taken over from the process before. */
+/** Behaviour of a version: after `dies` systemd gives up on it, `mute` starts and never gets its tunnel; `refused` does not take over. */
 export type Quality = "good" | "crashes" | "dies" | "mute" | "refused";
 
-/** What it sees of its host. */
+/** Its view of its host. */
 export interface AgentSurroundings {
   readonly run: MortalRun;
   readonly onDisk: () => string | undefined;
   readonly networkUp: () => boolean;
   readonly reloaded: () => void;
   readonly qualities: Readonly<Record<string, Quality>>;
-  /** Whether the admin has the agent run at all. */
+  /** Whether the admin has the agent running at all. */
   readonly enabled: boolean;
 }
 
-/** The agent and systemd in memory, as `AgentService` promises them. What is here survives a kill. */
+/** The agent and systemd in memory, as specified by `AgentService`. Its state survives a kill. */
 export class MemoryAgent {
   /** The version of its process. */
   running: string | undefined;
@@ -29,7 +29,7 @@ export class MemoryAgent {
     this.running = around.enabled ? "1.0.0" : undefined;
   }
 
-  /** systemd starts what lies on the disk. */
+  /** systemd starts the version on disk. */
   boot(): void {
     const version = this.#around.onDisk();
     const starts = this.#around.enabled && version !== undefined && !["crashes", "dies"].includes(this.#quality(version));
@@ -82,7 +82,7 @@ export class MemoryAgent {
 
   #watch({ version, wasReady }: WatchOptions): WatchResult {
     if (this.running === undefined) return { healthy: false, why: "the process keeps failing", fault: "process" };
-    if (this.running !== version) return { healthy: false, why: "the process before has kept its place", fault: "refused" };
+    if (this.running !== version) return { healthy: false, why: "the previous process kept running", fault: "refused" };
     if (wasReady && !this.#ready(version)) return { healthy: false, why: "its tunnel is missing", fault: "tunnel" };
     return { healthy: true };
   }

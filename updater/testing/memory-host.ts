@@ -16,7 +16,7 @@ export interface HostOptions {
   readonly cutAtReload?: boolean;
 }
 
-/** A host in memory: packages, agent, disk and network. Its updater can be killed; what is here survives that. */
+/** A host in memory: packages, agent, disk and network. Its updater can be killed; this state survives that. */
 export class MemoryHost {
   answer: EndpointAnswer;
   networkUp = true;
@@ -34,7 +34,7 @@ export class MemoryHost {
   minimum: string | undefined;
   authorities: readonly string[] = [];
   state = "";
-  /** It was rebooted. */
+  /** Reboots it. */
   booted = false;
   readonly packages: MemoryPackages;
   readonly agent: MemoryAgent;
@@ -70,7 +70,7 @@ export class MemoryHost {
     return parseState(this.state) ?? { skip: [] };
   }
 
-  /** The next run's view; it is killed at its effect number `killAfter`, counted from 1. */
+  /** The next run's view; the run is killed at its effect number `killAfter`, counted from 1. */
   world(killAfter = Number.POSITIVE_INFINITY): World {
     const run = this.#run;
     run.begin(killAfter);

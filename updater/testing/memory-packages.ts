@@ -6,14 +6,14 @@ import type { MortalRun } from "./mortal-run.ts";
 export const packageName = "platform-ent";
 export const updaterName = "platform-ent-updater";
 
-/** What a package manager that was killed in the middle leaves, and what it makes of it when it is asked to complete it. */
+/** State left by a package manager that was killed in the middle, and the result of completing it. */
 export interface Half {
   /** `unreadable`: not even the installed version can be read. */
   readonly looksLike: "from" | "to" | "none" | "unreadable";
   readonly healsTo: "from" | "to";
 }
 
-/** What it sees of its host. */
+/** Its view of its host. */
 export interface Surroundings {
   readonly run: MortalRun;
   readonly networkUp: () => boolean;
@@ -21,10 +21,10 @@ export interface Surroundings {
   readonly half: Half;
 }
 
-/** A package manager and its disk in memory, as `Installer` promises them. What is here survives a kill. */
+/** A package manager and its disk in memory, as specified by `Installer`. Its state survives a kill. */
 export class MemoryPackages {
   hold: string | undefined;
-  /** Packages whose hold was asked for. */
+  /** Packages whose hold was queried. */
   readonly holdQuestions: string[] = [];
   holdError: UpgradeError | undefined;
   keepError: UpgradeError | undefined;
@@ -32,7 +32,7 @@ export class MemoryPackages {
   installError: UpgradeError | undefined;
   healError: UpgradeError | undefined;
   shortage: string | undefined;
-  /** It says that it is done, and has done nothing. */
+  /** It reports success without doing anything. */
   lies = false;
   readonly disk = new Map([
     [packageName, "1.0.0"],
@@ -58,7 +58,7 @@ export class MemoryPackages {
     return this.installs.filter(({ name }) => name === packageName).map(({ version }) => version);
   }
 
-  /** The version that the package manager tells. */
+  /** The version that the package manager reports. */
   look(name: string = packageName): string | undefined {
     const half = this.#half;
     if (half === undefined || half.name !== name) return this.disk.get(name);

@@ -1,9 +1,9 @@
 /** The process was killed. */
 class Killed extends Error {}
 
-/** The updater's process, which can be killed at its n-th effect, in the middle of it too: from then on nothing that it does has an effect. */
+/** The updater's process, which can be killed at its n-th effect, also in the middle of it: from then on its actions have no effect. */
 export class MortalRun {
-  /** What had an effect, and what was said, of all runs. */
+  /** Effects and messages of all runs. */
   readonly log: string[] = [];
   #killAfter = Number.POSITIVE_INFINITY;
   #effects = 0;
@@ -13,7 +13,7 @@ export class MortalRun {
     return this.#dead;
   }
 
-  /** The next one; it is killed at its effect number `killAfter`, counted from 1. */
+  /** The next run; it is killed at its effect number `killAfter`, counted from 1. */
   begin(killAfter: number): void {
     this.#killAfter = killAfter;
     this.#effects = 0;
@@ -28,7 +28,7 @@ export class MortalRun {
     this.point();
   }
 
-  /** A place where it may be killed. */
+  /** A point where it may be killed. */
   point(): void {
     this.#effects += 1;
     if (this.#effects >= this.#killAfter) this.#dead = true;

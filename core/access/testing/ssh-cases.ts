@@ -50,7 +50,7 @@ export const allowing: readonly Case[] = [
   ["allow root on app=^($", "root", "app=web", noLabels],
   ["allow root on app=^(?=web)web$", "root", "app=web", noLabels],
   ["allow root,admin on *=*", "admin", "", "yes"],
-  ["allow *  on *=*", "whoever", "", "yes"],
+  ["allow *  on *=*", "anybody", "", "yes"],
   ["allow root", "root", "", noLabels],
   ["allow on *=*", "root", "", noLogin],
   ["", "root", "", noLabels],

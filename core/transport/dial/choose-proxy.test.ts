@@ -149,7 +149,7 @@ describe("chooseProxy", () => {
 
   test.for<readonly [env: Env, instead: RegExp | undefined]>([
     [{}, /^behind an HTTP proxy, set HTTPS_PROXY .*\/etc\/default\/platform/],
-    [{ HTTPS_PROXY: "p.test:1", no_proxy: "x, .example.com" }, /take the entry "\.example\.com" out of no_proxy$/],
+    [{ HTTPS_PROXY: "p.test:1", no_proxy: "x, .example.com" }, /remove the entry "\.example\.com" from no_proxy$/],
     [{ HTTPS_PROXY: "p.test:1" }, undefined],
   ])("%j: the hint when it does not work", ([env, instead]) => {
     const route = chooseProxy(target, env);

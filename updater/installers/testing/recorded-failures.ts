@@ -11,7 +11,7 @@ W: GPG error: http://a.example/apt stable/v1 InRelease: The following signatures
 E: The repository 'http://a.example/apt stable/v1 InRelease' is not signed.`,
   ],
   [
-    "apt: a stranger's key",
+    "apt: an unknown key",
     "refresh",
     "signature_wrong",
     `Err:1 http://a.example/apt stable/v1 InRelease
@@ -83,8 +83,8 @@ E: Some index files failed to download. They have been ignored, or old ones used
     "package_missing",
     "E: Failed to fetch http://a.example/apt/pool/platform-ent_1.1.0_amd64.deb  404  File not found [IP: 10.94.1.1 80]\nE: Some files failed to download",
   ],
-  ["apt: a version that is not there", "download", "package_missing", "E: Version '9.9.9' for 'platform-ent' was not found"],
-  ["apt: a package that is not there", "download", "package_missing", "E: Unable to locate package platform-entx"],
+  ["apt: a missing version", "download", "package_missing", "E: Version '9.9.9' for 'platform-ent' was not found"],
+  ["apt: a missing package name", "download", "package_missing", "E: Unable to locate package platform-entx"],
   ["apt: on hold", "install", "held_by_admin", "E: Held packages were changed and -y was used without --allow-change-held-packages."],
   [
     "apt: locked",
@@ -150,7 +150,7 @@ E: Some index files failed to download. They have been ignored, or old ones used
     "[MIRROR] platform-ent-1.1.0-1.x86_64.rpm: Status code: 404 for http://a.example/platform-ent-1.1.0-1.x86_64.rpm (IP: 10.94.2.1)\nError: Error downloading packages:\n  platform-ent-1.1.0-1.x86_64: Cannot download, all mirrors were already tried without success",
   ],
   [
-    "dnf: a version that is not there",
+    "dnf: a missing version",
     "download",
     "package_missing",
     "No match for argument: platform-ent-9.9.9\nError: Unable to find a match: platform-ent-9.9.9",
@@ -199,7 +199,7 @@ E: Some index files failed to download. They have been ignored, or old ones used
     "File './platform-ent-1.1.0-1.x86_64.rpm' not found on medium 'http://a.example/x86_64'\n\nAbort, retry, ignore? [a/r/i] (a): a",
   ],
   [
-    "zypper: a version that is not there",
+    "zypper: a missing version",
     "download",
     "package_missing",
     "'platform-ent=9.9.9' not found in package names. Trying capabilities.\nNo provider of 'platform-ent=9.9.9' found.",
