@@ -1,5 +1,5 @@
 /*
- * Load over one TCP connection, so cheap that what lies between is measured and not this program.
+ * Load over one TCP connection, so cheap that the path between is measured and not this program.
  *
  *   load serve PORT          the resource: answers each request on a connection
  *   load down PORT BYTES     asks for BYTES, prints the seconds until the last one arrived

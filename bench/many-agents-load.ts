@@ -20,11 +20,11 @@ export interface LoadState {
   readonly joined: number;
   readonly open: number;
   readonly ups: readonly number[];
-  /** Tries that failed since the last `state`, by code. */
+  /** Failed attempts since the last `state`, by code. */
   readonly failures: Readonly<Record<string, number>>;
 }
 
-/** Joins at a time. */
+/** Maximum concurrent joins. */
 const joinsAtOnce = 8;
 const [address = "", pin = "", token = ""] = process.argv.slice(2);
 const proxy = parseHostPort(address, 443, "the proxy");

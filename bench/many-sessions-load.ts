@@ -28,7 +28,7 @@ export interface SessionsTold {
 const [home = "", login = "", host = ""] = process.argv.slice(2);
 const profile = await loadProfile(home);
 const io = memoryIo();
-/** Sessions that begin at a time. */
+/** Sessions that begin at the same time. */
 const atOnce = 8;
 /** Between two keys, ms; for an echo, ms. */
 const [keyMs, echoMs] = [100, 10_000] as const;
@@ -84,7 +84,7 @@ async function visit(): Promise<number> {
 
 async function echo(): Promise<number> {
   const channel = held[randomInt(held.length)];
-  if (channel === undefined) throw new Error("nobody is there");
+  if (channel === undefined) throw new Error("no session is open");
   const began = performance.now();
   const heard = new Promise<number>((resolve) => channel.once("data", () => resolve(performance.now() - began)));
   channel.write("k");

@@ -13,7 +13,7 @@ export interface SoakOptions {
   readonly perSecond: number;
 }
 
-/** New sessions all the time, and two that nobody touches until the end: who grows, and who is cut? */
+/** New sessions all the time, and two that stay idle until the end, to find growth and lost connections. */
 export interface SoakResult {
   /** Markdown. */
   readonly report: string;

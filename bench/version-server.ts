@@ -102,7 +102,7 @@ http {
 
 interface UpstreamServer {
   readonly url: string;
-  /** From now on it takes connections and says nothing. */
+  /** From now on it accepts connections and stays silent. */
   hang(): void;
   close(): void;
 }

@@ -6,7 +6,7 @@ import { ownVersion } from "./build/own-version.ts";
 
 /*
  * build.ts [--version V] [--arch x64|arm64] [--fresh] [DIST]: builds DIST/platform, its links tsh and tctl, and DIST/platform-upgrade.
- * Needs g++, binutils and `npm ci`; no network, but for another architecture than the machine's own, which is fetched once.
+ * Needs g++, binutils and `npm ci`; no network, except for a foreign architecture, which is fetched once.
  * Two builds of one tree are byte-identical (test/stories/executable.test.ts): one whose scripts, modules and runtime are those of an
  * earlier one is taken from .cache/build, unless --fresh says no.
  */

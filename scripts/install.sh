@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs platform and its updater from a signed repository, with the host's own package manager. install.sh --help says more.
+# Installs platform and its updater from a signed repository, with the host's own package manager. See install.sh --help.
 # Nothing happens before the last line, which only a whole download has.
 set -u
 
@@ -22,9 +22,9 @@ usage: install.sh [VERSION] EDITION [--proxy HOST[:PORT]] [--repository URL] [--
 
 HTTPS_PROXY and NO_PROXY are respected; to have the agent and its updates use them too, put them into /etc/default/platform.
 Run again, it changes nothing; with another version, it moves to exactly that one; with another edition, packages and updates move
-to that one's channels together. When it fails, what it wrote is taken back.
+to that one's channels together. When it fails, its changes are undone.
 
-exit status: 0 installed, or it was there already    1 the package manager failed
+exit status: 0 installed, or already installed    1 the package manager failed
              2 wrong arguments                       3 wrong signature or certificate
              4 not root, and neither sudo nor doas   5 the version is not in the repository
              7 held by the admin, or locked          9 the repository cannot be reached
@@ -50,17 +50,17 @@ parse_arguments() {
       --help | -h) usage; exit 0 ;;
       --dry-run) dry_run=yes ;;
       --proxy | --repository | --ca | --key-fingerprint)
-        [ -n "${2-}" ] || fail 2 "$1 needs a value"
+        [ -n "${2-}" ] || fail 2 "$1 requires a value"
         set_option "$1" "$2"
         shift ;;
       --proxy=?* | --repository=?* | --ca=?* | --key-fingerprint=?*) set_option "${1%%=*}" "${1#*=}" ;;
-      -*) fail 2 "there is no option $1" "install.sh --help lists them" ;;
+      -*) fail 2 "unknown option $1" "run install.sh --help for the options" ;;
       *)
         positional=$((positional + 1))
         case $positional in
           1) version=${1#v} ;;
           2) edition=$1 ;;
-          *) fail 2 "one argument too many: $1" "install.sh VERSION EDITION" ;;
+          *) fail 2 "unexpected argument: $1" "install.sh VERSION EDITION" ;;
         esac ;;
     esac
     shift
@@ -82,7 +82,7 @@ is_version() { matches "$1" '[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(-[0-9A-Za-z.-]+)
 
 check_arguments() {
   [ "$version" = auto ] || is_version "$version" ||
-    fail 2 "the first argument must be a version such as 1.2.3${version:+, not \"$version\"}" "install.sh --help says more"
+    fail 2 "the first argument must be a version such as 1.2.3${version:+, not \"$version\"}" "see install.sh --help"
   case $edition in
     cloud) endpoint=stable/cloud ;;
     enterprise) endpoint=default ;;
@@ -90,9 +90,9 @@ check_arguments() {
   esac
   proxy=${proxy#https://} proxy=${proxy%/}
   [ -z "$proxy" ] || matches "$proxy" '([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?' || fail 2 "--proxy must be HOST or HOST:PORT"
-  [ "$version" != auto ] || [ -n "$proxy" ] || fail 2 "which version? only a cluster names one" "give VERSION, or --proxy HOST:PORT"
+  [ "$version" != auto ] || [ -n "$proxy" ] || fail 2 "no version given, and only a cluster names one" "give VERSION, or --proxy HOST:PORT"
   [ -n "$repository" ] || repository=${proxy:+https://$proxy/packages}
-  [ -n "$repository" ] || fail 2 "where from? give --proxy HOST:PORT, the address of your cluster, or --repository URL"
+  [ -n "$repository" ] || fail 2 "no repository given: pass --proxy HOST:PORT, the address of your cluster, or --repository URL"
   repository=${repository%/}
   # No credentials: the address is written to disk.
   matches "$repository" 'https://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~/-]*)?' ||
@@ -115,7 +115,7 @@ ask_version() {
   place=$proxy/v1/webapi/automaticupgrades/channel/$endpoint/version
   get "https://$place" "$temp/version" || fail 9 "$proxy has no version channel $endpoint" "is --proxy the address of your cluster?"
   version=$(head -c 200 "$temp/version" | tr -d '\r') version=${version#v}
-  [ "$version" != none ] || fail 5 "the cluster's channel $endpoint wants no version at the moment" "give VERSION, or see: tctl status"
+  [ "$version" != none ] || fail 5 "the cluster's channel $endpoint wants no version right now" "give VERSION, or see: tctl status"
   is_version "$version" || fail 9 "the answer from $place is not a version" "is there a login page between this host and the cluster?"
   say "the cluster's channel $endpoint wants $version"
 }
@@ -144,12 +144,12 @@ check_system() {
   [ -n "$manager" ] || fail 11 "this system is not supported: /etc/os-release says \"${about% }\"" "Debian, Ubuntu, RHEL, Fedora, SUSE and their kin are"
   program=$manager
   [ "$manager" != apt ] || program=apt-get
-  has "$program" || fail 11 "this system has no $program"
+  has "$program" || fail 11 "$program is not installed on this system"
   libc=$(getconf GNU_LIBC_VERSION 2>/dev/null) libc=${libc#glibc }
   case $libc in
-    2.[0-9] | 2.1[0-9] | 2.2[0-7] | [01].* | '') fail 11 "the C library here is ${libc:+glibc }${libc:-not glibc}" "platform needs glibc 2.28 or newer" ;;
+    2.[0-9] | 2.1[0-9] | 2.2[0-7] | [01].* | '') fail 11 "the C library of this system is ${libc:+glibc }${libc:-not glibc}" "platform needs glibc 2.28 or newer" ;;
   esac
-  has curl || has wget || fail 11 "there is neither curl nor wget here" "install one of them"
+  has curl || has wget || fail 11 "neither curl nor wget is installed" "install one of them"
 }
 
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -158,7 +158,7 @@ check_root() {
   elevate=''
   [ "$(id -u)" -ne 0 ] || return 0
   if has sudo; then elevate=sudo; elif has doas; then elevate=doas; elif [ -z "$dry_run" ]; then
-    fail 4 "this must run as root" "there is neither sudo nor doas here"
+    fail 4 "this must run as root" "neither sudo nor doas is installed"
   fi
 }
 
@@ -196,7 +196,7 @@ put() {
   fi
   ! cmp -s "$2" "$1" || return 0
   number=$((number + 1))
-  [ ! -e "$1" ] || root cp -p "$1" "$temp/old.$number" || fail 1 "cannot keep a copy of $1"
+  [ ! -e "$1" ] || root cp -p "$1" "$temp/old.$number" || fail 1 "could not keep a copy of $1"
   make_folder "$(dirname "$1")"
   printf '%s %s\n' "$number" "$1" >>"$temp/written"
   { root cp "$2" "$1.new" && root chmod 644 "$1.new" && root mv "$1.new" "$1"; } || fail 1 "cannot write $1"
@@ -206,7 +206,7 @@ put() {
 drop() {
   if [ -n "$dry_run" ]; then printf 'remove %s\n' "$1"; return; fi
   number=$((number + 1))
-  root cp -p "$1" "$temp/old.$number" || fail 1 "cannot keep a copy of $1"
+  root cp -p "$1" "$temp/old.$number" || fail 1 "could not keep a copy of $1"
   printf '%s %s\n' "$number" "$1" >>"$temp/written"
   root rm -f "$1" || fail 1 "cannot remove $1"
 }
@@ -215,7 +215,7 @@ make_folder() {
   [ ! -d "$1" ] || return 0
   make_folder "$(dirname "$1")"
   printf '%s\n' "$1" >>"$temp/folders"
-  root mkdir -m 755 "$1" || fail 1 "cannot make the folder $1"
+  root mkdir -m 755 "$1" || fail 1 "could not create the folder $1"
 }
 
 take_back() {
@@ -264,7 +264,7 @@ get() {
     code=$(sed -n 's/^ *HTTP\/[0-9.]* \([0-9][0-9][0-9]\).*/\1/p' "$temp/said" | tail -n 1)
     [ "$result" -ne 8 ] || [ "$code" = 407 ] || result=0
   fi
-  [ "$result" -eq 0 ] || fail 9 "$asked cannot be reached: $url" "$(reason)"
+  [ "$result" -eq 0 ] || fail 9 "could not reach $asked: $url" "$(reason)"
   case $code in
     200) return 0 ;;
     404) return 1 ;;
@@ -276,21 +276,21 @@ get() {
 reason() { sed -n '/^curl: /p; /^ERROR/p; /ailed/p' "$temp/said" | head -n 1; }
 
 untrusted() {
-  fail 3 "the certificate of $asked is not to be trusted: $(reason)" "if your company has an authority of its own, give its certificate: --ca FILE"
+  fail 3 "the certificate of $asked is not trusted: $(reason)" "if your company has an authority of its own, give its certificate: --ca FILE"
 }
 
 get_key() {
   fetch keys/platform.asc "$temp/key.asc" || fail 9 "there is no repository at $repository" "keys/platform.asc is missing there"
   [ "$(head -n 1 "$temp/key.asc" | tr -d '\r')" = '-----BEGIN PGP PUBLIC KEY BLOCK-----' ] ||
-    fail 9 "what $repository/keys/platform.asc gives is no key" "is there a login page between this host and the repository?"
+    fail 9 "$repository/keys/platform.asc is not a key" "is there a login page between this host and the repository?"
   strict_key || fail 3 "$repository/keys/platform.asc is not exactly one block of keys" "publish it as: gpg --armor --export"
   [ -n "$fingerprints" ] || return 0
   found=0
   for one in $(key_fingerprints); do
     found=$((found + 1))
-    case " $fingerprints " in *" $one "*) ;; *) fail 3 "the repository's signing key is another one: $one" ;; esac
+    case " $fingerprints " in *" $one "*) ;; *) fail 3 "the repository has a different signing key: $one" ;; esac
   done
-  [ "$found" -gt 0 ] || fail 3 "the repository's signing key cannot be read"
+  [ "$found" -gt 0 ] || fail 3 "could not read the repository's signing key"
 }
 
 # key.asc becomes one block of the bytes in `key`, which are those that are looked at: whatever else a package manager would take for
@@ -394,8 +394,8 @@ write_endpoint() {
     "$proxy/$path/$endpoint") ;;
     "$proxy/$path/default" | "$proxy/$path/stable/cloud")
       put "$file" "$temp/text"
-      say "updates ask the channel $endpoint from now on, in place of ${asked#"$proxy/$path/"}" ;;
-    *) say "updates go on asking $asked: $file is not changed" ;;
+      say "updates ask the channel $endpoint from now on, instead of ${asked#"$proxy/$path/"}" ;;
+    *) say "updates continue to ask $asked: $file is unchanged" ;;
   esac
 }
 
@@ -451,7 +451,7 @@ EOF
 
 # zypper takes a folder of authorities, each in a file named for the hash of its subject.
 put_authorities() {
-  has openssl || fail 11 "--ca needs openssl here" "zypper install openssl"
+  has openssl || fail 11 "--ca requires openssl on this system" "zypper install openssl"
   awk -v to="$temp/ca." '/-----BEGIN CERTIFICATE-----/ {n++} n {print >(to n)}' "$ca"
   for one in "$temp"/ca.*; do
     hash=$(openssl x509 -noout -subject_hash -in "$one" 2>/dev/null) || fail 2 "--ca: $ca has an entry that is not a certificate"
@@ -459,7 +459,7 @@ put_authorities() {
   done
 }
 
-# attempt COMMAND...: changes something; what it says is shown only if it fails. Waits two minutes for another package manager.
+# attempt COMMAND...: changes something; its output is shown only if it fails. Waits two minutes for another package manager.
 attempt() {
   if [ -n "$dry_run" ]; then change "$@"; return; fi
   tries=0
@@ -483,9 +483,9 @@ give_up() {
   if said 'is expired|not valid yet'; then
     fail 3 "the repository's index is out of date, or this host's clock is wrong"
   elif said 'BADSIG|NO_PUBKEY|KEYSIG|EXPSIG|not signed|GPG error|signature|unknown key|hash sum mismatch|checksum|GPG check FAILED'; then
-    fail 3 "the repository's signature is wrong: nothing of it was installed"
+    fail 3 "the repository's signature is wrong: nothing was installed"
   elif said "$busy"; then
-    fail 7 "another package manager is running" "run this again when it is done"
+    fail 7 "another package manager is running" "run this again when it has finished"
   elif said 'curl error|cannot download|failed to fetch|could not resolve|could not connect|connection (failed|timed out)|download \(curl\)|timeout'; then
     fail 9 "the repository cannot be reached: $repository"
   elif said 'filtered out by exclude|is locked|locked by'; then

@@ -12,18 +12,18 @@ export interface BuildRequest {
   readonly dist: string;
   readonly version: string;
   readonly arch: BuildArch;
-  /** Without programs that are kept from builds of the same sources. */
+  /** Ignores programs kept from builds of the same sources. */
   readonly fresh?: boolean;
 }
 
-/** A program that was built. */
+/** A built program. */
 export interface BuiltProgram {
   readonly file: string;
   /** Bytes. */
   readonly size: number;
 }
 
-/** Most that an executable may be, bytes. */
+/** Maximum size of an executable, bytes. */
 const maxSize = 115_000_000;
 
 /** Builds `platform` with its links and its terminal module, and `platform-upgrade`, into `dist`. */

@@ -3,7 +3,7 @@ import { fetchLocked } from "./fetch-locked.ts";
 
 export type BuildArch = "x64" | "arm64";
 
-/** Oldest C library that the executables run on. The terminal module for arm64, prebuilt, asks for a newer one than all else. */
+/** Oldest C library that the executables run on. The prebuilt terminal module for arm64 needs a newer one than everything else. */
 export const oldestGlibc: Readonly<Record<BuildArch, readonly [number, number]>> = { x64: [2, 28], arm64: [2, 34] };
 
 /** The machine that an executable is built for: its runtime, its terminal module, and the tools that make and read its files. */
@@ -15,7 +15,7 @@ export interface BuildTarget {
   readonly strip: string;
   readonly gcc: string;
   readonly gxx: string;
-  /** Whether its code can be run while building: without, there is no code cache. */
+  /** Whether its code can run while building; otherwise there is no code cache. */
   readonly native: boolean;
   readonly oldestGlibc: readonly [number, number];
 }

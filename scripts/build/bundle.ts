@@ -6,7 +6,7 @@ import { nameAtLoad } from "./name-at-load.ts";
 export interface BundleInput {
   readonly root: string;
   readonly work: string;
-  /** What the program will say its version is. */
+  /** Version that the program reports. */
   readonly version: string;
 }
 
@@ -32,7 +32,7 @@ function buildOptions({ root, version }: BundleInput): BuildOptions {
   };
 }
 
-/** Bundles the updater into one script: it is small, so that it is one whole. */
+/** Bundles the updater into one script: it is small enough for one. */
 export async function bundleUpdater(input: BundleInput): Promise<string> {
   const main = join(input.work, "main.cjs");
   await build({ ...buildOptions(input), entryPoints: ["updater/main.ts"], outfile: main });
@@ -43,7 +43,7 @@ export async function bundleUpdater(input: BundleInput): Promise<string> {
 export async function bundle(input: BundleInput): Promise<Bundles> {
   const { root, work } = input;
   const options = buildOptions(input);
-  // Grows while the parts are bundled: a part may load another.
+  // Grows while the parts are bundled: a part may load another one.
   const entries = new Set<string>();
   const main = join(work, "main.cjs");
   await build({ ...options, entryPoints: ["main.ts"], outfile: main, plugins: [dynamicParts(root, entries)] });
@@ -64,7 +64,7 @@ export async function bundle(input: BundleInput): Promise<Bundles> {
   return { main, parts };
 }
 
-/** Turns the dynamic imports of main.ts and programs/ into loads of parts, and tells which they are. */
+/** Turns the dynamic imports of main.ts and programs/ into loads of parts, and lists them. */
 function dynamicParts(root: string, entries: Set<string>): Plugin {
   const loader = JSON.stringify(join(root, "scripts/build/load-part.ts"));
   return {
@@ -84,7 +84,7 @@ function dynamicParts(root: string, entries: Set<string>): Plugin {
   };
 }
 
-/** Sends what wants a `.node` file to our loader, which takes it from the executable. */
+/** Redirects imports of `.node` files to our loader, which takes it from the executable. */
 function nativeAddons(loader: string): Plugin {
   const load = (name: string): string => `module.exports = require(${JSON.stringify(loader)}).loadNative(${JSON.stringify(name)});`;
   const own = (name: string): OnLoadResult => ({
@@ -127,7 +127,7 @@ function installScript(root: string): Plugin {
   };
 }
 
-/** Leaves out all that is compiled; ssh2 then does without. */
+/** Leaves out compiled addons; ssh2 then works without them. */
 export const withoutNative: Plugin = {
   name: "without-native",
   setup: (hooks) => {
@@ -136,7 +136,7 @@ export const withoutNative: Plugin = {
   },
 };
 
-/** zod carries its messages in forty languages, 268 KB; ours are in English. */
+/** zod has its messages in forty languages, 268 KB; ours are in English. */
 export const onlyEnglish: Plugin = {
   name: "only-english",
   setup: (hooks) => hooks.onLoad({ filter: /zod\/v4\/locales\/index\.js$/ }, () => ({ contents: `export { default as en } from "./en.js";` })),

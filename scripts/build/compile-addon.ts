@@ -7,7 +7,7 @@ const code = ["-shared", "-fPIC", "-pthread", "-O3", "-fno-omit-frame-pointer", 
 
 const strict = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"];
 
-/** Our own addons, in C. They use Node-API alone: no runtime's version. */
+/** Our own addons, in C. They use only Node-API, independent of the runtime's version. */
 const ownAddons = {
   "memory.node": ["core/memory/memory-addon.c"],
   "process.node": ["core/processes/process-addon.c"],
@@ -29,7 +29,7 @@ export async function compileOwnAddon({ root, target, name, output }: OwnAddon):
 }
 
 /**
- * Compiles `session-start`, a program of its own: each session waits for its start, and what closes one at PAM stays as long as it. The linker
+ * Compiles `session-start`, a separate program: each session waits for its start, and the process that closes it at PAM lives as long. The linker
  * would leave out libdl, which is empty here and where an older glibc has dlopen.
  */
 export async function compileSessionStart(root: string, { gcc }: BuildTarget, output: string): Promise<string> {

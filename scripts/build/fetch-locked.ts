@@ -29,7 +29,7 @@ export async function fetchLocked(root: string, cache: string, name: string): Pr
     const found = createHash("sha512")
       .update(await readFile(archive))
       .digest("hex");
-    if (found !== hash) throw new Error(`${name}@${entry.version} from the registry has another hash than package-lock.json says`);
+    if (found !== hash) throw new Error(`${name}@${entry.version} from the registry has a different hash than in package-lock.json`);
     await run("tar", ["-xzf", archive, "-C", fresh, "--no-same-owner"]);
     await rm(archive);
     await rename(fresh, kept);

@@ -7,8 +7,8 @@ export interface Injected {
 }
 
 /**
- * What postject's library prints a dozen times for each executable: it names the notes that it finds in segments after ".note", and
- * then looks for these names in the table of sections, where they are not. The notes themselves are written all the same.
+ * A message that postject's library prints a dozen times for each executable: it names the notes that it finds in segments after ".note", and
+ * then searches these names in the table of sections, where they are missing. The notes themselves are still written.
  */
 const harmless = /^warning: Can't find string offset for section name '\.note(\.\d+)?'$/;
 

@@ -2,17 +2,17 @@ import { createHash } from "node:crypto";
 import { copyFile, readdir, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 
-/** How many of each program are kept, the last used ones: a test run makes two versions. */
+/** Maximum kept copies of each program, the last used ones: a test run makes two versions. */
 const most = 4;
 
 export interface Kept {
   readonly cache: string;
   readonly name: string;
-  /** Of everything that goes into it. */
+  /** Digest of all its inputs. */
   readonly key: string;
 }
 
-/** A key of files by their names and contents, and of the folder that builds of them: an executable with the same key is the same. */
+/** A key of files by their names and contents, and of the folder that builds it: an executable with the same key is the same. */
 export async function keyOf(facts: unknown, files: Readonly<Record<string, string>>): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify([facts, process.version]));
   const builders = (await readdir(import.meta.dirname)).filter((name) => !name.endsWith(".test.ts"));
@@ -27,7 +27,7 @@ export async function keyOf(facts: unknown, files: Readonly<Record<string, strin
   return hash.digest("hex").slice(0, 32);
 }
 
-/** Copies one that was built before to `file`. Whether there is one. */
+/** Copies a kept executable to `file`. Returns whether there was one. */
 export async function takeKept({ cache, name, key }: Kept, file: string): Promise<boolean> {
   const kept = join(cache, `${name}-${key}`);
   try {
@@ -40,7 +40,7 @@ export async function takeKept({ cache, name, key }: Kept, file: string): Promis
   }
 }
 
-/** Keeps one that was built, and forgets the oldest. */
+/** Keeps a built executable, and removes the oldest. */
 export async function keep({ cache, name, key }: Kept, file: string): Promise<void> {
   const kept = join(cache, `${name}-${key}`);
   await copyFile(file, `${kept}.${process.pid}`);

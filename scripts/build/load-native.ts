@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { getRawAsset, isSea } from "node:sea";
 
 /*
- * Part of the executable, not of the build: hands out the native addons that it carries. A package may also ship them as
- * files, for hosts where nothing in a temporary folder may be executed.
+ * Part of the executable, not of the build: provides its native addons. A package may also ship them as
+ * files, for hosts where temporary folders do not allow execution.
  */
 
 /** Where packages put the addons; files here are used when only root can have written them. */
@@ -13,7 +13,7 @@ const shipped = "/usr/lib/platform";
 let loaded = 0;
 const held = new Map<string, unknown>();
 
-/** `pty.node`, `sshcrypto.node`, `memory.node`, `host.node` or `process.node`, loaded once. Throws when the host lets us load it from nowhere. */
+/** `pty.node`, `sshcrypto.node`, `memory.node`, `host.node` or `process.node`, loaded once. Throws when no folder allows loading it. */
 export function loadNative(name: string): unknown {
   const found = held.get(name) ?? load(name);
   held.set(name, found);
@@ -34,10 +34,10 @@ function load(name: string): unknown {
       failures.push(failure);
     }
   }
-  throw new AggregateError(failures, `${name} cannot be loaded from any temporary folder; install it in ${shipped}`);
+  throw new AggregateError(failures, `could not load ${name} from any temporary folder; install it in ${shipped}`);
 }
 
-/** Folders in which an executable file may be put; any may be mounted so that nothing in it can be executed. */
+/** Folders for an executable file; any of them may be mounted without execution. */
 export function temporaryFolders(): readonly string[] {
   return [tmpdir(), "/dev/shm", "/run"];
 }
@@ -47,7 +47,7 @@ function isRoots(path: string): boolean {
   return found !== undefined && found.uid === 0 && (found.mode & 0o022) === 0;
 }
 
-/** The file has no name any more when it is loaded: nobody can put another in its place, and a crash leaves nothing behind. */
+/** The file is unlinked before it is loaded: it cannot be replaced, and a crash leaves nothing behind. */
 function loadFrom(folder: string, name: string): unknown {
   const own = mkdtempSync(join(folder, "platform-"));
   const path = join(own, name);

@@ -6,7 +6,7 @@ import { zstdDecompressSync } from "node:zlib";
 
 /*
  * Part of the executable, not of the build: loads one of the parts that main.ts imports dynamically. Each is a script with a
- * code cache of its own, made after it ran once (make-code-cache.ts), so that starting compiles next to nothing.
+ * code cache of its own, made after one run (make-code-cache.ts), so that start-up compiles almost nothing.
  */
 
 /** CommonJS: exports, require, module, file name, folder. */

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { Script } from "node:vm";
 
 /*
- * make-code-cache.ts make part.cjs part.cache: runs a part of the executable as far as loading goes, keeps what V8 compiled.
+ * make-code-cache.ts make part.cjs part.cache: loads a part of the executable, and keeps V8's compiled code.
  * make-code-cache.ts check part.cjs part.cache: fails when V8 would reject it; run with the executable's own options.
  */
 
@@ -27,5 +27,5 @@ process.stdout.write = (...values: unknown[]) => {
 await module.exports.run?.(["--help"]);
 await module.exports.load?.();
 writeFileSync(cache, script.createCachedData());
-// What loading has opened does not matter any more.
+// Handles opened by loading do not matter any more.
 process.exit(0);

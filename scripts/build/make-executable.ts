@@ -13,14 +13,14 @@ export interface ExecutableParts {
   readonly target: BuildTarget;
   /** File name of the result. */
   readonly name: string;
-  /** Scratch folder of this program alone, and one that is kept between builds. */
+  /** Scratch folder of this program, and one that is kept between builds. */
   readonly work: string;
   readonly cache: string;
   readonly main: string;
   /** Scripts that main loads, by name. */
   readonly parts: Readonly<Record<string, string>>;
   readonly assets: Readonly<Record<string, string>>;
-  /** Make it, even where one of the same bytes is kept. */
+  /** Builds it, even if one from the same bytes is kept. */
   readonly fresh: boolean;
 }
 
@@ -34,14 +34,14 @@ const fuse = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 const execArgv = ["--disable-warning=ExperimentalWarning", "--disable-sigusr1", ...v8Options];
 
 /**
- * Puts the bundle, its code cache and the assets into a stripped copy of the runtime. One that was made of the same bytes before is taken
- * from `cache`. The path of the result.
+ * Puts the bundle, its code cache and the assets into a stripped copy of the runtime. One made from the same bytes before is taken
+ * from `cache`. Returns the path of the result.
  */
 export async function makeExecutable(input: ExecutableParts): Promise<string> {
   const { target, name, work, cache, main, parts, assets } = input;
   const node = await strippedNode(target, cache);
   const made = join(work, name);
-  // A code cache belongs to the processor that it was made on.
+  // A code cache is specific to the processor on which it was made.
   const key = await keyOf({ arch: target.arch, cpu: cpus()[0]?.model }, { ...prefixed("part", parts), ...prefixed("asset", assets), main, node });
   const kept = { cache, name, key };
   if (!input.fresh && (await takeKept(kept, made))) return made;
@@ -63,7 +63,7 @@ async function assemble({ target, work, main, parts, assets }: ExecutableParts, 
     mainFormat: "commonjs",
     disableExperimentalSEAWarning: true,
     useSnapshot: false,
-    // A cache belongs to the processor that it was made on; without one, starting takes some 50 ms longer.
+    // A cache is specific to the processor on which it was made; without one, start-up takes some 50 ms longer.
     useCodeCache: target.native,
   };
   const all = { ...assets, ...(await partAssets(target, work, parts)) };
@@ -82,7 +82,7 @@ async function assemble({ target, work, main, parts, assets }: ExecutableParts, 
  * differed from run to run), are for the same end. V8 accepts it (checked).
  */
 const reproducible = ["--predictable", "--random-seed=42", "--min-semi-space-size=256", "--max-semi-space-size=256"];
-/** Parts that are kept compressed: it costs their start some 5 ms, which a service can spare, and what starts one. */
+/** Parts that are kept compressed: it costs their start some 5 ms, which a service can spare, and so can its starter. */
 const isCompressed = (name: string): boolean => name.endsWith("-service") || name === "platform";
 
 /** Each part's script and code cache, as assets. */

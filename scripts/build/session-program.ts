@@ -4,12 +4,12 @@ import { getRawAsset, isSea } from "node:sea";
 import { temporaryFolders } from "./load-native.ts";
 
 /*
- * Part of the executable, not of the build: hands out the program `session-start` that it carries.
+ * Part of the executable, not of the build: provides its program `session-start`.
  */
 
 let opened: number | undefined;
 
-/** Its descriptor, open for as long as this process lives. Throws when the host lets us run it from nowhere. */
+/** Its descriptor, open for as long as this process lives. Throws when the host does not allow running it from any folder. */
 export function sessionProgram(): number | undefined {
   if (!isSea()) return undefined;
   if (opened !== undefined) return opened;
@@ -22,10 +22,10 @@ export function sessionProgram(): number | undefined {
       failures.push(failure);
     }
   }
-  throw new AggregateError(failures, "session-start can be run from no temporary folder");
+  throw new AggregateError(failures, "could not run session-start from any temporary folder");
 }
 
-/** The file has no name any more: nobody can put another in its place. One that is open for writing cannot be run. */
+/** The file is unlinked, so it cannot be replaced. A file that is open for writing cannot be run. */
 function placeIn(folder: string): number {
   const own = mkdtempSync(join(folder, "platform-"));
   const name = join(own, "session-start");

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/* Fails when core/api/generated is not what buf makes of core/api/proto. Run at the root. */
+/* Fails when core/api/generated differs from buf's output for core/api/proto. Run at the root. */
 
 const folder = mkdtempSync(join(tmpdir(), "platform-generated-"));
 try {
@@ -13,7 +13,7 @@ try {
   const stale = names.filter((name) => fresh.get(name) !== kept.get(name));
   if (names.length === 0) stale.push("nothing was generated");
   if (stale.length > 0) {
-    process.stderr.write(`core/api/generated is not what core/api/proto says; run: npm run generate\n${stale.join("\n")}\n`);
+    process.stderr.write(`core/api/generated does not match core/api/proto; run: npm run generate\n${stale.join("\n")}\n`);
     process.exitCode = 1;
   }
 } finally {

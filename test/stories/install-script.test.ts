@@ -55,7 +55,7 @@ test.for(rows(["apt", "dnf", "yum", "zypper"] as const, ["apt", "yum", "zypper"]
     if (manager === "apt") await asEarlier(machine);
     const other = await machine.run(script(`v${versions.next}`, "cloud"));
     expect(other).toMatchObject({ status: 0 });
-    expect(other.stderr).toContain("updates ask the channel stable/cloud from now on, in place of default\n");
+    expect(other.stderr).toContain("updates ask the channel stable/cloud from now on, instead of default\n");
     expect(other.stderr).toContain(`platform-ent ${versions.now} is installed: changing it to ${versions.next}`);
     expect(await machine.output(["platform", "version"])).toContain(versions.next);
     expect(await endpoint(machine)).toBe(`${site().proxy}/v1/webapi/automaticupgrades/channel/stable/cloud\n`);
