@@ -4,7 +4,7 @@ import { type ListedSession, listedSessionSchema } from "../core/resources/sessi
 import type { Result } from "./output.ts";
 import { renderTable } from "./table.ts";
 
-/** The sessions that run and that the caller may see, the newest first. */
+/** The running sessions that the caller may see, newest first. */
 export async function activeSessions(client: AuthClient): Promise<readonly ListedSession[]> {
   const { sessionsJson } = await client.listSessions({});
   return sessionsJson.map((json) => parseJsonAs(listedSessionSchema, json, "a running session"));

@@ -2,12 +2,12 @@ import { PlatformError } from "../core/errors/platform-error.ts";
 import type { CliIo } from "./io.ts";
 import { enterRawMode } from "./terminal.ts";
 
-/** Longest answer taken, in characters. */
+/** Maximum length of an answer, in characters. */
 const maxAnswer = 4096;
 
 /**
- * Asks for secrets one after the other: without echo on a terminal, as lines of standard input otherwise.
- * Throws `invalid` when the input ends before every question has its answer, `unavailable` when Ctrl-C ended it.
+ * Prompts for secrets one after the other: without echo on a terminal, as lines of standard input otherwise.
+ * Throws `invalid` when the input ends before every prompt has its answer, `unavailable` when Ctrl-C ended it.
  */
 export async function askSecrets(io: CliIo, questions: readonly string[]): Promise<readonly string[]> {
   if (io.stdin.isTTY !== true) return await readLines(io, questions);
@@ -27,7 +27,7 @@ export async function askSecrets(io: CliIo, questions: readonly string[]): Promi
   }
 }
 
-/** What was typed and not taken yet: a paste may hold several lines. */
+/** Typed characters that are not consumed yet: a paste may hold several lines. */
 class Typed {
   rest = "";
 }
@@ -44,7 +44,7 @@ function answer(io: CliIo, typed: Typed): Promise<string> {
       finish(() => reject(new PlatformError("invalid", message)));
     };
     const onEnd = (): void => refuse("the input ended before the answer");
-    const onError = (cause: Error): void => refuse(`the terminal: ${cause.message}`);
+    const onError = (cause: Error): void => refuse(`could not read from the terminal: ${cause.message}`);
     const take = (character: string): boolean => {
       if (character === "\r" || character === "\n") {
         finish(() => resolve(text));
@@ -74,14 +74,14 @@ function answer(io: CliIo, typed: Typed): Promise<string> {
   });
 }
 
-/** Backspace, Ctrl-U and Ctrl-W do what they do on every prompt; other control characters are dropped. */
+/** Backspace, Ctrl-U and Ctrl-W work as on every prompt; other control characters are dropped. */
 function edited(text: string, character: string): string {
   if (character === "\u007f" || character === "\b") return [...text].slice(0, -1).join("");
   if (character === "\u0015" || character === "\u0017") return "";
   return character < " " ? text : text + character;
 }
 
-/** The first lines of a pipe, without their line ends. */
+/** The first lines of a pipe, without line endings. */
 async function readLines(io: CliIo, questions: readonly string[]): Promise<readonly string[]> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -96,7 +96,7 @@ async function readLines(io: CliIo, questions: readonly string[]): Promise<reado
   const lines = text.split("\n").map((line) => line.replace(/\r$/, ""));
   const missing = questions.findIndex((_question, index) => (lines[index] ?? "") === "");
   if (missing < 0) return lines.slice(0, questions.length);
-  throw new PlatformError("invalid", `standard input holds no line for: ${questions[missing]}`, {
+  throw new PlatformError("invalid", `standard input has no line for: ${questions[missing]}`, {
     hint: `give ${questions.length} lines (${questions.join(", ")}), or use a terminal`,
   });
 }

@@ -1,19 +1,19 @@
 import type { CliIo } from "./io.ts";
 import type { Format, Result } from "./output.ts";
 
-/** One command of a program, as data: the parser, the help and the shell completion are made from it. */
+/** One command of a program, as data: source of the parser, the help and the shell completion. */
 export interface CommandSpec {
   readonly name: string;
   readonly summary: string;
-  /** Shown above the options in the command's own help. */
+  /** Text shown above the options in the command's own help. */
   readonly details?: string;
-  /** In commander's form: `<user>`, `[search...]`. */
+  /** Arguments in commander's form: `<user>`, `[search...]`. */
   readonly args?: readonly string[];
   readonly options?: readonly OptionSpec[];
   readonly examples?: readonly string[];
-  /** Formats that `--format` takes, the default first; left out: the command has no `--format`. */
+  /** Formats of `--format`, the default first; without it the command has no `--format`. */
   readonly formats?: readonly Format[];
-  /** `-f` means something else here: only the long `--format`. */
+  /** `-f` has another meaning here: only the long `--format` exists. */
   readonly longFormatOnly?: boolean;
   /** Options end at the first argument: the rest belongs to another command (`tsh ssh host ls -l`). */
   readonly passThrough?: boolean;
@@ -32,11 +32,11 @@ export interface OptionSpec {
   readonly required?: boolean;
   /** May be given several times: all values are kept. */
   readonly multiple?: boolean;
-  /** A flag whose number of times matters. */
+  /** A flag that is counted. */
   readonly counted?: boolean;
-  /** Not in the help, nor completed. */
+  /** Hidden from the help and from completion. */
   readonly hidden?: boolean;
-  /** Known, and not to be had: why. */
+  /** Known but not supported: the reason. */
   readonly refused?: string;
 }
 
@@ -47,12 +47,12 @@ export interface Call {
   readonly options: Options;
 }
 
-/** Values of options by their long name in camel case. */
+/** Values of options, by their long name in camel case. */
 export interface Options {
   text(name: string): string | undefined;
-  /** Every value of an option that may be repeated, commas split. */
+  /** All values of a repeatable option, split at commas. */
   list(name: string): readonly string[];
-  /** Every value of an option that may be repeated, as it was given. */
+  /** All values of a repeatable option, as given. */
   values(name: string): readonly string[];
   flag(name: string): boolean;
   /** How often a flag was given. */
@@ -62,7 +62,7 @@ export interface Options {
 export interface ProgramSpec {
   readonly name: string;
   readonly summary: string;
-  /** May stand before the command too, for commands that have them: `tsh -i file ls`. */
+  /** Options that may also precede the command, for commands that have them: `tsh -i file ls`. */
   readonly options?: readonly OptionSpec[];
   readonly commands: readonly CommandSpec[];
 }

@@ -1,7 +1,7 @@
 import type { CommandSpec, ProgramSpec } from "./command.ts";
 import { textResult } from "./output.ts";
 
-/** `completion <shell>` of a program whose table is complete by the time that this runs. */
+/** `completion <shell>` of a program whose command table is complete when this runs. */
 export function completionCommand(program: () => ProgramSpec): CommandSpec {
   const shells = ["bash", "zsh", "fish"] as const;
   return {

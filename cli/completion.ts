@@ -2,13 +2,13 @@ import type { CommandSpec, OptionSpec, ProgramSpec } from "./command.ts";
 
 export type Shell = "bash" | "zsh" | "fish";
 
-/** What may stand after the words of one command: made from the same table as the parser. */
+/** Words that may follow one command: made from the same table as the parser. */
 interface Place {
   /** `tctl users add` → ["users", "add"]. */
   readonly path: readonly string[];
   readonly commands: readonly (readonly [name: string, summary: string])[];
   readonly flags: readonly (readonly [flag: string, text: string])[];
-  /** Values of a flag that is a choice. */
+  /** Values of a flag with choices. */
   readonly choices: readonly (readonly [flag: string, values: readonly string[]])[];
 }
 
@@ -45,7 +45,7 @@ function flagNames(flags: string): readonly string[] {
   return flags.match(/(?<![A-Za-z0-9<])--?[A-Za-z][A-Za-z-]*/g) ?? [];
 }
 
-/** The words so far that are commands make the path; then the place's words are offered. `--format=x` works with = as well. */
+/** The commands typed so far make the path; the words of that path are offered. `--format=x` works with = as well. */
 function bashFunction(name: string, places: readonly Place[]): string {
   const paths = places.filter(({ path }) => path.length > 0).map(({ path }) => quoted(path.join(" ")));
   const cases = places.map(({ path, commands, flags }) => {
@@ -97,7 +97,7 @@ function fishScript(name: string, places: readonly Place[]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Every word of the path was typed, and no deeper command yet. */
+/** Every word of the path was typed, but no deeper command. */
 function condition(path: readonly string[], commands: Place["commands"]): string {
   const seen = path.map((word) => `__fish_seen_subcommand_from ${word}`);
   const deeper = commands.length === 0 ? [] : [`not __fish_seen_subcommand_from ${commands.map(([command]) => command).join(" ")}`];

@@ -2,10 +2,10 @@ import type { CliIo } from "./io.ts";
 import { writeTransient } from "./output.ts";
 import { printable } from "./printable.ts";
 
-/** How often the line changes, ms. */
+/** How often the line is redrawn, ms. */
 const pauseMs = 200;
 
-/** The progress of a copy on one line of a terminal. Shown or not, it costs next to nothing for each piece. */
+/** The progress of a copy on one line of a terminal. Its cost per piece is negligible, whether shown or not. */
 export class CopyMeter {
   readonly #io: CliIo;
   readonly #isShown: boolean;
@@ -14,7 +14,7 @@ export class CopyMeter {
   #shownAt = 0;
   #files = 0;
   #name = "";
-  /** Of all files that have begun. */
+  /** Totals of all files that have begun. */
   #total = 0;
   #there = 0;
   #moved = 0;
@@ -76,7 +76,7 @@ export interface MeterFacts {
   readonly columns: number;
 }
 
-/** `name  45%  123 MB  50.1 MB/s  00:12`: with what is left of one file, and with the time so far of several. */
+/** `name  45%  123 MB  50.1 MB/s  00:12`: with the time left for one file, with the elapsed time for several. */
 export function meterLine({ name, files, total, done, rate, seconds, columns }: MeterFacts): string {
   const percent = total === 0 ? 100 : Math.min(Math.floor((done / total) * 100), 100);
   const isOne = files === 1;

@@ -3,23 +3,23 @@ import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Node } from "../core/resources/node.ts";
 import type { Call, OptionSpec } from "./command.ts";
 
-/** Which hosts are wanted; the auth service picks them. */
+/** Filter for hosts; the auth service applies it. */
 export interface HostFilter {
   readonly labels: Readonly<Record<string, string>>;
   readonly search: readonly string[];
   readonly query: string;
 }
 
-/** Of every command that lists hosts; its arguments are words and labels. */
+/** Options of every command that lists hosts; its arguments are words and labels. */
 export const hostFilterOptions: readonly OptionSpec[] = [
-  { flags: "--search <words>", text: "only with all of these words in name, id or labels; separated by commas", multiple: true },
+  { flags: "--search <words>", text: "only hosts with all of these words in name, id or labels; separated by commas", multiple: true },
   { flags: "--query <expression>", text: 'only those for which it holds: labels["env"] == "prod" && !hasPrefix(name, "db-")' },
 ];
 
-/** Nodes of one answer. */
+/** Nodes per answer. */
 const page = 1_000;
 
-/** Arguments `key=value[,key=value…]` are labels, others are words to search for. Throws `invalid`. */
+/** Arguments `key=value[,key=value…]` are labels, others are search words. Throws `invalid`. */
 export function hostFilter({ args, options }: Pick<Call, "args" | "options">): HostFilter {
   const labels = parseLabels(args.filter((arg) => arg.includes("=")).join(","));
   const words = args.filter((arg) => !arg.includes("="));
@@ -31,7 +31,7 @@ export function parseLabels(text: string): Readonly<Record<string, string>> {
   const labels = new Map<string, string>();
   const refuse = (why: string): never => {
     throw new PlatformError("invalid", why, {
-      hint: "write labels as key=value, several with commas between them; for more there is tsh ls --query",
+      hint: "write labels as key=value, separated by commas; for other conditions use tsh ls --query",
     });
   };
   for (const part of text === "" ? [] : text.split(",")) {
@@ -43,7 +43,7 @@ export function parseLabels(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(labels);
 }
 
-/** The hosts that match, by name; page by page. */
+/** The matching hosts, by name, page by page. */
 export async function listHosts(client: Pick<AuthClient, "listResources">, { labels, search, query }: HostFilter): Promise<readonly Node[]> {
   const nodes: Node[] = [];
   let cursor = "";
@@ -52,7 +52,7 @@ export async function listHosts(client: Pick<AuthClient, "listResources">, { lab
     nodes.push(...answer.resources.map(({ json }) => JSON.parse(json) as Node));
     cursor = answer.cursor;
   } while (cursor !== "");
-  // An auth service of before knows no filter: a command must not run on a host that nobody meant.
+  // An older auth service does not know the filter: a command must not run on hosts that the user did not choose.
   const wanted = Object.entries(labels);
   return nodes.filter(({ metadata }) => wanted.every(([key, value]) => metadata.labels?.[key] === value)).sort(byName);
 }

@@ -8,36 +8,36 @@ import { escapeControls, hasControls, printable } from "./printable.ts";
  *  - Results go to standard output, everything else (notes, questions, warnings, errors) to standard error.
  *  - Handlers return a Result; text is for people and may change, json and yaml are for programs and stay as they are.
  *  - An error is one sentence after "ERROR:", then what to do about it. No stack, no code, no capital letters shouting.
- *  - Colour only on a terminal without NO_COLOR and with a TERM other than dumb; never in results.
- *  - A reader that went away (EPIPE) ends the output without a word.
+ *  - Colour appears only on a terminal without NO_COLOR and with a TERM other than dumb; never in results.
+ *  - A reader that went away (EPIPE) ends the output silently.
  */
 
-/** `names`: one name a line, for scripts. */
+/** `names`: one name per line, for scripts. */
 export type Format = "text" | "json" | "yaml" | "names";
 
 export interface Result {
-  /** What json and yaml print. */
+  /** Value that json and yaml print. */
   readonly data: unknown;
-  /** For people, without the last newline; empty prints nothing. */
+  /** Text for people, without the last newline; empty prints nothing. */
   readonly text: string;
-  /** Lines for people on standard error, whatever the format. */
+  /** Lines for people on standard error, in every format. */
   readonly notes?: readonly string[];
-  /** What the format `names` prints, a line each. */
+  /** Lines that the format `names` prints. */
   readonly names?: readonly string[];
   /** `data` is an array: json prints one compact line for each, yaml one document for each. */
   readonly many?: boolean;
-  /** More of what was written before: yaml goes on with another document. */
+  /** Continues earlier output: yaml starts another document. */
   readonly isContinued?: boolean;
   /** Exit status, when it is not 0. */
   readonly status?: number;
 }
 
-/** A result that is only text: nothing to put into json but the text itself. */
+/** A result that is only text: json holds the text itself. */
 export function textResult(text: string, notes: readonly string[] = []): Result {
   return { data: { message: text }, text, notes };
 }
 
-/** Whether somebody still reads it. */
+/** Whether the reader is still there. */
 export async function writeResult(io: CliIo, result: Result, format: Format = "text"): Promise<boolean> {
   for (const note of result.notes ?? []) writeNote(io, note);
   const text = await formatted(result, format);
@@ -64,32 +64,32 @@ export function writeTransient(io: CliIo, line: string, stays = false): void {
   io.stderr.write(`\r\u001b[K${printable(line)}${stays ? "\n" : ""}`);
 }
 
-/** One of several things went wrong, and the rest goes on. */
+/** One of several items failed, and the rest continues. */
 export function writeFailure(io: CliIo, what: string, error: PlatformError): void {
   writeLine(io, `${paint(io, "31", "ERROR:")} ${printable(what)}: ${printable(error.message)}`);
   if (error.hint !== undefined) writeLine(io, printable(error.hint));
 }
 
-/** Says what went wrong and what to do; returns the exit status for it. */
+/** Prints the error and its hint; returns the exit status for it. */
 export function writeError(io: CliIo, thrown: unknown): number {
   const error = toPlatformError(thrown);
   const bug = !(thrown instanceof PlatformError);
   const message = bug ? `internal error: ${thrown instanceof Error ? thrown.message : String(thrown)}` : error.message;
-  const hint = bug ? "this is a fault of the program; PLATFORM_DEBUG=1 shows where" : error.hint;
+  const hint = bug ? "this is a bug in the program; PLATFORM_DEBUG=1 shows where" : error.hint;
   writeLine(io, `${paint(io, "31", "ERROR:")} ${printable(message)}`);
   if (hint !== undefined) writeLine(io, printable(hint));
   if ((io.env.PLATFORM_DEBUG ?? "") !== "" && thrown instanceof Error) writeLine(io, printable(trail(thrown)));
   return exitCodes[error.code];
 }
 
-/** On a raw terminal nobody else brings the cursor back to the start of the line. */
+/** A raw terminal does not return the cursor to the start of the line by itself. */
 function writeLine(io: CliIo, line: string): void {
   const isRaw = io.stdin.isRaw === true && io.stderr.isTTY === true;
   io.stderr.write(isRaw ? `${line}\n`.replaceAll("\n", "\r\n") : `${line}\n`);
 }
 
 function toJson({ data, many }: Result): string {
-  // What JSON leaves as it is may still paint a terminal.
+  // Characters that JSON leaves unescaped may still control a terminal.
   if (many === true && Array.isArray(data)) return escapeControls(data.map((one) => JSON.stringify(one)).join("\n"));
   return escapeControls(JSON.stringify(data, undefined, 2));
 }
@@ -98,7 +98,7 @@ async function toYaml({ data, many, isContinued }: Result): Promise<string> {
   const { Document, isScalar, visit } = await import("yaml");
   const write = (value: unknown): string => {
     const document = new Document(value);
-    // Only in double quotes YAML has escapes.
+    // YAML has escapes only in double quotes.
     visit(document, {
       Scalar: (_key, node) => {
         if (isScalar(node) && typeof node.value === "string" && hasControls(node.value)) node.type = "QUOTE_DOUBLE";
@@ -110,12 +110,12 @@ async function toYaml({ data, many, isContinued }: Result): Promise<string> {
   return isContinued === true ? `---\n${text}` : text;
 }
 
-/** Resolves when the bytes are taken; a reader that left is no error, but false. */
+/** Resolves when the bytes are written; a reader that left is not an error, but false. */
 function write(stream: Output, text: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const failed = (cause: NodeJS.ErrnoException): void => {
       if (cause.code === "EPIPE") resolve(false);
-      else reject(new PlatformError("unavailable", `standard output: ${cause.message}`, { cause }));
+      else reject(new PlatformError("unavailable", `could not write to standard output: ${cause.message}`, { cause }));
     };
     stream.once("error", failed);
     stream.write(text, (error) => {

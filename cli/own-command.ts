@@ -3,8 +3,8 @@ import { delimiter, isAbsolute, join, resolve } from "node:path";
 import type { CliIo } from "./io.ts";
 
 /**
- * Words that start `name` (tsh, tctl) again from any folder. The executable decides by the name it is called by, so the link
- * is wanted and not what it points to: argv[0] as it was typed, looked up in PATH when it holds no slash.
+ * Words that start `name` (tsh, tctl) again from any folder. The executable decides by the name it is called by, so the link itself
+ * is wanted and not its target: argv[0] as typed, looked up in PATH when it holds no slash.
  */
 export function ownCommand(name: string, io: CliIo): readonly string[] {
   if (io.program !== undefined) return io.program;

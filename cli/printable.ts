@@ -1,4 +1,4 @@
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this looks for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this matches
 const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** Text of a peer made safe for a terminal: control characters are shown as escapes, so that no name or label can paint. */
@@ -9,7 +9,7 @@ export function printable(text: string): string {
   });
 }
 
-/** The same within quotes of JSON or YAML: the escape stands for the very character. */
+/** The same within quotes of JSON or YAML: the escape represents the same character. */
 export function escapeControls(quoted: string): string {
   return quoted.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

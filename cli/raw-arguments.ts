@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 
 /*
- * Arguments are bytes, and Node decodes them as UTF-8: what is not UTF-8 would become U+FFFD, and name another file. Where Linux still has the
- * bytes, such a byte becomes a lone surrogate (U+DC80 to U+DCFF, as Python's surrogateescape has it), which no UTF-8 holds.
+ * Arguments are bytes, and Node decodes them as UTF-8: invalid UTF-8 would become U+FFFD, and name another file. Where Linux still has the
+ * bytes, such a byte becomes a lone surrogate (U+DC80 to U+DCFF, like Python's surrogateescape), which UTF-8 never contains.
  */
 
 const replacement = "\ufffd";
 const [lowest, highest] = [0xdc80, 0xdcff];
 
-/** This process's arguments, without loss where one of them is not UTF-8. `bytesOf` gives the bytes back. */
+/** This process's arguments, without loss for those that are not UTF-8. `bytesOf` returns the bytes. */
 export function rawArguments(args: readonly string[]): readonly string[] {
   if (!args.some((arg) => arg.includes(replacement))) return args;
   try {
@@ -19,7 +19,7 @@ export function rawArguments(args: readonly string[]): readonly string[] {
   }
 }
 
-/** Pure. `commandLine`: all arguments, a NUL after each, the wanted ones last. One that does not fit stays as it is. */
+/** Pure. `commandLine`: all arguments, a NUL after each, the wanted ones last. An argument that does not match stays unchanged. */
 export function withRawBytes(args: readonly string[], commandLine: Buffer): readonly string[] {
   const parts: Buffer[] = [];
   for (let from = 0; from < commandLine.length; ) {
@@ -48,7 +48,7 @@ function isUtf8(bytes: Buffer): boolean {
   return Buffer.from(bytes.toString("utf8"), "utf8").equals(bytes);
 }
 
-/** The bytes that an argument was. */
+/** The bytes of an argument. */
 export function bytesOf(text: string): Buffer {
   const parts: Buffer[] = [];
   let plain = "";

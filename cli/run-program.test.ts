@@ -17,11 +17,11 @@ const refused: readonly (readonly [line: string, status: number, ...says: readon
   ["tsh ls --verbos", 2, /unknown option '--verbos'/, /did you mean --verbose\?/],
   ["tsh ls --format xml", 2, /Allowed choices are text, json, yaml/],
   ["tsh ssh", 2, /missing required argument/],
-  ["tsh ssh @host", 2, /is not \[user@\]host/],
-  ["tsh ssh -l -x root@host", 2, /asks for the login "-x", which is none/],
-  ["tsh ssh root@host;reboot", 2, /is not \[user@\]host/],
-  ["tsh login", 2, /no proxy is given/, /--proxy=/],
-  ["tsh login --proxy=p", 2, /no user is given/, /--user=/],
+  ["tsh ssh @host", 2, /is not of the form \[user@\]host/],
+  ["tsh ssh -l -x root@host", 2, /contains "-x", which is not a valid login/],
+  ["tsh ssh root@host;reboot", 2, /is not of the form \[user@\]host/],
+  ["tsh login", 2, /no proxy was given/, /--proxy=/],
+  ["tsh login --proxy=p", 2, /no user was given/, /--user=/],
   ["tsh login --proxy=http://p --user=u", 2, /has a scheme/],
   ["tsh login --proxy=p --user=u --ttl=soon", 2, /is not a duration/],
   ["tsh login --proxy=p --user=u --ca-pin=md5:1", 2, /is not a CA pin/],
@@ -35,22 +35,22 @@ const refused: readonly (readonly [line: string, status: number, ...says: readon
   ["tctl users add bob", 2, /required option '--roles <roles>'/],
   ["tctl users add bo/b --roles=access", 2, /metadata\.name: a name has 1 to 64/],
   ["tctl users add bob --roles=access --logins=-x", 2, /spec\.traits\.logins\.0: a login has/],
-  ["tctl users add bob --roles=access --ttl=72h", 2, /48h is the longest/],
-  ["tctl users update bob", 2, /nothing to change is given/],
-  ["tctl tokens add --type=kube", 2, /nothing joins as "kube"/, /node, app, proxy/],
+  ["tctl users add bob --roles=access --ttl=72h", 2, /the maximum is 48h/],
+  ["tctl users update bob", 2, /no change was given/],
+  ["tctl tokens add --type=kube", 2, /unknown role "kube"/, /node, app, proxy/],
   ["tctl tokens add --type=node --uses=0", 2, /is not a number of hosts/],
   ["tctl tokens add --type=node --value=hunter2hunter2", 2, /does not belong on the command line/],
-  ["tctl tokens add --type=node --value=@/nonexistent", 2, /cannot read \/nonexistent/],
+  ["tctl tokens add --type=node --value=@/nonexistent", 2, /could not read \/nonexistent/],
   ["tctl get", 2, /missing required argument/],
   ["tctl get widgets", 2, /no resource kind "widgets"/, /role, user, token, node/],
-  ["tctl get role/", 2, /names no resource after the slash/],
-  ["tctl rm role", 2, /no name is given after role/],
-  ["tctl create /nonexistent.yaml", 2, /cannot read \/nonexistent\.yaml/],
+  ["tctl get role/", 2, /has no name after the slash/],
+  ["tctl rm role", 2, /no name was given after role/],
+  ["tctl create /nonexistent.yaml", 2, /could not read \/nonexistent\.yaml/],
   ["tctl auth export", 2, /required option '--type <type>'/],
   ["tctl auth export --type=ssh", 2, /Allowed choices are host, user/],
   ["tctl audit ls --from=yesterday", 2, /is not a time/],
   ["tctl audit ls --limit=many", 2, /is not a number of events/],
-  ["tctl status --config=/nonexistent.yaml", 2, /cannot read \/nonexistent\.yaml/],
+  ["tctl status --config=/nonexistent.yaml", 2, /could not read \/nonexistent\.yaml/],
 ];
 
 async function run(line: string, input = "") {
@@ -82,8 +82,8 @@ test.for(["tsh --help", "tctl --help", "tsh help ssh", "tctl users add --help", 
 
 test.for([
   ["went away", "EPIPE", 0, ""],
-  ["has no room", "ENOSPC", 9, "ERROR: standard output: write ENOSPC\n"],
-] as const)("help whose reader %s is no crash", async ([, code, status, says]) => {
+  ["has no room", "ENOSPC", 9, "ERROR: could not write to standard output: write ENOSPC\n"],
+] as const)("help whose reader %s does not crash", async ([, code, status, says]) => {
   const io = memoryIo({}, "");
   const stdout = new Writable({ write: (_chunk, _encoding, done) => setImmediate(done, Object.assign(new Error(`write ${code}`), { code })) });
   expect(await runTctl(["lock", "--help"], { ...io, stdout })).toBe(status);

@@ -4,9 +4,9 @@ import type { Call, CommandSpec, OptionSpec, Options, ProgramSpec } from "./comm
 import type { CliIo } from "./io.ts";
 import { type Format, textResult, writeError, writeResult } from "./output.ts";
 
-/** Parses, runs the command, prints what it returned. The exit status; never throws. */
+/** Parses the arguments, runs the command, prints its result. Returns the exit status; never throws. */
 export async function runProgram(spec: ProgramSpec, argv: readonly string[], io: CliIo): Promise<number> {
-  // A reader that closes early, also after the end, must not end the process with a stack: writes answer for themselves in output.ts.
+  // A reader that closes early, even after the end, must not crash the process: output.ts handles write errors.
   io.stdout.on("error", ignored);
   io.stderr.on("error", ignored);
   const state: State = { status: 0, help: "" };
@@ -19,7 +19,7 @@ export async function runProgram(spec: ProgramSpec, argv: readonly string[], io:
 
 interface State {
   status: number;
-  /** What commander wants to print. */
+  /** Text that commander wants to print. */
   help: string;
 }
 
@@ -28,7 +28,7 @@ async function parseAndRun(program: Command, argv: readonly string[], { io, stat
     await program.parseAsync([...argv], { from: "user" });
     return state.status;
   } catch (thrown) {
-    // Help that was asked for is no refusal.
+    // Requested help is not a refusal.
     if (!(thrown instanceof CommanderError) || thrown.exitCode !== 0) throw thrown;
     await writeResult(io, textResult(state.help));
     return 0;
@@ -85,18 +85,18 @@ function add(parent: Command, spec: CommandSpec, running: Running): void {
   });
 }
 
-/** Takes the options between the first argument and the second one. Throws as commander does, and `invalid` for one that is unknown. */
+/** Parses the options between the first and the second argument. Throws as commander does, and `invalid` for an unknown one. */
 function takeOptions(command: Command): readonly string[] {
   const [first, ...rest] = command.args;
   if (first === undefined) return [];
   const { operands, unknown } = command.parseOptions(rest);
   if (unknown[0] !== undefined) {
-    throw new PlatformError("invalid", `unknown option '${unknown[0]}'`, { hint: `put -- before a command that begins with a dash` });
+    throw new PlatformError("invalid", `unknown option '${unknown[0]}'`, { hint: `put -- before a command that starts with a dash` });
   }
   return [first, ...operands];
 }
 
-/** What stood before the command counts where the command does not say it again. Throws `invalid` for a command that does not have it. */
+/** An option before the command applies unless the command repeats it. Throws `invalid` for a command without that option. */
 function withFirst(command: Command, spec: CommandSpec, first: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const known = new Set(command.options.map((option) => option.attributeName()));
   const foreign = Object.keys(first).find((name) => !known.has(name));
@@ -113,7 +113,7 @@ function toOption(spec: OptionSpec): Option {
   const { refused } = spec;
   if (refused !== undefined) {
     option.preset("").argParser(() => {
-      throw new PlatformError("unsupported", refused, { hint: "docs/ssh-in-place.md lists what it takes" });
+      throw new PlatformError("unsupported", refused, { hint: "docs/ssh-in-place.md lists the supported options" });
     });
   }
   if (spec.multiple === true) option.argParser((value: string, before: unknown) => [...(Array.isArray(before) ? before : []), value]);
@@ -139,14 +139,14 @@ function readOptions(values: Readonly<Record<string, unknown>>): Options {
         .filter((value) => value !== ""),
     values: all,
     flag: (name) => {
-      if (/^no[A-Z]/.test(name)) throw new Error(`${name}: commander takes --no-x for the negation of x, which is true otherwise`);
+      if (/^no[A-Z]/.test(name)) throw new Error(`${name}: commander treats --no-x as the negation of x, which is true otherwise`);
       return values[name] === true || typeof values[name] === "number";
     },
     count: (name) => (typeof values[name] === "number" ? values[name] : values[name] === true ? 1 : 0),
   };
 }
 
-/** Commander's refusals in our form. */
+/** Commander's refusals in our format. */
 function usage(error: CommanderError, spec: ProgramSpec, io: CliIo): number {
   if (error.code === "commander.help") {
     return writeError(io, new PlatformError("invalid", "no command was given", { hint: `see: ${spec.name} --help` }));

@@ -1,7 +1,7 @@
 import { printable } from "./printable.ts";
 
 /**
- * Header, a line of dashes, rows; columns are as wide as their longest cell, one space apart, nothing trails.
+ * Header, a line of dashes, rows; columns are as wide as their longest cell, one space apart, without trailing spaces.
  * A cell that would need more than `maxCell` characters is cut with an ellipsis (Infinity: never).
  */
 export function renderTable(header: readonly string[], rows: readonly (readonly string[])[], maxCell = Number.POSITIVE_INFINITY): string {
@@ -15,7 +15,7 @@ export function renderTable(header: readonly string[], rows: readonly (readonly 
   return [line(header), widths.map((width) => "-".repeat(width)).join(" "), ...cells.map(line)].join("\n");
 }
 
-/** `Name:   value` lines, the values below each other. */
+/** `Name:   value` lines, with aligned values. */
 export function renderFacts(facts: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(0, ...facts.map(([name]) => name.length)) + 2;
   return facts.map(([name, value]) => `${`${name}:`.padEnd(width)}${oneLine(value)}`.trimEnd()).join("\n");

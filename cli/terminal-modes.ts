@@ -37,13 +37,13 @@ const flags: Readonly<Record<string, number>> = {
   ...{ opost: 70, olcuc: 71, onlcr: 72, ocrnl: 73, onocr: 74, onlret: 75, cs7: 90, cs8: 91, parenb: 92, parodd: 93 },
 };
 const [inputSpeed, outputSpeed] = [128, 129];
-/** A character that is switched off. */
+/** A disabled character. */
 const disabled = 255;
 
 /**
- * What `stty -a` prints, of GNU, busybox or BSD, as the modes of a pty-req:
+ * The output of `stty -a` (GNU, busybox or BSD) as the modes of a pty-req:
  *   ( u8 opcode | u32 value )… u8 0
- * Names that SSH does not know are left out. Pure.
+ * Names unknown to SSH are left out. Pure.
  */
 export function encodeTerminalModes(stty: string): Buffer {
   const modes = new Map<number, number>();

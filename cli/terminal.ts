@@ -3,7 +3,7 @@ import type { Input } from "./io.ts";
 import { encodeTerminalModes } from "./terminal-modes.ts";
 
 /**
- * Puts a terminal into raw mode, so that bytes pass as they are both ways; the returned function gives it back, and so does the end
+ * Puts a terminal into raw mode, so that bytes pass unchanged both ways; the returned function restores it, and so does the end
  * of the process by a signal. On anything but a terminal both do nothing.
  */
 export function enterRawMode(stdin: Input): () => void {
@@ -31,16 +31,16 @@ export function enterRawMode(stdin: Input): () => void {
 
 const endings = ["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const;
 
-/** Modes of a terminal for the far end, see `encodeTerminalModes`; undefined where they cannot be read. */
+/** Modes of a terminal for the remote side, see `encodeTerminalModes`; undefined where they are unreadable. */
 export function terminalModes(stdin: Input): Buffer | undefined {
   const printed = stty(stdin, ["-a"]);
   return printed === undefined ? undefined : encodeTerminalModes(printed);
 }
 
-/** For stty(1), ms. */
+/** Time limit of stty(1), ms. */
 const sttyMs = 2000;
 
-/** Runs stty(1) on a terminal, for what Node cannot do. Undefined when that failed: the terminal then stays as it was. */
+/** Runs stty(1) on a terminal, for what Node does not support. Undefined on failure: the terminal then stays unchanged. */
 function stty(stdin: Input, args: readonly string[]): string | undefined {
   if (stdin.isTTY !== true || stdin.fd === undefined) return undefined;
   const { status, stdout } = spawnSync("stty", args, {

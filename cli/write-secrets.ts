@@ -7,18 +7,18 @@ export interface SecretFile {
   readonly text: string;
 }
 
-/** Throws `already_exists` when one of the paths is taken. */
+/** Throws `already_exists` when one of the paths exists. */
 export async function requireFree(paths: readonly string[]): Promise<void> {
   for (const path of paths) {
     const found = await lstat(path).then(
       () => true,
       () => false,
     );
-    if (found) throw new PlatformError("already_exists", `${path} exists already`, { hint: "replace it with --overwrite, or choose another --out" });
+    if (found) throw new PlatformError("already_exists", `${path} already exists`, { hint: "replace it with --overwrite, or choose another --out" });
   }
 }
 
-/** Writes files that only their owner may read, each as a whole; a link in its place is replaced, not followed. */
+/** Writes files that only their owner may read, each atomically; a link at the path is replaced, not followed. */
 export async function writeSecrets(files: readonly SecretFile[]): Promise<void> {
   for (const { path, text } of files) {
     const fresh = `${path}.${randomBytes(6).toString("hex")}.new`;
@@ -34,7 +34,10 @@ export async function writeSecrets(files: readonly SecretFile[]): Promise<void> 
       await rename(fresh, path);
     } catch (cause) {
       await rm(fresh, { force: true }).catch(() => {});
-      throw new PlatformError("invalid", `cannot write ${path}: ${errorText(cause)}`, { cause, hint: "check the folder, its owner and free space" });
+      throw new PlatformError("invalid", `could not write ${path}: ${errorText(cause)}`, {
+        cause,
+        hint: "check the folder, its owner and free space",
+      });
     }
   }
 }

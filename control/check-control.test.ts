@@ -57,10 +57,10 @@ test("another name for the cluster of the data folder is refused while its proce
 });
 
 test.for<readonly [what: string, proxy: () => Partial<ProxyConfig>, said: RegExp]>([
-  ["a key of another certificate", () => ({ keypairs: [{ ...good, keyFile: expired.keyFile }] }), /are not a certificate and its key/],
-  ["a certificate that is not there", () => ({ keypairs: [{ ...good, certFile: join(dir, "x") }] }), /cannot read .*\/x/],
+  ["a key of another certificate", () => ({ keypairs: [{ ...good, keyFile: expired.keyFile }] }), /are not a matching certificate and key/],
+  ["a certificate that is not there", () => ({ keypairs: [{ ...good, certFile: join(dir, "x") }] }), /could not read .*\/x/],
   ["an expired one in place of a good one", () => ({ keypairs: [expired] }), /it expired at/],
-  ["an address that this host does not have", () => ({ webListen: { host: "192.0.2.1", port: 3080 } }), /cannot listen on 192\.0\.2\.1:3080/],
+  ["an address that this host does not have", () => ({ webListen: { host: "192.0.2.1", port: 3080 } }), /could not listen on 192\.0\.2\.1:3080/],
 ])("refused as at the start: %s", async ([, proxy, said]) => {
   const inUse = [{ file: expired.certFile, names: [], until: new Date(Date.now() + 60_000).toISOString() }];
   await expect(check(proxy(), inUse)).rejects.toThrow(said);

@@ -10,8 +10,8 @@ import type { ControlConfig, ProxyConfig } from "./config.ts";
 import { openPair, usedFor } from "./proxy/identity/web-certificates.ts";
 
 /**
- * What a start of control would refuse, without starting: throws PlatformError as it would. Returns what works and should be put right.
- * `inUse`: certificates of the process that runs.
+ * Checks everything that a start of control would refuse, without starting: throws its PlatformError. Returns warnings.
+ * `inUse`: certificates of the running process.
  */
 export async function checkControl({ auth, proxy }: ControlConfig, inUse: readonly WebCertificate[], now = new Date()): Promise<readonly string[]> {
   if (auth !== undefined) checkClusterName(join(auth.dataDir, "auth", "state.sqlite"), auth.clusterName);
@@ -20,7 +20,7 @@ export async function checkControl({ auth, proxy }: ControlConfig, inUse: readon
   return proxy === undefined ? [] : [...(await checkCertificates(proxy, inUse, now)), ...(await checkPackages(proxy))];
 }
 
-/** Whether the host has the address. Ports are not tried: the process that runs has them. */
+/** Whether the host has the address. Ports are not tried: the running process uses them. */
 async function checkAddress(address: HostPort): Promise<void> {
   const server = createServer();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -28,7 +28,7 @@ async function checkAddress(address: HostPort): Promise<void> {
   try {
     await promise;
   } catch (cause) {
-    throw new PlatformError("unavailable", `cannot listen on ${formatHostPort(address)}: ${errorText(cause)}`, { cause });
+    throw new PlatformError("unavailable", `could not listen on ${formatHostPort(address)}: ${errorText(cause)}`, { cause });
   } finally {
     server.close();
   }

@@ -23,10 +23,10 @@ export interface AuthConfig {
   readonly names: readonly string[];
   readonly listenerMode: "multiplex" | "separate";
   readonly defaultSessionTtlSeconds: number;
-  /** Left out: nothing is shipped, and nothing forgotten. */
+  /** Left out: events are neither shipped nor deleted. */
   readonly audit?: StorageConfig;
   readonly sessionRecording: RecordingMode;
-  /** What it vouches for, whatever a proxy answers; a channel that is left out: what all proxies answer. */
+  /** The versions that it vouches for, regardless of a proxy's answer; for other channels, the common answer of all proxies. */
   readonly upgradeChannels?: Readonly<Record<string, UpgradeChannel>> | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface ProxyConfig {
   readonly dataDir: string;
   readonly nodename: string;
   readonly webListen: HostPort;
-  /** Present: a listener of its own is wanted. */
+  /** Present: a separate listener is wanted. */
   readonly sshListen?: HostPort | undefined;
   readonly tunnelListen?: HostPort | undefined;
   readonly publicAddr?: HostPort | undefined;
@@ -45,11 +45,11 @@ export interface ProxyConfig {
   readonly authServer?: HostPort | undefined;
   readonly token?: string | undefined;
   readonly caPins: readonly string[];
-  /** As configured; `default` and `stable/cloud` exist without being named here. */
+  /** As configured; `default` and `stable/cloud` always exist. */
   readonly upgradeChannels?: Readonly<Record<string, UpgradeChannel>> | undefined;
   /** Served under /packages/. */
   readonly packagesDir?: string | undefined;
-  /** What the ports that speak SSH offer. */
+  /** Algorithms offered on SSH ports. */
   readonly sshAlgorithms?: SshAlgorithms | undefined;
 }
 

@@ -86,11 +86,11 @@ describe("runControl", () => {
 
   test.for([
     { name: "no auth service and no auth_server", change: {}, says: /needs an auth service/ },
-    { name: "a first start without token", change: { authServer: { host: "127.0.0.1", port: 1 } }, says: /token or CA pin are missing/ },
+    { name: "a first start without token", change: { authServer: { host: "127.0.0.1", port: 1 } }, says: /a token or CA pin is missing/ },
     {
       name: "keypairs that are not there",
       change: { keypairs: [{ certFile: "/nowhere/cert", keyFile: "/nowhere/key" }] },
-      says: /cannot read \/nowhere\/cert/,
+      says: /could not read \/nowhere\/cert/,
       auth: true,
     },
   ])("refuses to start with $name", async ({ change, says, auth }) => {

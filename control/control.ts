@@ -18,7 +18,7 @@ import type { ProxyDeps } from "./proxy/proxy-deps.ts";
 import { proxyMetrics } from "./proxy/proxy-metrics.ts";
 import type { HostNames } from "./proxy/tunnels/expected-hosts.ts";
 
-/** What runs once everything that the configuration enables is listening; ports are as bound. */
+/** The running services once everything configured is listening; ports are the bound ones. */
 export interface ControlFacts {
   readonly clusterName: string;
   readonly caPins: readonly string[];
@@ -30,41 +30,41 @@ export interface ControlFacts {
   readonly tunnelAddress?: HostPort | undefined;
 }
 
-/** What this control tells about itself while it runs. */
+/** This control's report about itself while it runs. */
 export interface ControlReport {
   state(): { readonly cluster: string; readonly tunnels: number; readonly sessions: number; readonly connected: boolean };
-  /** Those of the proxy's web address. */
+  /** Certificates of the proxy's web address. */
   certificates(): readonly WebCertificate[];
-  /** Something that the cluster is told of this process has changed. */
+  /** A fact about this process that the cluster is notified of has changed. */
   tellSoon(): void;
-  /** Hosts that have a tunnel here. */
+  /** Hosts with a tunnel here. */
   hosts(): readonly HostNames[];
-  /** They come here now: another process hands over to this one. */
+  /** Hosts that are about to move here: another process hands over to this one. */
   expect(hosts: readonly HostNames[]): void;
-  /** In the text form of Prometheus. */
+  /** Metrics in the text format of Prometheus. */
   metrics(): Promise<string>;
 }
 
 export interface ControlDeps {
   readonly log: Log;
   readonly env: Env;
-  /** Left out: its own. */
+  /** Left out: its own clock. */
   readonly sockets?: ListenSockets | undefined;
   readonly report?: ((report: ControlReport) => void) | undefined;
   /** Another process takes over: ends once the last stream has ended. */
-  /** Of the process that this one is to replace. */
+  /** State of the process that this one replaces. */
   readonly certificatesInUse?: readonly WebCertificate[] | undefined;
-  /** The last reload, when it failed. */
+  /** The last reload, if it failed. */
   readonly failedReload?: (() => FailedReload | undefined) | undefined;
   readonly retire?: AbortSignal | undefined;
   readonly ready: (facts: ControlFacts) => void;
   readonly now?: (() => Date) | undefined;
-  /** How long open streams may go on after the signal, ms. Default 0: they end right after the agents were told. */
+  /** How long open streams may continue after the signal, ms. Default 0: they end right after the agents are notified. */
   readonly shutdownDelayMs?: number | undefined;
 }
 
 /**
- * Runs the auth service, the proxy service or both until the signal: then new connections are refused, agents are told,
+ * Runs the auth service, the proxy service or both until the signal: then new connections are refused, agents are notified,
  * streams drain, and everything closes. Throws PlatformError when something cannot start.
  */
 export async function runControl(config: ControlConfig, deps: ControlDeps, signal: AbortSignal): Promise<void> {
@@ -80,7 +80,7 @@ export async function runControl(config: ControlConfig, deps: ControlDeps, signa
     const { retire = new AbortController().signal } = deps;
     await Promise.race([aborted(signal), aborted(retire), ...(opened.proxy === undefined ? [] : [opened.proxy.failed])]);
     if (!signal.aborted) await retireAll(opened, deps.log, signal);
-    // Streams that a stop finds in a process which was replaced get as long as those of one that was not.
+    // On a stop, streams of a replaced process get as much time as those of the main one.
     if (signal.aborted) {
       deps.log.info("control stops");
       await opened.proxy?.drain(deps.shutdownDelayMs ?? 0);
@@ -96,14 +96,14 @@ export async function runControl(config: ControlConfig, deps: ControlDeps, signa
 interface Opened {
   auth?: Auth;
   authAddress?: HostPort;
-  /** Known from the proxy's own credentials when the auth service is elsewhere. */
+  /** Taken from the proxy's own credentials when the auth service is elsewhere. */
   caPins?: readonly string[];
   proxy?: ProxyService;
-  /** What must have ended before the end. */
+  /** Work that must end first. */
   readonly ends: Promise<void>[];
 }
 
-/** The auth service goes on for the proxy beside it until that has ended. */
+/** The auth service continues for its proxy until that has ended. */
 async function retireAll({ proxy, auth }: Opened, log: Log, signal: AbortSignal): Promise<void> {
   log.info("control retires: another process has taken over");
   await Promise.all([proxy?.retire(signal), auth?.retire()]);
@@ -131,7 +131,7 @@ interface Starting {
 
 async function startAuth({ auth: config, proxy }: ControlConfig, { opened, deps, sockets }: Starting): Promise<void> {
   if (config === undefined) return;
-  // A proxy beside it tells.
+  // The proxy in the same process reports it.
   const failedReload = proxy === undefined ? deps.failedReload : undefined;
   const log = deps.log.with({ service: "auth" });
   opened.auth = await openAuth(config, { log, sockets, failedReload, ...(deps.now !== undefined && { now: deps.now }) });
@@ -139,12 +139,12 @@ async function startAuth({ auth: config, proxy }: ControlConfig, { opened, deps,
   log.info("auth service listens", { address: formatHostPort(opened.authAddress), cluster: opened.auth.clusterName });
 }
 
-/** For the auth service to say at the start which ports it wants, ms. */
+/** Time for the auth service to report the wanted ports at the start, ms. */
 const askMs = 3_000;
 
 interface StartingProxy extends Starting {
   readonly config: ControlConfig;
-  /** The wish to stop, which ends waiting for the auth service. */
+  /** The request to stop, which ends waiting for the auth service. */
   readonly signal: AbortSignal;
   /** The end of everything. */
   readonly stop: AbortSignal;
@@ -161,7 +161,7 @@ async function startProxy(proxy: ProxyConfig, { opened, deps, sockets, config, s
     opened.ends.push(remote.credentials.run(stop).finally(() => remote.connection.close()));
     opened.caPins = remote.credentials.current().hostCaPem.map(caPin);
     const { client } = remote.connection;
-    // Without an answer it starts all the same: hosts that are connected to it have to come back.
+    // It starts even without an answer: its hosts have to reconnect.
     const cluster = await client.getCluster({}, { timeoutMs: askMs, signal }).catch(() => undefined);
     const listenerMode = cluster === undefined ? undefined : listenerModeOf(cluster);
     parts = { auth: client, credentials: remote.credentials, relayAuth: remote.relayAuth, listenerMode, followsMode: true };
@@ -183,26 +183,26 @@ function facts({ auth, authAddress, caPins, proxy }: Opened, config: ControlConf
   return { clusterName, caPins: pins ?? [], createJoinToken: () => createJoinToken(auth), ...addresses };
 }
 
-/** For the agent of this process to join, seconds. */
+/** Validity of the token for this process's agent, seconds. */
 const localTokenSeconds = 600;
 
 async function createJoinToken(auth: Auth | undefined): Promise<string> {
   if (auth === undefined) {
     throw new PlatformError("unsupported", "the auth service is on another host, so this one needs a join token", {
-      hint: "set platform.auth_token (`tctl tokens add --type=node` makes one)",
+      hint: "set platform.auth_token (create one with `tctl tokens add --type=node`)",
     });
   }
   const { secret } = await auth.localClient("auth").createToken({ roles: ["node"], ttlSeconds: localTokenSeconds, uses: 1, secret: "" });
   return secret;
 }
 
-/** The proxy first: it still speaks to the auth service while it closes. */
+/** The proxy first: it still needs the auth service while it closes. */
 async function closeAll({ proxy, auth, ends }: Opened, log: Log): Promise<void> {
   for (const close of [() => proxy?.close(), () => Promise.all(ends), () => auth?.close()]) {
     try {
       await close();
     } catch (error) {
-      log.error("closing failed", { error: errorText(error) });
+      log.error("could not close a service", { error: errorText(error) });
     }
   }
 }

@@ -16,7 +16,7 @@ test.for([
   ['{"server_version":1}'],
   ['{"server_version":"1.0.0","min_client_version":"0.0.0"}'],
   [JSON.stringify({ server_version: "1.0.0", min_client_version: "0.0.0", cluster_name: "x".repeat(301) })],
-])("%j is no proxy's answer", ([text]) => {
+])("%j is not a proxy's answer", ([text]) => {
   expect(readPing(text as string)).toBeUndefined();
 });
 

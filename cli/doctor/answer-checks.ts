@@ -11,17 +11,17 @@ interface Ping extends ServerVersions {
   readonly cluster: string;
 }
 
-/** What the proxy's web address says of itself: cluster, version, time. False: it says nothing that a proxy would, or a check failed. */
+/** The proxy's answer about itself: cluster, version, time. False: the answer is not a proxy's, or a check failed. */
 export async function examineAnswer(exam: Examination, { target, env }: { target: HostPort; env: Env }): Promise<boolean> {
   const answered = await exam.check("answer", async () => {
     const times = { asked: Date.now(), answered: 0 };
-    // Unverified: what it says is only shown, and the certificate is a check of its own.
+    // Unverified: the answer is only shown, and the certificate has its own check.
     const { status, headers, body } = await httpsGet(target, "/webapi/ping", { env, insecure: true, maxBytes: 65_536 });
     times.answered = Date.now();
     const ping = status === 200 ? readPing(body.toString("utf8")) : undefined;
     if (ping === undefined) {
-      throw new PlatformError("unavailable", `${formatHostPort(target)} answers /webapi/ping with status ${status}, and not as a proxy does`, {
-        hint: "is this the web address of the proxy? A page to log in to the network says the same",
+      throw new PlatformError("unavailable", `${formatHostPort(target)} answered /webapi/ping with status ${status}, which is not a proxy's answer`, {
+        hint: "check that this is the web address of the proxy; a captive portal of the network gives such an answer too",
       });
     }
     return { says: `the proxy of the cluster ${JSON.stringify(ping.cluster)} answers`, value: { ping, times, date: headers.date } };

@@ -20,18 +20,18 @@ export interface AgentAsk {
   readonly platform: PlatformConfig["platform"];
   /** Undefined: the host has not joined yet. */
   readonly credentials: HostCredentials | undefined;
-  /** More names that it asks for. */
+  /** Further names that it requests. */
   readonly names: readonly string[];
-  /** That it wants to offer. */
+  /** Services that it wants to offer. */
   readonly services: readonly string[];
 }
 
-/** What is looked at where an agent joins the auth service directly. */
+/** Checks of an agent that joins the auth service directly. */
 export const wantedDirect: readonly CheckName[] = [
   ...(["configuration", "identity", "environment", "route", "name", "connection", "tls", "alpn", "certificate", "access", "port"] as const),
 ];
 
-/** The way to the auth service, and the port on which the proxies reach this host. */
+/** Checks the path to the auth service, and the port on which the proxies reach this host. */
 export async function examineDirect(exam: Examination, ask: AgentAsk & { listens: HostPort }): Promise<void> {
   const { target, env, platform, credentials, listens } = ask;
   const path = await examinePath(exam, { target, env });
@@ -48,7 +48,7 @@ export async function examineDirect(exam: Examination, ask: AgentAsk & { listens
   if (await exam.passes("access", () => askAuth(target, env, credentials))) await exam.passes("port", () => examinePort(listens, credentials));
 }
 
-/** Of a host that has not joined yet: whether it could, with the token of its configuration. */
+/** Whether a host that has not joined yet could join with the token of its configuration. */
 export async function examineJoin(exam: Examination, { target, env, platform, names, services }: AgentAsk): Promise<void> {
   const { token, caPins: pins, nodename: hostname } = platform;
   if (token !== undefined) await exam.passes("token", () => examineToken({ target, env, token, pins, hostname, names, services }));
@@ -59,14 +59,14 @@ export async function askAuth(target: HostPort, env: Env, { hostCaPem: ca, tlsCe
   const credentials = { certificate: tlsCertificate, privateKey: tlsPrivateKey };
   using connection = openAuthClient({ open: () => dial(target, { env }), ca, credentials });
   await connection.client.getAccess({});
-  return { says: "the auth service knows this host, and takes its certificate" };
+  return { says: "the auth service knows this host and accepts its certificate" };
 }
 
-/** From this machine: whether the way from the proxies leads here, only they can tell. */
+/** A check from this machine: only the proxies know whether their path leads here. */
 async function examinePort({ host, port }: HostPort, { hostCaPem: ca, hostId }: HostCredentials): Promise<Said> {
   const local = { host: host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host, port };
   const where = formatHostPort(local);
-  const hint = "does the service run? see `systemctl status platform`";
+  const hint = "check that the service runs: systemctl status platform";
   const tls = { alpn: [alpn.direct], servername: roleServerName("node"), ca };
   const socket = await dialTls(local, tls, { env: {} }).catch((cause: unknown) => {
     throw new PlatformError("unavailable", `no agent answers at ${where}`, { cause, hint });
@@ -76,7 +76,7 @@ async function examinePort({ host, port }: HostPort, { hostCaPem: ca, hostId }: 
     const id = socket.getPeerX509Certificate()?.toLegacyObject().subject.CN;
     if (id === hostId) return { says: `this host's agent listens at ${where}; the proxies must be allowed to connect to that port` };
     throw new PlatformError("conflict", `another agent answers at ${where} (host ${String(id)})`, {
-      hint: "two agents need two ports: ssh_service.listen_addr",
+      hint: "give each agent its own port in ssh_service.listen_addr",
     });
   } finally {
     socket.destroy();

@@ -1,7 +1,7 @@
 import { toPlatformError } from "../../core/errors/platform-error.ts";
 import type { CheckName, Finding } from "./finding.ts";
 
-/** What a check found out, in a sentence. */
+/** The result of a check, in a sentence. */
 export interface Said {
   readonly says: string;
   /** It works, but this should be done. */
@@ -21,7 +21,7 @@ export class Examination {
     return this.#findings;
   }
 
-  /** Undefined: it failed, and that is noted. */
+  /** Undefined: the check failed, which is recorded. */
   async check<T>(check: CheckName, work: () => Promise<Answer<T>> | Answer<T>): Promise<T | undefined> {
     let value: T | undefined;
     await this.passes(check, async () => {
@@ -32,7 +32,7 @@ export class Examination {
     return value;
   }
 
-  /** False: it failed, and that is noted. What has nothing to say (this host has none of it) is not. */
+  /** False: the check failed, which is recorded. A check that does not apply to this host is not a failure. */
   async passes(check: CheckName, work: () => Promise<Said | undefined> | Said): Promise<boolean> {
     try {
       const said = await work();
@@ -47,7 +47,7 @@ export class Examination {
     }
   }
 
-  /** Those of `wanted` that were not reached, with the reason. */
+  /** Records those of `wanted` that were not reached, with the reason. */
   skip(wanted: readonly CheckName[], why: string): void {
     const seen = new Set(this.#findings.map(({ check }) => check));
     for (const check of wanted) if (!seen.has(check)) this.#findings.push({ check, outcome: "skipped", says: why });

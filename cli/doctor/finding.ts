@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../core/errors/platform-error.ts";
 
-/** What is looked at, in the order in which a connection comes about. A name stays what it is: json has it. */
+/** Checks, in the order in which a connection is made. Names are stable: they appear in json. */
 export const checks = [
   "configuration",
   "identity",
@@ -29,12 +29,12 @@ export type CheckName = (typeof checks)[number];
 
 export interface Finding {
   readonly check: CheckName;
-  /** `warning`: it works, but something should be put right. `skipped`: a check before it failed. */
+  /** `warning`: it works, but something should be corrected. `skipped`: a check before it failed. */
   readonly outcome: "ok" | "warning" | "failed" | "skipped";
   /** One sentence. */
   readonly says: string;
-  /** What to do. */
+  /** The remedy. */
   readonly hint?: string;
-  /** Of what failed. */
+  /** Error code of a failed check. */
   readonly code?: ErrorCode;
 }

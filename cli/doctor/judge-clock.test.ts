@@ -6,8 +6,8 @@ const at = Date.parse("2026-03-01T12:00:00Z");
 const header = (ms: number): string => new Date(ms).toUTCString();
 
 test.for<readonly [why: string, offset: number, says: RegExp]>([
-  ["as it is", 0, /^this machine's clock is the proxy's$/],
-  ["within the second that a header cannot tell", 900, /^this machine's clock is the proxy's$/],
+  ["as it is", 0, /^this machine's clock agrees with the proxy's$/],
+  ["within the second that a header cannot tell", 900, /^this machine's clock agrees with the proxy's$/],
   ["a little behind", 10_000, /^this machine's clock is 10 s behind the proxy's$/],
   ["a little ahead", -10_000, /^this machine's clock is 9 s ahead of the proxy's$/],
 ])("a clock that is %s works", ([, offset, says]) => {
@@ -40,11 +40,11 @@ test("an answer that took long blames nobody for the time that it took", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 60_000 }), fc.integer({ min: 0, max: 60_000 }), (there, back) => {
       const said = judgeClock(header(at + there), { asked: at, answered: at + there + back });
-      expect(said.says).toBe("this machine's clock is the proxy's");
+      expect(said.says).toBe("this machine's clock agrees with the proxy's");
     }),
   );
 });
 
 test.for([[undefined], [""], ["yesterday"]])("the header %j says nothing", ([text]) => {
-  expect(judgeClock(text, { asked: at, answered: at }).says).toBe("the proxy does not say what time it is");
+  expect(judgeClock(text, { asked: at, answered: at }).says).toBe("the proxy does not report its time");
 });

@@ -3,7 +3,7 @@ import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { proxyVariables } from "../../core/transport/dial/proxy-environment.ts";
 import type { Said } from "./examination.ts";
 
-/** The unit as systemd has it. */
+/** The unit as systemd reports it. */
 export interface UnitFacts {
   readonly name: string;
   /** `active`, `activating` …, and the state below it: `running`, `auto-restart` … */
@@ -11,17 +11,17 @@ export interface UnitFacts {
   readonly sub: string;
   /** `enabled`, `disabled` … */
   readonly file: string;
-  /** Starts by systemd since the first. */
+  /** Restarts by systemd since the first start. */
   readonly restarts: number;
-  /** What the process says of itself. */
+  /** The status text of the process. */
   readonly statusText: string;
-  /** The last error of its journal. */
+  /** The last error in its journal. */
   readonly lastError?: string | undefined;
-  /** Of the process that runs; undefined: none does, or this user may not see it. */
+  /** Environment of the running process; undefined: none runs, or this user may not see it. */
   readonly environment?: Env | undefined;
 }
 
-/** Whether the service runs, as systemd started it, with the environment that its file gives it. Throws `unavailable` when it does not. Pure. */
+/** Whether the service runs as systemd started it, with the environment of its file. Throws `unavailable` when it does not. Pure. */
 export function judgeService(unit: UnitFacts, env: Env, environmentFile: string): Said {
   const { name, active, sub, file, restarts, lastError } = unit;
   const why = lastError === undefined ? "" : `; its last error: ${lastError}`;

@@ -8,7 +8,7 @@ const run = promisify(execFile);
 const limitMs = 10_000;
 const properties = ["LoadState", "ActiveState", "SubState", "UnitFileState", "NRestarts", "MainPID", "StatusText"] as const;
 
-/** The service of this host as systemd has it. Undefined: systemd does not run here, or has no such unit. Never throws. */
+/** The service of this host as systemd reports it. Undefined: systemd does not run here, or has no such unit. Never throws. */
 export async function lookAtService(name: string): Promise<UnitFacts | undefined> {
   try {
     const { stdout } = await command("systemctl", ["show", name, "--no-pager", ...properties.map((one) => `--property=${one}`)]);
@@ -38,7 +38,7 @@ async function journal(name: string): Promise<string> {
   }
 }
 
-/** The last error of a log of ours, text or JSON, and of what a command line prints: a sentence. Pure. */
+/** The last error in a log of this program, text or JSON, or in the output of a command line: a sentence. Pure. */
 export function lastError(log: string): string | undefined {
   const lines = log.split("\n");
   for (let at = lines.length - 1; at >= 0; at -= 1) {
@@ -54,7 +54,7 @@ function jsonError(line: string): string | undefined {
   return /"(?:event|msg|message)":"((?:[^"\\]|\\.)*)"/.exec(line)?.[1] ?? line;
 }
 
-/** Undefined for a process that is not there, or that this user may not look at. */
+/** Undefined for a process that does not exist or that this user may not inspect. */
 async function environmentOf(pid: string): Promise<Record<string, string> | undefined> {
   if (!/^[1-9]\d{0,9}$/.test(pid)) return undefined;
   try {

@@ -16,7 +16,7 @@ export interface PathAsk {
   readonly lookup?: Lookup | undefined;
 }
 
-/** The way that was found, to open connections by. */
+/** The path that was found, to open connections by. */
 export interface Path {
   readonly target: HostPort;
   /** A new connection to the target. Throws what `dial` throws. */
@@ -25,7 +25,7 @@ export interface Path {
 
 const resolveLimitMs = 10_000;
 
-/** From here to the target's port: route, name, connection and the HTTP proxy's tunnel. Undefined: one of them failed. */
+/** Checks the path to the target's port: route, name, connection and the HTTP proxy's tunnel. Undefined: one of them failed. */
 export async function examinePath(exam: Examination, { target, env, lookup = systemAddresses }: PathAsk): Promise<Path | undefined> {
   const route = await exam.check("route", () => describeRoute(target, env));
   if (route === undefined) return undefined;
@@ -68,7 +68,7 @@ async function resolve(host: string, lookup: Lookup): Promise<readonly string[]>
   }
 }
 
-/** To the target, or to the proxy on the way. */
+/** To the target, or to the proxy on the path. */
 async function connect(target: HostPort, route: Route): Promise<Said> {
   const hop = route.kind === "direct" ? target : route.url;
   try {
@@ -81,7 +81,7 @@ async function connect(target: HostPort, route: Route): Promise<Said> {
   }
 }
 
-/** Milliseconds that it took. */
+/** Returns the duration in milliseconds. */
 async function openOnce(open: (attempt: Attempt) => Promise<Socket>): Promise<number> {
   using attempt = new Attempt({});
   const start = performance.now();

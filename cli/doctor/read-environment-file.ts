@@ -1,10 +1,10 @@
 import { open } from "node:fs/promises";
 import type { EnvironmentFile } from "./service-environment.ts";
 
-/** Longest that is read, bytes. */
+/** Maximum size read, bytes. */
 const maxLength = 65_536;
 
-/** A file that is missing or may not be read is one without a text. */
+/** A file that is missing or unreadable has no text. */
 export async function readEnvironmentFile(path: string): Promise<EnvironmentFile> {
   try {
     await using file = await open(path);

@@ -16,8 +16,8 @@ export function report(findings: readonly Finding[], about: Readonly<Record<stri
 
 function summary(findings: readonly Finding[]): string {
   const has = (wanted: Finding["outcome"]): boolean => findings.some(({ outcome }) => outcome === wanted);
-  if (has("skipped")) return "What could be looked at works.";
-  return has("warning") ? "It works, with what is said above." : "Everything works.";
+  if (has("skipped")) return "Every check that could run passed.";
+  return has("warning") ? "It works, with the warnings above." : "Everything works.";
 }
 
 function line({ check, outcome, says, hint }: Finding): string {

@@ -21,8 +21,8 @@ test.for([[undefined], [""], ["# nothing\nHTTPS_PROXY=\n"]])("with the file %j t
 
 test("a line that systemd leaves out does not count, and is named", () => {
   const { says, value, warning } = serviceEnvironment({}, { path, text: `# ours\nexport HTTPS_PROXY="${secret}"\n` });
-  expect([says, value]).toEqual([`no proxy is set, neither in ${path} nor here`, {}]);
-  expect(warning).toBe(`systemd leaves out line 2 of ${path} (export HTTPS_PROXY): remove the word export`);
+  expect([says, value]).toEqual([`no proxy is set in ${path} or in this shell`, {}]);
+  expect(warning).toBe(`systemd ignores line 2 of ${path} (export HTTPS_PROXY): remove the word export`);
 });
 
 test("a password that every user of the host may read is minded", () => {
@@ -31,9 +31,9 @@ test("a password that every user of the host may read is minded", () => {
   expect([at(secret, false), at("http://proxy.corp:3128", true)]).toEqual([undefined, undefined]);
 });
 
-test("no proxy anywhere is no fault", () => {
+test("a host without any proxy is not a fault", () => {
   expect(serviceEnvironment({}, { path, text: undefined })).toEqual({
-    says: `no proxy is set, neither in ${path} nor here`,
+    says: `no proxy is set in ${path} or in this shell`,
     value: {},
     warning: undefined,
   });

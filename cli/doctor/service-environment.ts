@@ -2,7 +2,7 @@ import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { proxyVariables, readEnvironment } from "../../core/transport/dial/proxy-environment.ts";
 import type { Answer } from "./examination.ts";
 
-/** The unit's environment file; `text` is undefined where there is none. */
+/** The unit's environment file; `text` is undefined when it is missing. */
 export interface EnvironmentFile {
   readonly path: string;
   readonly text: string | undefined;
@@ -11,7 +11,7 @@ export interface EnvironmentFile {
 }
 
 /**
- * The proxy variables with which the service runs: those of its environment file, else this shell's (a service that was started by
+ * Proxy variables of the running service: those of its environment file, else those of this shell (for a service that was started by
  * hand). Values are never shown: they may hold a password. Pure.
  */
 export function serviceEnvironment(env: Env, { path, text, isOpenToAll = false }: EnvironmentFile): Answer<Env> {
@@ -19,12 +19,12 @@ export function serviceEnvironment(env: Env, { path, text, isOpenToAll = false }
   const inFile = proxyVariables.filter((name) => (file.get(name) ?? "").trim() !== "");
   const inShell = proxyVariables.filter((name) => (env[name] ?? "").trim() !== "");
   const left = ignored.map(
-    ({ line, name }) => `systemd leaves out line ${line} of ${path} (${name})${/^export\s/.test(name) ? ": remove the word export" : ""}`,
+    ({ line, name }) => `systemd ignores line ${line} of ${path} (${name})${/^export\s/.test(name) ? ": remove the word export" : ""}`,
   );
   const open = isOpenToAll && inFile.some((name) => file.get(name)?.includes("@") === true);
   const warnings = [...left, ...(open ? [`every user of this host may read ${path}, which holds a password: chmod 600 ${path}`] : [])];
   if (inFile.length === 0) {
-    const says = inShell.length === 0 ? `no proxy is set, neither in ${path} nor here` : `${inShell.join(", ")} of this shell: ${path} sets no proxy`;
+    const says = inShell.length === 0 ? `no proxy is set in ${path} or in this shell` : `${inShell.join(", ")} of this shell: ${path} sets no proxy`;
     if (inShell.length > 0) warnings.push(`a service of systemd does not have them: write them into ${path}`);
     return { says, value: env, warning: joined(warnings) };
   }

@@ -9,13 +9,13 @@ import type { Examination, Said } from "./examination.ts";
 import type { Path } from "./path-checks.ts";
 
 export interface TlsAsk {
-  /** The protocol that is to be agreed on. */
+  /** The protocol to negotiate. */
   readonly alpn: string;
-  /** Whom the certificate must name. */
+  /** The name that the certificate must have. */
   readonly servername: string;
   /** Finds the authorities to trust, PEM; undefined: what this machine trusts. */
   readonly authorities: () => Promise<readonly string[] | undefined>;
-  /** What to do when nothing that is trusted here has issued it. */
+  /** The remedy when no trusted authority issued the certificate. */
   readonly untrusted: string;
 }
 
@@ -29,17 +29,17 @@ interface Peer {
   readonly until: string;
 }
 
-/** A certificate of the right authority that is refused all the same. */
+/** A certificate of the right authority that is refused for another reason. */
 const ownFaults = new Set(["CERT_HAS_EXPIRED", "CERT_NOT_YET_VALID", "ERR_TLS_CERT_ALTNAME_INVALID"]);
 
 /**
- * TLS over the path: who answers, whether our protocol gets through, and whether the certificate is the right one. `answers`: something
- * speaks TLS there, whoever it is.
+ * Checks TLS over the path: the peer, whether our protocol gets through, and whether the certificate is the right one. `answers`: the
+ * peer speaks TLS, whatever its identity.
  */
 export async function examineTls(exam: Examination, path: Path, ask: TlsAsk): Promise<{ answers: boolean; trusted: boolean }> {
   const where = formatHostPort(path.target);
   const peer = await exam.check("tls", async () => {
-    // Unverified, to be able to say who answered: nothing is sent.
+    // Unverified, to report the peer's identity: nothing is sent.
     const found = await shakeHands(path, { alpn: [ask.alpn], servername: ask.servername, insecure: true }).catch(refusedProtocol);
     const certificate = `certificate of ${found.subject}, issued by ${found.issuer}, until ${found.until}`;
     return { says: `${where} speaks ${found.protocol}: ${certificate}`, value: found };
@@ -49,29 +49,29 @@ export async function examineTls(exam: Examination, path: Path, ask: TlsAsk): Pr
   return { answers: true, trusted: agreed && (await exam.passes("certificate", () => verify(path, ask, peer))) };
 }
 
-/** Whose certificate browsers, logins and updaters are shown, and until when it is valid. Throws PlatformError when it has expired. */
+/** The certificate that browsers, logins and updaters receive, and its expiry. Throws PlatformError when it has expired. */
 export async function examineWebCertificate(path: Path, servername: string, now = new Date()): Promise<Said> {
   const { subject, from, until } = await shakeHands(path, { alpn: ["http/1.1"], servername, insecure: true });
   const warning = expiryWarning(validityOf({ from, until }), now);
   const says = `web certificate of ${subject}, until ${until}`;
   if (warning === undefined) return { says };
-  const hint = "on the proxy, renew the certificate of https_keypairs: it is taken without a reload";
+  const hint = "on the proxy, renew the certificate of https_keypairs: it is loaded without a restart";
   if (new Date(until) > now) return { says, warning: `it ${warning}; ${hint}` };
-  throw new PlatformError("unauthenticated", `the ${says}, ${warning}: nobody logs in, and no updater gets an answer`, { hint });
+  throw new PlatformError("unauthenticated", `the ${says}, ${warning}: logins fail, and updaters get no answer`, { hint });
 }
 
 const endsTls =
-  "something on the way ends TLS (a load balancer, an inspecting proxy), or this is no proxy of a cluster: let TLS pass through unopened";
+  "a device on the path terminates TLS (a load balancer, an inspecting proxy), or this is not a proxy of a cluster: pass TLS through unmodified";
 
 function refusedProtocol(thrown: unknown): never {
   if (!(thrown instanceof PlatformError) || errorCode(thrown.cause) !== "ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL") throw thrown;
-  throw new PlatformError("unavailable", "the other end speaks TLS, and refuses our protocol", { hint: endsTls, cause: thrown });
+  throw new PlatformError("unavailable", "the peer speaks TLS but refuses our protocol", { hint: endsTls, cause: thrown });
 }
 
 function judgeAlpn(wanted: string, got: Peer["alpn"]): Said {
   if (got === wanted) return { says: `${wanted} gets through` };
   const instead = got === false || got === null ? "no protocol" : got;
-  throw new PlatformError("unavailable", `${wanted} does not get through: the other end agreed to ${instead}`, { hint: endsTls });
+  throw new PlatformError("unavailable", `${wanted} does not get through: the peer agreed to ${instead}`, { hint: endsTls });
 }
 
 async function verify(path: Path, ask: TlsAsk, peer: Peer): Promise<Said> {
@@ -81,7 +81,7 @@ async function verify(path: Path, ask: TlsAsk, peer: Peer): Promise<Said> {
   } catch (thrown) {
     if (!(thrown instanceof PlatformError) || thrown.code !== "unauthenticated") throw thrown;
     const known = ownFaults.has(errorCode(thrown.cause));
-    const stranger = `if ${peer.issuer} is a device that reads TLS on the way, exempt ${formatHostPort(path.target)} from it`;
+    const stranger = `if ${peer.issuer} is a device that inspects TLS on the path, exempt ${formatHostPort(path.target)} from it`;
     const hint = known ? thrown.hint : `${ask.untrusted}; ${stranger}`;
     throw new PlatformError("unauthenticated", thrown.message, { hint, cause: thrown });
   }
@@ -111,7 +111,7 @@ function describe(secure: TLSSocket): Peer {
   };
 }
 
-/** `CN=a\nO=b` as Node writes it: the common name, else all of it. A stranger's text, cut. */
+/** `CN=a\nO=b` as Node writes it: the common name, else all of it. Untrusted text, cut. */
 function oneName(name: string | undefined): string {
   const text = /^CN=(.*)$/m.exec(name ?? "")?.[1] ?? (name ?? "").replaceAll("\n", ", ");
   return JSON.stringify(text.slice(0, 100));

@@ -13,16 +13,16 @@ export interface TokenAsk {
   readonly env: Env;
   readonly token: string;
   readonly pins: readonly string[];
-  /** What the host will call itself. */
+  /** The name that the host will have. */
   readonly hostname: string;
   readonly names: readonly string[];
-  /** That it wants to offer. */
+  /** Services that it wants to offer. */
   readonly services: readonly string[];
 }
 
 /**
- * Whether the auth service would let this host join with its token, which is not used up. The token is sent as a join sends it: only to an
- * auth service that is trusted. Undefined: an older one cannot say. Throws PlatformError.
+ * Whether the auth service would let this host join with its token, which is not used up. The token is sent as in a join: only to a
+ * trusted auth service. Undefined: an older one cannot answer. Throws PlatformError.
  */
 export async function examineToken({ target, env, token, pins, hostname, names, services }: TokenAsk): Promise<Said | undefined> {
   const open = () => dial(target, { env });
@@ -40,7 +40,7 @@ export async function examineToken({ target, env, token, pins, hostname, names, 
     const uses = usesLeft === undefined ? "" : `, for ${usesLeft} more ${usesLeft === 1 ? "host" : "hosts"}`;
     return { says: `the auth service takes the join token for ${hostname}: it is valid until ${expires}${uses}` };
   } catch (thrown) {
-    // Of this host's version it would say what to do.
+    // The remedy for this host's version.
     if (thrown instanceof PlatformError && thrown.code === "unsupported" && thrown.hint === undefined) return undefined;
     throw thrown;
   }

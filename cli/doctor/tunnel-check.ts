@@ -19,7 +19,7 @@ export interface TunnelAsk {
   readonly credentials: HostCredentials;
 }
 
-/** Where the proxy takes tunnels, and that it speaks SSH there. Throws PlatformError. */
+/** Checks where the proxy accepts tunnels, and that it speaks SSH there. Throws PlatformError. */
 export async function examineTunnel({ target, env, credentials }: TunnelAsk): Promise<Said> {
   const ca = credentials.hostCaPem;
   const addresses = await discoverTunnels({ proxy: target, hostCa: ca, env });
@@ -28,7 +28,7 @@ export async function examineTunnel({ target, env, credentials }: TunnelAsk): Pr
     try {
       const says = await greet(address, { ca, env });
       if (before === undefined) return { says };
-      return { says, warning: `${errorText(before)}: the proxy's public_addr is not reached from here` };
+      return { says, warning: `${errorText(before)}: the proxy's public_addr could not be reached from here` };
     } catch (thrown) {
       before ??= thrown;
     }
@@ -43,14 +43,14 @@ async function greet({ address, tls }: TunnelAddress, { ca, env }: { ca: readonl
   socket.on("error", ignoreError);
   try {
     const banner = await firstBytes(socket, where);
-    if (banner.startsWith("SSH-2.0-")) return `the proxy takes tunnels at ${where}${tls ? ", inside TLS" : ""}`;
-    throw new PlatformError("unavailable", `${where} takes a connection, but speaks no SSH`, { hint: "check tunnel_public_addr of the proxy" });
+    if (banner.startsWith("SSH-2.0-")) return `the proxy accepts tunnels at ${where}${tls ? ", inside TLS" : ""}`;
+    throw new PlatformError("unavailable", `${where} accepts connections but does not speak SSH`, { hint: "check tunnel_public_addr of the proxy" });
   } finally {
     socket.destroy();
   }
 }
 
-/** Whether tunnels reach the cluster's other proxies too. Throws `unavailable`, which names those that they do not reach. */
+/** Whether tunnels reach the cluster's other proxies too. Throws `unavailable`, which names the unreachable ones. */
 export async function examineProxies(ask: TunnelAsk): Promise<Said> {
   const { target, env, credentials } = ask;
   const proxies = await listProxies(target, env, credentials);
@@ -67,8 +67,8 @@ export async function examineProxies(ask: TunnelAsk): Promise<Said> {
   });
   const failed = (await Promise.all(checked)).flat();
   if (failed.length > 0) {
-    throw new PlatformError("unavailable", `people do not reach this host through every proxy of the cluster: ${failed.join("; ")}`, {
-      hint: "let this host connect there, or correct public_addr of that proxy; docs/several-proxies.md",
+    throw new PlatformError("unavailable", `this host is not reachable through every proxy of the cluster: ${failed.join("; ")}`, {
+      hint: "allow this host to connect there, or correct public_addr of that proxy; docs/several-proxies.md",
     });
   }
   const count = proxies.length;
@@ -76,7 +76,7 @@ export async function examineProxies(ask: TunnelAsk): Promise<Said> {
   return { says: `tunnels reach the addresses of all ${count} proxies of the cluster${more}` };
 }
 
-/** An older auth service lists none. */
+/** An older auth service does not list any. */
 async function listProxies(target: HostPort, env: Env, host: HostCredentials): Promise<readonly ClusterProxy[]> {
   const credentials = { certificate: host.tlsCertificate, privateKey: host.tlsPrivateKey };
   using connection = openAuthClient({ open: () => dial(target, { env }), ca: host.hostCaPem, credentials });

@@ -32,7 +32,7 @@ test.runIf(process.getuid?.() === 0)("the updater says how it gets on, with its 
   });
   await expect(answers('echo "reason=certificate_wrong detail=\\"it has expired\\""; exit 1')).rejects.toMatchObject({
     code: "unavailable",
-    message: "the updater does not get on: it has expired",
+    message: "the updater cannot proceed: it has expired",
     hint: expect.stringContaining("for certificate_wrong"),
   });
   expect(await examineUpdater({}, join(dir, "none"))).toBeUndefined();

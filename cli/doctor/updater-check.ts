@@ -4,12 +4,12 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import type { Said } from "./examination.ts";
 
-/** Longest wait, ms: it asks the version endpoint and the package manager. */
+/** Maximum wait, ms: it queries the version endpoint and the package manager. */
 const limitMs = 90_000;
 
 /**
- * What the updater of this host finds when it looks: it is asked itself (`dry-run` changes nothing), with the environment of its unit.
- * Undefined: there is none, or this user is not root. Throws `unavailable` where it ends in what an admin should look at.
+ * Asks the updater of this host for its findings (`dry-run` changes nothing), with the environment of its unit.
+ * Undefined: there is none, or this user is not root. Throws `unavailable` for a result that needs an admin.
  */
 export async function examineUpdater(env: Env, program = "/usr/sbin/platform-upgrade"): Promise<Said | undefined> {
   if (process.getuid?.() !== 0 || !(await isProgram(program))) return undefined;
@@ -17,7 +17,7 @@ export async function examineUpdater(env: Env, program = "/usr/sbin/platform-upg
   const fields = lastFields(stdout);
   const why = fields.get("detail") ?? fields.get("reason") ?? fields.get("would") ?? stdout.trim().split("\n").at(-1)?.slice(0, 300) ?? "";
   if (!failed) return { says: `the updater gets its answer${why === "" ? "" : `: ${why}`}` };
-  throw new PlatformError("unavailable", `the updater does not get on${why === "" ? "" : `: ${why}`}`, {
+  throw new PlatformError("unavailable", `the updater cannot proceed${why === "" ? "" : `: ${why}`}`, {
     hint: `see docs/upgrade-reasons.md${fields.has("reason") ? ` for ${fields.get("reason")}` : ""}, and: platform-upgrade dry-run`,
   });
 }
@@ -36,7 +36,7 @@ function dryRun(program: string, env: Env): Promise<{ stdout: string; failed: bo
   });
 }
 
-/** `name=value name="a value"` of the last line that has any. Pure. */
+/** `name=value name="a value"` of the last line with such fields. Pure. */
 export function lastFields(output: string): ReadonlyMap<string, string> {
   const line = output.split("\n").findLast((one) => /^(?:reason|would)=/.test(one)) ?? "";
   const fields = line.matchAll(/([a-z_]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))/g);

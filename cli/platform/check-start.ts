@@ -10,11 +10,11 @@ import { otherProcesses } from "./reload/status-socket.ts";
 import type { Services } from "./services.ts";
 
 export const defaultConfigFile = "/etc/platform.yaml";
-/** Of the unit, for a check by hand beside the service. */
+/** Environment of the unit, for a manual check beside the service. */
 const usualRuntimeDirectory = "/run/platform";
 
 /**
- * `platform start --check`: everything that can be refused before anything starts. Without --config, of the configuration with which the
+ * `platform start --check`: reports every refusal that is possible before a start. Without --config it checks the configuration with which the
  * service runs. Throws PlatformError as the start would.
  */
 export async function checkStart(services: Services, { io, options }: Call): Promise<Result> {
@@ -32,7 +32,7 @@ export function enabledServices(config: PlatformConfig): readonly string[] {
   return [...Object.entries(control).flatMap(([name, section]) => (section.enabled ? [name] : [])), ...agentServices(config)];
 }
 
-/** Certificates of the web address that the main process of this service uses; none where it cannot be asked. */
+/** Certificates of the web address in use by the main process of this service; none when it does not answer. */
 export async function certificatesOf(runtimeDirectory: string | undefined): Promise<readonly WebCertificate[]> {
   return (await mainProcess(runtimeDirectory))?.web_certificates ?? [];
 }
@@ -43,7 +43,7 @@ export async function mainProcess(runtimeDirectory: string | undefined): Promise
   try {
     return (await otherProcesses(runtimeDirectory)).find(({ role }) => role === "main");
   } catch {
-    // No service runs, or not with a runtime directory that this user may read.
+    // No service runs, or this user may not read its runtime directory.
     return undefined;
   }
 }

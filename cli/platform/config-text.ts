@@ -1,6 +1,6 @@
 import { parseHostPort } from "../../core/transport/host-port.ts";
 
-/** What `platform configure` was asked for; what is left out is written as a commented example. */
+/** Options of `platform configure`; a missing one is written as a commented example. */
 export interface ConfigWishes {
   readonly roles: readonly Role[];
   readonly nodename?: string | undefined;
@@ -20,7 +20,7 @@ export interface ConfigWishes {
 export const roles = ["auth", "proxy", "node"] as const;
 export type Role = (typeof roles)[number];
 
-/** A commented configuration file. Pure; whether `start` accepts it is for parseConfig to say. */
+/** A commented configuration file. Pure; parseConfig decides whether `start` accepts it. */
 export function configText(wishes: ConfigWishes): string {
   return [...platformLines(wishes), "", ...authLines(wishes), "", ...proxyLines(wishes), "", ...sshLines(wishes), ""].join("\n");
 }
@@ -30,7 +30,7 @@ function setting(key: string, value: string | undefined, example: string): strin
   return value === undefined ? `  # ${key}: ${example}` : `  ${key}: ${quoted(value)}`;
 }
 
-/** Plain where YAML reads it as the same text, else in double quotes. */
+/** Plain text where YAML reads it unchanged, else in double quotes. */
 function quoted(value: string): string {
   const plain = /^[A-Za-z/][A-Za-z0-9._/@+-]*(:[A-Za-z0-9._-]+)?$/.test(value) && !/^(true|false|yes|no|on|off|null)$/i.test(value);
   return plain ? value : JSON.stringify(value);
@@ -46,13 +46,13 @@ function platformLines(wishes: ConfigWishes): string[] {
     "# Configuration of platform. `platform start --config FILE` refuses a file with an unknown key and names the line.",
     "version: v3",
     "platform:",
-    "  # Name of this host in the cluster; without it the host's own name.",
+    "  # Name of this host in the cluster; the default is the host's own name.",
     setting("nodename", wishes.nodename, "web1"),
-    "  # Where state is kept.",
+    "  # Folder for state.",
     `  data_dir: ${quoted(wishes.dataDir ?? "/var/lib/platform")}`,
     "  # For joining a cluster: the secret of `tctl tokens add`, or the absolute path of a file that holds it.",
     setting("auth_token", wishes.token, "/etc/platform.token"),
-    "  # What `tctl status` prints as CA pin; it shows that the cluster is the right one.",
+    "  # The CA pin that `tctl status` prints; it proves that the cluster is the right one.",
     pins === undefined ? "  # ca_pin: sha256:…" : `  ca_pin: ${pins}`,
     "  # An agent joins through the proxy's public address; a proxy on its own host needs auth_server instead.",
     setting("proxy_server", wishes.proxy, "proxy.example.com:443"),
@@ -75,9 +75,9 @@ function authLines(wishes: ConfigWishes): string[] {
     "# Issues certificates, keeps users, roles and the audit log.",
     "auth_service:",
     onOff(wishes, "auth"),
-    "  # Name of the cluster; it cannot be changed later. Without it the nodename.",
+    "  # Name of the cluster; it cannot be changed later. The default is the nodename.",
     setting("cluster_name", wishes.clusterName, "example.com"),
-    "  # For proxies and agents that join it directly; where all come through the proxy of this host, 127.0.0.1:3025 is enough.",
+    "  # For proxies and agents that join it directly; where all join through the proxy of this host, 127.0.0.1:3025 is enough.",
     "  listen_addr: 0.0.0.0:3025",
     "  # multiplex: everything through the proxy's web port. separate: 3023 and 3024 too.",
     "  proxy_listener_mode: multiplex",
@@ -88,23 +88,23 @@ function proxyLines(wishes: ConfigWishes): string[] {
   const pair = wishes.certFile !== undefined && wishes.keyFile !== undefined;
   const mark = pair ? "" : "# ";
   return [
-    "# The one door from outside. [::] in place of 0.0.0.0 listens on IPv6 and IPv4.",
+    "# The only entrance from outside. [::] instead of 0.0.0.0 listens on IPv6 and IPv4.",
     "proxy_service:",
     onOff(wishes, "proxy"),
     `  web_listen_addr: 0.0.0.0:${webPort(wishes.publicAddr)}`,
-    "  # How clients and agents reach it. Only one address.",
+    "  # The address where clients and agents reach it. Only one.",
     setting("public_addr", wishes.publicAddr, "proxy.example.com:3080"),
-    "  # The certificate that browsers see; without it one of the cluster's own authority.",
+    "  # The certificate that browsers see; the default is one of the cluster's own authority.",
     `  ${mark}https_keypairs:`,
     `  ${mark}- cert_file: ${quoted(wishes.certFile ?? "/etc/platform/fullchain.pem")}`,
     `  ${mark}  key_file: ${quoted(wishes.keyFile ?? "/etc/platform/privkey.pem")}`,
-    "  # Which version agents shall have, by channel; equal on all proxies. Without it the channel default serves the proxy's own version.",
+    "  # The version of agents, by channel; equal on all proxies. By default the channel `default` serves the proxy's own version.",
     "  # automatic_upgrades_channels:",
     "  #   default:",
     "  #     static_version: v1.2.3",
     "  #   stable/cloud:",
     "  #     forward_url: https://updates.example.com/v1/stable/cloud",
-    "  # A folder of package repositories; it is served under /packages/.",
+    "  # A folder of package repositories, served under /packages/.",
     setting("packages_dir", wishes.packagesDir, "/srv/platform/repository"),
   ];
 }
@@ -112,21 +112,21 @@ function proxyLines(wishes: ConfigWishes): string[] {
 function sshLines(wishes: ConfigWishes): string[] {
   const labels = Object.entries(wishes.labels);
   return [
-    "# Lets people in to this host.",
+    "# Gives users access to this host.",
     "ssh_service:",
     onOff(wishes, "node"),
-    "  # Roles say by labels who may come in.",
+    "  # Roles grant access by these labels.",
     ...(labels.length > 0
       ? ["  labels:", ...labels.map(([key, value]) => `    ${quoted(key)}: ${quoted(value)}`)]
       : ["  # labels:", "  #   env: production"]),
-    "  # Ask this host's PAM about accounts and open its sessions, by a file of /etc/pam.d.",
+    "  # Check accounts and open sessions with this host's PAM, by a file of /etc/pam.d.",
     "  # pam:",
     "  #   enabled: yes",
     "  #   service_name: sshd",
   ];
 }
 
-/** Listens on the port that people are told; another one stands before it only where somebody forwards. */
+/** Listens on the published port; they differ only where a port is forwarded. */
 function webPort(publicAddr: string | undefined): number {
   return publicAddr === undefined ? 3080 : parseHostPort(publicAddr, 3080, "--public-addr").port;
 }

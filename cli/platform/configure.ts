@@ -15,20 +15,20 @@ export const configureCommand: CommandSpec = {
   details: "Writes a commented configuration file that `platform start` accepts.",
   options: [
     { flags: "-o, --output <where>", text: `stdout, file (${defaultFile}) or a path; default stdout` },
-    { flags: "--force", text: "replace a file that is there" },
+    { flags: "--force", text: "replace an existing file" },
     { flags: "--roles <roles>", text: "services to enable: auth, proxy, node; default auth,proxy, or node with --proxy" },
     { flags: "--nodename <name>", text: "name of this host in the cluster" },
-    { flags: "--data-dir <folder>", text: "where state is kept" },
-    { flags: "--token <token>", text: "join token, or better the absolute path of a file that holds it" },
-    { flags: "--ca-pin <pins>", text: "CA pin of the cluster; several with commas" },
+    { flags: "--data-dir <folder>", text: "folder for state" },
+    { flags: "--token <token>", text: "join token, or preferably the absolute path of a file that holds it" },
+    { flags: "--ca-pin <pins>", text: "CA pin of the cluster; separate several with commas" },
     { flags: "--proxy <address>", text: "the proxy that an agent joins through" },
     { flags: "--auth-server <address>", text: "the auth service that a proxy on its own host joins" },
     { flags: "--cluster-name <name>", text: "name of the cluster" },
-    { flags: "--public-addr <address>", text: "how clients and agents reach the proxy" },
+    { flags: "--public-addr <address>", text: "address where clients and agents reach the proxy" },
     { flags: "--cert-file <file>", text: "certificate chain for the web address" },
     { flags: "--key-file <file>", text: "its private key" },
-    { flags: "--packages-dir <folder>", text: "package repositories for the proxy to serve, as `make repository` writes them" },
-    { flags: "--labels <labels>", text: "labels of this host: key=value, several with commas" },
+    { flags: "--packages-dir <folder>", text: "package repositories for the proxy to serve, as written by `make repository`" },
+    { flags: "--labels <labels>", text: "labels of this host: key=value, separated by commas" },
   ],
   examples: [
     "platform configure --output=file --cluster-name=example.com --public-addr=proxy.example.com:3080",
@@ -48,7 +48,7 @@ async function configure(options: Options): Promise<Result> {
   return { data: { file }, text: `wrote ${file}\nstart it with: ${startLine(file)}` };
 }
 
-/** The service reads the default file; the packages bring it. */
+/** The service reads the default file, which is part of the packages. */
 function startLine(file: string): string {
   return file === defaultFile ? "systemctl enable --now platform" : `platform start --config ${file}`;
 }
@@ -60,7 +60,7 @@ function wishes(options: Options): ConfigWishes {
   }
   const packagesDir = options.text("packagesDir");
   if (packagesDir !== undefined && !isAbsolute(packagesDir)) throw new PlatformError("invalid", `${packagesDir} must be an absolute path`);
-  if ((certFile === undefined) !== (keyFile === undefined)) throw new PlatformError("invalid", "--cert-file and --key-file belong together");
+  if ((certFile === undefined) !== (keyFile === undefined)) throw new PlatformError("invalid", "--cert-file and --key-file must be given together");
   const named = options.list("roles");
   const proxy = options.text("proxy");
   return {
@@ -92,7 +92,7 @@ function parseLabel(text: string): [string, string] {
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** The file may hold a token: only its owner reads it. */
+/** The file may hold a token: only its owner may read it. */
 async function writeNew(file: string, text: string, replace: boolean): Promise<void> {
   try {
     await using handle = await open(file, replace ? "w" : "wx", 0o600);
@@ -101,8 +101,8 @@ async function writeNew(file: string, text: string, replace: boolean): Promise<v
     await handle.sync();
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "EEXIST") {
-      throw new PlatformError("already_exists", `${file} is there already`, { hint: "--force replaces it", cause });
+      throw new PlatformError("already_exists", `${file} already exists`, { hint: "--force replaces it", cause });
     }
-    throw new PlatformError("unavailable", `${file} cannot be written: ${errorText(cause)}`, { cause });
+    throw new PlatformError("unavailable", `could not write ${file}: ${errorText(cause)}`, { cause });
   }
 }

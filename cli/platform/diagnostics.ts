@@ -9,7 +9,7 @@ export interface Diagnostics extends AsyncDisposable {
 
 export interface DiagnosticsDeps {
   readonly ready: () => boolean;
-  /** The text form of Prometheus. */
+  /** Metrics in the text format of Prometheus. */
   readonly metrics: () => Promise<string>;
   readonly sockets: ListenSockets;
 }
@@ -37,9 +37,9 @@ export async function serveDiagnostics(address: HostPort, { ready, metrics, sock
   try {
     bound = await sockets.listen(server, { purpose: "diag", ...address });
   } catch (cause) {
-    throw new PlatformError("unavailable", `diagnostics address ${formatHostPort(address)}: ${errorText(cause)}`, { cause });
+    throw new PlatformError("unavailable", `could not listen on the diagnostics address ${formatHostPort(address)}: ${errorText(cause)}`, { cause });
   }
-  // What fails later is one client's trouble.
+  // Later errors concern one client only.
   server.on("error", () => {});
   return {
     address: bound,
@@ -60,7 +60,7 @@ function sendMetrics(request: IncomingMessage, response: ServerResponse, scrape:
   );
 }
 
-/** Those who ask while one answer is made, get that one. */
+/** Requests that arrive while an answer is made share that answer. */
 function once<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => {

@@ -33,7 +33,7 @@ const wanted: readonly CheckName[] = [
   ...(["answer", "version", "clock", "tunnel", "access", "proxies", "web"] as const),
 ];
 
-/** `platform doctor`: the agent's way to its cluster, as the service goes it. */
+/** `platform doctor`: checks the agent's path to its cluster, as the service takes it. */
 export async function doctor({ io, options }: Call): Promise<Result> {
   const exam = new Examination();
   const file = resolve(options.text("config") ?? defaultConfigFile);
@@ -55,13 +55,13 @@ export async function doctor({ io, options }: Call): Promise<Result> {
 
 interface Configured {
   readonly platform: PlatformConfig["platform"];
-  /** The web address of the proxy, or the auth service where it is joined directly. */
+  /** Address of the proxy, or of the auth service where it is joined directly. */
   readonly target: HostPort;
-  /** More names that the agent asks for. */
+  /** Further names that the agent requests. */
   readonly names: readonly string[];
-  /** That the agent wants to offer. */
+  /** Services that the agent wants to offer. */
   readonly services: readonly string[];
-  /** Where the agent listens when it joins the auth service directly. */
+  /** Address where the agent listens when it joins the auth service directly. */
   readonly listens?: HostPort;
 }
 
@@ -76,17 +76,17 @@ async function readConfiguration(file: string): Promise<Answer<Configured>> {
   const noted = warnings.length > 0 && { warning: warnings.join("; ") };
   if (target === undefined && services.length > 0 && platform.auth_server !== undefined) {
     const [auth, listens] = [platform.auth_server, ssh.listen_addr];
-    const says = `${file} is understood: the agent joins the auth service ${formatHostPort(auth)} directly, and listens on ${formatHostPort(listens)}`;
+    const says = `${file} is valid: the agent joins the auth service ${formatHostPort(auth)} directly, and listens on ${formatHostPort(listens)}`;
     return { says, value: { platform, names, services, target: auth, listens }, ...noted };
   }
   if (target === undefined) {
     throw new PlatformError("invalid", `${file} names no proxy to connect to`, { hint: "write the proxy's public address as platform.proxy_server" });
   }
   const from = platform.proxy_server === undefined ? "the proxy runs here" : `the proxy is ${formatHostPort(target)}`;
-  return { says: `${file} is understood: ${from}`, value: { platform, names, services, target }, ...noted };
+  return { says: `${file} is valid: ${from}`, value: { platform, names, services, target }, ...noted };
 }
 
-/** Undefined credentials: the host has not joined yet, and could. */
+/** Undefined credentials: the host has not joined yet, but could. */
 async function findIdentity({
   data_dir: folder,
   token,
@@ -94,9 +94,10 @@ async function findIdentity({
 }: PlatformConfig["platform"]): Promise<Answer<{ credentials: HostCredentials | undefined }>> {
   const credentials = await loadCredentials(join(folder, "agent", "credentials.json"));
   if (credentials === undefined) {
-    if (token !== undefined) return { says: "this host has not joined yet: it will with the token of the configuration", value: { credentials } };
+    if (token !== undefined)
+      return { says: "this host has not joined yet: it will join with the token of the configuration", value: { credentials } };
     throw new PlatformError("unauthenticated", `this host has not joined, and the configuration has no token (looked in ${folder}/agent)`, {
-      hint: "make one with `tctl tokens add --type=node`, and write it as platform.auth_token",
+      hint: "make one with `tctl tokens add --type=node` and set it as platform.auth_token",
     });
   }
   const until = credentialsValidity(credentials).to;
@@ -116,7 +117,7 @@ interface HostAsk {
   readonly environmentFile: string;
 }
 
-/** The updater and the service of this host, where the configuration is theirs. */
+/** The updater and the service of this host, when the configuration is theirs. */
 async function examineHost(exam: Examination, { file, env, environmentFile }: HostAsk): Promise<void> {
   if (file !== defaultConfigFile) return;
   await exam.passes("updates", () => examineUpdater(env));

@@ -15,15 +15,15 @@ import type { Result } from "../output.ts";
 import { defaultConfigFile, mainProcess } from "./check-start.ts";
 
 /**
- * `platform leave`: removes this host from the cluster that it is of, where that can be reached, and then the identity that it keeps. The
- * identity goes last: a run that was cut short is repeated. Throws PlatformError while the service runs.
+ * `platform leave`: removes this host from its cluster, where that can be reached, and then the identity that it keeps. The
+ * identity goes last: an interrupted run is repeated. Throws PlatformError while the service runs.
  */
 export async function leave({ io, options }: Call): Promise<Result> {
   const { config } = await readConfigFile(resolve(options.text("config") ?? defaultConfigFile), hostname());
   const folder = join(config.platform.data_dir, "agent");
   const held = await loadCredentials(join(folder, "credentials.json"));
   if (held === undefined) {
-    return { data: { left: null }, text: `This host is of no cluster: there is no identity in ${folder}.` };
+    return { data: { left: null }, text: `This host belongs to no cluster: there is no identity in ${folder}.` };
   }
   await requireStopped(held, io.env.RUNTIME_DIRECTORY?.split(":")[0]);
   const given = options.text("proxy");
@@ -39,7 +39,7 @@ export async function leave({ io, options }: Call): Promise<Result> {
     ...(kept === undefined
       ? []
       : [`Audit events or recordings that the cluster has not received are kept in ${kept}: remove the folder when nobody needs them.`]),
-    "With a token in its configuration it joins again when it starts: systemctl start platform",
+    "With a token in its configuration the host joins again at its next start: systemctl start platform",
   ];
   const notes =
     removal === undefined
@@ -52,7 +52,7 @@ export async function leave({ io, options }: Call): Promise<Result> {
   };
 }
 
-/** A process that runs would write its identity again. */
+/** A running process would write its identity again. */
 async function requireStopped({ hostId }: HostCredentials, runtimeDirectory = "/run/platform"): Promise<void> {
   const running = await mainProcess(runtimeDirectory);
   if (running?.host_id !== hostId) return;
@@ -61,7 +61,7 @@ async function requireStopped({ hostId }: HostCredentials, runtimeDirectory = "/
   });
 }
 
-/** Why it was not removed, in a sentence; undefined: it was. */
+/** Why it was not removed, in a sentence; undefined: it was removed. */
 async function removeFromCluster(held: HostCredentials, address: HostPort | undefined, env: Env): Promise<string | undefined> {
   if (address === undefined) return "the configuration names no proxy_server or auth_server";
   const credentials = { certificate: held.tlsCertificate, privateKey: held.tlsPrivateKey };
@@ -71,13 +71,13 @@ async function removeFromCluster(held: HostCredentials, address: HostPort | unde
     return undefined;
   } catch (thrown) {
     const { code, message } = toPlatformError(thrown);
-    // A run before this one was cut short behind the removal; or an admin has removed it.
+    // An earlier run was interrupted after the removal, or an admin removed the host.
     if (code === "not_found") return undefined;
     return `${formatHostPort(address)}: ${message}`;
   }
 }
 
-/** The credentials first: without them nothing else is an identity. Returns where what the cluster has not received yet is kept. */
+/** Removes the credentials first: without them nothing else is an identity. Returns the folder of data that the cluster has not received yet. */
 async function removeIdentity(folder: string, { hostId }: HostCredentials): Promise<string | undefined> {
   try {
     await rm(join(folder, "credentials.json"), { force: true });
@@ -89,7 +89,7 @@ async function removeIdentity(folder: string, { hostId }: HostCredentials): Prom
     await rename(folder, kept);
     return kept;
   } catch (cause) {
-    throw new PlatformError("unavailable", `${folder} cannot be removed: ${errorText(cause)}`, {
+    throw new PlatformError("unavailable", `could not remove ${folder}: ${errorText(cause)}`, {
       hint: "run as the user that owns it, or root",
       cause,
     });

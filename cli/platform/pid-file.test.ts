@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true }));
 
-test("a pid file is replaced whoever has it, in one step, and removed by its last owner only", async () => {
+test("a pid file is replaced regardless of its owner, in one step, and removed only by its last owner", async () => {
   const file = join(dir, "p.pid");
   await writeFile(file, "1\n");
   {
@@ -26,7 +26,7 @@ test("a pid file is replaced whoever has it, in one step, and removed by its las
   expect(await readFile(file, "utf8")).toBe("1\n");
 });
 
-test("a pid file that cannot be written is told", async () => {
+test("a pid file that cannot be written is reported", async () => {
   await expect(replacePidFile(join(dir, "missing/p.pid"))).rejects.toMatchObject({ code: "unavailable" });
 });
 

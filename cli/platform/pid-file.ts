@@ -5,23 +5,23 @@ import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 
 /**
  * Takes a pid file for this process; disposing removes it. A file of a process that is gone is replaced.
- * Throws `conflict` when that process runs.
+ * Throws `conflict` when that process is running.
  */
 export async function takePidFile(file: string): Promise<AsyncDisposable> {
   for (let attempt = 0; attempt < 3; attempt++) {
     if (await create(file)) return { [Symbol.asyncDispose]: () => release(file) };
     const pid = await readPid(file);
     if (pid !== undefined && pid !== process.pid && (await isOurs(pid))) {
-      throw new PlatformError("conflict", `platform already runs as process ${pid}, says ${file}`, {
-        hint: "stop it first, or give another --pid-file",
+      throw new PlatformError("conflict", `platform is already running as process ${pid} (${file})`, {
+        hint: "stop it first, or choose another --pid-file",
       });
     }
     await unlink(file).catch(ignoreMissing);
   }
-  throw new PlatformError("conflict", `${file} is taken by another process that starts at the same time`);
+  throw new PlatformError("conflict", `${file} was taken by another process that starts at the same time`);
 }
 
-/** Makes the file this process's, whoever's it was, in one step: who reads it meanwhile finds the old number or the new one. */
+/** Makes the file this process's, regardless of its owner, in one step: a reader finds the old number or the new one. */
 export async function replacePidFile(file: string): Promise<AsyncDisposable> {
   const fresh = `${file}.${process.pid}`;
   try {
@@ -30,14 +30,14 @@ export async function replacePidFile(file: string): Promise<AsyncDisposable> {
     await rename(fresh, file);
   } catch (cause) {
     if (cause instanceof PlatformError) throw cause;
-    throw new PlatformError("unavailable", `pid file ${file} cannot be written: ${errorText(cause)}`, { cause });
+    throw new PlatformError("unavailable", `could not write the pid file ${file}: ${errorText(cause)}`, { cause });
   }
   return { [Symbol.asyncDispose]: () => release(file) };
 }
 
 /**
- * Where the pid file goes: `file`, or the runtime directory that the service manager made when this user may not write
- * there (an agent that does not run as root, and /run/platform.pid).
+ * Path of the pid file: `file`, or a file in the service manager's runtime directory when this user may not write
+ * it (an agent that does not run as root, and /run/platform.pid).
  */
 export function usablePidFile(file: string, runtimeDirectory: string | undefined): string {
   if (runtimeDirectory === undefined || mayWrite(dirname(file))) return file;
@@ -50,7 +50,7 @@ function mayWrite(folder: string): boolean {
     return true;
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code;
-    // What is missing or odd is said when the file is written.
+    // A missing or odd folder is reported when the file is written.
     return code !== "EACCES" && code !== "EROFS" && code !== "EPERM";
   }
 }
@@ -62,7 +62,7 @@ async function create(file: string): Promise<boolean> {
     return true;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw new PlatformError("unavailable", `pid file ${file} cannot be written: ${errorText(cause)}`, { cause });
+    throw new PlatformError("unavailable", `could not write the pid file ${file}: ${errorText(cause)}`, { cause });
   }
 }
 
@@ -71,13 +71,13 @@ async function readPid(file: string): Promise<number | undefined> {
   return /^\d{1,10}\s*$/.test(text) ? Number(text) : undefined;
 }
 
-/** Whether a process runs and is this program: a number that another program has by now is stale. */
+/** Whether the process runs and is this program: a number reused by another program is stale. */
 async function isOurs(pid: number): Promise<boolean> {
   try {
     const program = await readlink(`/proc/${pid}/exe`);
     return basename(program).replace(/ \(deleted\)$/, "") === basename(process.execPath);
   } catch (cause) {
-    // What may not be read belongs to another user: running, and not to be trampled on.
+    // A process whose link is unreadable belongs to another user: it runs, and must not be overwritten.
     return (cause as NodeJS.ErrnoException).code === "EACCES";
   }
 }
@@ -87,5 +87,5 @@ async function release(file: string): Promise<void> {
 }
 
 function ignoreMissing(cause: NodeJS.ErrnoException): void {
-  if (cause.code !== "ENOENT") throw new PlatformError("unavailable", `pid file cannot be removed: ${cause.message}`, { cause });
+  if (cause.code !== "ENOENT") throw new PlatformError("unavailable", `could not remove the pid file: ${cause.message}`, { cause });
 }

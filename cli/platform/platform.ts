@@ -15,9 +15,9 @@ export function platformProgram(services: Services): ProgramSpec {
       configureCommand,
       {
         name: "doctor",
-        summary: "say where this host's connection to its cluster stops, and what to do",
+        summary: "find out where this host's connection to its cluster fails, and what to do",
         details:
-          "Look at the way from this host to its cluster step by step, as the service goes it: configuration, identity, HTTP proxy and why, name,\nconnection, TLS, certificate, version, clock, tunnel, access. The exit status is that of what failed.",
+          "Check the path from this host to its cluster step by step, as the service takes it: configuration, identity, HTTP proxy and why, name,\nconnection, TLS, certificate, version, clock, tunnel, access. The exit status is that of the first failure.",
         options: [
           { flags: "-c, --config <file>", text: "configuration file; default /etc/platform.yaml" },
           { flags: "--environment-file <file>", text: "environment of the service; default /etc/default/platform" },
@@ -30,10 +30,10 @@ export function platformProgram(services: Services): ProgramSpec {
         name: "leave",
         summary: "take this host out of its cluster, so that it can join another",
         details:
-          "Remove this host from the cluster that it is of, and then the identity that it keeps in data_dir. The service must be stopped.\nWhere the cluster cannot be reached only the identity is removed, and the command for the cluster's admin is printed. It may be repeated.",
+          "Remove this host from its cluster, and then its identity from data_dir. The service must be stopped.\nIf the cluster cannot be reached, only the identity is removed, and the command for the cluster's admin is printed. It is safe to repeat.",
         options: [
           { flags: "-c, --config <file>", text: "configuration file; default /etc/platform.yaml" },
-          { flags: "--proxy <address>", text: "proxy of the cluster to leave, when the configuration names that of another one" },
+          { flags: "--proxy <address>", text: "proxy of the cluster to leave, when the configuration names another cluster's" },
         ],
         formats: ["text", "json", "yaml"],
         examples: ["systemctl stop platform && platform leave && systemctl start platform"],

@@ -14,20 +14,20 @@ export interface RunOptions {
   readonly log: Log;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly sockets: ListenSockets;
-  /** Of the process that this one is to replace. */
+  /** State of the process that this one replaces. */
   readonly certificatesInUse: readonly WebCertificate[];
-  /** Told of everything that runs. */
+  /** Receives everything that runs. */
   readonly state: ProcessState;
   /** Another process takes over: the services end by themselves. */
   readonly retire: AbortSignal;
 }
 
-/** Longest wait for services to end after the signal, ms: the reference's shutdown time would outlive systemd's patience. */
+/** Maximum wait for services to end after the signal, ms: the reference's shutdown time would outlive systemd's patience. */
 const drainMs = 60_000;
 
 /**
  * Runs control, agent or both until the signal aborts or one of them fails; then the other is stopped too.
- * An agent beside a control waits for it, and joins it with a token of its own unless the configuration names another proxy.
+ * An agent beside a control waits for it, and joins it with its own token unless the configuration names another proxy.
  */
 export async function runServices(options: RunOptions, signal: AbortSignal): Promise<void> {
   const { services, config, log, env, sockets, state, retire, certificatesInUse } = options;
@@ -42,7 +42,7 @@ export async function runServices(options: RunOptions, signal: AbortSignal): Pro
   const part = async (run: () => Promise<void>): Promise<void> => {
     try {
       await run();
-      if (!both.aborted && !retire.aborted) throw new PlatformError("internal", "a service ended by itself");
+      if (!both.aborted && !retire.aborted) throw new PlatformError("internal", "a service ended unexpectedly");
     } catch (thrown) {
       failed.abort();
       facts.reject(thrown);
@@ -79,23 +79,23 @@ export async function runServices(options: RunOptions, signal: AbortSignal): Pro
   await endOf(parts, both);
 }
 
-/** How the agent joins the control of its own process; undefined when it joins elsewhere or is stopped before. */
+/** How the agent joins the control of its own process; undefined when it joins elsewhere or is stopped first. */
 async function localControl(config: PlatformConfig, facts: Promise<ControlFacts>, signal: AbortSignal): Promise<LocalControl | undefined> {
   const stopped = signal.aborted ? Promise.resolve() : once(signal, "abort").then(() => undefined);
   const ready = await Promise.race([facts, stopped]);
   if (ready === undefined || config.platform.proxy_server !== undefined || ready.webAddress === undefined) return undefined;
-  // Without the auth service here nobody can make a token; the configured one is for the agent too.
+  // Without the auth service here a token cannot be made; the configured one is for the agent too.
   const token = config.auth_service.enabled ? await ready.createJoinToken() : config.platform.token;
   return { webAddress: reachable(ready.webAddress), caPins: ready.caPins, token };
 }
 
-/** An address that listens on everything, as one to connect to. */
+/** Turns a wildcard listening address into one to connect to. */
 function reachable({ host, port }: HostPort): HostPort {
   if (host === "0.0.0.0") return { host: "127.0.0.1", port };
   return { host: host === "::" ? "::1" : host, port };
 }
 
-/** Waits for all parts; after the signal not longer than the drain time. Throws the first fault. */
+/** Waits for all parts; after the signal at most for the drain time. Throws the first fault. */
 async function endOf(parts: readonly Promise<void>[], signal: AbortSignal): Promise<void> {
   const late = Promise.withResolvers<never>();
   let timer: NodeJS.Timeout | undefined;

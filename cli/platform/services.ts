@@ -4,37 +4,37 @@ import type { FailedReload, WebCertificate } from "../../core/resources/proxy-fa
 import type { HostPort } from "../../core/transport/host-port.ts";
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 
-/** What a control tells once it serves. */
+/** A control's facts once it serves. */
 export interface ControlFacts {
-  /** Where its proxy listens; left out when only the auth service runs. */
+  /** Listening address of its proxy; left out when only the auth service runs. */
   readonly webAddress?: HostPort | undefined;
   readonly caPins: readonly string[];
   /** A token for one agent in the same process. */
   createJoinToken(): Promise<string>;
 }
 
-/** A host by its id and the names that it goes by. */
+/** A host, with its id and its names. */
 export interface HostNames {
   readonly id: string;
   readonly names: readonly string[];
 }
 
-/** What a control that runs tells about itself. */
+/** A running control's report about itself. */
 export interface ControlReport {
   state(): { readonly cluster: string; readonly tunnels: number; readonly sessions: number };
-  /** Those of the proxy's web address. */
+  /** Certificates of the proxy's web address. */
   certificates(): readonly WebCertificate[];
-  /** Something that the cluster is told of this process has changed. */
+  /** A fact about this process that the cluster is notified of has changed. */
   tellSoon(): void;
-  /** Hosts that have a tunnel here. */
+  /** Hosts with a tunnel here. */
   hosts(): readonly HostNames[];
-  /** They come here now, from the process that hands over to this one. */
+  /** Hosts that are about to move here from the process that hands over to this one. */
   expect(hosts: readonly HostNames[]): void;
-  /** In the text form of Prometheus. */
+  /** Metrics in the text format of Prometheus. */
   metrics(): Promise<string>;
 }
 
-/** What an agent that runs tells about itself. */
+/** A running agent's report about itself. */
 export interface AgentReport {
   state(): { readonly hostId: string; readonly cluster: string; readonly tunnels: number; readonly sessions: number; readonly connected: boolean };
 }
@@ -47,7 +47,7 @@ interface Deps {
 }
 
 interface ControlDeps extends Deps {
-  /** Of the process that this one is to replace. */
+  /** State of the process that this one replaces. */
   readonly certificatesInUse: readonly WebCertificate[];
   /** The last reload, when it failed. */
   readonly failedReload: () => FailedReload | undefined;
@@ -59,21 +59,21 @@ interface ControlDeps extends Deps {
 interface AgentDeps extends Deps {
   readonly sockets: ListenSockets;
   readonly report: (agent: AgentReport) => void;
-  /** Streams of people in earlier processes of this service. */
+  /** Streams of users in earlier processes of this service. */
   readonly elsewhere: () => number;
   readonly local?: LocalControl | undefined;
 }
 
-/** What `platform start` runs. main.ts hands them in, so that a command line loads no server. Each ends when the signal aborts, or after `retire`. */
+/** What `platform start` runs. main.ts passes them in, so that a command loads no server. Each ends when the signal aborts, or after `retire`. */
 export interface Services {
   control(config: PlatformConfig, deps: ControlDeps, signal: AbortSignal): Promise<void>;
   agent(config: PlatformConfig, deps: AgentDeps, signal: AbortSignal): Promise<void>;
   /**
-   * What the services that this configuration enables would refuse at their start: throws PlatformError. Returns what should be put right.
-   * `inUse`: certificates of the process that runs.
+   * Throws PlatformError for anything that the enabled services would refuse at their start. Returns warnings.
+   * `inUse`: certificates of the running process.
    */
   check(config: PlatformConfig, inUse: readonly WebCertificate[]): Promise<readonly string[]>;
-  /** What does the ciphers of SSH in the services that this configuration enables. */
+  /** Implementation of the SSH ciphers in the enabled services. */
   sshCrypto(config: PlatformConfig): Promise<"native" | "javascript">;
 }
 

@@ -28,17 +28,17 @@ export function startCommand(services: Services): CommandSpec {
     summary: "run the services that the configuration enables",
     options: [
       { flags: "-c, --config <file>", text: "configuration file; default /etc/platform.yaml" },
-      { flags: "--pid-file <file>", text: "write the process id here" },
-      { flags: "--diag-addr <address>", text: "serve /healthz, /readyz and /metrics here" },
+      { flags: "--pid-file <file>", text: "write the process id to this file" },
+      { flags: "--diag-addr <address>", text: "serve /healthz, /readyz and /metrics at this address" },
       { flags: "-d, --debug", text: "log everything" },
-      { flags: "--check", text: "start nothing: say whether the configuration, its certificates and its files would do" },
+      { flags: "--check", text: "start nothing: check the configuration, its certificates and its files" },
     ],
     examples: ["platform start --check && systemctl reload platform"],
     run: async (call) => (call.options.flag("check") ? await checkStart(services, call) : await start(services, call.io, call.options)),
   };
 }
 
-/** A process that is to replace another one tells it when it cannot. */
+/** A successor reports its failure to the previous process. */
 async function start(services: Services, io: CliIo, options: Options): Promise<Result> {
   const predecessor = await Predecessor.find(io.env);
   try {
@@ -79,7 +79,7 @@ async function run({ services, io, options, predecessor }: Starting): Promise<Re
   if (diagAddress !== undefined) {
     const ready = (): boolean => state.isReady && !life.stopping.aborted;
     const served = stack.use(await serveDiagnostics(diagAddress, { ready, sockets, metrics: () => processMetrics(state) }));
-    // The next process has the socket too: what is asked from now on is for that one to answer.
+    // The next process has the socket too: it answers from now on.
     life.retire.addEventListener("abort", () => void served[Symbol.asyncDispose](), { once: true });
     log.info("diagnostics", { address: formatHostPort(served.address) });
   }
@@ -88,12 +88,12 @@ async function run({ services, io, options, predecessor }: Starting): Promise<Re
     const certificatesInUse = predecessor === undefined ? [] : await certificatesOf(runtimeDirectory);
     await runServices({ services, config, log, env: io.env, sockets, state, retire: life.retire, certificatesInUse }, life.stopping);
   } catch (thrown) {
-    log.error("ended by a fault", { reason: errorText(thrown) });
-    // Before the life ends, and with it the way to tell.
+    log.error("stopped by an error", { reason: errorText(thrown) });
+    // Before the life ends, and with it the channel for the report.
     if (state.role === "standby") predecessor?.failed(errorText(thrown));
     throw thrown;
   }
-  log.info(state.role === "draining" ? "stopped: the last session of a process that was replaced has ended" : "stopped");
+  log.info(state.role === "draining" ? "stopped: the last session of this replaced process has ended" : "stopped");
   return textResult("");
 }
 
@@ -101,7 +101,7 @@ function findPidFile(wanted: string | undefined, runtimeDirectory: string | unde
   if (wanted === undefined) return undefined;
   const file = usablePidFile(resolve(wanted), runtimeDirectory);
   if (file === resolve(wanted)) return file;
-  log.warn("this user may not write the pid file: it is kept in the runtime directory", {
+  log.warn("this user may not write the pid file: it is in the runtime directory instead", {
     wanted,
     file,
     hint: "for `systemctl reload`, add to the unit: ExecReload= and ExecReload=/bin/kill -HUP $MAINPID",
@@ -120,11 +120,11 @@ async function startFacts({ services, config, file, names }: StartFacts): Promis
   return { version, node: process.versions.node, ssh_crypto: await services.sshCrypto(config), services: names.join(","), config: file };
 }
 
-/** Keys of hosts and of authorities would be in a core file. Where the addon cannot be loaded, LimitCORE of the unit does the same. */
+/** A core file would hold keys of hosts and of authorities. Where the addon cannot be loaded, LimitCORE of the unit does the same. */
 function forbidDumps(): void {
   try {
     processAddon()?.forbidDumps();
   } catch {
-    // No folder may hold programs here (noexec): the SSH library goes on in JavaScript too, and says so.
+    // No folder allows programs here (noexec): the SSH library continues in JavaScript, and reports it.
   }
 }

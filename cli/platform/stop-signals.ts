@@ -12,18 +12,18 @@ export function stopSignals(log: Log, { onHangUp }: { readonly onHangUp: () => v
   const controller = new AbortController();
   const stop = (reason: string): void => {
     if (controller.signal.aborted) return;
-    log.info("stopping: no new sessions, those in progress are drained", { reason });
+    log.info("stopping: refusing new sessions, draining those in progress", { reason });
     controller.abort();
   };
   const onSignal = (name: NodeJS.Signals): void => {
     if (controller.signal.aborted) {
-      log.warn("second signal: ended at once", { signal: name });
+      log.warn("second signal: stopping at once", { signal: name });
       process.exit(1);
     }
     stop(name);
   };
   const onReload = (): void => {
-    log.info("asked to reload", { signal: "SIGHUP" });
+    log.info("reload requested", { signal: "SIGHUP" });
     onHangUp();
   };
   process.on("SIGTERM", onSignal).on("SIGINT", onSignal).on("SIGHUP", onReload);

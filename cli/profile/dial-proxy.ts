@@ -8,12 +8,12 @@ import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts
 import type { CliIo } from "../io.ts";
 import type { ProfileFacts } from "./profile.ts";
 
-/** Other proxies that are tried, at most. */
+/** Maximum number of other proxies to try. */
 const maxOthers = 4;
 
 type Reach = Pick<ProfileFacts, "proxy" | "others">;
 
-/** A TCP connection to the proxy of the login; when it cannot be reached, to another one of its cluster. Throws as `dial` does. */
+/** A TCP connection to the proxy of the login or, when it is unreachable, to another one of its cluster. Throws as `dial` does. */
 export async function dialProxy(reach: Reach, io: Pick<CliIo, "env" | "stderr">): Promise<Socket> {
   return await firstReached(reach, io, (proxy) => dial(proxy, { env: io.env }));
 }
@@ -23,7 +23,7 @@ export async function dialProxyTls(reach: Reach, tls: TlsOptions, io: Pick<CliIo
   return await firstReached(reach, io, (proxy) => dialTls(proxy, tls, { env: io.env }));
 }
 
-/** What went wrong first is thrown: that is the proxy that the user named. */
+/** Throws the first failure: it concerns the proxy that the user named. */
 async function firstReached<T>({ proxy, others = [] }: Reach, { stderr }: Pick<CliIo, "stderr">, open: (proxy: HostPort) => Promise<T>): Promise<T> {
   let first: unknown;
   for (const next of [proxy, ...others.slice(0, maxOthers)]) {

@@ -60,7 +60,7 @@ test.for([
   [without(/-----BEGIN PRIVATE[\s\S]*?-----END PRIVATE KEY-----\n/), /it holds no TLS key/],
   [without(/-----BEGIN CERTIFICATE[\s\S]*-----END CERTIFICATE-----\n/), /it holds no certificate/],
   [without(/^\S+-cert-v01@openssh\.com .*\n/m), /it holds no SSH certificate/],
-  [without(/^@cert-authority .*\n/m), /it names no authority of the hosts/],
+  [without(/^@cert-authority .*\n/m), /it names no host authority/],
   [text.replace(parts.secrets.sshPrivateKey.trim(), toOpensshPrivate(generateSshKey().privateKey).trim()), /do not belong together/],
   ["", /it holds no SSH key/],
 ] as const)("a part that is missing or another's is named: %#", ([file, words]) => {
@@ -87,9 +87,9 @@ test("a file that others may read is refused, and so is one that is too long or 
   await writeFile(file, text, { mode: 0o600 });
   expect((await loadIdentityFile(file, proxy)).facts.user).toBe("robot");
   await chmod(file, 0o640);
-  await expect(loadIdentityFile(file, proxy)).rejects.toThrow(/others may read or change it \(mode 0640\)/);
+  await expect(loadIdentityFile(file, proxy)).rejects.toThrow(/other users may read or change it \(mode 0640\)/);
   await chmod(file, 0o600);
   await writeFile(file, "x".repeat(1_048_577));
   await expect(loadIdentityFile(file, proxy)).rejects.toThrow(/too long/);
-  await expect(loadIdentityFile(join(dir, "none"), proxy)).rejects.toThrow(/cannot read the identity file/);
+  await expect(loadIdentityFile(join(dir, "none"), proxy)).rejects.toThrow(/could not read the identity file/);
 });

@@ -9,7 +9,7 @@ import type { HostPort } from "../../core/transport/host-port.ts";
 import { hostPatterns, knownHostsLines } from "./known-hosts.ts";
 import type { Profile, ProfileSecrets } from "./profile.ts";
 
-/** What an identity file holds: keys and certificates of a machine's user, and the authorities of the hosts. */
+/** Contents of an identity file: keys and certificates of a machine's user, and the host authorities. */
 export interface IdentityParts {
   readonly secrets: ProfileSecrets;
   readonly cluster: string;
@@ -19,10 +19,10 @@ export interface IdentityParts {
 
 /** Longest file read here, bytes. */
 const maxFile = 1_048_576;
-const again = "have it made again with: tctl auth sign";
+const again = "create a new one with: tctl auth sign";
 
 /*
- * One text file, sections one after the other: OpenSSH private key, OpenSSH certificate line, TLS private key (PKCS #8), certificates (PEM, the
+ * One text file, sections in order: OpenSSH private key, OpenSSH certificate line, TLS private key (PKCS #8), certificates (PEM, the
  * user's first, then those of the host authority), @cert-authority lines of known_hosts. Unknown lines are ignored.
  */
 export function encodeIdentityFile({ secrets, cluster, hostCaPem, hostCaSsh }: IdentityParts): string {
@@ -31,10 +31,10 @@ export function encodeIdentityFile({ secrets, cluster, hostCaPem, hostCaSsh }: I
   return parts.map((part) => `${part.trim()}\n`).join("");
 }
 
-/** The reverse, as a profile of this proxy. Throws `invalid` for what is no identity file, or a damaged one. */
+/** The reverse, as a profile of this proxy. Throws `invalid` for anything else, or a damaged file. */
 export function decodeIdentityFile(text: string, { file, proxy }: { readonly file: string; readonly proxy: HostPort }): Profile {
   const refuse = (why: string, cause?: unknown): never => {
-    throw new PlatformError("invalid", `${file} is no identity file: ${why}`, { hint: again, cause });
+    throw new PlatformError("invalid", `${file} is not an identity file: ${why}`, { hint: again, cause });
   };
   const block = (label: string): readonly string[] =>
     text.match(new RegExp(`-----BEGIN ${label}-----[A-Za-z0-9+/=\\s]+-----END ${label}-----\\n?`, "g")) ?? [];
@@ -43,13 +43,13 @@ export function decodeIdentityFile(text: string, { file, proxy }: { readonly fil
   const [tlsCertificate = refuse("it holds no certificate"), ...hostCaPem] = block("CERTIFICATE");
   const sshCertificate = /^[a-z0-9-]+-cert-v01@openssh\.com [A-Za-z0-9+/=]+$/m.exec(text)?.[0] ?? refuse("it holds no SSH certificate");
   const hostCaSsh = [...text.matchAll(/^@cert-authority \S+ (\S+ \S+)/gm)].flatMap(([, line]) => line ?? []);
-  if (hostCaPem.length === 0 || hostCaSsh.length === 0) refuse("it names no authority of the hosts");
+  if (hostCaPem.length === 0 || hostCaSsh.length === 0) refuse("it names no host authority");
   const secrets = { sshPrivateKey, sshCertificate, tlsPrivateKey, tlsCertificate };
   try {
     return { facts: { proxy, hostCaSsh, ...factsOf(secrets) }, secrets, hostCaPem };
   } catch (cause) {
-    // Its text may quote the file, which holds keys.
-    return refuse("its parts cannot be read or do not belong together", cause instanceof PlatformError ? cause : undefined);
+    // The parser's text may quote the file, which holds keys.
+    return refuse("its parts are unreadable or do not belong together", cause instanceof PlatformError ? cause : undefined);
   }
 }
 
@@ -58,7 +58,7 @@ function factsOf(secrets: ProfileSecrets) {
   const identity = fromSshCertificate(certificate);
   if (identity.kind !== "user") throw new PlatformError("invalid", "the certificate is not a user's");
   if (!publicBlob(fromOpensshPrivate(secrets.sshPrivateKey)).equals(publicBlob(certificate.key))) {
-    throw new PlatformError("invalid", "the SSH key is not the certificate's");
+    throw new PlatformError("invalid", "the SSH key does not match the certificate");
   }
   const { validToDate } = new X509Certificate(secrets.tlsCertificate);
   const { name: user, roles, traits, logins, cluster, validBefore } = identity;
@@ -76,7 +76,7 @@ async function readPrivate(file: string): Promise<string> {
     const { mode, size } = await handle.stat();
     if ((mode & 0o077) !== 0) {
       const shown = (mode & 0o777).toString(8).padStart(4, "0");
-      throw new PlatformError("invalid", `${file} holds private keys, and others may read or change it (mode ${shown})`, {
+      throw new PlatformError("invalid", `${file} holds private keys, but other users may read or change it (mode ${shown})`, {
         hint: `if nobody took the keys: chmod 600 ${file}`,
       });
     }
@@ -84,6 +84,6 @@ async function readPrivate(file: string): Promise<string> {
     return await handle.readFile("utf8");
   } catch (cause) {
     if (cause instanceof PlatformError) throw cause;
-    throw new PlatformError("invalid", `cannot read the identity file ${file}: ${errorText(cause)}`, { cause });
+    throw new PlatformError("invalid", `could not read the identity file ${file}: ${errorText(cause)}`, { cause });
   }
 }

@@ -1,7 +1,7 @@
 import type { HostPort } from "../../core/transport/host-port.ts";
 
 /**
- * Lines for a known_hosts file: OpenSSH takes a host's certificate from these authorities when the name matches
+ * Lines for a known_hosts file: OpenSSH accepts a host's certificate from these authorities when the name matches
  * (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). One line for each authority.
  */
 export function knownHostsLines(patterns: readonly string[], authorities: readonly string[], comment: string): readonly string[] {
@@ -11,7 +11,7 @@ export function knownHostsLines(patterns: readonly string[], authorities: readon
   });
 }
 
-/** Names that hosts of a cluster answer to, and the proxy itself as a jump host on any port. */
+/** Names of the hosts of a cluster, and of the proxy itself as a jump host on any port. */
 export function hostPatterns(cluster: string, proxy?: HostPort): readonly string[] {
   const own = proxy === undefined ? [] : [proxy.host, `[${proxy.host}]:*`];
   return [`*.${cluster}`, ...own];

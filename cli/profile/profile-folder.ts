@@ -13,8 +13,8 @@ import { damaged, decodeFacts, encodeFacts, type Profile, type ProfileFacts } fr
  *   current              name of the profile in use
  *   <host>_<port>/       one profile, replaced as a whole
  *     profile.json       ProfileFacts
- *     id, id.pub, id-cert.pub, known_hosts     what a stock ssh reads
- *     tls.key, tls.crt, ca.pem                 what TLS to the platform needs
+ *     id, id.pub, id-cert.pub, known_hosts     files for a stock ssh
+ *     tls.key, tls.crt, ca.pem                 files for TLS to the platform
  * Every file is 0600.
  */
 const files = {
@@ -50,9 +50,9 @@ export function profilePaths(home: string, proxy: HostPort): ProfilePaths {
   return { folder, key: join(folder, files.key), cert: join(folder, files.cert), knownHosts: join(folder, files.knownHosts) };
 }
 
-/** A proxy as it was named. */
+/** A proxy as the user named it. */
 export interface NamedProxy extends HostPort {
-  /** Where it may be as well, when no port was given. */
+  /** Alternative address, when no port was given. */
   readonly otherPort?: number;
 }
 
@@ -68,14 +68,14 @@ export async function loadFacts(home: string, proxy?: NamedProxy): Promise<Profi
   throw new PlatformError("unauthenticated", `not logged in${where}`, { hint: "log in with: tsh login --proxy=<host:port> --user=<name>" });
 }
 
-/** A login at another proxy of the cluster to which this one belongs. */
+/** A login at another proxy of the cluster of this proxy. */
 async function findShared(home: string, proxy: HostPort): Promise<ProfileFacts | undefined> {
   const wanted = profileName(proxy);
   const profiles = await listProfiles(home);
   return profiles.find(({ facts }) => facts?.others?.some((other) => profileName(other) === wanted))?.facts;
 }
 
-/** The proxy that was asked for comes first when the login was at another one. */
+/** The requested proxy comes first when the login was at another one. */
 function dialledAt(facts: ProfileFacts, proxy: HostPort): ProfileFacts {
   const [asked, own] = [profileName(proxy), profileName(facts.proxy)];
   if (asked === own) return facts;
@@ -113,7 +113,7 @@ export interface ListedProfile {
 export async function listProfiles(home: string): Promise<readonly ListedProfile[]> {
   const entries = await readdir(home, { withFileTypes: true }).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === "ENOENT") return [];
-    throw new PlatformError("invalid", `cannot read ${home}: ${cause.message}`, { cause });
+    throw new PlatformError("invalid", `could not read ${home}: ${cause.message}`, { cause });
   });
   const current = await currentName(home);
   const names = entries.filter((entry) => entry.isDirectory() && /_\d{1,5}$/.test(entry.name)).map((entry) => entry.name);
@@ -148,14 +148,14 @@ export async function saveProfile(home: string, profile: Profile, publicLine: st
     await useProfile(home, name);
   } catch (cause) {
     await rm(fresh, { recursive: true, force: true }).catch(() => {});
-    throw new PlatformError("invalid", `cannot write the profile in ${home}: ${(cause as Error).message}`, {
+    throw new PlatformError("invalid", `could not write the profile in ${home}: ${(cause as Error).message}`, {
       cause,
       hint: "check its owner and free space, or set TSH_HOME to another folder",
     });
   }
 }
 
-/** Authorities that came since the login take the place of those before; keys and certificates stay. */
+/** Replaces the stored authorities by newer ones; keys and certificates stay. */
 export async function saveTrust(
   home: string,
   proxy: HostPort,
@@ -212,7 +212,7 @@ async function readSmall(file: string): Promise<string | undefined> {
   } catch (cause) {
     if (cause instanceof PlatformError) throw cause;
     if ((cause as NodeJS.ErrnoException).code === "ENOENT" || (cause as NodeJS.ErrnoException).code === "ENOTDIR") return undefined;
-    throw new PlatformError("invalid", `cannot read ${file}: ${(cause as Error).message}`, { cause, hint: "check the owner of the folder" });
+    throw new PlatformError("invalid", `could not read ${file}: ${(cause as Error).message}`, { cause, hint: "check the owner of the folder" });
   }
 }
 

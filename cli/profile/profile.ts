@@ -1,7 +1,7 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 
-/** A login at one proxy: what `tsh login` stores. */
+/** A login at one proxy, as `tsh login` stores it. */
 export interface Profile {
   readonly facts: ProfileFacts;
   readonly secrets: ProfileSecrets;
@@ -11,7 +11,7 @@ export interface Profile {
 
 export interface ProfileFacts {
   readonly proxy: HostPort;
-  /** The cluster's other proxies as of the login, which take it too. */
+  /** The cluster's other proxies as of the login, which accept the login too. */
   readonly others?: readonly HostPort[];
   readonly user: string;
   readonly cluster: string;
@@ -38,7 +38,7 @@ export function encodeFacts(facts: ProfileFacts): string {
   return `${JSON.stringify({ version: 1, ...facts, ...addresses }, undefined, 2)}\n`;
 }
 
-/** Throws `invalid` naming the file and what is wrong in it. Checked by hand: `tsh ssh` must start without a schema library. */
+/** Throws `invalid` naming the file and what is wrong in it. Checked without a schema library, so that `tsh ssh` starts quickly. */
 export function decodeFacts(text: string, file: string): ProfileFacts {
   const wrong = (where: string): never => {
     throw damaged(file, where);
@@ -49,20 +49,20 @@ export function decodeFacts(text: string, file: string): ProfileFacts {
   } catch {
     return wrong("it is not JSON");
   }
-  const fields: Record<string, unknown> = typeof value === "object" && value !== null ? { ...value } : wrong("it is no object");
+  const fields: Record<string, unknown> = typeof value === "object" && value !== null ? { ...value } : wrong("it is not an object");
   const string = (name: string): string => {
     const field = fields[name];
     return typeof field === "string" && field !== "" ? field : wrong(`${name} is missing`);
   };
   const strings = (field: unknown, name: string): readonly string[] =>
-    Array.isArray(field) && field.every((one) => typeof one === "string") ? field : wrong(`${name} is no list`);
+    Array.isArray(field) && field.every((one) => typeof one === "string") ? field : wrong(`${name} is not a list`);
   if (fields.version !== 1) wrong(`version ${String(fields.version)} is not known here`);
   const validUntil = new Date(string("validUntil"));
-  if (Number.isNaN(validUntil.getTime())) wrong("validUntil is no time");
+  if (Number.isNaN(validUntil.getTime())) wrong("validUntil is not a time");
   const traits = typeof fields.traits === "object" && fields.traits !== null ? Object.entries(fields.traits) : wrong("traits is missing");
   return {
-    proxy: hostPort(string("proxy")) ?? wrong("proxy is no host:port"),
-    // Left out where there are none, and by tsh of the version before.
+    proxy: hostPort(string("proxy")) ?? wrong("proxy is not host:port"),
+    // Missing where there are none, and in profiles of an older tsh.
     ...(fields.others !== undefined && { others: strings(fields.others, "others").flatMap((other) => hostPort(other) ?? []) }),
     user: string("user"),
     cluster: string("cluster"),
@@ -78,7 +78,7 @@ export function damaged(file: string, why: string): PlatformError {
   return new PlatformError("invalid", `${file} is damaged: ${why}`, { hint: "log in again: tsh login --proxy=<host:port> --user=<name>" });
 }
 
-/** Throws `unauthenticated` when the login is over. */
+/** Throws `unauthenticated` when the login has expired. */
 export function requireValid(facts: ProfileFacts, now: Date): void {
   if (now < facts.validUntil) return;
   throw new PlatformError(
@@ -94,7 +94,7 @@ export function loginCommand(facts: Pick<ProfileFacts, "proxy" | "user">): strin
   return `tsh login --proxy=${formatHostPort(facts.proxy)} --user=${facts.user}`;
 }
 
-/** What formatHostPort wrote. */
+/** The reverse of formatHostPort. */
 function hostPort(text: string): HostPort | undefined {
   const parts = /^(?:\[([^\]]+)\]|([^:[\]/]+)):(\d{1,5})$/.exec(text);
   const host = parts?.[1] ?? parts?.[2];

@@ -1,4 +1,4 @@
-/** Bytes that all files of one copy together may have under way. Whoever asks for more waits, first come, first served. */
+/** Bytes in flight that all files of one copy share. A request beyond the budget waits, first come, first served. */
 export class ByteBudget {
   #free: number;
   readonly #waiting: { readonly count: number; readonly go: () => void }[] = [];
@@ -7,7 +7,7 @@ export class ByteBudget {
     this.#free = bytes;
   }
 
-  /** Undefined: there is room at once. A piece must not be greater than the whole budget. */
+  /** Undefined: granted at once. A piece must not exceed the whole budget. */
   take(count: number): Promise<void> | undefined {
     if (this.#waiting.length === 0 && this.#free >= count) {
       this.#free -= count;

@@ -1,7 +1,7 @@
 import type { ByteBudget } from "./byte-budget.ts";
 import type { SftpClient } from "./sftp-client.ts";
 
-/** What all files of one copy share. */
+/** State shared by all files of one copy. */
 export interface CopyFacts {
   readonly client: SftpClient;
   /** Keep times and modes. */
@@ -10,11 +10,11 @@ export interface CopyFacts {
   readonly progress: CopyProgress;
 }
 
-/** Told as bytes arrive; prints or does not. */
+/** Called as bytes arrive; prints or does not. */
 export interface CopyProgress {
-  /** A file begins: its name and its size, as far as it is known. */
+  /** Called at the start of a file, with its name and its size as far as known. */
   begin(name: string, size: number): void;
-  /** Bytes that have arrived, or, when `isThere`, need not be sent because they are there already. */
+  /** Bytes that have arrived or, with `isThere`, that were already there and need not be sent. */
   moved(count: number, isThere?: boolean): void;
   finish(): void;
 }

@@ -9,14 +9,14 @@ import { joinPath } from "./join-path.ts";
 import { listFolder, makeFolder, setPath, statPath } from "./sftp-calls.ts";
 import { kept, uploadFile } from "./upload-file.ts";
 
-/** As deep as OpenSSH goes: links that lead in circles end here. */
+/** OpenSSH's maximum depth: it ends symlink loops. */
 const maxDepth = 64;
 
 export interface Tree {
   readonly facts: CopyFacts;
   /** Files wait here for their turn; folders are made at once. */
   readonly queue: FileQueue;
-  /** What is done once all files are there: a folder's time changes with each file, and its mode may forbid them. */
+  /** Work for after all files: a folder's time changes with each file, and its mode may forbid them. */
   readonly later: (() => void | Promise<void>)[];
   readonly recursive: boolean;
 }
@@ -27,14 +27,14 @@ interface Pair {
   readonly depth?: number;
 }
 
-/** Sends a file, or with `recursive` a folder with all that is in it; links are followed, as scp does. */
+/** Sends a file, or with `recursive` a folder with its contents; links are followed, as scp does. */
 export async function sendTree(tree: Tree, { source, target, depth = 0 }: Pair): Promise<void> {
   const name = source.toString();
   const stats = statSync(source);
   if (!stats.isDirectory()) return await tree.queue.add(name, () => uploadFile(tree.facts, { source, target, name }));
   checkFolder(tree, depth);
   const { client, preserve } = tree.facts;
-  // It must be open to us until all is in it.
+  // We need write access to it until its contents are complete.
   await atTarget(target, makeRemoteFolder(tree.facts, target, (stats.mode & 0o777) | 0o700));
   for (const entry of readdirSync(source, { encoding: "buffer" })) {
     const child = { source: joinPath(source, entry), target: joinPath(target, entry), depth: depth + 1 };
@@ -53,7 +53,7 @@ async function makeRemoteFolder({ client }: CopyFacts, target: Buffer, mode: num
   }
 }
 
-/** Fetches a file, or with `recursive` a folder with all that is in it. `attributes` are those of what a link leads to. */
+/** Fetches a file, or with `recursive` a folder with its contents. `attributes` are those of a link's target. */
 export async function fetchTree(tree: Tree, { source, target, depth = 0, attributes }: Pair & { readonly attributes: Attributes }): Promise<void> {
   const name = source.toString();
   if (kindOf(attributes) !== "folder") return await tree.queue.add(name, () => downloadFile(tree.facts, { source, attributes, target, name }));
@@ -74,7 +74,7 @@ export async function fetchTree(tree: Tree, { source, target, depth = 0, attribu
   });
 }
 
-/** Waits for all files, then does what was left for later: children before their parents. */
+/** Waits for all files, then does the postponed work: children before their parents. */
 export async function finishTree({ queue, later }: Tree): Promise<void> {
   await queue.settle();
   for (const change of later) {
@@ -91,7 +91,7 @@ async function followed({ client }: CopyFacts, path: Buffer, attributes: Attribu
   const kind = kindOf(attributes);
   if (kind !== "link" && kind !== "unknown") return attributes;
   const found = await statPath(client, path);
-  if (found === undefined) throw new PlatformError("not_found", "No such file or directory (a link that leads nowhere)");
+  if (found === undefined) throw new PlatformError("not_found", "No such file or directory (a dangling link)");
   return found;
 }
 
@@ -101,11 +101,11 @@ function makeLocalFolder(target: Buffer, mode: number): void {
 }
 
 function checkFolder({ recursive }: Tree, depth: number): void {
-  if (!recursive) throw new PlatformError("invalid", "is a folder", { hint: "copy folders with -r" });
-  if (depth > maxDepth) throw new PlatformError("limit", `folders more than ${maxDepth} deep: does a link lead in a circle?`);
+  if (!recursive) throw new PlatformError("invalid", "this is a folder", { hint: "copy folders with -r" });
+  if (depth > maxDepth) throw new PlatformError("limit", `folders are nested more than ${maxDepth} levels deep: is there a symlink loop?`);
 }
 
-/** One that fails does not keep the others; a connection that is lost does. */
+/** The failure of one file does not stop the others; a lost connection does. */
 async function attempt({ queue }: Tree, path: Buffer, work: () => Promise<void>): Promise<void> {
   try {
     await work();

@@ -10,14 +10,14 @@ import { closeHandle, openFile } from "./sftp-calls.ts";
 
 interface Download {
   readonly source: Buffer;
-  /** Of the file itself, not of a link to it. */
+  /** Attributes of the file itself, not of a link to it. */
   readonly attributes: Attributes;
   readonly target: Buffer;
-  /** For messages and the progress. */
+  /** Name for messages and the progress. */
   readonly name: string;
 }
 
-/** Fetches a file into the one that is there or is made; see `uploadFile`. Throws PlatformError and the system's errors of the local file. */
+/** Fetches a file into an existing or new one; see `uploadFile`. Throws PlatformError and the system's errors of the local file. */
 export async function downloadFile(facts: CopyFacts, { source, attributes, target, name }: Download): Promise<void> {
   const { client, progress, preserve } = facts;
   if (kindOf(attributes) === "special") throw new PlatformError("invalid", "not a regular file");
@@ -51,7 +51,7 @@ interface Remote {
 
 async function openTarget({ client }: CopyFacts, { handle, size, target, mode }: Remote): Promise<{ fd: number; start: number }> {
   const there: Stats | undefined = statSync(target, { throwIfNoEntry: false });
-  // Opening a FIFO waits for somebody who reads, and takes no bytes by their place.
+  // Opening a FIFO blocks until there is a reader, and it does not support writes at an offset.
   if (there?.isFIFO() === true || there?.isSocket() === true)
     throw new PlatformError("invalid", `could not write ${target.toString()}: not a regular file`);
   if (there?.isFile() === true && mayResume(client, there.size, size)) {

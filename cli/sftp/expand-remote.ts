@@ -6,10 +6,10 @@ import { matchName } from "./match-name.ts";
 import { expandPath, listFolder, statPath } from "./sftp-calls.ts";
 import type { SftpClient } from "./sftp-client.ts";
 
-/** Names that one pattern may find. */
+/** Maximum number of names that one pattern may match. */
 const maxFound = 100_000;
 
-/** A path as the user wrote it: `~` at the start, and `*`, `?` and `[…]` when nothing is named exactly so. Undefined names give nothing. */
+/** Expands a path from the user: `~` at the start, and `*`, `?` and `[…]` unless a file has exactly that name. No match: no names. */
 export async function expandRemote(client: SftpClient, text: string): Promise<Buffer[]> {
   const path = await withoutTilde(client, bytesOf(text));
   if (!/[*?[]/.test(text) || (await statPath(client, path)) !== undefined) return [path];
@@ -19,7 +19,7 @@ export async function expandRemote(client: SftpClient, text: string): Promise<Bu
     if (part === "") continue;
     const next: Buffer[] = [];
     for (const folder of found) next.push(...(await matching(client, folder, part)));
-    if (next.length > maxFound) throw new PlatformError("limit", `${text} finds more than ${maxFound} names`);
+    if (next.length > maxFound) throw new PlatformError("limit", `${text} matches more than ${maxFound} files`);
     found = next;
   }
   return found;
@@ -39,7 +39,7 @@ async function matching(client: SftpClient, folder: Buffer, part: string): Promi
       if (matchName(part, name.toString("latin1"))) names.push(name);
     }
   } catch (thrown) {
-    // A file where the pattern wants a folder, or a folder that is closed to the user, has no names: as in a shell.
+    // A file where the pattern needs a folder, or a folder without permission, matches nothing, as in a shell.
     if (!(thrown instanceof PlatformError) || thrown.code === "unavailable") throw thrown;
   }
   return names.toSorted(Buffer.compare).map((name) => joinPath(folder, name));

@@ -11,13 +11,13 @@ export interface Fetching {
   readonly fd: number;
   readonly handle: Buffer;
   readonly start: number;
-  /** As it was seen at the beginning: what is appended meanwhile stays behind. */
+  /** Size at the start: data appended meanwhile is not fetched. */
   readonly size: number;
 }
 
 /**
- * Many reads are under way at a time; what comes is written in its order, so that a copy that is cut off has no holes.
- * A file of no size, as those of /proc, is read piece by piece to its end.
+ * Many reads are in flight; data is written in order, so that an interrupted copy has no holes.
+ * A file without a size, such as those of /proc, is read piece by piece to its end.
  */
 export async function fetchPieces(facts: CopyFacts, fetching: Fetching): Promise<void> {
   const { client, budget } = facts;
@@ -44,7 +44,7 @@ interface Piece {
   readonly length: number;
 }
 
-/** A server may answer with less: the rest is asked for again. */
+/** A server may return less: the rest is requested again. */
 function ask(facts: CopyFacts, pieces: Pieces, { offset, length }: Piece): void {
   const { client, budget, progress } = facts;
   pieces.underWay.begin();
@@ -63,7 +63,7 @@ function ask(facts: CopyFacts, pieces: Pieces, { offset, length }: Piece): void 
   });
 }
 
-/** The bytes that came, 0 at the end of the file. */
+/** The received bytes, 0 at the end of the file. */
 function take(pieces: Pieces, response: Response | PlatformError, { offset, length }: Piece): number | Error {
   if (response instanceof PlatformError) return response;
   if (response.type === "status" && response.status === "end_of_file") {

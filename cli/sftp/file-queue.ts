@@ -5,7 +5,7 @@ export interface FileFailure {
   readonly error: PlatformError;
 }
 
-/** Copies some files at a time, so that small ones do not wait for each other's round trips, and collects what failed. */
+/** Copies several files at a time, so that small ones do not wait for each other's round trips, and collects failures. */
 export class FileQueue {
   readonly #atOnce: number;
   readonly #onFailure: (failure: FileFailure) => void;
@@ -18,7 +18,7 @@ export class FileQueue {
     this.#onFailure = onFailure;
   }
 
-  /** The first failure of all. */
+  /** The first of all failures. */
   get failure(): PlatformError | undefined {
     return this.#first;
   }
@@ -42,14 +42,14 @@ export class FileQueue {
     this.#onFailure({ name, error });
   }
 
-  /** Waits for all that was added. */
+  /** Waits for all added work. */
   async settle(): Promise<void> {
     while (this.#running.size > 0) await Promise.race(this.#running);
     if (this.#lost !== undefined) throw this.#lost;
   }
 }
 
-/** The system's errors of local files, in the words that the server uses for remote ones. */
+/** The system's errors of local files, in the words of the server's errors for remote ones. */
 export function fileError(thrown: unknown): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
   const { code } = thrown as NodeJS.ErrnoException;

@@ -3,7 +3,7 @@ import { hashFile } from "./hash-file.ts";
 import { hashStart } from "./sftp-calls.ts";
 import type { SftpClient } from "./sftp-client.ts";
 
-/** Less is sent again sooner than it is compared, bytes. */
+/** Minimum size for a comparison, bytes: sending less again is faster. */
 export const leastResumed = 1024 * 1024;
 
 interface Ends {
@@ -12,14 +12,14 @@ interface Ends {
   readonly fd: number;
 }
 
-/** Whether it can pay to ask `hasSameStart`: what is there is no longer than what comes, and the server can hash. */
+/** Whether `hasSameStart` is worth calling: the existing part is not longer than the source, and the server can hash. */
 export function mayResume(client: SftpClient, there: number, whole: number): boolean {
   return there >= leastResumed && there <= whole && client.extensions.has(extensionNames.sha256);
 }
 
 /**
  * Whether the first `length` bytes of the remote and of the local file are the same: proven by SHA-256 of all of them, and not
- * guessed from sizes or times. A first look at the start spares most of the work when they are not.
+ * guessed from sizes or times. An early check of the start saves most of the work when they differ.
  */
 export async function hasSameStart({ client, handle, fd }: Ends, length: number): Promise<boolean> {
   for (const part of [leastResumed, length]) {

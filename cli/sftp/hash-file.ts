@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 const readAt = promisify(read);
 const piece = 1024 * 1024;
 
-/** SHA-256 of the first `length` bytes of an open file; undefined when it has less. */
+/** SHA-256 of the first `length` bytes of an open file; undefined when it is shorter. */
 export async function hashFile(fd: number, length: number): Promise<Buffer | undefined> {
   const hash = createHash("sha256");
   const buffer = Buffer.allocUnsafe(Math.min(piece, length));

@@ -1,4 +1,4 @@
-/** Puts pieces that come in any order into their order. Holds what comes early: as much as is asked for at a time. */
+/** Reorders pieces that arrive in any order. It holds early pieces: at most as much as is requested at a time. */
 export class InOrder {
   readonly #write: (data: Buffer, at: number) => void;
   readonly #early = new Map<number, Buffer>();
@@ -9,7 +9,7 @@ export class InOrder {
     this.#write = write;
   }
 
-  /** Where the next byte belongs. */
+  /** Offset of the next byte. */
   get end(): number {
     return this.#end;
   }

@@ -6,7 +6,7 @@ export function joinPath(folder: Buffer, name: Buffer): Buffer {
   return folder.at(-1) === slash ? Buffer.concat([folder, name]) : Buffer.concat([folder, Buffer.of(slash), name]);
 }
 
-/** The last part; empty for `/`, `.` and `..`, whose contents are meant. */
+/** The last part; empty for `/`, `.` and `..`, which stand for their contents. */
 export function lastPart(path: Buffer): Buffer {
   let end = path.length;
   while (end > 0 && path[end - 1] === slash) end -= 1;

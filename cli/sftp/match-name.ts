@@ -1,7 +1,7 @@
-/** Whether a name fits a shell's pattern: `*`, `?`, `[a-z]`, `[!a]`, and a backslash before any of them. A leading dot must be written. */
+/** Whether a name matches a shell's pattern: `*`, `?`, `[a-z]`, `[!a]`, and a backslash before any of them. A leading dot must be explicit. */
 export function matchName(pattern: string, name: string): boolean {
   if (name.startsWith(".") && !pattern.startsWith(".")) return false;
-  // Where the last star stood, and up to where it has taken the name.
+  // Position of the last star, and the end of its match in the name.
   let star: { readonly after: number; taken: number } | undefined;
   let at = 0;
   let index = 0;
@@ -25,7 +25,7 @@ export function matchName(pattern: string, name: string): boolean {
   return at === pattern.length;
 }
 
-/** Where the pattern goes on when its next part takes the letter. */
+/** Position after the pattern's next part when that part matches the letter. */
 function matchOne(pattern: string, at: number, letter: string): number | undefined {
   const sign = pattern[at];
   if (sign === undefined) return undefined;

@@ -17,10 +17,10 @@ const codes: Partial<Record<Status, ErrorCode>> = {
 const words: Partial<Record<Status, string>> = {
   no_such_file: "No such file or directory",
   permission_denied: "Permission denied",
-  unsupported: "The server cannot do this",
+  unsupported: "The server does not support this",
 };
 
-/** What a server refused with, as an error. `failure` says nothing of its own: the text does. */
+/** A server's refusal as an error. The code `failure` has no meaning of its own: the text has. */
 export function failureOf(response: Response): PlatformError {
   if (response.type !== "status") return new PlatformError("unavailable", `the SFTP server answered with ${response.type}`);
   const { status, message } = response;
@@ -50,7 +50,7 @@ export async function closeHandle(client: SftpClient, handle: Buffer): Promise<v
   await done(client, { type: "close", handle });
 }
 
-/** Follows links; undefined when nothing is there. */
+/** Follows links; undefined when the path does not exist. */
 export async function statPath(client: SftpClient, path: Buffer): Promise<Attributes | undefined> {
   const response = await client.ask({ type: "stat", path });
   if (response.type === "status" && response.status === "no_such_file") return undefined;
@@ -70,7 +70,7 @@ export async function makeFolder(client: SftpClient, path: Buffer, mode: number)
   await done(client, { type: "mkdir", path, attributes: { mode } });
 }
 
-/** `~` and `~user` are the server's to resolve. */
+/** `~` and `~user` are resolved by the server. */
 export async function expandPath(client: SftpClient, path: Buffer): Promise<Buffer> {
   const request: Ask = { type: "extended", name: extensionNames.expandPath, data: string(path) };
   return onlyName(await askFor(client, request, "name"));
@@ -78,11 +78,11 @@ export async function expandPath(client: SftpClient, path: Buffer): Promise<Buff
 
 function onlyName({ files }: { readonly files: readonly NamedFile[] }): Buffer {
   const [first] = files;
-  if (first === undefined) throw new PlatformError("unavailable", "the SFTP server named nothing");
+  if (first === undefined) throw new PlatformError("unavailable", "the SFTP server returned no name");
   return first.name;
 }
 
-/** Most names that one folder may have here: a server could go on for ever. */
+/** Maximum number of names in one folder: a server could send names without end. */
 const maxNames = 5_000_000;
 
 /** Names and attributes in a folder, without `.` and `..`. A name that would lead elsewhere is refused. */
@@ -108,10 +108,10 @@ function isDots(name: Buffer): boolean {
 
 function checked(file: NamedFile): NamedFile {
   if (file.name.length > 0 && !file.name.includes(0x2f) && !file.name.includes(0)) return file;
-  throw new PlatformError("invalid", `the server lists a file named ${JSON.stringify(file.name.toString())}, which is no name`);
+  throw new PlatformError("invalid", `the server listed an invalid file name: ${JSON.stringify(file.name.toString())}`);
 }
 
-/** SHA-256 of the first `length` bytes of an open file; undefined when it has less. Ask only a server that announces it. */
+/** SHA-256 of the first `length` bytes of an open file; undefined when it is shorter. Only for a server that announces it. */
 export async function hashStart(client: SftpClient, handle: Buffer, length: number): Promise<Buffer | undefined> {
   const data = Buffer.concat([string(handle), u64(0), u64(length)]);
   const response = await askFor(client, { type: "extended", name: extensionNames.sha256, data }, "extended_reply");

@@ -8,14 +8,14 @@ import { decodeResponse, decodeVersion, type Response } from "../../core/sftp/re
 
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
 export type Ask = WithoutId<Exclude<Request, { type: "unknown" }>>;
-/** A response, or why none will come. Buffers of `data` are valid during the call only. */
+/** A response, or the reason why none will come. Buffers of `data` are valid during the call only. */
 export type Answered = (response: Response | PlatformError) => void;
 
-/** What every server takes (draft, section 3). */
+/** Packet size that every server accepts (draft, section 3). */
 const leastTransfer = 32_768;
 const versionMs = 20_000;
 
-/** The client's side of one SFTP channel: many requests under way at a time. */
+/** The client's side of one SFTP channel: with many requests in flight. */
 export class SftpClient {
   readonly #channel: Duplex;
   readonly #packets = new PacketBuffer();
@@ -24,9 +24,9 @@ export class SftpClient {
   #greeted: PromiseWithResolvers<Map<string, string>> | undefined = Promise.withResolvers();
   #next = 0;
   #broken: PlatformError | undefined;
-  /** What the server can beside version 3. */
+  /** The server's extensions beyond version 3. */
   extensions: ReadonlyMap<string, string> = new Map();
-  /** Most bytes of one read and of one write. */
+  /** Maximum bytes of one read and of one write. */
   limits = { read: leastTransfer, write: leastTransfer };
 
   private constructor(channel: Duplex, host: string) {
@@ -41,7 +41,7 @@ export class SftpClient {
   static async open(channel: Duplex, host: string): Promise<SftpClient> {
     const client = new SftpClient(channel, host);
     const greeted = client.#greeted?.promise;
-    const timer = setTimeout(() => client.#fail(new PlatformError("timeout", `${host} did not begin SFTP within ${versionMs / 1000} s`)), versionMs);
+    const timer = setTimeout(() => client.#fail(new PlatformError("timeout", `${host} did not start SFTP within ${versionMs / 1000} s`)), versionMs);
     channel.write(encodeInit(sftpVersion));
     try {
       client.extensions = (await greeted) ?? new Map();
@@ -52,7 +52,7 @@ export class SftpClient {
     return client;
   }
 
-  /** Answered in the same turn in which the response arrives. */
+  /** Handled in the same turn in which the response arrives. */
   send(request: Ask, answered: Answered): void {
     if (this.#broken !== undefined) {
       answered(this.#broken);
@@ -64,7 +64,7 @@ export class SftpClient {
     this.#channel.write(encodeRequest({ ...request, id }));
   }
 
-  /** Throws only when no response comes. */
+  /** Throws only when there is no response. */
   async ask(request: Ask): Promise<Response> {
     return await new Promise((resolve, reject) => {
       this.send(request, (response) => {
@@ -74,7 +74,7 @@ export class SftpClient {
     });
   }
 
-  /** Waits while what was sent has not left yet. */
+  /** Waits while sent data is still buffered. */
   async ready(): Promise<void> {
     if (!this.#channel.writableNeedDrain || this.#broken !== undefined) return;
     await new Promise<void>((resolve) => {
@@ -86,7 +86,7 @@ export class SftpClient {
     });
   }
 
-  /** No more requests: the server ends. */
+  /** Sends no more requests: the server ends. */
   end(): void {
     this.#channel.end();
   }
@@ -115,9 +115,9 @@ export class SftpClient {
     }
     const view = decodeResponse(packet);
     const answered = this.#waiting.get(view.id);
-    if (answered === undefined) throw new PlatformError("invalid", `an answer to request ${view.id}, which nobody asked`);
+    if (answered === undefined) throw new PlatformError("invalid", `an answer to request ${view.id}, which was never sent`);
     this.#waiting.delete(view.id);
-    // What is kept beyond this turn must not change with the next packet.
+    // Data kept beyond this turn must not change with the next packet.
     answered(view.type === "data" || view.type === "status" ? view : decodeResponse(Buffer.from(packet)));
   }
 

@@ -1,4 +1,4 @@
-/** Requests of one file that are not answered yet, and the first thing that went wrong with any of them. */
+/** Unanswered requests of one file, and their first failure. */
 export class UnderWay {
   #count = 0;
   #whenIdle: (() => void) | undefined;
@@ -14,7 +14,7 @@ export class UnderWay {
     if (this.#count === 0) this.#whenIdle?.();
   }
 
-  /** Waits for all answers. Throws the failure. */
+  /** Waits for all answers. Throws the first failure. */
   async settle(): Promise<void> {
     if (this.#count > 0) {
       await new Promise<void>((resolve) => {

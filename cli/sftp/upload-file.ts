@@ -12,19 +12,19 @@ import { UnderWay } from "./under-way.ts";
 interface Upload {
   readonly source: Buffer;
   readonly target: Buffer;
-  /** For messages and the progress. */
+  /** Name for messages and the progress. */
   readonly name: string;
 }
 
-/** What was read, until it is copied into its request. */
+/** Data that was read, until it is copied into its request. */
 const scratch = Buffer.allocUnsafe(255 * 1024);
 
 /**
- * Sends a file to where it shall be, as scp does: into the file that is there, which keeps its owner, mode and links. What is
- * there already is not sent again when it is proven to be the same. Throws PlatformError, and the system's errors of the local file.
+ * Sends a file to its target, as scp does: into an existing file, which keeps its owner, mode and links. Data that is
+ * already there is not sent again when it is proven to be identical. Throws PlatformError, and the system's errors of the local file.
  */
 export async function uploadFile(facts: CopyFacts, { source, target, name }: Upload): Promise<void> {
-  // Without waiting for somebody who writes: it may be a FIFO.
+  // Does not wait for a writer: it may be a FIFO.
   const fd = openSync(source, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stats = fstatSync(fd);
@@ -46,7 +46,7 @@ export async function uploadFile(facts: CopyFacts, { source, target, name }: Upl
   }
 }
 
-/** What `-p` keeps. */
+/** Attributes that `-p` keeps. */
 export function kept(stats: Stats): Attributes {
   return { mode: stats.mode & 0o7777, times: { accessed: Math.floor(stats.atimeMs / 1000), modified: Math.floor(stats.mtimeMs / 1000) } };
 }
@@ -76,7 +76,7 @@ interface Sending {
   readonly start: number;
 }
 
-/** Many writes are under way at a time; the first refusal ends it. */
+/** Many writes are in flight; the first refusal ends the transfer. */
 async function sendFrom({ client, budget, progress }: CopyFacts, { fd, handle, start }: Sending): Promise<void> {
   const underWay = new UnderWay();
   const size = client.limits.write;

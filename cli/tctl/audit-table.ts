@@ -3,11 +3,11 @@ import { renderTable } from "../table.ts";
 /** One audit event as it was recorded. */
 export type AuditRecord = Readonly<Record<string, unknown>>;
 
-/** Fields that have a column, say the same on every line, or are told by another one. JSON has them all. */
+/** Fields that have a column, are the same on every line, or repeat another one. JSON has them all. */
 const leftOut = new Set(["time", "event", "code", "user", "uid", "cluster_name", "success", "session_start"]);
-/** What a reader looks for comes first. */
+/** The most important fields come first. */
 const first = ["error", "name", "login", "server_name", "command", "exit_code", "addr.remote"];
-/** Longest value shown, characters. */
+/** Maximum length of a value, characters. */
 const maxValue = 60;
 
 /** `Time Event User Details`; `isContinued`: without the header, in columns of the usual width. */

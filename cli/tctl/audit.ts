@@ -8,11 +8,11 @@ import { type Format, type Result, writeNote, writeResult } from "../output.ts";
 import { type AuditRecord, auditTable } from "./audit-table.ts";
 import { withAdmin } from "./connect.ts";
 
-/** Most events of one answer of the auth service. */
+/** Maximum number of events in one answer of the auth service. */
 const page = 1000;
-/** How many events there are before those that are followed. */
+/** Number of events printed before the followed ones. */
 const beforeFollowing = 10;
-/** How often it is asked for later ones, ms. */
+/** Interval of requests for later events, ms. */
 const followMs = 1000;
 
 interface AuditAsk {
@@ -20,22 +20,22 @@ interface AuditAsk {
   readonly to: string;
   readonly events: string[];
   readonly user: string;
-  /** The newest so many; 0: all. */
+  /** Number of newest events; 0: all. */
   readonly newest: number;
   readonly follow: boolean;
   readonly format: Format;
 }
 
-/** What has been printed. */
+/** Number of printed events. */
 interface Progress {
-  /** Where to go on; empty: nothing has been asked for yet. */
+  /** Where to continue; empty: no request was made yet. */
   cursor: string;
   pages: number;
-  /** Nobody reads what we print any more. */
+  /** The reader of our output is gone. */
   readerGone: boolean;
 }
 
-/** `tctl audit ls`: the newest events, oldest first, page by page; with `--follow` those to come too, whatever happens to the connection. */
+/** `tctl audit ls`: the newest events, oldest first, page by page; with `--follow` also later ones, across lost connections. */
 export async function listAudit(call: Call): Promise<Result> {
   const ask = auditAsk(call);
   const progress: Progress = { cursor: "", pages: 0, readerGone: false };
@@ -59,7 +59,7 @@ function auditAsk({ options }: Call): AuditAsk {
   const follow = options.flag("follow");
   const from = timeOption(options.text("from"), "--from", now);
   const to = timeOption(options.text("to"), "--to", now);
-  if (follow && to !== "") throw new PlatformError("invalid", "--follow has no end: it cannot go with --to");
+  if (follow && to !== "") throw new PlatformError("invalid", "--follow cannot be combined with --to");
   const usual = !follow ? page : from === "" ? beforeFollowing : 0;
   const newest = limitOption(options.text("limit"), usual);
   const format = (options.text("format") ?? "text") as Format;
@@ -76,7 +76,7 @@ interface Printing {
   readonly progress: Progress;
 }
 
-/** Returns at the end of the log, or never when it is followed. What was printed is not asked for again. */
+/** Returns at the end of the log, or never when it is followed. Printed events are not requested again. */
 async function printPages(client: AuthClient, { ask, call, progress }: Printing): Promise<Result> {
   const { from, to, events, user, newest, follow } = ask;
   for (;;) {
@@ -85,7 +85,7 @@ async function printPages(client: AuthClient, { ask, call, progress }: Printing)
     const isEnd = answer.cursor === "";
     if (progress.readerGone || (isEnd && !follow)) return { data: [], text: "" };
     progress.cursor = isEnd ? answer.resume : answer.cursor;
-    if (progress.cursor === "") throw new PlatformError("unsupported", "the auth service is of an earlier version, and cannot be followed");
+    if (progress.cursor === "") throw new PlatformError("unsupported", "the auth service is too old to be followed");
     if (isEnd) await sleep(followMs);
   }
 }
@@ -98,7 +98,7 @@ async function print(lines: readonly string[], { ask, call, progress }: Printing
   progress.pages += 1;
 }
 
-/** RFC 3339, a date, or a duration before now (`2h`, `-2h`), as RFC 3339; absent is empty. */
+/** RFC 3339, a date, or a duration before now (`2h`, `-2h`), as RFC 3339; a missing option is empty. */
 export function timeOption(text: string | undefined, flag: string, now: Date): string {
   if (text === undefined) return "";
   const ago = /^-?((?:\d{1,9}[smhd])+)$/.exec(text)?.[1];

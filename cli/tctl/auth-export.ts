@@ -6,11 +6,11 @@ import type { Result } from "../output.ts";
 import { hostPatterns, knownHostsLines } from "../profile/known-hosts.ts";
 import { withAdmin } from "./connect.ts";
 
-/** `tctl auth export`: public keys of the authorities, in the form that their readers take. */
+/** `tctl auth export`: public keys of the authorities, in the format of their readers. */
 export async function exportAuthority(call: Call): Promise<Result> {
   const type = call.options.text("type") ?? "host";
   const hosts = call.options.list("hosts");
-  if (hosts.length > 0 && type !== "host") throw new PlatformError("invalid", "--hosts belongs to --type=host", { hint: "leave it out" });
+  if (hosts.length > 0 && type !== "host") throw new PlatformError("invalid", "--hosts is only for --type=host", { hint: "leave it out" });
   return await withAdmin(call, async ({ client }) => {
     const cluster = await client.getCluster({});
     const patterns = hosts.length > 0 ? hosts : hostPatterns(cluster.clusterName);

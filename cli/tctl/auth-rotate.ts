@@ -6,16 +6,16 @@ import type { Result } from "../output.ts";
 import { renderTable } from "../table.ts";
 import { withAdmin } from "./connect.ts";
 
-/** `tctl auth rotate`: begins a rotation, or takes its next step. */
+/** `tctl auth rotate`: starts a rotation, or takes its next step. */
 export async function rotateAuthority(call: Call): Promise<Result> {
   const { options } = call;
   const authority = options.text("type");
-  if (authority === undefined) throw new PlatformError("invalid", "which authority is to be rotated?", { hint: "give --type=user or --type=host" });
+  if (authority === undefined) throw new PlatformError("invalid", "no authority was given", { hint: "give --type=user or --type=host" });
   const phase = options.text("phase") ?? (options.flag("manual") ? "init" : "");
   const grace = options.text("gracePeriod");
   const graceSeconds = grace === undefined ? 0 : parseDuration(grace);
   if (graceSeconds > 0xffff_ffff || (grace !== undefined && graceSeconds === 0))
-    throw new PlatformError("invalid", `--grace-period: ${grace} is none`);
+    throw new PlatformError("invalid", `--grace-period: ${grace} is not a valid grace period`);
   return await withAdmin(call, async ({ client }) => {
     const { rotationsJson } = await client.rotateAuthority({ authority, phase, graceSeconds, manual: options.flag("manual") });
     return shown(rotationsJson.map(parseRotation));
@@ -35,7 +35,7 @@ function shown(rotations: readonly Rotation[]): Result {
   return { data: rotations, text: rotationsText(rotations) };
 }
 
-/** A table of the phases, below it every key that is trusted, and who lags behind. */
+/** A table of the phases, followed by every trusted key, and the hosts that lag behind. */
 export function rotationsText(rotations: readonly Rotation[]): string {
   const phases = rotations.map(({ authority, phase, mode, allowed, next, last_rotated: last }) => [
     authority,

@@ -11,9 +11,9 @@ import { withAdmin } from "./connect.ts";
 export const signFormats = ["file", "openssh", "tls"] as const;
 type SignFormat = (typeof signFormats)[number];
 
-/** What `--out` stands for in each format. */
+/** File name endings of `--out` in each format. */
 const endings: Readonly<Record<SignFormat, readonly string[]>> = { file: [""], openssh: ["", "-cert.pub"], tls: [".key", ".crt", ".cas"] };
-/** The service rounds to seconds; less than that is no shorter validity, ms. */
+/** The service rounds to seconds; a smaller difference does not count as a shorter validity, ms. */
 const roundingMs = 60_000;
 
 /** `tctl auth sign`: keys made here, certificates of the authority, in files that only their owner may read. */
@@ -22,7 +22,7 @@ export async function signAuth(call: Call): Promise<Result> {
   const user = options.text("user");
   const hosts = options.list("host");
   if ((user === undefined) === (hosts.length === 0)) {
-    throw new PlatformError("invalid", "a certificate is of a user or of a host", { hint: "give --user=<name> or --host=<name>[,<name>]" });
+    throw new PlatformError("invalid", "pass either --user or --host", { hint: "give --user=<name> or --host=<name>[,<name>]" });
   }
   const format = formatOf(options, hosts.length > 0);
   const out = options.text("out") ?? "";
@@ -72,7 +72,7 @@ function userFiles({ format, out }: { format: SignFormat; out: string }, parts: 
   ];
 }
 
-/** The names under which ssh and sshd find a certificate beside its key. */
+/** The names where ssh and sshd find a certificate beside its key. */
 function opensshFiles(out: string, key: string, certificate: string): readonly SecretFile[] {
   return [
     { path: out, text: key },
@@ -84,7 +84,7 @@ function formatOf(options: Options, isHost: boolean): SignFormat {
   const wanted = options.text("format") ?? (isHost ? "openssh" : "file");
   const format = signFormats.find((one) => one === wanted) ?? "file";
   if (isHost && format !== "openssh") {
-    throw new PlatformError("invalid", `a host's certificate has the format openssh, not ${format}`, { hint: "leave --format out" });
+    throw new PlatformError("invalid", `a host's certificate requires the format openssh, not ${format}`, { hint: "leave --format out" });
   }
   return format;
 }
@@ -92,11 +92,12 @@ function formatOf(options: Options, isHost: boolean): SignFormat {
 function ttlOf(options: Options): number {
   const text = options.text("ttl");
   const seconds = text === undefined ? 0 : parseDuration(text);
-  if (text !== undefined && (seconds === 0 || seconds > 0xffff_ffff)) throw new PlatformError("invalid", `--ttl: ${text} is no validity`);
+  if (text !== undefined && (seconds === 0 || seconds > 0xffff_ffff))
+    throw new PlatformError("invalid", `--ttl: ${text} is not a valid validity period`);
   return seconds;
 }
 
 function shortened(user: string | undefined): string {
-  if (user === undefined) return "The validity is shorter than --ttl: a year is the longest for a host.";
+  if (user === undefined) return "The validity is shorter than --ttl: the maximum for a host is one year.";
   return `The validity is shorter than --ttl: the roles of ${user} allow no more (max_session_ttl; 30h where no role says anything, and never more than a year).`;
 }

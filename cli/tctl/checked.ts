@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 
-/** The value in its schema's form. Throws `invalid` with every problem on a line of its own. */
+/** The value as its schema defines it. Throws `invalid` with every problem on its own line. */
 export function checked<T>(schema: z.ZodType<T>, what: string, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;

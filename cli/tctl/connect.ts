@@ -13,9 +13,9 @@ import { hostConfig } from "./host-config.ts";
 
 export interface Admin {
   readonly client: AuthClient;
-  /** How we got in, for messages. */
+  /** How the connection was made, for messages. */
   readonly via: string;
-  /** `host:port` of the proxy's web address, when it is known here. */
+  /** `host:port` of the proxy's web address, if known here. */
   readonly proxyAddress: string | undefined;
 }
 
@@ -29,7 +29,7 @@ export async function withAdmin<T>(call: Call, work: (admin: Admin) => Promise<T
     if (!(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
     throw new PlatformError(thrown.code, `${thrown.message} (${admin.via})`, {
       cause: thrown,
-      hint: thrown.hint ?? "is the platform running there?",
+      hint: thrown.hint ?? "check that the platform runs there",
     });
   } finally {
     connection.close();
@@ -40,7 +40,7 @@ type Connected = Omit<Admin, "client"> & { readonly connection: AuthConnection; 
 
 async function connect(call: Call): Promise<Connected> {
   const identity = call.options.text("identity");
-  if (identity !== undefined) return await throughProxy(call, `${identity} is used`);
+  if (identity !== undefined) return await throughProxy(call, `the identity file ${identity} is in use`);
   const host = await hostConfig(call);
   const file = join(host.dataDir, "auth", "admin.json");
   const local = await readAdminFile(file);
@@ -58,7 +58,7 @@ async function connect(call: Call): Promise<Connected> {
   return await throughProxy(call, `${file} ${local.why}`);
 }
 
-/** `why`: why this is not taken for the auth host. */
+/** `why`: the reason why this is not considered the auth host. */
 async function throughProxy(call: Call, why: string): Promise<Connected> {
   try {
     const { facts, secrets, hostCaPem } = await chosenProfile(call);
@@ -92,7 +92,7 @@ async function readAdminFile(file: string): Promise<AdminFile> {
     const { code, message } = cause as NodeJS.ErrnoException;
     return {
       kind: "absent",
-      why: code === "ENOENT" ? "does not exist" : code === "EACCES" ? "may not be read by this user" : `cannot be read (${message})`,
+      why: code === "ENOENT" ? "does not exist" : code === "EACCES" ? "may not be read by this user" : `could not be read (${message})`,
     };
   }
   const value = parsed(text);
@@ -100,7 +100,7 @@ async function readAdminFile(file: string): Promise<AdminFile> {
   const whole = typeof certificate === "string" && typeof privateKey === "string" && typeof address === "string";
   if (whole && Array.isArray(ca) && ca.every((one) => typeof one === "string")) return { kind: "found", certificate, privateKey, ca, address };
   throw new PlatformError("invalid", `${file} is damaged`, {
-    hint: "the auth service writes it anew when it starts: restart the platform on this host",
+    hint: "the auth service rewrites it at its start: restart the platform on this host",
   });
 }
 

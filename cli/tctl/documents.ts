@@ -3,12 +3,12 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { ResourceSpec } from "../../core/resources/resource-spec.ts";
 import { type Resource, type ResourceKind, resourceKinds, resourceSpecs } from "../../core/resources/resource-specs.ts";
 
-/** Another spelling of a kind, by what people type. */
+/** Alternative spellings of a kind. */
 const aliases: ReadonlyMap<string, ResourceKind> = new Map(
   resourceKinds.flatMap((kind) => resourceSpecs[kind].aliases.map((alias) => [alias, kind])),
 );
 
-/** Kinds of the reference that people have manifests of, and what they are. */
+/** Kinds of the reference for which people have manifests, and their names. */
 const unsupported: Readonly<Record<string, string>> = {
   github: "github connectors",
   oidc: "oidc connectors",
@@ -17,20 +17,20 @@ const unsupported: Readonly<Record<string, string>> = {
   connectors: "connectors",
 };
 
-/** Throws `invalid` naming the kinds there are. */
+/** Throws `invalid` with the list of kinds. */
 export function parseKind(text: string): ResourceKind {
   const kind = resourceKinds.find((one) => one === text) ?? aliases.get(text);
   if (kind !== undefined) return kind;
   throw new PlatformError("invalid", unknownKindText(text), { hint: `kinds: ${resourceKinds.join(", ")}` });
 }
 
-/** What is wrong with a kind that is not one of `resourceKinds`. */
+/** The message for a kind that is not one of `resourceKinds`. */
 export function unknownKindText(text: string): string {
   const known = Object.hasOwn(unsupported, text) ? unsupported[text] : undefined;
   return known === undefined ? `there is no resource kind ${JSON.stringify(text)}` : `${known} are not supported by this version`;
 }
 
-/** `kind` or `kind/name`; a kind of which there is one is that one. */
+/** `kind` or `kind/name`; a kind with a single resource means that one. */
 export function parseReference(text: string): { readonly kind: ResourceKind; readonly name: string | undefined } {
   const slash = text.indexOf("/");
   if (slash < 0) {
@@ -40,12 +40,12 @@ export function parseReference(text: string): { readonly kind: ResourceKind; rea
   }
   const name = text.slice(slash + 1);
   if (name !== "") return { kind: parseKind(text.slice(0, slash)), name };
-  throw new PlatformError("invalid", `${JSON.stringify(text)} names no resource after the slash`, {
+  throw new PlatformError("invalid", `${JSON.stringify(text)} has no name after the slash`, {
     hint: "write it as kind/name, like role/access",
   });
 }
 
-/** Documents of one kind as the service sent them, sorted by name. */
+/** Documents of one kind from the service, sorted by name. */
 export async function listDocuments<T extends Resource>(client: AuthClient, kind: T["kind"]): Promise<readonly T[]> {
   const { resources } = await client.listResources({ kind });
   const documents = resources.map(({ json }) => JSON.parse(json) as T);

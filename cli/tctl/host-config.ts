@@ -36,9 +36,9 @@ async function readKeys(file: string, wanted: boolean): Promise<Keys> {
     text = await readFile(file, "utf8");
   } catch (cause) {
     if (!wanted) return {};
-    throw new PlatformError("invalid", `cannot read ${file}: ${(cause as Error).message}`, {
+    throw new PlatformError("invalid", `could not read ${file}: ${(cause as Error).message}`, {
       cause,
-      hint: "name the configuration file of this host with --config",
+      hint: "pass the configuration file of this host with --config",
     });
   }
   const { parse } = await import("yaml");
@@ -51,7 +51,7 @@ async function readKeys(file: string, wanted: boolean): Promise<Keys> {
   }
 }
 
-/** With the port of `web_listen_addr` where it has none. Undefined for what the proxy would not start with either. */
+/** Adds the port of `web_listen_addr` if it has none. Undefined for a value with which the proxy would not start. */
 function publicAddress(proxy: unknown): string | undefined {
   const written = at(proxy, "public_addr");
   const first = textOf(Array.isArray(written) ? written[0] : written);

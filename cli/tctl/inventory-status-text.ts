@@ -1,29 +1,29 @@
 import { renderTable } from "../table.ts";
 import type { HostLine, InventorySummary } from "./summarize-inventory.ts";
 
-/** Hosts shown of each kind; JSON has them all. */
+/** Number of hosts shown of each kind; JSON has them all. */
 const maxShown = 20;
 const maxDetail = 100;
 
-/** For people: how many have what, then each kind of trouble that there is. */
+/** Text for people: counts of versions, then each kind of problem. */
 export function inventoryStatusText(summary: InventorySummary): string {
   const { total, connected, versions, upgraders } = summary;
   const parts = [
     `${total} instances, ${connected} connected`,
     countsText("Version", versions),
     countsText("Upgrader", upgraders),
-    ...section("Version does not fit the cluster", summary.unfit, ["Version", "Detail"]),
+    ...section("Version incompatible with the cluster", summary.unfit, ["Version", "Detail"]),
     ...section("Behind", summary.behind, ["Version", "Wanted", "Reason", "Detail"]),
     ...section("Newer than wanted", summary.ahead, ["Version", "Wanted", "Reason", "Detail"]),
     ...section("Failed", summary.failed, ["Version", "Reason", "At", "Detail"]),
     ...section("Without a schedule", summary.no_schedule, ["Version", "Detail"]),
     ...section("Timer off", summary.timer_off, ["Version", "Detail"]),
     ...section("Not enrolled in automatic upgrades", summary.not_enrolled, ["Version"]),
-    ...section("Without a name that they asked for", summary.refused_names, ["Detail"]),
+    ...section("Without a requested name", summary.refused_names, ["Detail"]),
     ...section("Not connected to every proxy", summary.partly_connected, ["Version", "Detail"]),
     ...section("Not connected", summary.gone, ["Version", "At"]),
   ];
-  if (isFine(summary)) parts.push("Every host is connected, enrolled, and at the version that its channel wants.");
+  if (isFine(summary)) parts.push("Every host is connected, enrolled, and at the version of its channel.");
   return parts.join("\n\n");
 }
 

@@ -99,7 +99,7 @@ test("each host stands where an admin looks for it, and auth and proxy services 
 test("the text names what is wrong, cuts long lists, and says so when all is well", () => {
   const fine = inventoryStatusText(summarizeInventory([auth, host("web1", { reason: "up_to_date" })]));
   expect(fine).toContain("2 instances, 2 connected\n\nVersion Instances\n------- ---------\n1.1.0   2\n\nUpgrader Instances");
-  expect(fine).toContain("Every host is connected, enrolled, and at the version that its channel wants.");
+  expect(fine).toContain("Every host is connected, enrolled, and at the version of its channel.");
   const many = Array.from({ length: 25 }, (_, at) => host(`web${at}`, { reason: "no_space", detail: "3 MB are free" }, { version: "1.0.0" }));
   const text = inventoryStatusText(summarizeInventory(many));
   expect(text).toContain("Failed: 25\nHostname Server ID Version Reason   At Detail\n");

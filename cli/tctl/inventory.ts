@@ -11,7 +11,7 @@ import { summarizeInventory } from "./summarize-inventory.ts";
 
 const inventoryServices: readonly string[] = ["node", "proxy", "auth"];
 
-/** `tctl inventory ls`: what is connected and fits the filters. */
+/** `tctl inventory ls`: connected instances that match the filters. */
 export async function listInventory(call: Call): Promise<Result> {
   const { options } = call;
   const services = options.list("services").map(parseService);
@@ -31,7 +31,7 @@ export async function listInventory(call: Call): Promise<Result> {
   });
 }
 
-/** `tctl inventory status`: versions, and who needs an admin. */
+/** `tctl inventory status`: versions, and the hosts that need an admin. */
 export async function inventoryStatus(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client }) => {
     const summary = summarizeInventory(await fetchInventory(client, {}));
@@ -41,7 +41,7 @@ export async function inventoryStatus(call: Call): Promise<Result> {
 
 type Filter = Partial<Omit<Parameters<AuthClient["listInventory"]>[0], "$typeName" | "$unknown">>;
 
-/** All parts of it, by host name. */
+/** All pages, sorted by host name. */
 async function fetchInventory(client: AuthClient, filter: Filter): Promise<readonly Instance[]> {
   const found: Instance[] = [];
   let cursor = "";
@@ -59,22 +59,22 @@ export function inventoryTable(instances: readonly Instance[]): string {
   return renderTable(["Server ID", "Hostname", "Services", "Version", "Upgrader"], rows);
 }
 
-/** A host with the ssh service is called a node, as where it joins: in text, in JSON and in the filter. */
+/** A host with the ssh service is called a node, as at its join: in text, in JSON and in the filter. */
 function named(instance: Instance): Instance {
   return { ...instance, services: instance.services.map((name) => (name === "ssh" ? "node" : name)) };
 }
 
-/** Of `--services`. Throws `invalid` for what nothing in an inventory is. */
+/** Parses `--services`. Throws `invalid` for an unknown service. */
 export function parseService(text: string): string {
   const name = text.toLowerCase();
   if (inventoryServices.includes(name)) return name;
   const near = nearestName(name, inventoryServices);
-  throw new PlatformError("invalid", `--services: ${JSON.stringify(text)} is not a service that the inventory has`, {
+  throw new PlatformError("invalid", `--services: ${JSON.stringify(text)} is not a service of the inventory`, {
     hint: `${near === undefined ? "" : `did you mean ${near}? `}services are ${inventoryServices.join(", ")}`,
   });
 }
 
-/** A host that has not been heard of since the auth service started may have any. */
+/** A host that has not reported since the auth service started may have any. */
 function upgraderText({ upgrader, connected, status }: Instance): string {
   return !connected && status === undefined ? "unknown" : upgrader;
 }

@@ -28,7 +28,7 @@ test.for<readonly [options: Record<string, string>, reason: RegExp]>([
   [{ user: "alice", role: "ops" }, /names exactly one/],
   [{ serverId: "web-1" }, /--server-id is the id of a host/],
   [{ user: "a b" }, /--user a name has/],
-  [{ user: "alice", ttl: "1h", expires: "2027-01-01T00:00:00Z" }, /give one of them/],
+  [{ user: "alice", ttl: "1h", expires: "2027-01-01T00:00:00Z" }, /use either --ttl or --expires/],
   [{ user: "alice", ttl: "soon" }, /not a duration/],
   [{ user: "alice", expires: "soon" }, /--expires/],
 ])("%j make none", ([options, reason]) => {

@@ -8,7 +8,7 @@ import { renderTable } from "../table.ts";
 import { withAdmin } from "./connect.ts";
 import { listDocuments } from "./documents.ts";
 
-/** `tctl lock`: a new lock, under a name of its own. */
+/** `tctl lock`: creates a lock with a unique name. */
 export async function addLock(call: Call): Promise<Result> {
   const { options } = call;
   const lock = newLock({ text: (name) => options.text(name), now: new Date(), name: randomUUID() });
@@ -23,7 +23,7 @@ export async function addLock(call: Call): Promise<Result> {
 }
 
 export interface LockAsk {
-  /** What an option holds. */
+  /** The value of an option. */
   readonly text: (option: string) => string | undefined;
   readonly now: Date;
   readonly name: string;
@@ -47,7 +47,7 @@ export function newLock({ text, now, name }: LockAsk): Lock {
 
 function expiry(ttl: string | undefined, expires: string | undefined, now: Date): string | undefined {
   if (ttl === undefined) return expires;
-  if (expires !== undefined) throw new PlatformError("invalid", "--ttl and --expires say the same: give one of them");
+  if (expires !== undefined) throw new PlatformError("invalid", "use either --ttl or --expires");
   return new Date(now.getTime() + parseDuration(ttl) * 1000).toISOString();
 }
 

@@ -1,7 +1,7 @@
 import type { Maintenance } from "../../core/resources/maintenance.ts";
 import { renderTable } from "../table.ts";
 
-/** When agents may be upgraded, as `tctl get cluster_maintenance_config --format=text` shows it. */
+/** The upgrade window of agents, as `tctl get cluster_maintenance_config --format=text` shows it. */
 export function maintenanceTable(documents: readonly Maintenance[]): string {
   const rows = documents.map(({ spec }) => {
     const { utc_start_hour: hour, weekdays } = spec.agent_upgrades;

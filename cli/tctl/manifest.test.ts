@@ -27,7 +27,7 @@ test("JSON is YAML too", () => {
   expect(readManifest(JSON.stringify({ kind: "user", version: "v2", metadata: { name: "b" }, spec: { roles: ["r"] } }), "f")[0]?.name).toBe("b");
 });
 
-test("all problems of all documents are told at once, with their lines", () => {
+test("all problems of all documents are reported at once, with their lines", () => {
   const bad = `kind: role
 version: v6
 metadata:
@@ -59,8 +59,8 @@ spec:
 });
 
 test.for([
-  ["", /holds no resource/],
-  ["# only a comment\n", /holds no resource/],
+  ["", /contains no resource/],
+  ["# only a comment\n", /contains no resource/],
   ["kind: role\nkind: role\n", /line 2: Map keys must be unique/],
   ["a: [1, 2\n", /line \d: /],
   ["just text", /no kind/],

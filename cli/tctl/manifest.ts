@@ -32,7 +32,8 @@ export function readManifest(text: string, source: string): readonly Manifest[] 
     const count = problems.length === 1 ? "a problem" : `${problems.length} problems`;
     throw new PlatformError("invalid", `${source} has ${count}; nothing was sent:\n${problems.map((problem) => `  ${problem}`).join("\n")}`);
   }
-  if (manifests.length === 0) throw new PlatformError("invalid", `${source} holds no resource`, { hint: "see: tctl get role/access for the form" });
+  if (manifests.length === 0)
+    throw new PlatformError("invalid", `${source} contains no resource`, { hint: "see: tctl get role/access for the form" });
   return manifests;
 }
 
@@ -41,7 +42,7 @@ interface Place {
   readonly lines: LineCounter;
 }
 
-/** The resource, or what is wrong with it. */
+/** The resource, or its problem. */
 function readDocument(document: YamlDocument, { source, lines }: Place): Manifest | string[] {
   const lineOf = (offset: number | undefined): number => (offset === undefined ? 1 : Math.max(1, lines.linePos(offset).line));
   if (document.errors.length > 0)
@@ -57,7 +58,7 @@ function readDocument(document: YamlDocument, { source, lines }: Place): Manifes
   }
   const kind = kindOf(value);
   if (kind === undefined) return [`line ${start}: ${kindProblem(value)}; kinds: ${resourceKinds.join(", ")}`];
-  // A read-only part that `tctl get` showed is let go of, so that what was exported can be applied again.
+  // Drops the read-only part of `tctl get`, so that an exported resource can be applied again.
   const { status: _status, ...wanted } = value as Record<string, unknown>;
   const checked = resourceSpecs[kind].schema.safeParse(wanted);
   if (checked.success) return { kind, name: checked.data.metadata.name, place: `${source}, line ${start}`, document: checked.data };
@@ -75,13 +76,13 @@ function kindProblem(value: unknown): string {
   return typeof named === "string" ? unknownKindText(named.slice(0, 64)) : "the document has no kind";
 }
 
-/** An unknown key is told at the object around it: its own place is one step further. */
+/** An unknown key is reported at the object around it: its own position is one step deeper. */
 function issuePath(issue: { readonly path: readonly PropertyKey[]; readonly keys?: unknown }): readonly PropertyKey[] {
   const key: unknown = Array.isArray(issue.keys) ? issue.keys[0] : undefined;
   return typeof key === "string" ? [...issue.path, key] : issue.path;
 }
 
-/** Where the deepest part of the path that exists stands in the text. */
+/** Position in the text of the deepest existing part of the path. */
 function offsetOf(document: YamlDocument, path: readonly PropertyKey[]): number | undefined {
   for (let length = path.length; length >= 0; length -= 1) {
     const node = length === 0 ? document.contents : document.getIn(path.slice(0, length), true);

@@ -34,7 +34,7 @@ function tunnelText(status: Node["status"], all: readonly ProxyState[]): string 
   return status?.since === undefined ? "offline" : `offline since ${status.since}`;
 }
 
-/** With tunnels to some proxies only, people reach the host through those alone. */
+/** A host with tunnels to only some proxies is reachable through those alone. */
 function connectedText(held: readonly string[] | undefined, all: readonly ProxyState[]): string {
   const here = all.filter(({ connected }) => connected);
   const has = here.filter(({ id }) => held?.includes(id) === true);
@@ -46,6 +46,6 @@ export async function removeNode(call: Call): Promise<Result> {
   const name = call.args[0] ?? "";
   return await withAdmin(call, async ({ client }) => {
     await client.deleteResource({ kind: "node", name });
-    return textResult(`Node ${name} has been removed: its access ends now, until it joins anew.`);
+    return textResult(`Node ${name} has been removed: its access ends now, until it joins again.`);
   });
 }

@@ -2,13 +2,15 @@ import { readFile } from "node:fs/promises";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { CliIo } from "../io.ts";
 
-/** Longest file of resources, bytes. */
+/** Maximum size of a resource file, bytes. */
 const maxInput = 4 * 1024 * 1024;
 
 /** A whole file, or standard input for `-`. */
 export async function readInput(io: CliIo, file: string): Promise<string> {
   const text =
-    file === "-" ? await readAll(io) : await readFile(file, "utf8").catch((cause: Error) => refuse(`cannot read ${file}: ${cause.message}`, cause));
+    file === "-"
+      ? await readAll(io)
+      : await readFile(file, "utf8").catch((cause: Error) => refuse(`could not read ${file}: ${cause.message}`, cause));
   if (text.length > maxInput) refuse(`${file === "-" ? "standard input" : file} is longer than ${maxInput} bytes`);
   return text;
 }

@@ -3,7 +3,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { askSecrets } from "../ask.ts";
 import type { CliIo } from "../io.ts";
 
-/** A secret as `-` (standard input) or `@file`: on the command line itself every user of the host could read it. */
+/** A secret as `-` (standard input) or `@file`: on the command line every user of the host could read it. */
 export async function readSecretOption(io: CliIo, value: string, flag: string): Promise<string> {
   if (value === "-") return (await askSecrets(io, ["Secret"]))[0] ?? "";
   if (!value.startsWith("@")) {
@@ -15,6 +15,6 @@ export async function readSecretOption(io: CliIo, value: string, flag: string): 
   try {
     return (await readFile(file, "utf8")).trim();
   } catch (cause) {
-    throw new PlatformError("invalid", `${flag}: cannot read ${file}: ${(cause as Error).message}`, { cause });
+    throw new PlatformError("invalid", `${flag}: could not read ${file}: ${(cause as Error).message}`, { cause });
   }
 }

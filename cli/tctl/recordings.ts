@@ -9,7 +9,7 @@ import { withAdmin } from "./connect.ts";
 
 const usualLimit = 100;
 
-/** `tctl recordings ls`: the newest first. */
+/** `tctl recordings ls`: lists recordings, newest first. */
 export async function listRecordings(call: Call): Promise<Result> {
   const { options } = call;
   const now = new Date();

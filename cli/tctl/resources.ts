@@ -17,21 +17,21 @@ import { tokensTable } from "./tokens.ts";
 import { rolloutTable } from "./upgrades-tables.ts";
 import { afterRemoval, usersTable } from "./users.ts";
 
-/** `tctl get <kind>[/name]`: all as a list, one as itself. */
+/** `tctl get <kind>[/name]`: all of a kind as a list, one as a document. */
 export async function getResources(call: Call): Promise<Result> {
   const result = await readResources(call);
   return call.options.flag("withSecrets") ? { ...result, notes: [...(result.notes ?? []), noSecrets] } : result;
 }
 
-/** Kinds with secrets will be connectors; until then --with-secrets changes nothing, and says so. */
-const noSecrets = "No resource holds a secret that could be printed: join tokens, passwords and one-time codes are not part of any.";
+/** Connectors will have secrets; until then --with-secrets has no effect, and a note says so. */
+const noSecrets = "No resource contains a secret to print: join tokens, passwords and one-time codes are not stored in resources.";
 
 async function readResources(call: Call): Promise<Result> {
   const { kind, name } = parseReference(call.args[0] ?? "");
   const filter = hostFilter({ args: [], options: call.options });
   const isFiltered = filter.search.length > 0 || filter.query !== "";
   if (isFiltered && (kind !== "node" || name !== undefined)) {
-    throw new PlatformError("invalid", "--search and --query pick from all nodes", { hint: "use them as: tctl get nodes --query=…" });
+    throw new PlatformError("invalid", "--search and --query apply to the list of all nodes", { hint: "use them as: tctl get nodes --query=…" });
   }
   return await withAdmin(call, async ({ client }) => {
     if (name !== undefined) {
@@ -45,7 +45,7 @@ async function readResources(call: Call): Promise<Result> {
   });
 }
 
-/** Tables of the kinds that have one of their own. */
+/** Tables of the kinds that have their own. */
 const tables: { readonly [Kind in Exclude<ResourceKind, PlainKind>]: (documents: readonly Extract<Resource, { kind: Kind }>[]) => string } = {
   role: rolesTable,
   user: usersTable,
@@ -58,7 +58,7 @@ const tables: { readonly [Kind in Exclude<ResourceKind, PlainKind>]: (documents:
 
 function resourcesTable(kind: ResourceKind, documents: readonly Resource[]): string {
   const spec: ResourceSpec = resourceSpecs[kind];
-  // The documents are of this kind: the service was asked for no other.
+  // The documents are of this kind: no other was requested.
   if (spec.plain !== undefined)
     return renderTable(
       spec.plain.columns,
@@ -93,7 +93,7 @@ function confirmation({ kind, name, action }: { readonly kind: string; readonly 
 
 interface PutAsk {
   readonly overwrite: boolean;
-  /** Documents of the same file that were written already. */
+  /** Number of documents of the same file that are already written. */
   readonly earlier: number;
 }
 
@@ -124,7 +124,7 @@ async function exists({ client }: Pick<Admin, "client">, kind: ResourceKind, nam
 /** `tctl rm <kind>/<name>`. */
 export async function removeResource(call: Call): Promise<Result> {
   const { kind, name } = parseReference(call.args[0] ?? "");
-  if (name === undefined) throw new PlatformError("invalid", `no name is given after ${kind}`, { hint: `write it as ${kind}/<name>` });
+  if (name === undefined) throw new PlatformError("invalid", `no name was given after ${kind}`, { hint: `write it as ${kind}/<name>` });
   return await withAdmin(call, async ({ client }) => {
     const { notes } = await client.deleteResource({ kind, name });
     if (kind === "cluster_maintenance_config") return textResult("maintenance window has been deleted");

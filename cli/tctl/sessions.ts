@@ -3,7 +3,7 @@ import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
 import { withAdmin } from "./connect.ts";
 
-/** `tctl sessions ls`: the terminal sessions that run now. */
+/** `tctl sessions ls`: lists the running terminal sessions. */
 export async function listSessions(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client }) => sessionsResult(await activeSessions(client)));
 }

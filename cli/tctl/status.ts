@@ -12,7 +12,7 @@ import { renderFacts } from "../table.ts";
 import { parseRotation } from "./auth-rotate.ts";
 import { withAdmin } from "./connect.ts";
 
-/** `tctl status`: cluster, version, authorities, CA pins, and what an admin should look at. */
+/** `tctl status`: cluster, version, authorities, CA pins, and problems for an admin. */
 export async function status(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client, via }) => {
     const cluster = await client.getCluster({});
@@ -50,7 +50,7 @@ export async function status(call: Call): Promise<Result> {
   });
 }
 
-/** An older auth service, and one that does not show hosts to this user, tells the addresses only. */
+/** An older auth service, or one that does not show hosts to this user, reports only the addresses. */
 function proxyLines(proxies: readonly ProxyState[], addresses: readonly string[]): readonly (readonly [string, string])[] {
   if (proxies.length === 0) return [["Proxies", addresses.join(", ") || "(none has connected)"]];
   return proxies.map(({ name, addr, connected, hosts, id }) => {
@@ -59,12 +59,12 @@ function proxyLines(proxies: readonly ProxyState[], addresses: readonly string[]
   });
 }
 
-/** Empty for whom the roles do not show them. */
+/** Empty for users whose roles do not show them. */
 async function rotationsOf(client: AuthClient): Promise<readonly Rotation[]> {
   try {
     return (await client.getRotations({})).rotationsJson.map(parseRotation);
   } catch (thrown) {
-    // A service of the version before has none.
+    // A service of the previous version has none.
     if (thrown instanceof PlatformError && (thrown.code === "denied" || thrown.code === "unsupported")) return [];
     throw thrown;
   }
@@ -72,10 +72,10 @@ async function rotationsOf(client: AuthClient): Promise<readonly Rotation[]> {
 
 function describeRotation({ authority, phase, mode, next, last_rotated: last }: Rotation): string {
   if (phase === "standby") return `${authority}: ${last === undefined ? "never rotated" : `rotated ${last}`}`;
-  return `${authority}: phase ${phase}, ${mode}${next === undefined ? "" : `, goes on at ${next}`}`;
+  return `${authority}: phase ${phase}, ${mode}${next === undefined ? "" : `, continues at ${next}`}`;
 }
 
-/** Of which proxy, JSON beside what the certificate is. */
+/** The proxy of a certificate, beside the certificate's facts in JSON. */
 const ofProxy = webCertificateSchema.extend({ proxy: z.string() });
 
 /** "proxy.example.com:443 until 2026-03-01T…, expires in 5 days (/etc/…)". Pure. */

@@ -5,7 +5,7 @@ import { judgeFit } from "../../core/versions/judge-fit.ts";
 import { parseVersion } from "../../core/versions/parse-version.ts";
 import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
 
-/** A host that an admin should know of. */
+/** A host that needs an admin's attention. */
 export interface HostLine {
   readonly server_id: string;
   readonly hostname: string;
@@ -13,35 +13,35 @@ export interface HostLine {
   readonly wanted?: string;
   readonly reason?: UpgradeReason;
   readonly detail?: string;
-  /** When its updater ran last, or since when it is gone; RFC 3339. */
+  /** Time of its updater's last run, or of its disappearance; RFC 3339. */
   readonly at?: string;
 }
 
-/** What `tctl inventory status` tells; the JSON form of it. */
+/** The result of `tctl inventory status`, in its JSON form. */
 export interface InventorySummary {
   readonly total: number;
   readonly connected: number;
-  /** How many that are connected have each version, and each upgrader; hosts, proxies and auth service. */
+  /** Number of connected instances by version, and by upgrader; hosts, proxies and auth service. */
   readonly versions: Readonly<Record<string, number>>;
   readonly upgraders: Readonly<Record<string, number>>;
-  /** Connected hosts with an older version than their channel answers, and with a newer one. */
+  /** Connected hosts with an older version than their channel's, and with a newer one. */
   readonly behind: readonly HostLine[];
   readonly ahead: readonly HostLine[];
   /** Connected hosts and proxies that are too old for the auth service's version, or newer by a major. */
   readonly unfit: readonly HostLine[];
-  /** Hosts whose updater ended in trouble. */
+  /** Hosts whose updater failed. */
   readonly failed: readonly HostLine[];
   readonly no_schedule: readonly HostLine[];
   readonly timer_off: readonly HostLine[];
   readonly not_enrolled: readonly HostLine[];
-  /** Hosts whose certificate lacks names that their configuration gives them. */
+  /** Hosts whose certificate lacks names from their configuration. */
   readonly refused_names: readonly HostLine[];
   readonly gone: readonly HostLine[];
   /** Hosts without a tunnel to some of the proxies. */
   readonly partly_connected: readonly HostLine[];
 }
 
-/** Ends of a run after which an admin has something to look at. */
+/** Results of a run that need an admin. */
 const troubles: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "known_bad",
   "major_mismatch",
@@ -114,7 +114,7 @@ function lacksSchedule({ upgrader, status }: Instance): boolean {
   return upgrader === "unit" && status?.schedule_until === undefined;
 }
 
-/** Below 0: older than wanted; 0 as well when nobody can tell. */
+/** Below 0: older than wanted; also 0 when it is unknown. */
 function distance({ version, wanted }: Instance): number {
   const [has, wants] = [parseVersion(version), parseVersion(wanted ?? "")];
   return has === undefined || wants === undefined ? 0 : compareVersions(has.text, wants.text);

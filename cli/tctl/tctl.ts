@@ -16,7 +16,7 @@ import { tokensCommands } from "./commands/tokens-commands.ts";
 import { upgradesCommands } from "./commands/upgrades-commands.ts";
 import { usersCommands } from "./commands/users-commands.ts";
 
-/** In the order of the help text. What a command does is loaded only when it is called. */
+/** In the order of the help text. A command's code is loaded only when it is called. */
 const commands: readonly CommandSpec[] = [
   statusCommand,
   usersCommands,
@@ -37,7 +37,7 @@ const commands: readonly CommandSpec[] = [
 
 export const tctl: ProgramSpec = { name: "tctl", summary: "Administer a cluster.", options: [identityOption, proxyOption], commands };
 
-/** The `tctl` program: its exit status. */
+/** Runs the `tctl` program; returns its exit status. */
 export async function runTctl(argv: readonly string[], io: CliIo): Promise<number> {
   return await runProgram(tctl, argv, io);
 }

@@ -25,7 +25,7 @@ export async function addToken(call: Call): Promise<Result> {
     const snippet = configSnippet(facts);
     const expires = token.metadata.expires;
     const until = expires === undefined ? "" : ` It expires at ${expires}.`;
-    const text = `Join token: ${made.secret}\nThis is the only time that it is shown.${until}\n\n${joinText(facts)}${roles.join() === "node" ? "What that writes into" : "In"} /etc/platform.yaml of the host that joins:\n\n${snippet}`;
+    const text = `Join token: ${made.secret}\nIt is shown only this once.${until}\n\n${joinText(facts)}${roles.join() === "node" ? "Which writes into" : "In"} /etc/platform.yaml of the host that joins:\n\n${snippet}`;
     return { data: { secret: made.secret, id: token.metadata.name, roles, expires: expires ?? null, ca_pins: caPins, config: snippet }, text };
   });
 }
@@ -45,7 +45,7 @@ export function configSnippet({ secret, caPins, proxyAddress, roles }: SnippetFa
     "platform:",
     `  auth_token: ${/^[A-Za-z0-9]+$/.test(secret) && !/^[0-9]/.test(secret) ? secret : JSON.stringify(secret)}`,
     `  ca_pin:${pins}`,
-    // A proxy speaks to the auth service itself; whoever makes its token sits beside that.
+    // A proxy connects to the auth service directly; the token is usually made on that host.
     roles.includes("proxy") ? "  auth_server: <auth host>:3025" : `  proxy_server: ${proxyAddress}`,
     "auth_service:",
     "  enabled: no",
@@ -59,13 +59,13 @@ export function configSnippet({ secret, caPins, proxyAddress, roles }: SnippetFa
   ].join("\n");
 }
 
-/** The commands that make a host of this token's cluster an agent; what else joins is set up by its configuration file. */
+/** Commands that set up an agent with this token; other services are set up by their configuration file. */
 function joinText(facts: SnippetFacts): string {
   const lines = joinLines(facts);
   return lines.length === 0 ? "" : `On the host that joins, as root:\n\n${lines.join("\n")}\n\n`;
 }
 
-/** Empty when the token is not one for hosts alone. */
+/** Empty when the token is not for hosts alone. */
 export function joinLines({ secret, caPins, proxyAddress, roles }: SnippetFacts): readonly string[] {
   if (roles.join() !== "node") return [];
   const web = `https://${proxyAddress.replace(/:443$/, "")}`;
@@ -80,11 +80,11 @@ function shellWord(text: string): string {
   return /^[\w.:@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** The reference's spelling too: Node, Proxy. */
+/** The reference's spelling is also accepted: Node, Proxy. */
 function joinRole(text: string): string {
   const role = tokenRoles.find((one) => one === text.toLowerCase());
   if (role !== undefined) return role;
-  throw new PlatformError("invalid", `--type: nothing joins as ${JSON.stringify(text)}`, { hint: `types: ${tokenRoles.join(", ")}` });
+  throw new PlatformError("invalid", `--type: unknown role ${JSON.stringify(text)}`, { hint: `types: ${tokenRoles.join(", ")}` });
 }
 
 function countOption(text: string | undefined): number {

@@ -3,7 +3,7 @@ import type { ChannelPlan, HostPlan, UpgradePlan } from "../../core/resources/up
 import type { UpgradeRollout } from "../../core/resources/upgrade-rollout.ts";
 import { renderFacts, renderTable } from "../table.ts";
 
-/** `tctl upgrades plan`: who goes when, and who does not; those that have the version are counted only. */
+/** `tctl upgrades plan`: which hosts are upgraded when, and which are not; hosts with the version are only counted. */
 export function planText(plan: UpgradePlan): string {
   const now = new Date(plan.at);
   return [head(plan), ...plan.channels.map((channel) => channelText(channel, plan, now))].join("\n\n");
@@ -32,7 +32,7 @@ function whenText(when: string, now: Date): string {
 export function statusText(plan: UpgradePlan): string {
   const parts = [head(plan), ...plan.channels.map(stateText)];
   if (plan.channels.length > 0) return parts.join("\n\n");
-  const none = "No channel has a version: no proxy has reported yet, or all answer none.";
+  const none = "No channel has a version: no proxy has reported yet, or all answer `none`.";
   return plan.warnings === undefined ? none : [...parts, none].join("\n\n");
 }
 
@@ -57,7 +57,7 @@ function stateText(channel: ChannelPlan): string {
 }
 
 function channelFacts(channel: ChannelPlan): readonly (readonly [string, string])[] {
-  const version = `v${channel.version}${channel.critical ? ", critical" : ""}${channel.back ? ", which undoes a newer one" : ""}`;
+  const version = `v${channel.version}${channel.critical ? ", critical" : ""}${channel.back ? ", which rolls back a newer one" : ""}`;
   return [
     ["Channel", channel.channel],
     ["Version", version],
@@ -65,9 +65,9 @@ function channelFacts(channel: ChannelPlan): readonly (readonly [string, string]
   ];
 }
 
-/** Where the roll-out stands, in words. */
+/** The state of the roll-out, in words. */
 export function standing({ phase, group = "", since, until, paused, stopped, frozen }: ChannelPlan): string {
-  if (phase === undefined) return "no upgrade_rollout: every host goes in its own maintenance window";
+  if (phase === undefined) return "no upgrade_rollout: every host upgrades in its own maintenance window";
   const place =
     phase === "done" ? "every group has it" : group === "" ? `all groups at once, since ${minutes(since)}` : inGroup({ phase, group, since, until });
   if (stopped !== undefined) return `STOPPED since ${minutes(stopped.since)}: ${stopped.why} (${place})`;

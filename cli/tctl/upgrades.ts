@@ -5,7 +5,7 @@ import { checked } from "./checked.ts";
 import { withAdmin } from "./connect.ts";
 import { planText, standing, statusText } from "./upgrades-tables.ts";
 
-/** `tctl upgrades plan`: which hosts go when, which do not, and why. */
+/** `tctl upgrades plan`: which hosts are upgraded when, which are not, and why. */
 export async function showPlan(call: Call): Promise<Result> {
   const { options } = call;
   return await withAdmin(call, async ({ client }) => {
@@ -15,7 +15,7 @@ export async function showPlan(call: Call): Promise<Result> {
   });
 }
 
-/** `tctl upgrades status`: how far each channel's version has come. */
+/** `tctl upgrades status`: the progress of each channel's version. */
 export async function showStatus(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client }) => {
     const { json } = await client.getUpgradePlan({ channel: call.options.text("channel") ?? "", brief: true });

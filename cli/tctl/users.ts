@@ -8,7 +8,7 @@ import { checked } from "./checked.ts";
 import { type Admin, withAdmin } from "./connect.ts";
 import { getDocument, listDocuments } from "./documents.ts";
 
-/** `tctl users add`: a user, and the link that sets its password and one-time code. */
+/** `tctl users add`: adds a user, and prints the link to set its password and one-time code. */
 export async function addUser(call: Call): Promise<Result> {
   const { args, options } = call;
   const name = args[0] ?? "";
@@ -24,7 +24,7 @@ export async function addUser(call: Call): Promise<Result> {
     await admin.client.putResource({ json: JSON.stringify(user) });
     return await invite(admin, { name, ttlSeconds, done: `User ${name} was created.` }).catch((thrown: unknown) => {
       const error = toPlatformError(thrown);
-      throw new PlatformError(error.code, `user ${name} was created, but no invite link: ${error.message}`, {
+      throw new PlatformError(error.code, `user ${name} was created, but could not make the invite link: ${error.message}`, {
         cause: thrown,
         hint: `make a link with: tctl users reset ${name}`,
       });
@@ -32,7 +32,7 @@ export async function addUser(call: Call): Promise<Result> {
   });
 }
 
-/** `tctl users reset`: password and code stop working at once; a new link sets them anew. */
+/** `tctl users reset`: password and code stop working at once; a new link sets new ones. */
 export async function resetUser(call: Call): Promise<Result> {
   const name = call.args[0] ?? "";
   const ttlSeconds = ttlOf(call);
@@ -42,13 +42,13 @@ export async function resetUser(call: Call): Promise<Result> {
   });
 }
 
-/** What a reset leaves in force, and a removal by an older auth service: the certificates of logins before it. */
+/** Certificates of earlier logins, which stay valid after a reset, and after a removal by an older auth service. */
 export function stillValid(name: string, now: Date): string {
   const last = new Date(now.getTime() + longestLoginSeconds * 1000).toISOString().replace(/\.\d+Z$/, "Z");
   return `Certificates of logins before now stay valid until they expire, at the latest at ${last}. To shut ${name} out at once: tctl lock --user=${name}`;
 }
 
-/** `tctl users unlock`: ends the wait after failed logins; password and code stay. */
+/** `tctl users unlock`: ends the wait after failed logins; password and code stay valid. */
 export async function unlockUser(call: Call): Promise<Result> {
   const name = call.args[0] ?? "";
   return await withAdmin(call, async ({ client }) => {
@@ -65,7 +65,7 @@ export async function updateUser(call: Call): Promise<Result> {
   const name = args[0] ?? "";
   const [roles, logins] = [options.text("setRoles"), options.text("setLogins")];
   if (roles === undefined && logins === undefined) {
-    throw new PlatformError("invalid", "nothing to change is given", { hint: "give --set-roles=<role,…> or --set-logins=<login,…>" });
+    throw new PlatformError("invalid", "no change was given", { hint: "give --set-roles=<role,…> or --set-logins=<login,…>" });
   }
   return await withAdmin(call, async ({ client }) => {
     const { status: _status, ...before } = await getDocument<User>(client, "user", name);
@@ -74,7 +74,7 @@ export async function updateUser(call: Call): Promise<Result> {
     const user = checked(userSchema, `user ${JSON.stringify(name)}`, { ...before, spec });
     await client.putResource({ json: JSON.stringify(user), mustExist: true });
     const text = `User ${name} has been updated: roles ${user.spec.roles.join(", ")}; logins ${user.spec.traits?.logins?.join(", ") || "(none)"}`;
-    return { data: user, text, notes: ["The change counts for certificates from now on: who is logged in logs in again."] };
+    return { data: user, text, notes: ["The change applies to new certificates: users who are logged in must log in again."] };
   });
 }
 
@@ -101,7 +101,7 @@ export async function removeUser(call: Call): Promise<Result> {
   });
 }
 
-/** An older auth service says nothing, and shuts nobody out. */
+/** An older auth service returns nothing, and does not lock the user out. */
 export function afterRemoval(name: string, notes: readonly string[]): readonly string[] {
   return notes.length > 0 ? notes : [stillValid(name, new Date())];
 }
@@ -110,7 +110,7 @@ function ttlOf({ options }: Call): number {
   const ttl = options.text("ttl");
   const seconds = ttl === undefined ? 0 : parseDuration(ttl);
   if (seconds <= 172_800) return seconds;
-  throw new PlatformError("invalid", `--ttl: ${ttl} is too long for an invite link`, { hint: "48h is the longest" });
+  throw new PlatformError("invalid", `--ttl: ${ttl} is too long for an invite link`, { hint: "the maximum is 48h" });
 }
 
 async function invite(admin: Admin, ask: { name: string; ttlSeconds: number; done: string }): Promise<Result> {
@@ -122,7 +122,7 @@ async function invite(admin: Admin, ask: { name: string; ttlSeconds: number; don
   const left = formatDuration((new Date(expires).getTime() - Date.now()) / 1000 + 1);
   const notes =
     known === undefined
-      ? ["No proxy has connected to the auth service yet: put its address in place of <proxy>, or give it with --proxy=<host:port>."]
+      ? ["No proxy has connected to the auth service yet: replace <proxy> with its address, or give it with --proxy=<host:port>."]
       : [];
   return { data: { user: name, invite_url: url, token, expires }, text: `${done} This link works once, for ${left}:\n${url}`, notes };
 }

@@ -2,8 +2,8 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { judgeFit, misfitText } from "../../core/versions/judge-fit.ts";
 
 /**
- * What to warn of before somebody logs in to a cluster; undefined: nothing. Newer by a major may work. Throws `unsupported` for a tsh that is
- * too old, unless the user wants to try it. Pure.
+ * The warning before a login to a cluster; undefined: none. A tsh newer by a major may work. Throws `unsupported` for a tsh that is
+ * too old, unless the user chose to try it. Pure.
  */
 export function checkVersion({ own, cluster, skip }: { own: string; cluster: string; skip: boolean }): string | undefined {
   const misfit = misfitText("this tsh", { peer: own, cluster });

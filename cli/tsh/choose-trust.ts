@@ -13,14 +13,14 @@ export interface Trust {
 }
 
 /**
- * Host authorities (PEM) to trust at this proxy, from the strongest that is there: a CA pin, an earlier login, a web
- * certificate that this system trusts; with `--insecure` whatever the proxy says.
+ * Host authorities (PEM) to trust at this proxy, from the strongest available source: a CA pin, an earlier login, a web
+ * certificate that this system trusts; with `--insecure` those that the proxy sends.
  */
 export async function chooseTrust({ io, options }: Call, proxy: HostPort): Promise<Trust> {
   const pins = options.list("caPin");
   if (pins.length > 0) return { ca: [await trustByPin({ open: () => dial(proxy, { env: io.env }), pins })], from: "pin" };
   if (options.flag("insecure")) {
-    writeWarning(io, `--insecure: the certificate of ${proxy.host} is NOT verified; whoever stands in between can read your password`);
+    writeWarning(io, `--insecure: the certificate of ${proxy.host} is NOT verified; an attacker on the path can read your password`);
     const unverified = { env: io.env, insecure: true };
     return { ca: await fetchTrust(proxy, unverified), from: "proxy" };
   }

@@ -31,7 +31,7 @@ export interface StanzaFacts {
 export function sshConfigStanza({ facts, paths, command, tshHome: home }: StanzaFacts): string {
   const words = [...command, "proxy", "ssh", `--proxy=${formatHostPort(facts.proxy)}`, `--cluster=${facts.cluster}`];
   const env = home === undefined ? [] : [`env TSH_HOME=${shellWord(home)}`];
-  // Without exec: ssh puts that before the command itself.
+  // Without exec: ssh itself puts that before the command.
   const proxyCommand = [...env, ...words.map(shellWord)].join(" ").replaceAll("%", "%%");
   return [
     `# ${facts.cluster} through ${formatHostPort(facts.proxy)}`,
@@ -59,7 +59,7 @@ function configWord(word: string): string {
 }
 
 function refuseLineBreak(word: string): void {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this looks for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this matches
   if (!/[\u0000-\u001f]/.test(word)) return;
   throw new PlatformError("invalid", `${JSON.stringify(word)} cannot be written into an ssh configuration`, { hint: "set TSH_HOME to a plain path" });
 }

@@ -6,15 +6,15 @@ import type { LentAgent } from "../../core/ssh/lent-agent.ts";
 import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
 import type { Profile } from "../profile/profile.ts";
 
-/** For the SSH login, ms. */
+/** Time limit of the SSH login, ms. */
 const loginMs = 20_000;
 
 export interface ConnectHostAsk {
   readonly profile: Profile;
   readonly login: string;
-  /** What the host's certificate must list. */
+  /** Name that the host's certificate must list. */
   readonly host: string;
-  /** Lent to the host in sessions that ask for it. */
+  /** SSH agent, forwarded to the host in sessions that request it. */
   readonly agent?: LentAgent | undefined;
 }
 
@@ -23,7 +23,7 @@ export async function connectHost(stream: TLSSocket, ask: ConnectHostAsk): Promi
   try {
     return await connect(stream, ask);
   } catch (thrown) {
-    // Its refusals say where they come from; that it does not speak SSH as it should could be anybody's.
+    // Its refusals name their origin; a protocol error could come from any peer, so the host is named.
     if (!(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
     throw new PlatformError(thrown.code, `${ask.host}: ${thrown.message}`, { hint: thrown.hint, cause: thrown });
   }

@@ -27,11 +27,14 @@ export interface CopyAsk {
   readonly onFailure: (failure: FileFailure) => void;
 }
 
-/** Bytes under way: as much as an SSH channel takes without being read (core/ssh/channel-flow). */
+/** Bytes in flight: as much as an SSH channel accepts without being read (core/ssh/channel-flow). */
 const underWay = 8 * 1024 * 1024;
 const filesAtOnce = 16;
 
-/** Copies over the SSH service at the other end of a stream, which is ended. The first failure of a file; throws when the connection fails. */
+/**
+ * Copies over the SSH service at the other end of a stream, which is then closed. Returns the first failure of a file; throws when the connection
+ * fails.
+ */
 export async function copyOver(stream: TLSSocket, ask: CopyAsk): Promise<PlatformError | undefined> {
   const { profile, login, plan } = ask;
   try {
@@ -45,7 +48,7 @@ export async function copyOver(stream: TLSSocket, ask: CopyAsk): Promise<Platfor
   }
 }
 
-/** What the host says on standard error before SFTP begins is why it refuses. */
+/** The host's standard error before SFTP starts is the reason of its refusal. */
 async function openSftp(connection: SshConnection, host: string): Promise<SftpClient> {
   const channel = await openSubsystem(connection, { name: "sftp", host }, (opened) => opened);
   let said = "";
@@ -113,7 +116,7 @@ function inside(folder: Buffer, source: Buffer): Buffer {
 
 function checkTarget({ isFolder, target, many }: { isFolder: boolean; target: string; many: boolean }): void {
   if (isFolder || (!many && !target.endsWith("/"))) return;
-  throw new PlatformError("not_found", `${target} is not a folder`, { hint: "make it first: nothing was copied" });
+  throw new PlatformError("not_found", `${target} is not a folder`, { hint: "create it first: nothing was copied" });
 }
 
 function fail(queue: FileQueue, name: string, thrown: unknown): void {

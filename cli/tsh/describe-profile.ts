@@ -4,7 +4,7 @@ import type { ProfileFacts } from "../profile/profile.ts";
 import { renderFacts } from "../table.ts";
 
 export interface DescribedProfile {
-  /** The reference's names (spec/reference-behaviour.md section 9). */
+  /** Labels of the reference's `tsh status`. */
   readonly data: Readonly<Record<string, unknown>>;
   readonly text: string;
 }

@@ -21,16 +21,16 @@ import { proxyOption } from "./with-profile.ts";
 
 const wanted: readonly CheckName[] = ["route", "name", "connection", "tls", "alpn", "certificate", "answer", "version", "clock", "access"];
 
-/** `tsh doctor [[user@]host]`: where the way to the proxy, or to a host behind it, stops, and what to do. */
+/** `tsh doctor [[user@]host]`: finds out where the path to the proxy, or to a host behind it, fails, and what to do. */
 export async function doctor(call: Call): Promise<Result> {
   const { io, args } = call;
   const profile = await loadProfile(tshHome(io.env), proxyOption(call)).catch((thrown: unknown) => {
-    // Without a login the way can be looked at all the same.
+    // The path can be checked without a login too.
     if (proxyOption(call) !== undefined && thrown instanceof PlatformError && thrown.code === "unauthenticated") return undefined;
     throw thrown;
   });
   const proxy = proxyOption(call) ?? profile?.facts.proxy;
-  if (proxy === undefined) throw new PlatformError("invalid", "no proxy is given", { hint: "give it with --proxy=<host[:port]>" });
+  if (proxy === undefined) throw new PlatformError("invalid", "no proxy was given", { hint: "give it with --proxy=<host[:port]>" });
   const exam = new Examination();
   await examine(exam, { call, proxy, profile });
   exam.skip([...wanted, ...(args.length > 0 ? (["host"] as const) : [])], "not reached");
@@ -55,9 +55,9 @@ async function examine(exam: Examination, { call, proxy, profile }: Ask): Promis
   if (host !== undefined && profile !== undefined) await exam.passes("host", () => reachHost(call, profile, host));
 }
 
-/** After a login as `tsh ssh` does it; before it as `tsh login` does. */
+/** After a login as `tsh ssh` connects; before it as `tsh login` does. */
 function tlsAsk({ call, proxy, profile }: Ask): TlsAsk {
-  const untrusted = "log in anew with --ca-pin=sha256:…, as `tctl status` prints it";
+  const untrusted = "log in again with --ca-pin=sha256:…, as `tctl status` prints it";
   const pins = call.options.list("caPin");
   if (profile === undefined && pins.length === 0) {
     return { alpn: "http/1.1", servername: proxy.host, authorities: async () => undefined, untrusted };
@@ -77,9 +77,10 @@ async function lookIn({ call, proxy, profile }: Ask): Promise<Said> {
   const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
   using connection = openAuthClient({ open: () => dial(facts.proxy, { env: call.io.env }), ca: hostCaPem, credentials });
   const { resources } = await connection.client.listResources({ kind: "node" });
-  if (resources.length > 0) return { says: `${facts.user} is let in, and may reach ${resources.length} host${resources.length === 1 ? "" : "s"}` };
-  throw new PlatformError("not_found", `${facts.user} is let in, and may reach no host`, {
-    hint: `roles: ${facts.roles.join(", ")}; ask an admin, or if roles were changed: ${loginCommand(facts)}`,
+  if (resources.length > 0)
+    return { says: `login as ${facts.user} works, with access to ${resources.length} host${resources.length === 1 ? "" : "s"}` };
+  throw new PlatformError("not_found", `login as ${facts.user} works, but no hosts are accessible`, {
+    hint: `roles: ${facts.roles.join(", ")}; ask an admin or, if the roles were changed, log in again: ${loginCommand(facts)}`,
   });
 }
 

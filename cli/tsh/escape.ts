@@ -1,11 +1,11 @@
-/** What to do with typed bytes on a terminal: send them, show the help, or leave. */
+/** The action for typed bytes on a terminal: send them, show the help, or leave. */
 export interface Typed {
   readonly send: Buffer;
   readonly help: boolean;
   readonly disconnect: boolean;
 }
 
-/** The escapes of ssh(1) that make sense here, at the start of a line: `~.` leaves, `~?` helps, `~~` is one tilde; or with another character. */
+/** The escapes of ssh(1) that make sense here, at the start of a line: `~.` leaves, `~?` helps, `~~` is one tilde; the character can be changed. */
 export function createEscape(character = "~"): (chunk: Buffer) => Typed {
   const mark = character.charCodeAt(0);
   let lineStart = true;

@@ -12,7 +12,7 @@ export interface JoinOverAsk {
   readonly mode: JoinMode;
 }
 
-/** Takes part in a session with the host at the other end of a stream, which is ended. The exit status. */
+/** Participates in a session on the host at the other end of a stream, which is then closed. Returns the exit status. */
 export async function joinOver(stream: TLSSocket, { profile, session, mode }: JoinOverAsk, io: CliIo): Promise<number> {
   const { server_id: host, server_name: name } = session;
   try {

@@ -7,14 +7,14 @@ import { visibleSessions } from "./sessions.ts";
 import { chosenProfile } from "./with-profile.ts";
 import { withTrust } from "./with-trust.ts";
 
-/** `tsh join <session>`: takes part in a session that runs, to its end. */
+/** `tsh join <session>`: participates in a running session until its end. */
 export async function join(call: Call): Promise<Result> {
   const { io, options } = call;
   const [sid = ""] = call.args;
   const mode = modeOption(options.text("mode"));
   const profile = await chosenProfile(call);
   const status = await withTrust(call, profile, async (trusting) => {
-    // The host's certificate must name the host that has the session.
+    // The certificate must name the host of the session.
     const session = (await visibleSessions(io, trusting)).find((one) => one.sid === sid);
     if (session === undefined) throw unseen(sid);
     const opening = openStream(io, { profile: trusting, kind: "join", target: sid, parameters: { mode } });
@@ -30,6 +30,6 @@ function modeOption(text: string | undefined): JoinMode {
 
 function unseen(sid: string): PlatformError {
   return new PlatformError("not_found", `there is no running session ${JSON.stringify(sid.slice(0, 64))} that you may join`, {
-    hint: "tsh sessions ls shows those that you may see",
+    hint: "tsh sessions ls lists those that you may see",
   });
 }

@@ -25,8 +25,8 @@ export async function login(call: Call): Promise<Result> {
   const { io, options } = call;
   const named = proxyOption(call);
   const user = options.text("user") ?? (io.env.TSH_USER || undefined);
-  if (named === undefined) throw missing("no proxy is given", "--proxy=<host[:port]>");
-  if (user === undefined) throw missing("no user is given", "--user=<name>");
+  if (named === undefined) throw missing("no proxy was given", "--proxy=<host[:port]>");
+  if (user === undefined) throw missing("no user was given", "--user=<name>");
   const ttl = options.text("ttl");
   const ttlSeconds = ttl === undefined ? 0 : parseDuration(ttl);
   if (ttlSeconds > 0xffff_ffff) throw new PlatformError("invalid", `--ttl: ${ttl} is too long`);
@@ -35,7 +35,7 @@ export async function login(call: Call): Promise<Result> {
   const connection = openAuthClient({ open: () => dial(proxy, { env: io.env }), ca });
   const keys = newKeys();
   try {
-    // Before the secrets are asked for: a wrong address or authority is said at once.
+    // Before the prompts for secrets: a wrong address or authority is reported at once.
     const cluster = await connection.client.getCluster({}).catch((thrown: unknown) => {
       throw from === "earlier login" ? otherAuthority(thrown, proxy) : thrown;
     });
@@ -65,7 +65,7 @@ function missing(message: string, flag: string): PlatformError {
 function toProfile({ proxy, keys, answer }: { proxy: HostPort; keys: NewKeys; answer: LoginResponse }): Profile {
   const identity = fromSshCertificate(parseCertificateLine(answer.sshCertificate));
   const { cluster } = answer;
-  if (identity.kind !== "user" || cluster === undefined) throw new PlatformError("unavailable", "the auth service sent no certificate of a user");
+  if (identity.kind !== "user" || cluster === undefined) throw new PlatformError("unavailable", "the auth service sent no user certificate");
   const { name: user, roles, traits, logins, validBefore: validUntil } = identity;
   return {
     facts: {
@@ -89,13 +89,13 @@ function toProfile({ proxy, keys, answer }: { proxy: HostPort; keys: NewKeys; an
   };
 }
 
-/** Says which ports were tried when the user named none. */
+/** Names the ports that were tried when the user gave none. */
 async function withPortHint<T>({ host, port, otherPort }: NamedProxy, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
     if (otherPort === undefined || !(thrown instanceof PlatformError) || (thrown.code !== "unavailable" && thrown.code !== "timeout")) throw thrown;
-    const hint = `tried ports ${port} and ${otherPort}, because --proxy names none; give it as --proxy=${host}:<port>, with the port that your admin names`;
+    const hint = `tried ports ${port} and ${otherPort}, because --proxy has no port; use --proxy=${host}:<port> with the port from your admin`;
     throw new PlatformError(thrown.code, thrown.message, { cause: thrown, hint });
   }
 }

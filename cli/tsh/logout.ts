@@ -15,7 +15,7 @@ export async function logout(call: Call): Promise<Result> {
   return { data: { removed }, text };
 }
 
-/** Where no port was given, that of the profile that is there. A damaged one is named as it was typed. */
+/** Without a port, the port of the existing profile. A damaged profile is found by the typed name. */
 async function storedProxy(home: string, proxy: NamedProxy): Promise<HostPort> {
   const facts = await loadFacts(home, proxy).catch(() => undefined);
   return facts?.proxy ?? proxy;

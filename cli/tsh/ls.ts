@@ -6,7 +6,7 @@ import { renderLabels, renderTable } from "../table.ts";
 import { reachableHosts } from "./hosts/reachable-hosts.ts";
 import { chosenProfile } from "./with-profile.ts";
 
-/** Longest labels cell of the table, in characters; `-v` shows all. */
+/** Maximum length of the table's labels cell, in characters; `-v` shows all. */
 const maxLabels = 60;
 
 /** `tsh ls [key=value | word …]`: the hosts that the roles allow. */
@@ -17,7 +17,7 @@ export async function ls(call: Call): Promise<Result> {
   return { data: nodes, text: nodesTable(nodes, verbose), names: nodes.map(({ spec }) => spec.hostname) };
 }
 
-/** Where the host is: the proxy connects to it, or it keeps a tunnel to the proxy. */
+/** The host's address: the proxy connects to it, or it keeps a tunnel to the proxy. */
 function address({ spec, status }: Node): string {
   return spec.addr ?? (status?.connected === false ? "(offline)" : (status?.addr ?? "⟵ Tunnel"));
 }

@@ -14,18 +14,18 @@ export interface SessionAsk {
   /** Undefined: the login shell. */
   readonly command: string | undefined;
   readonly pty: boolean;
-  /** The command names a subsystem. */
+  /** The command is the name of a subsystem. */
   readonly isSubsystem?: boolean;
-  /** Lent to the host, where a role allows it. */
+  /** The SSH agent and X11, forwarded where a role allows it. */
   readonly lend?: { readonly agent: boolean; readonly x11?: X11Options | undefined };
-  /** To take part in the session of another, which has its own environment. */
+  /** To participate in another user's session, which has its own environment. */
   readonly join?: JoinMode;
   readonly settings?: SshSettings;
-  /** For messages. */
+  /** Host name for messages. */
   readonly host: string;
 }
 
-/** Exit status as a shell tells it: 128 + number for a signal, 255 for one that this system does not know. */
+/** Exit status as in a shell: 128 + number for a signal, 255 for one that this system does not know. */
 export function exitStatus(code: number | null | undefined, signal: string | undefined): number | undefined {
   if (typeof code === "number") return code & 0xff;
   if (signal === undefined) return undefined;
@@ -35,13 +35,13 @@ export function exitStatus(code: number | null | undefined, signal: string | und
 
 export interface OpenedSession {
   readonly channel: ClientChannel;
-  /** Status of the remote command, once it was told. */
+  /** Status of the remote command, once reported. */
   readonly ended: () => number | undefined;
   /** All output has been read. */
   readonly closed: Promise<unknown>;
 }
 
-/** What a host does not want is told, and the session goes on without it, as ssh has it. */
+/** A request that the host refuses is reported, and the session continues without it, as in ssh. */
 export async function openSession(client: Client, ask: SessionAsk, io: CliIo): Promise<OpenedSession> {
   try {
     return await openOnce(client, ask, io);
@@ -49,11 +49,11 @@ export async function openSession(client: Client, ask: SessionAsk, io: CliIo): P
     const { message } = (thrown as { cause?: Error }).cause ?? {};
     const { lend } = ask;
     if (lend?.agent && message === "Unable to request agent forwarding") {
-      writeNote(io, `warning: ${ask.host} does not take the SSH agent: no role allows it (forward_agent: true)`);
+      writeNote(io, `warning: ${ask.host} refused agent forwarding: no role allows it (forward_agent: true)`);
       return openSession(client, { ...ask, lend: { ...lend, agent: false } }, io);
     }
     if (lend?.x11 !== undefined && message === "Unable to request X11") {
-      writeNote(io, `warning: ${ask.host} forwards no X11: no role allows it (permit_x11_forwarding: true), or it has no xauth`);
+      writeNote(io, `warning: ${ask.host} refused X11 forwarding: no role allows it (permit_x11_forwarding: true), or xauth is missing there`);
       return openSession(client, { ...ask, lend: { agent: lend.agent } }, io);
     }
     throw thrown;
@@ -85,10 +85,10 @@ async function openOnce(client: Client, ask: SessionAsk, io: CliIo): Promise<Ope
   });
 }
 
-/** The terminal that is asked for: like the local one, where there is one. */
+/** The requested terminal: like the local one, if any. */
 function terminalOf({ env, stdin, stdout }: CliIo): PseudoTtyOptions {
   const modes = terminalModes(stdin);
-  // ssh2 takes the encoded modes too; its types do not say so.
+  // ssh2 accepts the encoded modes too, although its types do not list them.
   const more = modes === undefined ? {} : { modes: modes as unknown as NonNullable<PseudoTtyOptions["modes"]> };
   return { term: env.TERM ?? "xterm", rows: stdout.rows ?? 24, cols: stdout.columns ?? 80, width: 0, height: 0, ...more };
 }
@@ -98,7 +98,7 @@ function watched(channel: ClientChannel, io: CliIo): OpenedSession {
   let status: number | undefined;
   channel.on("exit", (code: number | null, signal?: string, _dumped?: boolean, why?: string) => {
     status = exitStatus(code, signal);
-    // Our agents say so why they cut off whoever takes part in a session.
+    // Our agents send the reason for disconnecting a participant of a session this way.
     if (why) writeNote(io, `\nplatform: ${why.slice(0, 2000)}`);
   });
   channel.on("error", ignored);

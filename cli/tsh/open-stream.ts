@@ -27,8 +27,8 @@ export async function openSshStream(io: CliIo, { profile, target, login }: SshSt
 }
 
 /**
- * A byte stream through the proxy; core/transport/stream-request.ts says what target and parameters are. Throws what control or the agent
- * refused with, and what kept the proxy from being reached.
+ * A byte stream through the proxy; core/transport/stream-request.ts describes target and parameters. Throws the refusal of control or the
+ * agent, and the failure to reach the proxy.
  */
 export async function openStream<Kind extends StreamKind>(io: CliIo, { profile, kind, target, parameters }: StreamAsk<Kind>): Promise<TLSSocket> {
   const { facts, secrets, hostCaPem } = profile;
@@ -53,8 +53,8 @@ function explained(error: PlatformError, facts: Profile["facts"]): PlatformError
   if (error.hint !== undefined) return error;
   const hints: Partial<Record<PlatformError["code"], string>> = {
     unauthenticated: `log in again: ${loginCommand(facts)}`,
-    not_found: "tsh ls shows the hosts that you may reach",
-    denied: "tsh status shows your roles and logins; roles changed since then count after the next tsh login",
+    not_found: "tsh ls lists the hosts that you may reach",
+    denied: "tsh status shows your roles and logins; role changes apply after the next tsh login",
   };
   return new PlatformError(error.code, error.message, { hint: hints[error.code], cause: error.cause });
 }

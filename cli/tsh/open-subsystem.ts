@@ -2,7 +2,7 @@ import type { Client, ClientChannel } from "ssh2";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 
 /**
- * A channel to a subsystem of the host, as what `take` makes of it in the same turn in which it opened. Throws `denied`, or `unavailable`
+ * A channel to a subsystem of the host, as converted by `take` in the same turn in which it opened. Throws `denied`, or `unavailable`
  * when the connection is lost. `host` is for messages.
  */
 export function openSubsystem<T>(

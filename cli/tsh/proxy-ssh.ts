@@ -25,7 +25,7 @@ export async function proxySsh(call: Call): Promise<Result> {
   io.stdout.on("error", gone);
   io.stdin.on("error", gone).pipe(stream);
   stream.pipe(io.stdout, { end: false });
-  // ssh closes its end once ours says nothing more: the other direction is not waited for.
+  // ssh closes its end once our output ends: the other direction is not awaited.
   const cause = await finished(stream, { writable: false }).catch((thrown: unknown) => thrown);
   io.stdin.off("error", gone).unpipe(stream).pause();
   io.stdout.off("error", gone);

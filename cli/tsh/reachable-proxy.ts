@@ -3,10 +3,10 @@ import type { HostPort } from "../../core/transport/host-port.ts";
 import type { CliIo } from "../io.ts";
 import type { NamedProxy } from "../profile/profile-folder.ts";
 
-/** For one port to answer, ms: a firewall may drop all that goes to the other. */
+/** Time limit for one port to answer, ms: a firewall may drop all packets to the other. */
 const probeMs = 3000;
 
-/** Of the ports where a proxy may be the first one that answers; the first of all when none does. */
+/** The first of the proxy's possible ports that answers; the first in the list when none does. */
 export async function reachableProxy({ host, port, otherPort }: NamedProxy, env: CliIo["env"]): Promise<HostPort> {
   const first = { host, port };
   if (otherPort === undefined || (await answers(first, env))) return first;

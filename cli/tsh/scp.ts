@@ -9,7 +9,7 @@ import { defaultLogin } from "./ssh-to-host.ts";
 import { chosenProfile } from "./with-profile.ts";
 import { withTrust } from "./with-trust.ts";
 
-/** `tsh scp`: copies over SFTP. What failed is told file by file; the status is that of the first failure. */
+/** `tsh scp`: copies over SFTP. Failures are reported file by file; the status is that of the first one. */
 export async function scp(call: Call): Promise<Result> {
   const { io, options } = call;
   const plan = planScp(call.args);

@@ -121,7 +121,7 @@ test("a connection that breaks before the command ended is an error, not success
   await expect(runSession(client, ask, io)).rejects.toMatchObject({ code: "unavailable", message: "the connection to web-1 was lost" });
 });
 
-test("a refused command is told", async () => {
+test("a refused command is reported", async () => {
   const { client } = await connected((session) => {
     session.on("exec", (_accept, reject) => reject());
   });

@@ -36,7 +36,7 @@ function copyUntilExit({ channel, ended, closed }: OpenedSession, ask: SessionAs
       channel.close();
       finish();
     });
-    // As a program that SIGPIPE ended: without a word.
+    // Like a program that SIGPIPE ended: silently.
     const readerGone = (): void => {
       left ??= 128 + constants.signals.SIGPIPE;
       channel.close();
@@ -63,7 +63,7 @@ function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, discon
   const onData = (chunk: Buffer | string): void => {
     const bytes = Buffer.from(chunk as Buffer);
     const typed = typing?.(bytes) ?? { send: bytes, help: false, disconnect: false };
-    // Nothing that an observer types is heard: its Ctrl-C is for itself.
+    // An observer's input is ignored: Ctrl-C is for the observer alone.
     const isLeaving = ask.join === "observer" && ask.pty && bytes.includes(interrupt);
     send(typed.send);
     if (typed.help) writeNote(io, `\n${escapeHelp(mark ?? "")}`);
@@ -80,7 +80,7 @@ function forwardInput(channel: ClientChannel, ask: SessionAsk, io: CliIo, discon
   };
 }
 
-/** A channel's output to ours, with back-pressure; `gone` when nobody reads it any more, and the rest is dropped then. */
+/** A channel's output to ours, with back-pressure; `gone` when our reader is gone; the rest is then dropped. */
 function forwardOutput(from: NodeJS.ReadableStream, to: CliIo["stdout"], gone: () => void): () => void {
   let open = true;
   const onData = (chunk: Buffer): void => {

@@ -14,7 +14,7 @@ export async function listSessions(call: Call): Promise<Result> {
   return sessionsResult(await visibleSessions(call.io, await chosenProfile(call)));
 }
 
-/** The sessions that run and that the user may see, the newest first. */
+/** The running sessions that the user may see, newest first. */
 export async function visibleSessions(io: CliIo, { facts, secrets, hostCaPem }: Profile): Promise<readonly ListedSession[]> {
   requireValid(facts, new Date());
   const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };

@@ -1,29 +1,29 @@
 import type { CommandSpec, OptionSpec } from "../command.ts";
 import { identityOption } from "../identity-option.ts";
 
-/** What ssh has and tsh has not: refused by name, so that nothing is passed over in silence. */
+/** Options of ssh that tsh lacks: refused by name, so that nothing is silently ignored. */
 const refused: readonly (readonly [flags: string, why: string])[] = [
   ["-1", "it speaks SSH 2 only"],
   ["-B <interface>", "the connection goes to the proxy"],
   ["-b <address>", "the connection goes to the proxy"],
-  ["-c <ciphers>", "it chooses by itself"],
+  ["-c <ciphers>", "it chooses the ciphers itself"],
   ["-E <file>", "redirect standard error instead"],
   ["-f", "start it in the background with & of the shell"],
-  ["-g", "name the address to listen on: -L 0.0.0.0:8080:host:80"],
+  ["-g", "give the address to listen on: -L 0.0.0.0:8080:host:80"],
   ["-I <library>", "it logs in with its certificate"],
-  ["-J <hosts>", "the proxy knows the way"],
+  ["-J <hosts>", "the proxy finds the host"],
   ["-K", "it logs in with its certificate"],
-  ["-M", "each connection stands alone"],
-  ["-m <macs>", "it chooses by itself"],
-  ["-O <command>", "each connection stands alone"],
+  ["-M", "each connection is independent"],
+  ["-m <macs>", "it chooses the MACs itself"],
+  ["-O <command>", "each connection is independent"],
   ["-Q <query>", "ask ssh"],
   ["-V", "use: tsh version"],
   ["-W <address>", "use: tsh proxy ssh, or -L"],
   ["-w <tunnels>", "it forwards ports and sockets only"],
-  ["-y", "it has no system log"],
+  ["-y", "it does not use the system log"],
 ];
 
-/** Taken because ssh has them: what they choose is given here. */
+/** Accepted for ssh's sake, without effect. */
 const ignored: readonly OptionSpec[] = ["-2", "-4", "-6", "-C", "-k"].map((flags) => ({ flags, text: "", hidden: true }));
 
 export const refusedOptions: readonly OptionSpec[] = refused.map(([flags, why]) => ({
@@ -33,13 +33,13 @@ export const refusedOptions: readonly OptionSpec[] = refused.map(([flags, why]) 
   refused: `tsh ssh has no ${flags.slice(0, 2)}: ${why}`,
 }));
 
-/** `tsh ssh`: its own options, and those of ssh for programs that run it in ssh's place. */
+/** `tsh ssh`: its own options, and those of ssh for programs that run it instead of ssh. */
 export function sshCommand({ login, proxy }: { readonly login: OptionSpec; readonly proxy: OptionSpec }): CommandSpec {
   return {
     name: "ssh",
     summary: "open a shell or run a command on a host",
     details:
-      "Open a shell or run a command on a host, named by its name or id. The exit status is the command's own.\nWith labels instead (key=value, several with commas) the command runs on all hosts that have them, without standard input:\neach line of output behind the host's name, then who failed, and the highest exit status.\nOptions may follow the host, as for ssh: git, rsync, sshfs and ansible can run it in ssh's place (docs/ssh-in-place.md).",
+      "Open a shell or run a command on a host, named by its name or id. The exit status is the command's own.\nWith labels instead (key=value, separated by commas) the command runs on all hosts that have them, without standard input:\neach line of output follows the host's name; at the end come the failed hosts, and the highest exit status.\nOptions may follow the host, as for ssh: git, rsync, sshfs and ansible can run it instead of ssh (docs/ssh-in-place.md).",
     args: ["<[user@]host or label>", "[command...]"],
     options: [...shown(login), identityOption, proxy, ...ignored, ...refusedOptions],
     passThrough: true,
@@ -60,11 +60,11 @@ export function sshCommand({ login, proxy }: { readonly login: OptionSpec; reado
 function shown(login: OptionSpec): readonly OptionSpec[] {
   return [
     login,
-    { flags: "--parallel <number>", text: "on several hosts: on so many at a time; default 10, at most 100" },
-    { flags: "--no-prefix", text: "on several hosts: lines as they come, without names" },
-    { flags: "--log-dir <folder>", text: "on several hosts: keep the output of each in files there too, <name>.stdout and <name>.stderr" },
-    { flags: "-t, --tty", text: "ask for a terminal for a command too (twice: even without a local one)", counted: true },
-    { flags: "-T, --disable-tty", text: "ask for no terminal" },
+    { flags: "--parallel <number>", text: "on several hosts: number of hosts at a time; default 10, at most 100" },
+    { flags: "--no-prefix", text: "on several hosts: print lines without the host's name" },
+    { flags: "--log-dir <folder>", text: "on several hosts: also save the output of each in files there, <name>.stdout and <name>.stderr" },
+    { flags: "-t, --tty", text: "request a terminal for a command too (twice: even without a local one)", counted: true },
+    { flags: "-T, --disable-tty", text: "do not request a terminal" },
     {
       flags: "-L, --local-forward <spec>",
       text: "[bind:]port:host:hostport: listen here, connect from the host; or paths of Unix sockets",
@@ -72,20 +72,20 @@ function shown(login: OptionSpec): readonly OptionSpec[] {
     },
     { flags: "-R, --remote-forward <spec>", text: "[bind:]port:host:hostport: listen on the host, connect from here", multiple: true },
     { flags: "-D, --dynamic-forward <spec>", text: "[bind:]port: listen here as a SOCKS proxy, connect from the host", multiple: true },
-    { flags: "-A, --forward-agent", text: "lend the SSH agent of this machine to the host, where a role allows it" },
-    { flags: "-a, --without-agent", text: "do not lend it, whatever else is given" },
-    { flags: "-X, --x11", text: "open windows of the host's programs here, as clients that the X server does not trust" },
-    { flags: "-Y, --x11-trusted", text: "the same as clients that may do everything on the display" },
-    { flags: "-x, --without-x11", text: "no windows here, whatever else is given" },
-    // Not --no-command: commander would make a negation of it.
+    { flags: "-A, --forward-agent", text: "forward this machine's SSH agent to the host, if a role allows it" },
+    { flags: "-a, --without-agent", text: "do not forward it, regardless of other options" },
+    { flags: "-X, --x11", text: "forward X11: show windows of the host's programs here, as untrusted X clients" },
+    { flags: "-Y, --x11-trusted", text: "the same as trusted X clients, which may do everything on the display" },
+    { flags: "-x, --without-x11", text: "do not forward X11, regardless of other options" },
+    // Not --no-command: commander would treat it as a negation.
     { flags: "-N, --forward-only", text: "run nothing: forward only, until interrupted" },
     { flags: "-n, --stdin-null", text: "read nothing from standard input" },
     { flags: "-s, --subsystem", text: "the command names a subsystem, like sftp" },
     { flags: "-e, --escape <character>", text: 'escape character of a terminal, "none" for none; default ~' },
-    { flags: "-o, --option <option>", text: "keyword=value as in ssh_config; what is not supported is refused", multiple: true },
-    { flags: "-F, --ssh-config <file>", text: "take such options from a file too; no file is read without it" },
-    { flags: "-p, --port <port>", text: "has no effect: the proxy knows the way" },
-    { flags: "-S, --control-path <path>", text: 'only "none": each connection stands alone' },
+    { flags: "-o, --option <option>", text: "keyword=value as in ssh_config; unsupported keywords are refused", multiple: true },
+    { flags: "-F, --ssh-config <file>", text: "read such options from a file too; by default no file is read" },
+    { flags: "-p, --port <port>", text: "has no effect: the proxy finds the host" },
+    { flags: "-S, --control-path <path>", text: 'only "none": each connection is independent' },
     { flags: "-G, --print-config", text: "print host, user and port, and do nothing" },
     { flags: "-q, --quiet", text: "no warnings and notes" },
     { flags: "-v, --verbose", text: "report each step on standard error", counted: true },

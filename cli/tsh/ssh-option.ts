@@ -1,11 +1,11 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { matchName } from "../sftp/match-name.ts";
 
-/** One setting in the words of ssh_config(5): the keyword in lower case. */
+/** One setting in the terms of ssh_config(5): the keyword in lower case. */
 export interface SshOption {
   readonly key: string;
   readonly value: string;
-  /** Where it stands, for messages: `-o User`, `file:3`. */
+  /** Its origin, for messages: `-o User`, `file:3`. */
   readonly where: string;
 }
 
@@ -15,7 +15,7 @@ export const understood: ReadonlySet<string> = new Set([
   ...["localforward", "loglevel", "remotecommand", "remoteforward", "requesttty", "sendenv", "sessiontype", "setenv", "stdinnull", "user"],
 ]);
 
-/** Keywords of what the proxy, the certificates and tsh itself take care of: taken, without effect. */
+/** Keywords that the proxy, the certificates and tsh itself make unnecessary: accepted without effect. */
 const withoutEffect: ReadonlySet<string> = new Set([
   ...["addkeystoagent", "addressfamily", "batchmode", "challengeresponseauthentication", "checkhostip", "compression", "connectionattempts"],
   ...["connecttimeout", "controlmaster", "controlpath", "controlpersist", "fingerprinthash", "forwardx11timeout", "globalknownhostsfile"],
@@ -33,7 +33,7 @@ const withoutEffect: ReadonlySet<string> = new Set([
   ...["userknownhostsfile", "visualhostkey"],
 ]);
 
-/** Keywords whose value `none` (or `no`) is what tsh does anyway. */
+/** Keywords whose value `none` (or `no`) is tsh's own behaviour. */
 const onlyNone: ReadonlySet<string> = new Set([
   "proxycommand",
   "proxyjump",
@@ -46,14 +46,15 @@ const onlyNone: ReadonlySet<string> = new Set([
 /** `Key=value` or `Key value` of `-o`, the value in quotes or not. Throws `invalid`. */
 export function parseOption(text: string): SshOption {
   const parts = /^\s*([A-Za-z0-9]+)(?:\s*=\s*|\s+)(.*?)\s*$/s.exec(text);
-  if (parts === null) throw new PlatformError("invalid", `-o ${JSON.stringify(text)} is not keyword=value`, { hint: "as in -o SendEnv=LANG" });
+  if (parts === null)
+    throw new PlatformError("invalid", `-o ${JSON.stringify(text)} is not of the form keyword=value`, { hint: "as in -o SendEnv=LANG" });
   const [, name = "", value = ""] = parts;
   return { key: name.toLowerCase(), value: unquoted(value), where: `-o ${name}` };
 }
 
 /**
- * The lines of an ssh_config(5) file that count for this host, in order; `Host` with patterns and `Match all` begin sections.
- * Pure. Throws `unsupported` for sections and inclusions that tsh cannot judge.
+ * The lines of an ssh_config(5) file that apply to this host, in order; `Host` with patterns and `Match all` start sections.
+ * Pure. Throws `unsupported` for sections and inclusions that tsh does not support.
  */
 export function parseSshConfig(text: string, { file, host }: { readonly file: string; readonly host: string }): readonly SshOption[] {
   const options: SshOption[] = [];
@@ -75,12 +76,12 @@ export function parseSshConfig(text: string, { file, host }: { readonly file: st
   return options;
 }
 
-/** Throws `unsupported` for a keyword that would change what ssh does and is not understood here: it must not be passed over in silence. */
+/** Throws `unsupported` for a keyword that would change what ssh does and is not understood here: it must not be silently ignored. */
 export function requireSupported({ key, value, where }: SshOption): void {
   if (understood.has(key) || withoutEffect.has(key)) return;
   if (onlyNone.has(key) && (value === "none" || value === "no")) return;
   throw new PlatformError("unsupported", `${where}: tsh ssh does not support ${key}`, {
-    hint: "leave it out; docs/ssh-in-place.md lists what it takes",
+    hint: "leave it out; docs/ssh-in-place.md lists the supported options",
   });
 }
 

@@ -13,7 +13,7 @@ import { runSession } from "./session.ts";
 
 const endings = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** What of this machine the host may use. */
+/** Resources of this machine that the host may use. */
 export interface LendAsk {
   readonly agent: boolean;
   readonly x11: "trusted" | "untrusted" | undefined;
@@ -27,13 +27,13 @@ export interface SshOverAsk {
   readonly session: SessionAsk;
   readonly lend: LendAsk;
   readonly forwards: ForwardAsk;
-  /** No session: until the connection ends, or a signal says so. */
+  /** Runs no session: lasts until the connection ends, or a signal arrives. */
   readonly isForwardOnly: boolean;
-  /** Of each step, when somebody wants to know. */
+  /** Called for each step, with --verbose. */
   readonly report?: (line: string) => void;
 }
 
-/** One session with the host at the other end of a stream; the exit status of what ran there. The stream is ended. */
+/** Runs one session on the host at the other end of a stream, which is then closed. Returns the exit status of the remote program. */
 export async function sshOver(stream: TLSSocket, ask: SshOverAsk, io: CliIo): Promise<number> {
   const { profile, login, lend } = ask;
   try {
@@ -67,7 +67,7 @@ async function use(connection: SshConnection, ask: SshOverAsk, io: CliIo): Promi
   }
 }
 
-/** Sockets of forwards are removed when a signal ends us: it resolves to the status of a program that it ended. */
+/** Removes sockets of forwards when a signal ends us: resolves to the status of a program that the signal ended. */
 function catchEndings(): { readonly first: Promise<number>; readonly stop: () => void } {
   const { promise, resolve } = Promise.withResolvers<number>();
   const caught = (signal: NodeJS.Signals): void => resolve(128 + constants.signals[signal]);

@@ -5,13 +5,13 @@ import { parseDynamic, parseForward } from "./forwarding/forward-spec.ts";
 import type { ForwardAsk } from "./forwarding/start-forwards.ts";
 import type { SshOption } from "./ssh-option.ts";
 
-/** What `tsh ssh` was asked for: its own options, and those in the words of ssh. */
+/** Settings of `tsh ssh`: its own options, and those in the terms of ssh. */
 export interface SshSettings {
   readonly login: string | undefined;
   readonly forwards: ForwardAsk;
-  /** No session: until the connection ends, or a signal says so. */
+  /** Runs no session: lasts until the connection ends, or a signal arrives. */
   readonly isForwardOnly: boolean;
-  /** The command names a subsystem. */
+  /** The command is the name of a subsystem. */
   readonly isSubsystem: boolean;
   /** Standard input is not read. */
   readonly isStdinNull: boolean;
@@ -22,14 +22,14 @@ export interface SshSettings {
   readonly x11: "trusted" | "untrusted" | undefined;
   /** One character; undefined: no escapes. */
   readonly escape: string | undefined;
-  /** A command of the configuration, where none was typed. */
+  /** The configuration's command, if none was typed. */
   readonly command: string | undefined;
-  /** Of this process's environment, beside the language. */
+  /** Variables of this process's environment to send, besides the language. */
   readonly sentNames: readonly string[];
   readonly setEnv: Readonly<Record<string, string>>;
 }
 
-/** Pure. `given` are those of `-o` before those of a file: the first value counts, as for ssh; what stands as an option of its own comes before. */
+/** Pure. `given` are those of `-o` before those of a file: the first value applies, as in ssh; separate options take precedence. */
 export function readSettings(options: Options, given: readonly SshOption[]): SshSettings {
   const said = new Said(given);
   const session = said.choice("sessiontype", ["none", "subsystem", "default"]);
@@ -67,7 +67,7 @@ class Said {
     return this.#given.find((one) => one.key === key);
   }
 
-  /** Throws `invalid` for a value that is none of these. */
+  /** Throws `invalid` for any other value. */
   choice(key: string, values: readonly string[]): string | undefined {
     const found = this.first(key);
     if (found === undefined) return undefined;
@@ -120,11 +120,11 @@ function readEscape(text = "~"): string | undefined {
 
 function readSetEnv({ value, where }: SshOption): readonly [string, string] {
   const parts = /^([^=\s]+)=(.*)$/s.exec(value);
-  if (parts === null) throw new PlatformError("invalid", `${where}: ${JSON.stringify(value)} is not NAME=value`);
+  if (parts === null) throw new PlatformError("invalid", `${where}: ${JSON.stringify(value)} is not of the form NAME=value`);
   return [parts[1] as string, (parts[2] as string).replace(/^"(.*)"$/s, "$1")];
 }
 
-/** Variables that ssh sends too (SendEnv of Debian): language; TERM goes with the terminal. Those that were asked for besides. */
+/** Variables that ssh sends too (SendEnv of Debian): language; TERM goes with the terminal. Requested ones are added. */
 export function sentEnv(
   env: Readonly<Record<string, string | undefined>>,
   { sentNames, setEnv }: Pick<SshSettings, "sentNames" | "setEnv"> = { sentNames: [], setEnv: {} },

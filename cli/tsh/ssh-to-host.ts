@@ -10,17 +10,17 @@ import { withTrust } from "./with-trust.ts";
 
 export interface HostAsk {
   readonly profile: Profile;
-  /** Undefined: the default one. */
+  /** Undefined: the default login. */
   readonly login: string | undefined;
-  /** Name or id. */
+  /** Name or id of the host. */
   readonly target: string;
-  /** For messages. */
+  /** Host name for messages. */
   readonly name: string;
   readonly command: string | undefined;
   readonly settings: SshSettings;
 }
 
-/** One host, wired to our own streams and terminal. */
+/** Runs a session on one host, wired to our own streams and terminal. */
 export async function sshToHost(call: Call, { profile, target, name, command, settings, ...ask }: HostAsk): Promise<Result> {
   const { io } = call;
   const login = ask.login ?? defaultLogin(profile.facts);
@@ -53,11 +53,11 @@ function localUser(): string | undefined {
   }
 }
 
-/** As ssh decides it: for a shell on a terminal; `-t` for a command too; `-tt` without a local terminal as well. */
+/** Whether to request a terminal, as ssh decides: for a shell on a terminal; `-t` for a command too; `-tt` without a local terminal as well. */
 function wantsPty(io: CliIo, command: string | undefined, { tty, isStdinNull, isSubsystem }: SshSettings): boolean {
   if (tty === "never" || isSubsystem) return false;
   const terminal = io.stdin.isTTY === true && !isStdinNull;
   if (tty === "auto") return terminal && command === undefined;
-  if (!terminal && tty === "wanted") writeNote(io, "no terminal is asked for, because standard input is none (-tt asks for one all the same)");
+  if (!terminal && tty === "wanted") writeNote(io, "no terminal is requested, because standard input is not one (-tt requests one anyway)");
   return terminal || tty === "forced";
 }

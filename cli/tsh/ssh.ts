@@ -9,7 +9,7 @@ import { defaultLogin, sshToHost } from "./ssh-to-host.ts";
 import { chosenProfile } from "./with-profile.ts";
 import { withTrust } from "./with-trust.ts";
 
-/** `tsh ssh [user@]host [command…]`: the status is the remote command's. With labels instead of a host: on all that match. */
+/** `tsh ssh [user@]host [command…]`: the exit status is the remote command's. With labels instead of a host: on all that match. */
 export async function ssh(given: Call): Promise<Result> {
   const { options, args } = given;
   const [name = "", ...words] = args;
@@ -17,7 +17,7 @@ export async function ssh(given: Call): Promise<Result> {
   const call: Call = settings.isQuiet ? { ...given, io: { ...given.io, isQuiet: true } } : given;
   const command = joinCommand(words) ?? settings.command;
   if (settings.isSubsystem && command === undefined)
-    throw new PlatformError("invalid", "no subsystem is named", { hint: "as in: tsh ssh -s host sftp" });
+    throw new PlatformError("invalid", "no subsystem was given", { hint: "as in: tsh ssh -s host sftp" });
   const labelled = parseLabelTarget(name, settings.login);
   const target = labelled === undefined ? parseSshTarget(name, settings.login) : undefined;
   const profile = await chosenProfile(call);
@@ -31,7 +31,7 @@ export async function ssh(given: Call): Promise<Result> {
   return await sshToHost(call, { profile, login: target?.login, target: host, name: host, command, settings });
 }
 
-/** What `-o` and the file of `-F` say; throws for what tsh does not do. */
+/** The settings of `-o` and of the file of `-F`; throws for unsupported ones. */
 function givenOptions(options: Options, host: string): readonly SshOption[] {
   const file = options.text("sshConfig");
   const typed = options.values("option").map(parseOption);
@@ -39,13 +39,13 @@ function givenOptions(options: Options, host: string): readonly SshOption[] {
   for (const one of given) requireSupported(one);
   const path = options.text("controlPath") ?? "none";
   if (path !== "none")
-    throw new PlatformError("unsupported", "tsh ssh has no control socket (-S): each connection stands alone", { hint: "leave it out" });
+    throw new PlatformError("unsupported", "tsh ssh has no control socket (-S): each connection is independent", { hint: "leave it out" });
   const port = options.text("port");
   if (port !== undefined && !/^\d{1,5}$/.test(port)) throw new PlatformError("invalid", `-p ${JSON.stringify(port)} is not a port`);
   return given;
 }
 
-/** Longest ssh_config that is read, bytes. */
+/** Maximum size of an ssh_config, bytes. */
 const longestConfig = 1024 * 1024;
 
 function readConfig(file: string): string {
@@ -55,10 +55,10 @@ function readConfig(file: string): string {
   } catch (cause) {
     throw new PlatformError("invalid", `-F: could not read ${file}: ${errorText(cause)}`, { cause });
   }
-  throw new PlatformError("limit", `-F: ${file} has more than ${longestConfig} bytes`);
+  throw new PlatformError("limit", `-F: ${file} is larger than ${longestConfig} bytes`);
 }
 
-/** Programs ask `ssh -G` to find out whether it takes ssh's options (git does). */
+/** Programs run `ssh -G` to find out whether ssh's options are accepted (git does). */
 function printedConfig(data: { readonly host: string; readonly user: string; readonly port: string }): Result {
   const text = `host ${data.host}\nuser ${data.user}\nhostname ${data.host}\nport ${data.port}`;
   return { ...textResult(text), data };

@@ -5,7 +5,7 @@ import { loginCommand } from "../profile/profile.ts";
 import { listProfiles, tshHome } from "../profile/profile-folder.ts";
 import { describeProfile } from "./describe-profile.ts";
 
-/** `tsh status`: who is logged in where, and until when. Exit status 3 when the current login is missing or over. */
+/** `tsh status`: shows the logins and their expiry. Exit status 3 when the current login is missing or expired. */
 export async function status({ io }: Call): Promise<Result> {
   const now = new Date();
   const listed = await listProfiles(tshHome(io.env));

@@ -18,13 +18,13 @@ const commands: readonly CommandSpec[] = [
     name: "login",
     summary: "log in to a cluster",
     details:
-      "Log in with password and one-time code: asked on the terminal, or taken as two lines of standard input.\nKeys and certificates go to ~/.tsh (TSH_HOME).",
+      "Log in with password and one-time code: prompted for on the terminal, or read as two lines of standard input.\nKeys and certificates go to ~/.tsh (TSH_HOME).",
     options: [
       { flags: "--proxy <address>", text: "web address of the proxy, host[:port]; without a port 3080, then 443 (or TSH_PROXY)" },
       { flags: "--user <name>", text: "user name (or TSH_USER)" },
-      { flags: "--ttl <duration>", text: "wanted validity, like 8h; the roles may allow less" },
-      { flags: "--ca-pin <pin>", text: "sha256:… of the cluster's authority, as tctl status prints it; may be repeated", multiple: true },
-      { flags: "--insecure", text: "trust whatever answers: for tests only" },
+      { flags: "--ttl <duration>", text: "requested validity, like 8h; the roles may allow less" },
+      { flags: "--ca-pin <pin>", text: "sha256:… of the cluster's authority, as printed by tctl status; may be repeated", multiple: true },
+      { flags: "--insecure", text: "trust any proxy that answers: for tests only" },
       { flags: "--skip-version-check", text: "log in although this tsh is too old for the cluster" },
     ],
     formats: ["text", "json", "yaml"],
@@ -38,13 +38,13 @@ const commands: readonly CommandSpec[] = [
   {
     name: "logout",
     summary: "delete keys and certificates of this user",
-    options: [{ flags: "--proxy <address>", text: "only of this proxy; default: all" }],
+    options: [{ flags: "--proxy <address>", text: "only those of this proxy; default: all" }],
     run: async (call) => (await import("./logout.ts")).logout(call),
   },
   {
     name: "status",
     summary: "show who is logged in where, and until when",
-    details: "Show who is logged in where, and until when. Exit status 3 when nobody is, or when the login is over.",
+    details: "Show who is logged in where, and until when. Exit status 3 when there is no login, or when it has expired.",
     formats: ["text", "json", "yaml"],
     examples: ["tsh status -f json | jq -r '.active.roles[]'"],
     run: async (call) => (await import("./status.ts")).status(call),
@@ -53,9 +53,9 @@ const commands: readonly CommandSpec[] = [
     name: "ls",
     summary: "list the hosts that you may reach",
     details:
-      "List the hosts that you may reach: all, or those with these labels (key=value, several with commas) and words in name, id or labels.\nThe language of --query is in docs/hosts.md.",
+      "List the hosts that you may reach: all, or those with these labels (key=value, separated by commas) and words in name, id or labels.\ndocs/hosts.md describes the language of --query.",
     args: ["[label or word...]"],
-    options: [{ flags: "-v, --verbose", text: "show ids and whole labels" }, ...hostFilterOptions, identityOption, proxy],
+    options: [{ flags: "-v, --verbose", text: "show ids and full labels" }, ...hostFilterOptions, identityOption, proxy],
     formats: ["text", "json", "yaml", "names"],
     examples: [
       "tsh ls",
@@ -70,13 +70,13 @@ const commands: readonly CommandSpec[] = [
     name: "scp",
     summary: "copy files to and from a host",
     details:
-      "Copy files to a host or from it, over SFTP. What is there already of a large file is proven to be the same and not sent again, so that\nthe same command continues a copy that was cut off. A file that is there is written in place, as scp does.",
+      "Copy files to or from a host, over SFTP. The existing part of a large file is verified and not sent again, so that\nthe same command continues an interrupted copy. An existing file is overwritten in place, as with scp.",
     args: ["<source...>"],
     options: [
-      { flags: "-r, --recursive", text: "folders, with all that is in them; links are followed" },
+      { flags: "-r, --recursive", text: "copy folders with their contents; links are followed" },
       { flags: "-p, --preserve", text: "keep times and modes" },
       { flags: "-q, --quiet", text: "no progress, even on a terminal" },
-      { flags: "-P, --port <port>", text: "has no effect, for scripts written for scp: the proxy knows the way" },
+      { flags: "-P, --port <port>", text: "has no effect, for scripts written for scp: the proxy finds the host" },
       identityOption,
       proxy,
     ],
@@ -92,9 +92,9 @@ const commands: readonly CommandSpec[] = [
       {
         name: "ssh",
         summary: "connect standard input and output to a host's SSH service",
-        details: "Connect standard input and output to a host's SSH service: what ProxyCommand of a stock ssh runs (see tsh config).",
+        details: "Connect standard input and output to a host's SSH service: for ProxyCommand of a stock ssh (see tsh config).",
         args: ["<[user@]host[:port]>"],
-        options: [login, { flags: "--cluster <name>", text: "cut this cluster's name off the end of the host's name" }, identityOption, proxy],
+        options: [login, { flags: "--cluster <name>", text: "strip this cluster's name from the end of the host's name" }, identityOption, proxy],
         examples: ["ssh -o ProxyCommand='tsh proxy ssh %r@%h:%p' root@web-1"],
         run: async (call) => (await import("./proxy-ssh.ts")).proxySsh(call),
       },
@@ -112,9 +112,9 @@ const commands: readonly CommandSpec[] = [
   },
   {
     name: "doctor",
-    summary: "say where a connection stops, and what to do",
+    summary: "find out where a connection fails, and what to do",
     details:
-      "Look at the way to the proxy step by step: which HTTP proxy and why, name, connection, TLS, certificate, version, clock, login;\nwith a host, whether its agent answers. The exit status is that of what failed.",
+      "Check the path to the proxy step by step: which HTTP proxy and why, name, connection, TLS, certificate, version, clock, login;\nwith a host, whether its agent answers. The exit status is that of the first failure.",
     args: ["[[user@]host]"],
     options: [
       { flags: "--ca-pin <pin>", text: "sha256:… of the cluster's authority, before the first login; may be repeated", multiple: true },
@@ -130,7 +130,7 @@ const commands: readonly CommandSpec[] = [
 
 export const tsh: ProgramSpec = { name: "tsh", summary: "Reach the hosts of a cluster.", options: [identityOption, proxy], commands };
 
-/** The `tsh` program: its exit status. */
+/** Runs the `tsh` program; returns its exit status. */
 export async function runTsh(argv: readonly string[], io: CliIo): Promise<number> {
   return await runProgram(tsh, argv, io);
 }

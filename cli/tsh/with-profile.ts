@@ -4,10 +4,10 @@ import type { Call } from "../command.ts";
 import type { Profile } from "../profile/profile.ts";
 import { loadProfile, type NamedProxy, tshHome } from "../profile/profile-folder.ts";
 
-/** Where a proxy is when nobody says a port: the web port of an unconfigured proxy, and that of the web. */
+/** Ports of a proxy when none is given: the default web port of a proxy, and that of HTTPS. */
 const defaultProxyPorts = [3080, 443] as const;
 
-/** The proxy that `--proxy` or TSH_PROXY names. With `https://` as a browser shows it, its port is 443. Throws `invalid`. */
+/** The proxy that `--proxy` or TSH_PROXY names. With `https://`, as in a browser's address bar, the port is 443. Throws `invalid`. */
 export function proxyOption({ io, options }: Pick<Call, "io" | "options">): NamedProxy | undefined {
   const given = options.text("proxy") ?? (io.env.TSH_PROXY || undefined);
   if (given === undefined) return undefined;
@@ -19,13 +19,13 @@ export function proxyOption({ io, options }: Pick<Call, "io" | "options">): Name
   return isPortGiven ? proxy : { ...proxy, otherPort: second };
 }
 
-/** What `--identity` names, or the profile of that proxy, else the current one. */
+/** The profile of `--identity`, or of that proxy, else the current one. */
 export async function chosenProfile(call: Pick<Call, "io" | "options">): Promise<Profile> {
   const identity = call.options.text("identity");
   if (identity !== undefined) {
     const proxy = proxyOption(call);
     if (proxy === undefined) {
-      throw new PlatformError("invalid", "an identity file does not say which proxy to use", {
+      throw new PlatformError("invalid", "an identity file does not name the proxy", {
         hint: "give it with --proxy=<host:port> or TSH_PROXY",
       });
     }

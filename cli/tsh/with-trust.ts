@@ -7,8 +7,8 @@ import { type Profile, requireValid } from "../profile/profile.ts";
 import { saveTrust, tshHome } from "../profile/profile-folder.ts";
 
 /**
- * Work that ends at once when the far end shows a certificate that this profile cannot verify. During a rotation the cluster may have a key
- * that came after the login: the auth service, which proves itself by a key that the profile knows, is asked, and the work is done again.
+ * Runs work that fails at once when the peer shows a certificate that this profile cannot verify. During a rotation the cluster may have a key
+ * that is newer than the login: the auth service, which proves itself by a key that the profile knows, is queried, and the work is repeated.
  */
 export async function withTrust<T>(call: Pick<Call, "io" | "options">, profile: Profile, work: (profile: Profile) => Promise<T>): Promise<T> {
   requireValid(profile.facts, new Date());
@@ -22,7 +22,7 @@ export async function withTrust<T>(call: Pick<Call, "io" | "options">, profile: 
   }
 }
 
-/** The profile with the authorities as they are now, stored; undefined when it knows them. */
+/** Stores the profile with the current authorities and returns it; undefined when they are unchanged. */
 async function newerTrust({ io, options }: Pick<Call, "io" | "options">, profile: Profile): Promise<Profile | undefined> {
   const { facts, secrets, hostCaPem: ca } = profile;
   const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };

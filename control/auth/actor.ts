@@ -1,4 +1,4 @@
-/** Who asks for a change, as it is audited. */
+/** The author of a change, for the audit log. */
 export interface Actor {
   readonly name: string;
   readonly address: string;

@@ -3,7 +3,7 @@ import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 
-/** What `tctl` on this host uses: full rights for whoever may read the file, which is its owner. */
+/** Credentials for `tctl` on this host: full rights for any user who may read the file, which is only its owner. */
 export function writeAdminFile(path: string, credentials: HostCredentials, address: HostPort): void {
   const content = {
     certificate: credentials.tlsCertificate,
@@ -11,7 +11,7 @@ export function writeAdminFile(path: string, credentials: HostCredentials, addre
     ca: credentials.hostCaPem,
     address: formatHostPort({ host: localHost(address.host), port: address.port }),
   };
-  // The name is this process's own: for a moment two of them may run.
+  // The name is this process's own: two processes may run for a moment.
   const fresh = `${path}.${process.pid}.new`;
   try {
     rmSync(fresh, { force: true });
@@ -24,7 +24,10 @@ export function writeAdminFile(path: string, credentials: HostCredentials, addre
     }
     renameSync(fresh, path);
   } catch (cause) {
-    throw new PlatformError("unavailable", `cannot write ${path}: ${errorText(cause)}`, { cause, hint: "check the folder's owner and free space" });
+    throw new PlatformError("unavailable", `could not write ${path}: ${errorText(cause)}`, {
+      cause,
+      hint: "check the folder's owner and free space",
+    });
   }
 }
 

@@ -22,7 +22,7 @@ import type { Recordings } from "./recordings/recordings.ts";
 import type { Rollouts } from "./rollout/rollouts.ts";
 import type { PasswordHasher } from "./users/password.ts";
 
-/** What the parts of the auth service work with; made once by `openAuth`. */
+/** Shared context of the auth service's parts; made once by `openAuth`. */
 export interface AuthContext {
   readonly clusterName: string;
   readonly cluster: Pick<Cluster, "authId" | "proxyId">;
@@ -34,7 +34,7 @@ export interface AuthContext {
   readonly recordings: Recordings;
   readonly storage: Storage;
   readonly room: DiskRoom;
-  /** What each host may have stored. */
+  /** Storage quota of each host. */
   readonly quotas: HostQuotas;
   readonly authorities: Authorities;
   readonly audit: AuditLog;
@@ -45,22 +45,22 @@ export interface AuthContext {
   readonly proxies: LiveProxies;
   /** Resources that hosts offer. */
   readonly offered: LiveOffered;
-  /** Under which names hosts are recorded. */
+  /** Names under which hosts are recorded. */
   readonly names: RecordedNames;
-  /** What the proxies' version channels answer. */
+  /** Answers of the proxies' version channels. */
   readonly channels: LiveChannels;
-  /** What proxies say of themselves. */
+  /** Reports of proxies about themselves. */
   readonly proxyReports: ProxyReports;
-  /** Of this process, where no proxy of it tells. */
+  /** A failed reload of this process, unless its proxy reports it. */
   readonly failedReload: () => FailedReload | undefined;
   readonly rollouts: Rollouts;
-  /** The auth service's own word on channels; for those that it does not name, the proxies' counts. */
+  /** The auth service's own configuration of channels; for other channels the proxies' answers apply. */
   readonly upgradeChannels: Readonly<Record<string, UpgradeChannel>>;
-  /** Which hosts are gone. */
+  /** Presence of hosts. */
   readonly presence: PresenceWatch;
-  /** One login at a time for each user name, and one report of sessions for each host. */
+  /** One login at a time for each user name, and one session report for each host. */
   readonly turns: Turns;
-  /** Of each user name, logins that have to wait wait one after the other. */
+  /** Delayed logins, one after the other for each user name. */
   readonly slowTurns: Turns;
   /** One change at a time of each user's connections. */
   readonly connectionTurns: Turns;

@@ -1,18 +1,18 @@
 import { execFile } from "node:child_process";
 import { stat } from "node:fs/promises";
 
-/** The executable that runs, and where a package manager puts another one. */
+/** The running executable, and the path where a package manager replaces it. */
 export interface Executables {
   readonly running: string;
   readonly onDisk: string;
 }
 
-/** For its answer, ms. */
+/** Time limit of its answer, ms. */
 const limitMs = 5000;
-/** By inode: an executable is asked once. */
+/** By inode: each executable is queried once. */
 const known = new Map<number, Promise<string | undefined>>();
 
-/** What a package manager has put in the place of the executable that runs, as a sentence; undefined: nothing, or nothing that answers. */
+/** A sentence about the version that replaced the running executable on the disk; undefined: none, or it does not answer. */
 export async function replacedWarning(version: string, { running, onDisk }: Executables): Promise<string | undefined> {
   try {
     const [own, found] = await Promise.all([stat(running), stat(onDisk)]);

@@ -3,17 +3,17 @@ import type { AuthContext } from "./auth-context.ts";
 import { dropLostProxies } from "./inventory/cluster-proxies.ts";
 import { takeDueSteps } from "./rotation/rotate.ts";
 
-/** How often the presence of hosts and the roll-outs are looked at, ms. */
+/** Interval of checks of the hosts' presence and the roll-outs, ms. */
 const presenceMs = 1_000;
 const rolloutsMs = 10_000;
-/** How often the clock is asked whether a rotation goes on, ms. */
+/** Interval of checks whether a rotation's next step is due, ms. */
 const rotationMs = 1_000;
-/** How often proxies are looked for whose lease has ended, ms. */
+/** Interval of checks for proxies whose lease has ended, ms. */
 const proxiesMs = 15_000;
 
 type LookContext = Pick<AuthContext, "presence" | "rollouts" | "authorities" | "audit" | "log" | "now" | "storage" | "proxies">;
 
-/** Looks for as long as this process serves: while it waits to take over from another one, that one looks. Resolves after the first look. */
+/** Runs the checks as long as this process serves: before a handover the other process runs them. Resolves after the first check. */
 export async function lookWhileServing(context: LookContext, sockets: ListenSockets): Promise<AsyncDisposable> {
   let isOver = false;
   let looking: Promise<AsyncDisposable> | undefined = sockets.isStarted ? lookRegularly(context) : undefined;
@@ -42,7 +42,7 @@ async function lookRegularly(context: LookContext): Promise<AsyncDisposable> {
   return {
     [Symbol.asyncDispose]: async () => {
       for (const timer of timers) clearInterval(timer);
-      // The look that is under way still writes.
+      // The running check still writes.
       await Promise.all([presence.look(), rollouts.look()]);
     },
   };

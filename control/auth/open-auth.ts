@@ -51,20 +51,20 @@ import { warnOfUnknownResources } from "./roles/unknown-resources.ts";
 import { Rollouts } from "./rollout/rollouts.ts";
 import { createPasswordHasher, type HashCost } from "./users/password.ts";
 
-/** Logins of one user name that may wait for each other, each up to 10 s. */
+/** Maximum queued logins of one user name, each up to 10 s. */
 const maxSlow = 3;
-/** Of one user's connections that may wait for each other. */
+/** Maximum queued connection attempts per user. */
 const maxChanges = 10_000;
 
 export interface AuthDeps {
   readonly log: Log;
   readonly now?: () => Date;
-  /** Left out: its own. */
+  /** Left out: its own address. */
   readonly sockets?: ListenSockets;
-  /** For tests: the default is what production needs. */
+  /** For tests: the default is meant for production. */
   readonly hashCost?: HashCost;
   readonly anonymousLimit?: RateLimitOptions;
-  /** The last reload of this process, when it failed and no proxy beside it reports it. */
+  /** The last reload of this process, if it failed and no proxy in the same process reports it. */
   readonly failedReload?: (() => FailedReload | undefined) | undefined;
   readonly diskFacts?: (folder: string) => DiskFacts;
 }
@@ -77,28 +77,28 @@ export interface Auth {
   readonly hostCaPem: string;
   /** Opens the TCP listener (port 0: any) and writes `admin.json` with its address. */
   listen(address: HostPort): Promise<HostPort>;
-  /** Takes a byte stream on which a client at `remoteAddress` will speak TLS. */
+  /** Accepts a byte stream on which a client at `remoteAddress` will speak TLS. */
   inject(stream: Duplex, remoteAddress: string): void;
   /** A client within this process, with the rights of this role. */
   localClient(role: "proxy" | "auth"): AuthClient;
-  /** A fresh identity for the proxy in this process: `names` go into its certificates. Ask again before it expires. */
+  /** A fresh identity for the proxy in this process: `names` go into its certificates. Request it again before it expires. */
   issueProxy(names: readonly string[]): Promise<HostCredentials>;
-  /** In the text form of Prometheus. */
+  /** Metrics in the text format of Prometheus. */
   metrics(): Promise<string>;
-  /** Looks at the presence of hosts, at the roll-outs and at the list of proxies now; it does so regularly by itself. */
+  /** Checks the presence of hosts, the roll-outs and the list of proxies now, besides the regular checks. */
   look(): Promise<void>;
   /**
-   * Another process takes over: takes no more connections, lets open calls finish and says goodbye to whoever is connected.
-   * Clients within this process still work, for what its last streams have to record.
+   * Another process takes over: accepts no more connections, lets open calls finish and sends GOAWAY to connected clients.
+   * Clients within this process still work, for the records of its last streams.
    */
   retire(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How often refusals that were only counted are summed up, and the disk is looked at, ms. */
+/** Interval of summing up counted refusals, and of checks of the disk, ms. */
 const sumUpMs = 15_000;
 
-/** Opens storage and audit log, makes authorities and presets at first start. Throws PlatformError; opens no port. */
+/** Opens storage and audit log, creates authorities and presets at the first start. Throws PlatformError; opens no port. */
 export async function openAuth(config: AuthConfig, deps: AuthDeps): Promise<Auth> {
   const now = deps.now ?? (() => new Date());
   const folder = join(config.dataDir, "auth");
@@ -256,7 +256,7 @@ async function closeStores({ audit, recordings, auditStore, storage }: AuthConte
   await storage.close();
 }
 
-/** Regular looks, and the care for the audit log; the end of it waits for both. */
+/** Regular checks and audit log maintenance; its end waits for both. */
 async function workWhileServing(context: AuthContext, { audit }: AuthConfig, sockets: ListenSockets): Promise<AsyncDisposable> {
   const looking = await lookWhileServing(context, sockets);
   const keeping = keepAudit(context, { sockets, retentionSeconds: audit?.audit_retention });
@@ -274,7 +274,7 @@ function localCaller(role: "proxy" | "auth", { name, authId, proxyId }: Cluster,
   return { kind: "host", identity: { kind: "host", id, role, cluster: name, names: [], validBefore }, address: "" };
 }
 
-/** The proxy in this process needs no token, and is there again after each start. */
+/** The proxy in this process needs no token, and joins again at each start. */
 async function keepProxyRecord(storage: Storage, id: string, hostname: string): Promise<void> {
   const proxy: Node = { kind: "node", version: "v2", metadata: { name: id }, spec: { hostname, services: [], version } };
   await storage.batch([hostWrite("proxy", proxy), { key: removedKey(id) }]);

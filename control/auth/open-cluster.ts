@@ -17,11 +17,14 @@ export interface Cluster {
   readonly proxyId: string;
 }
 
-/** The cluster's name and ids: written at first start, never changed. Throws `invalid` for another name, and for one that no new cluster may have. */
+/**
+ * The cluster's name and ids: written at the first start, never changed. Throws `invalid` for a different name, and for one that a new cluster
+ * may not have.
+ */
 export async function openCluster(storage: Storage, name: string): Promise<Cluster> {
   if (isServiceCluster(name) && (await storage.get(factsKey)) === undefined) {
-    throw new PlatformError("invalid", `a cluster cannot be called ${name}: its hosts would get names of the platform's own services`, {
-      hint: "choose another auth_service.cluster_name: a name of your own, such as cluster.example.com",
+    throw new PlatformError("invalid", `a cluster cannot be named ${name}: its hosts would get names of the platform's own services`, {
+      hint: "choose another auth_service.cluster_name: for example cluster.example.com",
     });
   }
   try {
@@ -34,7 +37,7 @@ export async function openCluster(storage: Storage, name: string): Promise<Clust
   return { name, authId: stored.auth_id, proxyId: stored.proxy_id };
 }
 
-/** The same for a database that another process may use: nothing is written. Throws `invalid` for another name. */
+/** The same for a database that another process may use: nothing is written. Throws `invalid` for a different name. */
 export function checkClusterName(file: string, name: string): void {
   if (!existsSync(file)) return;
   let stored: string;
@@ -43,7 +46,7 @@ export function checkClusterName(file: string, name: string): void {
     const row = database.prepare("SELECT value FROM entries WHERE key = ?").get(factsKey);
     stored = clusterSchema.parse(JSON.parse(String(row?.value))).name;
   } catch {
-    // What is wrong with a database the start says.
+    // The start reports problems of the database.
     return;
   }
   requireName(stored, name);
@@ -51,16 +54,16 @@ export function checkClusterName(file: string, name: string): void {
 
 function requireName(stored: string, name: string): void {
   if (stored !== name) {
-    throw new PlatformError("invalid", `this data_dir belongs to cluster ${stored}; the configuration names it ${name}`, {
+    throw new PlatformError("invalid", `this data_dir belongs to cluster ${stored}; the configuration says ${name}`, {
       hint: `set auth_service.cluster_name to ${stored}: every certificate holds the name, so that it cannot change`,
     });
   }
 }
 
-/** Of a cluster that was made before its name was refused. */
+/** Warning for a cluster that was created before its name was refused. */
 export function clusterNameWarnings(name: string): readonly string[] {
   if (!isServiceCluster(name)) return [];
   return [
-    `this cluster is called ${name}, and no new one may be: names of hosts that could pass for services are left out of certificates; move to another cluster`,
+    `this cluster is named ${name}, which is no longer allowed: host names that could impersonate services are left out of certificates; move to another cluster`,
   ];
 }

@@ -3,23 +3,23 @@ import { authServerName } from "../../core/transport/alpn.ts";
 import type { AuthContext } from "./auth-context.ts";
 import { issueLocalHost } from "./inventory/local-host.ts";
 
-/** How often the service looks whether its own certificate needs renewal, ms, and how old one gets, ms. */
+/** Interval of checks whether the service's own certificate needs renewal, ms, and its maximum age, ms. */
 const renewCheckMs = 3_600_000;
 const renewAfterMs = 7 * 24 * 3_600_000;
 
 /** The auth service's own certificate, renewed while it runs. */
 export interface OwnCertificate {
   readonly credentials: HostCredentials;
-  /** Leaf and authority, PEM, and the key, for TLS: of the authority that a client's SNI names, else of the one that signs now. */
+  /** Leaf and authority, PEM, and the key, for TLS: of the authority that a client's SNI names, else of the signing one. */
   chain(servername: string | undefined): { readonly certificate: string; readonly privateKey: string };
   stop(): void;
 }
 
-/** One for each key of the host authority that is trusted: a client that knows only one of two is served all the same. */
+/** One for each trusted key of the host authority: a client that knows only one of two can connect. */
 interface Leaves {
   readonly issued: number;
   readonly pins: readonly string[];
-  /** That of the key that signs now is the first. */
+  /** The one of the signing key comes first. */
   readonly all: readonly HostCredentials[];
 }
 
@@ -44,7 +44,7 @@ export async function openOwnCertificate(
     renewed();
   };
   const renewSoon = (): void => {
-    renew().catch((error: unknown) => log.error("the auth service's own certificate was not renewed", { error }));
+    renew().catch((error: unknown) => log.error("could not renew the auth service's own certificate", { error }));
   };
   const timer = setInterval(renewSoon, renewCheckMs).unref();
   authorities.onChange(renewSoon);
@@ -60,7 +60,7 @@ export async function openOwnCertificate(
     chain: (servername) => {
       const wanted = own.pins.findIndex((pin) => authServerName(pin) === servername);
       const { tlsCertificate, tlsPrivateKey, hostCaPem } = own.all[wanted] ?? signing();
-      // The authority that issued it comes right behind it: a client with a pin takes it from there.
+      // The issuing authority follows directly: a client with a pin reads it from there.
       return { certificate: tlsCertificate + (hostCaPem[Math.max(0, wanted)] ?? ""), privateKey: tlsPrivateKey };
     },
     stop: () => {

@@ -16,7 +16,7 @@ describe("join tokens", () => {
   });
 
   const refused: readonly [name: string, ask: (t: TestAuth) => Promise<object>, reason: RegExp][] = [
-    ["an unknown token", async () => joinFacts("node", "0".repeat(64)), /not known/],
+    ["an unknown token", async () => joinFacts("node", "0".repeat(64)), /unknown join token/],
     ["an expired token", async (t) => expired(t), /expired at/],
     [
       "a token of another role",
@@ -28,16 +28,16 @@ describe("join tokens", () => {
       async (t) => joinFacts("node", (await t.admin.createToken({ roles: ["node"] })).secret, { version: "17.0.0" }),
       /^this host is 17\.0\.0, newer by a major than the cluster \(1\./,
     ],
-    ["joining as auth", async (t) => joinFacts("auth", (await t.admin.createToken({ roles: ["node"] })).secret), /nobody joins as "auth"/],
+    ["joining as auth", async (t) => joinFacts("auth", (await t.admin.createToken({ roles: ["node"] })).secret), /cannot join with role "auth"/],
     [
       "the auth service's name",
       async (t) => joinFacts("node", (await t.admin.createToken({ roles: ["node"] })).secret, { names: ["auth.platform.internal"] }),
-      /gives itself/,
+      /reserved for the platform/,
     ],
     [
       "another host's id as a name",
       async (t) => joinFacts("node", (await t.admin.createToken({ roles: ["node"] })).secret, { names: [crypto.randomUUID()] }),
-      /gives itself/,
+      /reserved for the platform/,
     ],
     [
       "a key that is none",
@@ -133,9 +133,9 @@ describe("invites", () => {
     await using t = await openTestAuth();
     const alice = await addUser(t, "alice", { roles: ["access"] });
     const again = { token: alice.inviteToken, password: "another password", code: codeOf(alice.otpauthUri, t.now()) };
-    await expect(t.connect().acceptInvite(again)).rejects.toThrow(/used already/);
-    await expect(t.connect().getInvite({ token: alice.inviteToken })).rejects.toThrow(/used already/);
-    await expect(t.connect().getInvite({ token: "f".repeat(64) })).rejects.toThrow(/not known/);
+    await expect(t.connect().acceptInvite(again)).rejects.toThrow(/already used/);
+    await expect(t.connect().getInvite({ token: alice.inviteToken })).rejects.toThrow(/already used/);
+    await expect(t.connect().getInvite({ token: "f".repeat(64) })).rejects.toThrow(/this invite link is unknown/);
     const { token } = await t.admin.createInvite({ user: "alice" });
     t.forward(61 * minute);
     await expect(t.connect().getInvite({ token })).rejects.toThrow(/expired at/);
@@ -186,7 +186,7 @@ describe("logins", () => {
       await expect(guess(wrong)).rejects.toMatchObject({ code: "unauthenticated", message: "wrong user name, password or one-time code" });
     }
     const until = new Date(t.now().getTime() + 30 * minute).toISOString();
-    const locked = { code: "limit", message: `too many failed tries: this user name is locked for this address until ${until}` };
+    const locked = { code: "limit", message: `too many failed attempts: this user name is locked for this address until ${until}` };
     await expect(guess(wrong)).rejects.toMatchObject(locked);
     await t.restart();
     await expect(guess(right)).rejects.toMatchObject(locked);

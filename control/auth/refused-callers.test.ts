@@ -44,7 +44,7 @@ describe("certificates", () => {
     expect(await t.events("cert.refused")).toHaveLength(1);
   });
 
-  test("a removed host's one opens nothing, and proxies are told", async () => {
+  test("a removed host's certificate opens nothing, and proxies are notified", async () => {
     await using t = await openTestAuth();
     const { secret } = await t.admin.createToken({ roles: ["node"] });
     const keys = testKeys();

@@ -25,7 +25,7 @@ test("a role that a user has is not deleted, and the refusal says who has it", a
 
 test("a user with a role that does not exist is refused", async () => {
   await using t = await openTestAuth();
-  await expect(put(t.admin, user("alice", ["acces"]))).rejects.toMatchObject({ code: "invalid", message: "user alice: no such role: acces" });
+  await expect(put(t.admin, user("alice", ["acces"]))).rejects.toMatchObject({ code: "invalid", message: "user alice: unknown role: acces" });
 });
 
 test("create, update and overwrite differ, and a stale revision is refused", async () => {
@@ -146,7 +146,7 @@ test("another cluster name on the same data is refused, and a second start is cl
     sessionRecording: "node",
   } as const;
   const other = openAuth({ ...config, clusterName: "other", listenerMode: "separate" }, { log: silentLog });
-  await expect(other).rejects.toMatchObject({ code: "invalid", message: "this data_dir belongs to cluster test; the configuration names it other" });
+  await expect(other).rejects.toMatchObject({ code: "invalid", message: "this data_dir belongs to cluster test; the configuration says other" });
   rmSync(`${t.dataDir}/auth/admin.json`, { force: true });
 });
 

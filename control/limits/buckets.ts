@@ -1,4 +1,4 @@
-/** What a bucket gains in a second, and holds at most. */
+/** Tokens that a bucket gains per second, and its maximum. */
 export interface BucketSize {
   readonly perSecond: number;
   readonly burst: number;
@@ -9,10 +9,10 @@ interface Filled {
   readonly at: number;
 }
 
-/** Owners remembered; beyond, the one unused for longest is forgotten, which gives it full buckets. */
+/** Maximum number of owners; the least recently used one is forgotten first, which gives it full buckets. */
 const maxOwners = 100_000;
 
-/** Buckets of several things for each owner, from which all is taken or nothing. */
+/** Several buckets for each owner, from which amounts are taken atomically. */
 export class Buckets {
   readonly #sizes: readonly BucketSize[];
   readonly #owners = new Map<string, Filled>();
@@ -21,7 +21,7 @@ export class Buckets {
     this.#sizes = sizes;
   }
 
-  /** `amounts` are in the order of the sizes. False, and nothing was taken: one of the buckets holds too little. */
+  /** `amounts` are in the order of the sizes. Returns false, and takes nothing, when one of the buckets holds too little. */
   take(owner: string, amounts: readonly number[], now: Date): boolean {
     const known = this.#owners.get(owner);
     const time = now.getTime();

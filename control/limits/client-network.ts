@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from "node:net";
 
-/** Of an address with or without a port: one bucket for an IPv6 /64, which one person usually has whole. */
+/** Network of an address with or without a port: an IPv6 /64 is one network, since it usually belongs to one client. */
 export function clientNetwork(peer: string): string {
   const address = isIP(peer) === 0 ? peer.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1") : peer;
   if (!isIPv6(address) || address.startsWith("::ffff:")) return address;

@@ -1,13 +1,13 @@
 import { clientNetwork } from "./client-network.ts";
 
-/** Refusals of one client that are recorded one by one in a minute; what is beyond is counted. */
+/** Maximum refusals of one client recorded individually per minute; further ones are counted. */
 const perMinute = 10;
 const minuteMs = 60_000;
-/** Clients remembered; beyond, all others together are treated as one. */
+/** Maximum number of clients; all others together are treated as one. */
 const maxClients = 10_000;
 const others = "(others)";
 
-/** Kinds of one client's refusals that are summed up each by itself. */
+/** Maximum kinds of one client's refusals that are summed up separately. */
 const maxKinds = 8;
 
 interface Counted<K> {
@@ -17,20 +17,20 @@ interface Counted<K> {
   readonly left: Map<string, { readonly kind: K | undefined; count: number }>;
 }
 
-/** Refusals of a minute that were not recorded one by one. */
+/** Refusals of a minute that were not recorded individually. */
 export interface Suppressed<K> {
   /** Address without a port, or the first half of an IPv6 one. */
   readonly client: string;
   readonly count: number;
-  /** As it was given; undefined: none was, or too many. */
+  /** The given value; undefined: none, or too many different ones. */
   readonly kind: K | undefined;
 }
 
-/** Keeps whoever is refused from growing the audit log without bound: ten events a minute for each client, and a sum of each kind. */
+/** Keeps refused clients from growing the audit log without bound: ten events a minute for each client, and a sum of each kind. */
 export class RefusalLimit<K = undefined> {
   readonly #clients = new Map<string, Counted<K>>();
 
-  /** Whether this refusal is recorded by itself; `kind`: what sums keep apart. Call `ended` before, so that a new minute begins. */
+  /** Whether this refusal is recorded individually; `kind`: key of its sum. Call `ended` before, so that a new minute starts. */
   take(peer: string, now: Date, kind?: K): boolean {
     const network = clientNetwork(peer);
     const client = this.#clients.has(network) || this.#clients.size < maxClients ? network : others;
@@ -46,11 +46,11 @@ export class RefusalLimit<K = undefined> {
     return false;
   }
 
-  /** What to sum up now: clients whose minute is over, or all of them at the end. */
+  /** Sums to record now: of clients whose minute is over, or of all at the end. */
   ended(now: Date, all = false): readonly Suppressed<K>[] {
     const over: Suppressed<K>[] = [];
     for (const [client, { began, left }] of this.#clients) {
-      // In the order in which their minutes began: the rest is younger. A clock set back begins anew.
+      // Ordered by the start of their minutes: the rest is younger. A clock set back starts again.
       if (!all && now.getTime() - began < minuteMs && now.getTime() >= began) break;
       this.#clients.delete(client);
       for (const { kind, count } of left.values()) over.push({ client, count, kind });
@@ -59,7 +59,7 @@ export class RefusalLimit<K = undefined> {
   }
 }
 
-/** The words of a sum. */
+/** The text of a sum. */
 export function suppressedText(count: number): string {
   return `${count} more refusals of this client within a minute`;
 }

@@ -4,7 +4,7 @@ import { clientNetwork } from "./client-network.ts";
 export interface RequestLimitOptions {
   readonly perMinute: number;
   readonly burst: number;
-  /** Milliseconds that only grow. */
+  /** Monotonic milliseconds. */
   readonly clock: () => number;
 }
 
@@ -13,10 +13,10 @@ interface Bucket {
   at: number;
 }
 
-/** Clients remembered; beyond, the one that came first is forgotten, which gives it a full bucket. */
+/** Maximum number of clients; the oldest one is forgotten first, which gives it a full bucket. */
 const maxClients = 10_000;
 
-/** A bucket of requests for each client address, which fills up by and by. Cheap: it is asked for every request. */
+/** A bucket of requests for each client address, which refills over time. Cheap: it is used for every request. */
 export class RequestLimit {
   readonly #options: RequestLimitOptions;
   readonly #clients = new Map<string, Bucket>();
@@ -26,7 +26,7 @@ export class RequestLimit {
     this.#options = options;
   }
 
-  /** Takes one request out of the client's bucket; false: it is empty. */
+  /** Takes one request from the client's bucket; returns false when it is empty. */
   take(socket: Socket): boolean {
     const { perMinute, burst, clock } = this.#options;
     const bucket = this.#sockets.get(socket) ?? this.#meet(socket);

@@ -5,10 +5,10 @@ import type { WebApp } from "./web-api/web-app.ts";
 
 /* The three ways in which a proxy ends: in order (drain), for a process that takes over (retire), at once (close). */
 
-/** For the drain notice to leave and the last audit events to be sent, ms. */
+/** Time to send the drain notice and the last audit events, ms. */
 const farewellMs = 500;
 
-/** A proxy that runs. */
+/** A running proxy. */
 export interface RunningParts {
   readonly services: ProxyServices;
   readonly listeners: ProxyListeners;
@@ -26,15 +26,15 @@ export async function drain({ services, listeners }: RunningParts, graceMs: numb
   await Promise.race([Promise.all([relaying.closed(), audit.flushed(), wait(farewellMs / 5, signal)]), wait(graceMs + farewellMs, deadline)]);
 }
 
-/** How often a process that another one has replaced looks whether it may end, ms. */
+/** Interval at which a replaced process checks whether it may end, ms. */
 const retiredLookMs = 200;
-/** It stays for this long at least, ms: requests may be on their way on connections that had been accepted. */
+/** Minimum time before its end, ms: requests may be in flight on accepted connections. */
 const retiredMinMs = 2_000;
-/** From then on idle connections of the web are closed, ms: their owners open the next one to the new process. */
+/** Time after which idle web connections are closed, ms: their clients then connect to the new process. */
 const webIdleMs = 5_000;
 
 /**
- * Connections that had been accepted get what they came for; agents open their next tunnel to the process that took over,
+ * Accepted connections are served; agents open their next tunnel to the process that took over,
  * and keep the one to this process for a while, so that a client in the middle of its handshake is still served.
  */
 export async function retire({ services, listeners, web }: RunningParts, signal: AbortSignal): Promise<void> {

@@ -8,10 +8,10 @@ import { reportAll } from "./tunnels/report-node.ts";
 import { SilenceWatch } from "./tunnels/silence-watch.ts";
 import { publicAddress } from "./web-api/ping.ts";
 
-/** How often dead tunnels are looked for, ms: one timer for all of them. */
+/** Interval of checks for dead tunnels, ms: one timer for all of them. */
 const sweepMs = 2000;
 
-/** What the auth service says reaches the tunnels. Returns what ends with the signal. */
+/** Passes the auth service's changes to the tunnels. Returns the work that ends with the signal. */
 export function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: ProxyDeps): Promise<void> {
   const { access, registry, log, signal, clock, audit } = services;
   const tellTunnels = (): void => {
@@ -19,7 +19,7 @@ export function followAuth(services: ProxyServices, listeners: ProxyListeners, d
   };
   access.onAccess((newest) => {
     const { locks } = newest;
-    // First: once the agents have new certificates, people check this proxy's by the same keys.
+    // First: once the agents have new certificates, users verify this proxy's by the same keys.
     deps.credentials.learn(newest);
     tellTunnels();
     services.running.apply(locks);
@@ -29,13 +29,13 @@ export function followAuth(services: ProxyServices, listeners: ProxyListeners, d
     services.running.removed(hosts);
     for (const host of hosts) {
       for (const tunnel of registry.ofHost(host)) {
-        log.info("host was removed: its tunnel ends", { host });
+        log.info("host was removed: closing its tunnel", { host });
         tunnel.end();
       }
     }
   });
   access.onConnected(() => {
-    if (!services.retired()) void reportAll(registry, services).catch((error: unknown) => log.error("reporting hosts failed", { error }));
+    if (!services.retired()) void reportAll(registry, services).catch((error: unknown) => log.error("could not report hosts", { error }));
     if (deps.followsMode === true) void followMode(services, { listeners, isFirst: deps.listenerMode === undefined });
   });
   const silence = new SilenceWatch(registry, services);
@@ -43,20 +43,21 @@ export function followAuth(services: ProxyServices, listeners: ProxyListeners, d
     audit.sumUp();
     services.failed.tell();
     if (!services.retired()) silence.look(clock());
-    for (const dead of registry.sweep(clock())) log.warn("agent is silent: its tunnel ends", { host: dead.identity.id, name: dead.facts.hostname });
+    for (const dead of registry.sweep(clock()))
+      log.warn("agent stopped responding: closing its tunnel", { host: dead.identity.id, name: dead.facts.hostname });
   }, sweepMs);
   signal.addEventListener("abort", () => clearInterval(sweeping), { once: true });
   return access.run(signal, formatHostPort(publicAddress(listeners.ping())));
 }
 
-/** A first mode that this proxy cannot serve ends it: it would tell agents and people ports that it does not have. Never throws. */
+/** A first mode that this proxy cannot serve ends it: it would announce ports that it does not have. Never throws. */
 async function followMode(services: ProxyServices, { listeners, isFirst }: { listeners: ProxyListeners; isFirst: boolean }): Promise<void> {
   const { auth, log, life } = services;
   let mode: ListenerMode;
   try {
     mode = listenerModeOf(await auth.getCluster({}));
   } catch (error) {
-    return log.warn("the auth service's proxy_listener_mode is not known", { error });
+    return log.warn("unknown proxy_listener_mode from the auth service", { error });
   }
   try {
     await listeners.follow(mode);
@@ -64,7 +65,7 @@ async function followMode(services: ProxyServices, { listeners, isFirst }: { lis
   } catch (thrown) {
     const error = toPlatformError(thrown);
     if (isFirst && !life.modeIsKnown) life.failed.reject(error);
-    else log.error("the ports of the auth service's new proxy_listener_mode cannot be opened: the old ones stay", { mode, error, hint: error.hint });
+    else log.error("could not open the ports of the auth service's new proxy_listener_mode: keeping the old ones", { mode, error, hint: error.hint });
   }
 }
 

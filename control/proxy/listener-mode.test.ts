@@ -38,7 +38,7 @@ async function secondProxy(listenerMode: ListenerMode | undefined): Promise<Prox
 
 const refusal = {
   code: "unavailable",
-  message: expect.stringContaining(`cannot listen on ${host}:3023`),
+  message: expect.stringContaining(`could not listen on ${host}:3023`),
   hint: expect.stringContaining("proxy_service.listen_addr"),
 };
 

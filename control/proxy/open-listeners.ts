@@ -19,9 +19,9 @@ import type { WebApp } from "./web-api/web-app.ts";
 export interface ProxyListeners {
   addresses(): { readonly web: HostPort; readonly ssh?: HostPort | undefined; readonly tunnel?: HostPort | undefined };
   ping(): PingFacts;
-  /** Opens what this mode wants; ping says the mode once its ports are open. Throws `unavailable` when one cannot be opened. */
+  /** Opens the ports of this mode; ping reports the mode once they are open. Throws `unavailable` when one cannot be opened. */
   follow(mode: ListenerMode): Promise<void>;
-  /** Connections that exist stay. */
+  /** Existing connections stay. */
   close(): Promise<void>;
   destroyAll(): void;
 }
@@ -35,7 +35,7 @@ export interface ListenerServices extends ProxyServices {
 const maxConnections = 60_000;
 const defaultPorts = { ssh: 3023, tunnel: 3024 } as const;
 
-/** Opens the web port and, where wanted, the SSH ports of their own. */
+/** Opens the web port and, if configured, the separate SSH ports. */
 export async function openListeners(config: ProxyConfig, services: ListenerServices): Promise<ProxyListeners> {
   const sockets = new Set<Socket>();
   /** One listener for all sockets. */
@@ -91,11 +91,11 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
   };
 }
 
-/** Rethrows with what to configure. */
+/** Rethrows with a hint about the configuration. */
 function needsOwn(key: string): (thrown: unknown) => never {
   return (thrown) => {
     const { code, message, cause } = toPlatformError(thrown);
-    const hint = `set proxy_service.${key} to an address that is free: each proxy of a host needs ports of its own`;
+    const hint = `set proxy_service.${key} to a free address: each proxy of a host needs its own ports`;
     throw new PlatformError(code, message, { cause, hint });
   };
 }
@@ -117,7 +117,7 @@ function pingFacts(config: ProxyConfig, services: ListenerServices, bound: Bound
   };
 }
 
-/** Connections whose client may still be in its handshake with the auth service, and for how long that takes at most, ms: each costs a relay. */
+/** Maximum of connections whose client is still in its handshake with the auth service, and its time limit, ms: each costs a relay. */
 const maxToAuth = 4_096;
 const toAuthMs = 10_000;
 
@@ -145,7 +145,7 @@ function handlerTable(services: ListenerServices): HandlerTable {
   ]);
 }
 
-/** HTTPS: the certificate by the name that the client asks for. */
+/** HTTPS: the certificate is chosen by the client's server name. */
 function webHandler(services: ListenerServices): Handler {
   return async ({ socket, hello, established }) => {
     const context = services.certificates.choose(hello.servername) ?? services.identity.current().web;
@@ -157,7 +157,7 @@ function webHandler(services: ListenerServices): Handler {
 
 type SshAccept = typeof acceptTunnel | typeof acceptJump;
 
-/** A port that speaks SSH without TLS around it. */
+/** An SSH port without TLS. */
 function plainSsh(services: ListenerServices, accept: SshAccept): (socket: Socket) => void {
   return (socket) => {
     const peer = peerAddress(socket);

@@ -14,21 +14,21 @@ import { createWebApp, type WebApp } from "./web-api/web-app.ts";
 
 export interface ProxyService {
   readonly clusterName: string;
-  /** As bound. */
+  /** Bound addresses. */
   readonly addresses: { readonly web: HostPort; readonly ssh?: HostPort | undefined; readonly tunnel?: HostPort | undefined };
   readonly certificates: Pick<WebCertificates, "facts">;
-  /** Tells the auth service soon what this proxy says of itself: it has changed. */
+  /** Reports this proxy's changed state to the auth service soon. */
   readonly reportSoon: () => void;
   readonly registry: TunnelRegistry;
-  /** Hosts that come here soon, because another process hands over to this one. */
+  /** Hosts that will move here soon, because another process hands over to this one. */
   readonly expected: ExpectedHosts;
-  /** Streams of people that are open. */
+  /** Open streams of users. */
   readonly streams: number;
-  /** Rejects when it cannot serve as the auth service wants. */
+  /** Rejects when it cannot serve in the auth service's mode. */
   readonly failed: Promise<never>;
-  /** Takes no more connections, tells the agents, and waits for streams at most this long, ms. */
+  /** Accepts no more connections, notifies the agents, and waits for streams at most this long, ms. */
   drain(graceMs: number): Promise<void>;
-  /** Another process takes over: takes no more connections, tells the agents, and resolves when nothing is open, or at the signal. */
+  /** Another process takes over: accepts no more connections, notifies the agents, and resolves when nothing is open, or at the signal. */
   retire(signal: AbortSignal): Promise<void>;
   /** Ends everything at once. */
   close(): Promise<void>;

@@ -9,28 +9,28 @@ import type { UpgradeLimit } from "./versions/open-version-server.ts";
 
 export type ListenerMode = "multiplex" | "separate";
 
-/** What a proxy is opened with, besides its configuration. */
+/** Dependencies of a proxy, besides its configuration. */
 export interface ProxyDeps {
   readonly log: Log;
-  /** Calls as this proxy (host role `proxy`). */
+  /** API client of this proxy (host role `proxy`). */
   readonly auth: AuthClient;
   readonly credentials: HostCredentialsSource;
-  /** Hands a stream to the auth service's TLS listener: in this process, or over the network. */
+  /** Passes a stream to the auth service's TLS listener: in this process, or over the network. */
   readonly relayAuth: (stream: Duplex, remoteAddress: string) => void;
-  /** Left out: the auth service has not answered yet; until it does, the configured listeners tell. */
+  /** Left out: the auth service has not answered yet; until it does, the configured listeners apply. */
   readonly listenerMode?: ListenerMode | undefined;
-  /** The auth service is in another process: its mode is asked for at each connection to it. */
+  /** The auth service is in another process: its mode is requested at each connection to it. */
   readonly followsMode?: boolean | undefined;
   readonly sockets: ListenSockets;
-  /** Of the process that this one is to replace. */
+  /** State of the process that this one replaces. */
   readonly certificatesInUse?: readonly WebCertificate[] | undefined;
-  /** The last reload, when it failed. */
+  /** The last reload, if it failed. */
   readonly failedReload?: (() => FailedReload | undefined) | undefined;
-  /** Left out: nothing is dialled through an HTTP proxy. */
+  /** Left out: no HTTP proxy is used. */
   readonly env?: Env | undefined;
-  /** PEM: what upstream version servers are trusted by, in place of what this machine trusts. */
+  /** Trusted authorities for upstream version servers, PEM, instead of this machine's. */
   readonly upstreamCa?: readonly string[] | undefined;
-  /** For measurements; the default is what production needs. */
+  /** For measurements; the default is meant for production. */
   readonly upgradeLimit?: UpgradeLimit | undefined;
   readonly now?: () => Date;
   readonly clock?: () => number;

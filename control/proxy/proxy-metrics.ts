@@ -1,13 +1,13 @@
 import type { WebCertificate } from "../../core/resources/proxy-facts.ts";
 
-/** What the proxy knows of itself, in the text form of Prometheus. */
+/** Metrics of the proxy, in the text format of Prometheus. */
 export async function proxyMetrics(certificates: readonly WebCertificate[]): Promise<string> {
   if (certificates.length === 0) return "";
   const { Gauge, Registry } = await import("prom-client");
   const registry = new Registry();
   const expiry = new Gauge({
     name: "platform_web_certificate_expiry_seconds",
-    help: "When the certificate of the web address that is in use expires, Unix time",
+    help: "Expiry of the web certificate in use, Unix time",
     labelNames: ["file"],
     registers: [registry],
   });

@@ -19,12 +19,12 @@ import { ExpectedHosts } from "./tunnels/expected-hosts.ts";
 import { TunnelRegistry } from "./tunnels/registry.ts";
 import { StatusReports } from "./tunnels/status-reports.ts";
 
-/** Silent connections at a time; beyond, the oldest is dropped. */
+/** Maximum number of silent connections; beyond it the oldest is dropped. */
 const maxHalfOpen = 4096;
 
 export type ProxyServices = ReturnType<typeof createServices>;
 
-/** What the parts of a proxy share, for as long as it runs. */
+/** State shared by the parts of a running proxy. */
 export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: AbortSignal) {
   const { log, auth, relayAuth } = deps;
   const now = deps.now ?? (() => new Date());
@@ -34,7 +34,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
   const { sshAlgorithms: algorithms } = config;
   const relaying: RelayedStreams = new RelayedStreams(() => worked());
   const isBusy = (): boolean => relaying.size > 0;
-  /** A burst of tunnels leaves much freed memory behind, half of what a thousand take; large copies too. */
+  /** A burst of tunnels leaves much freed memory behind, half of the memory of a thousand; so do large copies. */
   const worked = whenQuiet({ isBusy, act: () => giveBack(log, { isBusy }) }, signal);
   const life = { retired: false, modeIsKnown: false, failed: Promise.withResolvers<never>() };
   // Nobody may be waiting for it.

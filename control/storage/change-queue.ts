@@ -1,7 +1,7 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Change } from "./storage.ts";
 
-/** Changes that a reader may be behind before its watch ends with `limit`. */
+/** Maximum number of queued changes before a reader's watch ends with `limit`. */
 export const maxQueued = 1_024;
 
 /** A bounded queue between a writer that never waits and one reader. */
@@ -18,13 +18,13 @@ export class ChangeQueue implements AsyncIterableIterator<Change> {
     this.#onEnd = onEnd;
   }
 
-  /** Takes the change when its key is watched. Never waits. */
+  /** Queues the change if its key is watched. Never waits. */
   offer(key: string, change: Change): void {
     if (this.#ended || !this.#prefixes.some((prefix) => key.startsWith(prefix))) return;
     if (this.#held.length >= maxQueued) {
       this.#held = [];
       this.#failure = new PlatformError("limit", `a watch of ${this.#prefixes.join(", ")} fell ${maxQueued} changes behind`, {
-        hint: "read the current state and watch anew",
+        hint: "read the current state and start the watch again",
       });
       this.end();
       return;

@@ -1,8 +1,8 @@
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 
 /**
- * Runs synchronous database work and turns what SQLite or the file system throws into PlatformError. `onFull`: called when the disk is full;
- * true: there is some room now, and the work, of which nothing was done, is tried again.
+ * Runs synchronous database work and converts errors of SQLite and the file system to PlatformError. `onFull`: called when the disk is full;
+ * true: some space is free now, and the work, of which nothing was done, is repeated.
  */
 export function guarded<T>(path: string, work: () => T, onFull: () => boolean = () => false): T {
   try {

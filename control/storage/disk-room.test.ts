@@ -65,5 +65,5 @@ test("the reserve is made, given up once, and made again when there is room", ()
   room.look();
   expect(reserve()).toBe(8 * mib);
   expect(lines.filter((line) => line.includes("nearly full"))).toHaveLength(1);
-  expect(lines.filter((line) => line.includes("has room again"))).toHaveLength(1);
+  expect(lines.filter((line) => line.includes("has enough space again"))).toHaveLength(1);
 });

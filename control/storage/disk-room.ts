@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 
-/** Of a file system, bytes. */
+/** Space of a file system, bytes. */
 export interface DiskFacts {
   readonly free: number;
   readonly total: number;
@@ -16,17 +16,17 @@ export interface DiskRoomOptions {
 }
 
 const mib = 1024 * 1024;
-/** What hosts leave free: less on a small disk. */
+/** Free space that hosts may not use: less on a small disk. */
 const mostLeft = 512 * mib;
 const leastShare = 0.1;
-/** What is given up when the disk is full all the same. */
+/** Reserve that is released when the disk is full nevertheless. */
 const reserveBytes = 8 * mib;
-/** Recordings, which are large, end while there is still room for events. */
+/** Recordings, which are large, are refused while there is still space for events. */
 const shares = { events: 1, recordings: 1.5 } as const;
 
 /**
- * The room on the disk of this service. What hosts send is refused while little is left, so that they keep it. When something else fills the
- * disk, a file that was written for it is given up: locks, removals and log-ins need little, and must always work.
+ * Free space on the disk of this service. Data from hosts is refused while little is left, so that they keep it. When something else fills the
+ * disk, a reserve file is deleted: locks, removals and logins need little, and must always work.
  */
 export class DiskRoom {
   readonly #options: DiskRoomOptions;
@@ -42,7 +42,7 @@ export class DiskRoom {
   require(what: keyof typeof shares): void {
     const { free, total } = this.#facts();
     if (free >= floorOf(total) * shares[what]) return;
-    const message = `the auth service takes no ${what} of hosts: its disk is nearly full`;
+    const message = `the auth service refuses ${what} of hosts: its disk is nearly full`;
     throw new PlatformError("limit", message, { hint: `free some space there: ${Math.floor(free / mib)} MiB are left` });
   }
 
@@ -51,15 +51,15 @@ export class DiskRoom {
     return free < floorOf(total);
   }
 
-  /** Called when the disk is full; whether there is some room now. */
+  /** Called when the disk is full; returns whether some space is free now. */
   giveUp(): boolean {
     if (sizeOf(this.#file) === 0) return false;
     truncateSync(this.#file, 0);
-    this.#options.log.error("the disk is full: the reserve for the cluster's own records was given up", { folder: this.#options.folder });
+    this.#options.log.error("the disk is full: the reserve for the cluster's own records was released", { folder: this.#options.folder });
     return true;
   }
 
-  /** To call now and then: tells the log when hosts must wait, and makes the reserve again when there is room. */
+  /** Call this regularly: logs when hosts must wait, and recreates the reserve when there is space. */
   look(): void {
     const { log, folder } = this.#options;
     const { free, total } = this.#facts();
@@ -72,18 +72,18 @@ export class DiskRoom {
           "the disk is nearly full: events and recordings of hosts are refused; hosts keep events, and refuse sessions when they have too many",
           about,
         );
-      else log.info("the disk has room again", about);
+      else log.info("the disk has enough space again", about);
     }
     const wanted = Math.min(reserveBytes, Math.floor(floorOf(total) / 2));
     if (isLow || sizeOf(this.#file) >= wanted || free - wanted < floorOf(total)) return;
     try {
       fill(this.#file, wanted);
     } catch (error) {
-      log.warn("the reserve on the disk could not be made", { file: this.#file, error: errorText(error) });
+      log.warn("could not create the reserve on the disk", { file: this.#file, error: errorText(error) });
     }
   }
 
-  /** A sentence each, for `tctl status`. */
+  /** Warnings, a sentence each, for `tctl status`. */
   warnings(): readonly string[] {
     const { free, total } = this.#facts();
     const [left, floor] = [Math.floor(free / mib), Math.ceil(floorOf(total) / mib)];
@@ -99,7 +99,7 @@ export class DiskRoom {
   }
 }
 
-/** What hosts leave free. Pure. */
+/** Free space that hosts may not use. Pure. */
 function floorOf(total: number): number {
   return Math.min(mostLeft, total * leastShare);
 }
@@ -113,7 +113,7 @@ function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** With zeros: a hole would hold no room. */
+/** Filled with zeros: a sparse file would not reserve space. */
 function fill(file: string, bytes: number): void {
   const handle = openSync(file, "w", 0o600);
   try {

@@ -2,20 +2,20 @@ import type { ChangeQueue } from "./change-queue.ts";
 import type { Change, Entry } from "./storage.ts";
 
 export interface ForeignSource {
-  /** Another number whenever another process has committed; this one's own commits leave it (SQLite's data_version). */
+  /** Changes whenever another process has committed; this one's own commits do not affect it (SQLite's data_version). */
   version(): number;
   list(prefix: string): readonly Entry[];
 }
 
 interface Followed {
   readonly prefixes: readonly string[];
-  /** Key → revision, as its reader was told. */
+  /** Key → revision, as last reported to its reader. */
   readonly known: Map<string, string>;
 }
 
 /**
- * Tells watches what another process writes into the same database: for a while there are two, when one replaces the other.
- * Own writes are told by `own`; what others wrote is found by `look`, by comparing.
+ * Notifies watches of another process's writes to the same database: during a handover there are two.
+ * Own writes are reported by `own`; others' writes are found by `look`, by comparing.
  */
 export class ForeignChanges {
   readonly #source: ForeignSource;
@@ -49,7 +49,7 @@ export class ForeignChanges {
     const version = this.#source.version();
     if (version === this.#version) return;
     for (const [queue, followed] of [...this.#followed]) this.#compare(queue, followed);
-    // Last: what fails is looked at again.
+    // Last: after a failure the check is repeated.
     this.#version = version;
   }
 

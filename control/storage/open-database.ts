@@ -10,17 +10,17 @@ export interface DatabaseOptions {
   readonly applicationId: number;
   /** SQL for each schema version, in order: run once, in one transaction with the new version number. */
   readonly migrations: readonly string[];
-  /** The file may not grow past this, bytes; default: no limit but the disk. */
+  /** The file may not grow past this, bytes; default: only limited by the disk. */
   readonly maxBytes?: number;
 }
 
 const pageSize = 4096;
-/** How long a write waits for another process's write, ms. */
+/** Maximum wait of a write for another process's write, ms. */
 const busyMs = 5_000;
 
 /**
- * Opens or makes a private SQLite database (file 0600 in a folder 0700; `-wal` and `-shm` get the file's mode from SQLite).
- * WAL with synchronous=FULL: a commit that returned is on the disk. Refuses a file that others own or can read, a damaged
+ * Opens or creates a private SQLite database (file 0600 in a folder 0700; `-wal` and `-shm` get the file's mode from SQLite).
+ * WAL with synchronous=FULL: a completed commit is on the disk. Refuses a file that others own or can read, a damaged
  * one, a foreign one and one of a newer schema; none of them is changed.
  */
 export function openDatabase(options: DatabaseOptions): DatabaseSync {
@@ -46,7 +46,7 @@ function prepare(database: DatabaseSync, options: DatabaseOptions): void {
     throw new PlatformError("invalid", `${path} is a database of another program`, { hint: "move it away or choose another data_dir" });
   }
   if (version > migrations.length) {
-    throw new PlatformError("unsupported", `${path} was written by a newer version (schema ${version}; this one knows ${migrations.length})`, {
+    throw new PlatformError("unsupported", `${path} was written by a newer version (schema ${version}; this version supports ${migrations.length})`, {
       hint: "run the newer version, or restore the backup made before the upgrade",
     });
   }
@@ -97,7 +97,7 @@ function refuseForeign(path: string, forbidden: number): void {
     throw new PlatformError("denied", `${path} ${why}`, { hint });
   };
   const me = process.getuid?.();
-  if (facts.isSymbolicLink()) refuse("is a symbolic link", "put the real file or folder there");
+  if (facts.isSymbolicLink()) refuse("is a symbolic link", "replace it with the real file or folder");
   if (me !== undefined && facts.uid !== me)
     refuse(`belongs to user ${facts.uid}, this program runs as ${me}`, `if that is right: chown -R ${me} ${path}`);
   if ((facts.mode & forbidden) !== 0) {

@@ -11,7 +11,7 @@ export interface SqliteOptions {
   readonly now?: () => Date;
   /** The file may not grow past this, bytes. */
   readonly maxBytes?: number;
-  /** Called when the disk is full; true: there is some room now. */
+  /** Called when the disk is full; true: some space is free now. */
   readonly onFull?: () => boolean;
 }
 
@@ -31,10 +31,10 @@ interface Row {
   readonly expires: number | null;
 }
 
-/** How often watches are told what another process wrote, ms. */
+/** Interval at which watches are notified of another process's writes, ms. */
 const foreignMs = 500;
 
-/** The embedded engine: one file, one process, or two while one replaces the other. Throws PlatformError as `openDatabase` does. */
+/** The embedded engine: one file, one process, or two during a handover. Throws PlatformError as `openDatabase` does. */
 export function openSqlite(options: SqliteOptions): Storage {
   const database = openDatabase({
     path: options.path,
@@ -122,13 +122,13 @@ class SqliteStorage implements Storage {
     return queue;
   }
 
-  /** A look that fails is made up for by the next one: the version is remembered after it only. */
+  /** The next check makes up for a failed one: the version is only remembered after success. */
   #lookForeign(): void {
     if (!this.#database.isOpen) return;
     try {
       this.#work(() => this.#foreign.look());
     } catch {
-      // The disk or the lock: whoever reads or writes is told.
+      // The disk or the lock: readers and writers get the error.
     }
   }
 
@@ -147,7 +147,7 @@ class SqliteStorage implements Storage {
     return row === undefined ? undefined : entryOf(toRow(row));
   }
 
-  /** One transaction. Changes are told to watchers only after the commit. */
+  /** One transaction. Watchers are notified of changes only after the commit. */
   #commit(writes: readonly Write[]): readonly Change[] {
     checkWrites(writes);
     const changes: Change[] = [];
@@ -187,20 +187,20 @@ function checkWrites(writes: readonly Write[]): void {
     if (!/^\/[\x21-\x7e]+$/.test(key) || key.length > maxKey)
       throw new PlatformError("invalid", `not a storage key: ${JSON.stringify(key.slice(0, 100))}`);
     if (value !== undefined && value.length > maxValue)
-      throw new PlatformError("limit", `${key}: ${value.length} characters; ${maxValue} are allowed`);
+      throw new PlatformError("limit", `${key}: ${value.length} characters; the maximum is ${maxValue}`);
   }
-  if (new Set(writes.map(({ key }) => key)).size !== writes.length) throw new PlatformError("invalid", "a batch names a key twice");
+  if (new Set(writes.map(({ key }) => key)).size !== writes.length) throw new PlatformError("invalid", "a batch has a key twice");
 }
 
 function checkExpectation({ key, expect }: Write, stored: Entry | undefined): void {
   if (expect === undefined) return;
   if (expect === "absent") {
-    if (stored !== undefined) throw new PlatformError("already_exists", `${key} exists already`);
+    if (stored !== undefined) throw new PlatformError("already_exists", `${key} already exists`);
     return;
   }
   if (stored === undefined) throw new PlatformError(expect === "present" ? "not_found" : "conflict", `${key} does not exist`);
   if (expect !== "present" && expect.revision !== stored.revision) {
-    throw new PlatformError("conflict", `${key} was changed by somebody else (revision ${stored.revision}, expected ${expect.revision})`);
+    throw new PlatformError("conflict", `${key} was changed by another writer (revision ${stored.revision}, expected ${expect.revision})`);
   }
 }
 
@@ -217,7 +217,7 @@ function entryOf(row: Row): Entry {
   return { key: row.key, value: row.value, revision: String(row.revision), expires: row.expires === null ? undefined : new Date(row.expires) };
 }
 
-/** The table is STRICT: SQLite itself keeps these types, and this tells the compiler. Anything else is a bug. */
+/** The table is STRICT: SQLite enforces these types, and this check is for the compiler. Anything else is a bug. */
 function toRow({ key, value, revision, expires }: Readonly<Record<string, SQLOutputValue>>): Row {
   const whole = typeof key === "string" && typeof value === "string" && typeof revision === "number";
   if (!whole || !(expires === null || typeof expires === "number")) {

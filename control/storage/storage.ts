@@ -1,7 +1,7 @@
 /**
- * Where the auth service keeps what must outlive it. Keys are slash paths (`/role/access`), values are text (JSON).
- * Nothing is acknowledged before it is durable: a promise that resolved survives a crash at any later point.
- * Failures are PlatformError: `conflict` (the stored revision is another), `already_exists`, `not_found`,
+ * The auth service's persistent data. Keys are slash paths (`/role/access`), values are text (JSON).
+ * Nothing is acknowledged before it is durable: data of a resolved promise survives a crash at any later point.
+ * Failures are PlatformError: `conflict` (the stored revision differs), `already_exists`, `not_found`,
  * `unavailable` (disk full, disk broken, engine away), `limit`.
  */
 export interface Storage {
@@ -9,9 +9,9 @@ export interface Storage {
   /** Entries whose key starts with `prefix`, in key order. */
   list(prefix: string, options?: ListOptions): Promise<readonly Entry[]>;
   put(write: Put): Promise<Entry>;
-  /** False when there was nothing to delete. */
+  /** Returns false when the entry did not exist. */
   delete(key: string, expect?: Expectation): Promise<boolean>;
-  /** All or nothing, in order; no key twice. Entries of the puts, in order. */
+  /** Atomic, in order; no key twice. Returns the entries of the puts, in order. */
   batch(writes: readonly Write[]): Promise<readonly Entry[]>;
   /** Changes of keys with any of these prefixes, from this call on. Ends when the signal aborts or the storage closes; throws `limit` when the reader is too slow. */
   watch(prefixes: readonly string[], signal: AbortSignal): AsyncIterable<Change>;
@@ -21,13 +21,13 @@ export interface Storage {
 export interface Entry {
   readonly key: string;
   readonly value: string;
-  /** Opaque; every write gives a new one. */
+  /** Opaque; every write creates a new one. */
   readonly revision: string;
-  /** From then on the entry is gone. */
+  /** Time when the entry expires. */
   readonly expires: Date | undefined;
 }
 
-/** What must be stored before the write: nothing, something, exactly this revision. */
+/** Required state before the write: absent, present, or exactly this revision. */
 export type Expectation = "absent" | "present" | { readonly revision: string };
 
 export interface Put {

@@ -1,14 +1,14 @@
-/** What the old process knows of the one that is to replace it. Times are ms of one monotonic clock. */
+/** The old process's knowledge of its successor. Times are ms of one monotonic clock. */
 export interface HandoverFacts {
   readonly now: number;
   readonly startedAt: number;
-  /** The pipe to it has ended, or it said what is wrong. */
+  /** The pipe to it has ended, or it reported a fault. */
   readonly fault?: string | undefined;
-  /** When it last said anything; left out: never. */
+  /** When it last sent a message; undefined: never. */
   readonly heardAt?: number | undefined;
-  /** Since when it serves everything that it is configured for; left out: it does not. */
+  /** When every configured service became ready; undefined: not yet. */
   readonly readySince?: number | undefined;
-  /** Since when this process is connected itself; left out: it is not, so that nothing can be asked of the other. */
+  /** When this process itself was connected; undefined: it is not, so the same cannot be required of the other. */
   readonly connectedSince?: number | undefined;
 }
 
@@ -17,23 +17,23 @@ export type Handover =
   | { readonly act: "hand over"; readonly why: string }
   | { readonly act: "give up"; readonly why: string };
 
-/** A process that is ready is watched for this long, ms, before it takes over. */
+/** How long a ready process is observed before it takes over, ms. */
 export const probationMs = 10_000;
-/** For a process to become ready where the old one is, ms. */
+/** Time for a process to become ready where the old one is ready, ms. */
 export const readyMs = 30_000;
-/** A process that says nothing for this long hangs, ms: it says something every second. */
+/** Silence after which a process counts as hung, ms: it sends a message every second. */
 export const silenceMs = 20_000;
 
-/** Pure: what becomes of the process that is to replace this one. */
+/** Decides about the successor of this process. Pure. */
 export function decideHandover(facts: HandoverFacts): Handover {
   const { now, startedAt, fault, heardAt, readySince, connectedSince } = facts;
   if (fault !== undefined) return { act: "give up", why: fault };
   const silent = now - (heardAt ?? startedAt);
-  if (silent >= silenceMs) return { act: "give up", why: heardAt === undefined ? "it does not start" : "it hangs" };
+  if (silent >= silenceMs) return { act: "give up", why: heardAt === undefined ? "it did not start" : "it hangs" };
   if (readySince !== undefined) {
-    return now - readySince >= probationMs ? { act: "hand over", why: "it is ready and stays so" } : { act: "wait" };
+    return now - readySince >= probationMs ? { act: "hand over", why: "it is ready and remained so" } : { act: "wait" };
   }
-  // What this process cannot do either says nothing against the other: the network may be down.
+  // A thing that this process cannot do either is not held against the other: the network may be down.
   const measuredSince = connectedSince === undefined ? undefined : Math.max(startedAt, connectedSince);
   if (measuredSince !== undefined) {
     return now - measuredSince >= readyMs ? { act: "give up", why: `it was not ready within ${readyMs / 1000} s` } : { act: "wait" };

@@ -3,8 +3,8 @@ import { parseJson } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 
 /*
- * What the process from before and the one that is to replace it tell each other on descriptor 3 of the latter, a stream
- * socket: one JSON object a line. The two are of different versions, so unknown fields and messages are left alone.
+ * Messages between the previous process and its successor on descriptor 3 of the latter, a stream
+ * socket: one JSON object per line. The two are of different versions, so unknown fields and messages are ignored.
  *
  *   old                                   new
  *    | offer (listening sockets)  ------>  |  starts, does not accept yet
@@ -23,7 +23,7 @@ const socketSchema = z.object({ name: z.string().max(512), fd: z.int().min(3).ma
 const hostSchema = z.object({ id: z.string().max(256), names: z.array(z.string().max(512)).max(64) });
 
 const fromOldSchema = z.discriminatedUnion("type", [
-  // `announces`: it tells the service manager itself who the main process is; left out: it leaves that to the new one.
+  // `announces`: it names the main process to the service manager itself; left out: it leaves that to the new one.
   z.object({ type: z.literal("offer"), pid: z.int(), sockets: z.array(socketSchema).max(64), announces: z.boolean().optional() }),
   z.object({ type: z.literal("takeOver"), hosts: z.array(hostSchema).max(200_000) }),
   z.object({ type: z.literal("announced") }),
@@ -61,10 +61,10 @@ function decode<T extends { type: string }>(
   schema: z.ZodDiscriminatedUnion<readonly z.core.$ZodTypeDiscriminable[]> & z.ZodType<T>,
   line: string,
 ): T | undefined {
-  const value = parseJson(line, "a message of the other process");
+  const value = parseJson(line, "a message from the other process");
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   if (typeSchema.safeParse(value).success && issue?.code === "invalid_union") return undefined;
-  throw new PlatformError("invalid", `a message of the other process is malformed at ${issue?.path.join(".") || "the top"}`);
+  throw new PlatformError("invalid", `a message from the other process is malformed at ${issue?.path.join(".") || "the top"}`);
 }

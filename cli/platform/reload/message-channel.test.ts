@@ -40,7 +40,7 @@ test("messages arrive whole and in order, however they are cut", async () => {
   expect(messages).toEqual(sent);
 });
 
-test("what is no message ends the channel and says why; nothing behind it is taken", async () => {
+test("anything but a message ends the channel with the reason; nothing after it is read", async () => {
   const { ours, theirs } = await pair();
   const { channel, messages, ended } = listen(ours);
   theirs.write(`nonsense\n${encodeMessage({ type: "taken" })}`);

@@ -3,7 +3,7 @@ import { errorText } from "../../../core/errors/platform-error.ts";
 import { encodeMessage, type FromNew, type FromOld, maxLine } from "./handover-message.ts";
 
 export interface ChannelEvents<T> {
-  /** `undefined`: a message of a later version. Throws for what is no message: then the channel ends. */
+  /** `undefined`: a message of a later version. Throws for anything else: then the channel ends. */
   readonly decode: (line: string) => T | undefined;
   readonly onMessage: (message: T) => void;
   /** Once; with the reason when the other process broke the protocol. */
@@ -37,7 +37,7 @@ export class MessageChannel<T> {
     this.#socket.write(encodeMessage(message));
   }
 
-  /** What was sent before still arrives. */
+  /** Data sent before still arrives. */
   close(): void {
     this.#isOver = true;
     this.#socket.end();
@@ -52,7 +52,7 @@ export class MessageChannel<T> {
     const lines = (this.#held + chunk).split("\n");
     this.#held = lines.pop() ?? "";
     try {
-      if (this.#held.length > maxLine) throw new Error("a message of the other process is too long");
+      if (this.#held.length > maxLine) throw new Error("a message from the other process is too long");
       for (const line of lines) {
         const message = this.#isOver ? undefined : this.#events.decode(line);
         if (message !== undefined) this.#events.onMessage(message);

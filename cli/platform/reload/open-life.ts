@@ -16,7 +16,7 @@ import { serviceManager } from "./systemd.ts";
 export interface LifeOptions {
   readonly log: Log;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Somebody runs this in a terminal: SIGHUP means that it was closed. */
+  /** The process runs in a terminal: SIGHUP means that it was closed. */
   readonly isTerminal: boolean;
   readonly state: ProcessState;
   readonly sockets: ListenSockets;
@@ -31,7 +31,7 @@ export interface Life extends AsyncDisposable {
   readonly stopping: AbortSignal;
   /** Aborted when the next process has taken over: sessions go on to their end. */
   readonly retire: AbortSignal;
-  /** To call once it is about to run its services. */
+  /** Call this right before the services start. */
   begin(): void;
 }
 
@@ -52,7 +52,7 @@ export async function openLife(options: LifeOptions): Promise<Life> {
   };
   const reclaim = async (): Promise<void> => {
     await takePid();
-    // One of an earlier version may have announced itself.
+    // A predecessor of an earlier version may have announced itself.
     await voice.announce(process.pid);
     await voice.ready();
   };
@@ -94,13 +94,13 @@ export async function openLife(options: LifeOptions): Promise<Life> {
 
 async function tell({ state, runtimeDirectory, log }: LifeOptions, say: (text: string) => void): Promise<void> {
   if (state.role !== "main") return;
-  // Only a process that has replaced another one has any.
+  // Only a successor has predecessors.
   if (runtimeDirectory !== undefined && state.reload.state !== "none") {
     try {
       const draining = (await otherProcesses(runtimeDirectory)).filter(({ role }) => role === "draining");
       state.elsewhere = draining.reduce((sum, { sessions }) => sum + sessions, 0);
     } catch (thrown) {
-      log.warn("the earlier processes cannot be asked", { error: errorText(thrown) });
+      log.warn("could not query the earlier processes", { error: errorText(thrown) });
     }
   }
   const failed = state.failedReload;
@@ -108,12 +108,12 @@ async function tell({ state, runtimeDirectory, log }: LifeOptions, say: (text: s
   if (state.reload.state !== "starting") say(failed === undefined ? sessions : `${sessions}; last reload failed: ${failed.error}`);
 }
 
-/** Without it this process serves all the same: the updater then finds nobody to ask. */
+/** Without it this process still serves, but the updater finds no process to query. */
 async function openStatus(folder: string, { log, state }: LifeOptions): Promise<AsyncDisposable> {
   try {
     return await serveStatus(folder, () => state.facts(), log);
   } catch (thrown) {
-    log.warn("there is no status socket", { folder, error: errorText(thrown) });
+    log.warn("could not open the status socket", { folder, error: errorText(thrown) });
     return { [Symbol.asyncDispose]: async () => {} };
   }
 }

@@ -10,7 +10,7 @@ import { handoverVariable } from "./start-successor.ts";
 
 export interface SuccessorRole {
   readonly log: Log;
-  /** Everything serves, as far as it can before it accepts connections. */
+  /** Everything is ready, as far as possible before it accepts connections. */
   readonly ready: () => boolean;
   /** Becomes the main process. Rejects when it cannot. */
   readonly takeOver: (hosts: readonly HostNames[]) => Promise<void>;
@@ -20,15 +20,15 @@ export interface SuccessorRole {
   readonly stop: (reason: string) => void;
 }
 
-/** For the first message of the process before, ms. */
+/** Time for the first message of the previous process, ms. */
 const offerMs = 10_000;
-/** How often it hears of us, ms. */
+/** Interval of our reports to it, ms. */
 const stateMs = 1_000;
 
-/** The process that this one is to replace, as seen from here. */
+/** The process that this one replaces, as seen from here. */
 export class Predecessor {
   readonly pid: number;
-  /** It tells the service manager who the main process is; one of an earlier version does not. */
+  /** It names the main process to the service manager; an earlier version does not. */
   readonly announces: boolean;
   readonly sockets: readonly HandedSocket[];
   readonly #channel: MessageChannel<FromOld>;
@@ -46,14 +46,14 @@ export class Predecessor {
     this.sockets = sockets;
   }
 
-  /** Undefined for a process that nobody started to replace itself. Throws PlatformError when it makes no offer. */
+  /** Undefined for a process that is not a successor. Throws PlatformError when it makes no offer. */
   static async find(env: Readonly<Record<string, string | undefined>>): Promise<Predecessor | undefined> {
     const fd = Number(env[handoverVariable]);
     if (env[handoverVariable] === undefined) return undefined;
-    if (!Number.isInteger(fd) || fd < 3) throw new PlatformError("invalid", `${handoverVariable} is no file descriptor`);
+    if (!Number.isInteger(fd) || fd < 3) throw new PlatformError("invalid", `${handoverVariable} is not a file descriptor`);
     const { promise, resolve, reject } = Promise.withResolvers<Predecessor>();
-    const fail = (reason: string): void => reject(new PlatformError("unavailable", `the process before made no offer: ${reason}`));
-    const timer = setTimeout(() => fail("it said nothing"), offerMs);
+    const fail = (reason: string): void => reject(new PlatformError("unavailable", `the previous process made no offer: ${reason}`));
+    const timer = setTimeout(() => fail("it sent nothing"), offerMs);
     let found: Predecessor | undefined;
     const channel = new MessageChannel(new Socket({ fd }), {
       decode: decodeFromOld,
@@ -72,7 +72,7 @@ export class Predecessor {
     }
   }
 
-  /** Says every second how it goes, and does as it is told. */
+  /** Reports its state every second, and follows the other's messages. */
   follow(role: SuccessorRole): void {
     this.#role = role;
     const tell = (): void => this.#channel.send({ type: "state", pid: process.pid, version, ready: role.ready() });
@@ -87,7 +87,7 @@ export class Predecessor {
     this.close();
   }
 
-  /** This process stops: the one before, if its sessions still run, stops too. */
+  /** This process stops: the previous one stops too, even with running sessions. */
   stopping(): void {
     if (this.#hasTakenOver) this.#channel.send({ type: "stop" });
     this.close();
@@ -109,7 +109,7 @@ export class Predecessor {
     if (message.type === "reload") role.reload();
     if (message.type === "abandon") {
       this.#isAbandoned = true;
-      role.stop("the process before goes on by itself");
+      role.stop("the previous process continues alone");
     }
   }
 
@@ -119,7 +119,7 @@ export class Predecessor {
     clearInterval(this.#timer);
     const role = this.#role;
     if (role === undefined || this.#hasTakenOver || this.#isAbandoned) return;
-    role.log.warn("the process before is gone: taking over at once");
+    role.log.warn("the previous process is gone: taking over at once");
     this.#takeOver([], role);
   }
 

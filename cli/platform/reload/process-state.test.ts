@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ProcessState } from "./process-state.ts";
 
-test("a reload that failed is remembered in one line until one works, and the cluster is told of each change", () => {
+test("a failed reload is remembered in one line until one succeeds, and the cluster is notified of each change", () => {
   const state = new ProcessState(["proxy"], "main", "/etc/platform.yaml");
   let told = 0;
   state.reportControl({

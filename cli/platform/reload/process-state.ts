@@ -8,30 +8,30 @@ const reloadSchema = z.object({
   pid: z.int().optional(),
   version: z.string().optional(),
   error: z.string().optional(),
-  /** When it came to this state, RFC 3339. */
+  /** Time of the change to this state, RFC 3339. */
   at: z.string().optional(),
 });
 type ReloadState = z.infer<typeof reloadSchema>;
 
-/** What a process tells of itself on its status socket. */
+/** A process's report on its status socket. */
 export const processSchema = z.object({
   pid: z.int(),
   version: z.string(),
   host_id: z.string().optional(),
   cluster: z.string().optional(),
   started: z.string(),
-  /** Everything serves; of an agent: its tunnel is up. */
+  /** Everything is ready; for an agent: its tunnel is up. */
   ready: z.boolean(),
   services: z.array(z.string()),
   tunnels: z.int(),
-  /** Streams of people that are open. */
+  /** Open streams of users. */
   sessions: z.int(),
-  /** `standby`: it is to replace the main process; `draining`: it was replaced, and its sessions go on to their end. */
+  /** `standby`: it will replace the main process; `draining`: it was replaced, and its sessions run to their end. */
   role: z.enum(["standby", "main", "draining"]),
-  /** Since when it has this role. */
+  /** Time of the change to this role. */
   since: z.string(),
   reload: reloadSchema,
-  /** The last reload that was tried, when it failed; until one works. */
+  /** The last attempted reload, when it failed; kept until one succeeds. */
   failed_reload: failedReloadSchema.optional(),
   /** Certificates of the proxy's web address that are in use. */
   web_certificates: z.array(webCertificateSchema).optional(),
@@ -40,7 +40,7 @@ export const processSchema = z.object({
 });
 export type ProcessFacts = z.infer<typeof processSchema>;
 
-/** What this process knows about itself, from the services that it runs. */
+/** This process's knowledge about itself, from its services. */
 export class ProcessState {
   readonly #services: readonly string[];
   readonly #config: string | undefined;
@@ -52,7 +52,7 @@ export class ProcessState {
   #since = this.#started;
   #reload: ReloadState = { state: "none" };
   #failedReload: FailedReload | undefined;
-  /** Streams of people in the processes that this one and those before it have replaced. */
+  /** Streams of users in the earlier processes of this service. */
   elsewhere = 0;
 
   constructor(services: readonly string[], role: ProcessFacts["role"], config?: string) {
@@ -68,13 +68,13 @@ export class ProcessState {
   set reload(reload: ReloadState) {
     this.#reload = reload;
     const { state, error = "it did not take over", at } = reload;
-    // One that is under way does not undo what the last one came to.
+    // A reload in progress does not clear the result of the last one.
     if (state === "failed") this.#failedReload = { at: at ?? new Date().toISOString(), error: error.replace(/\s*\n\s*/g, "; ").slice(0, 1000) };
     if (state === "done") this.#failedReload = undefined;
     this.#control?.tellSoon();
   }
 
-  /** The last reload that was tried, when it failed. */
+  /** The last attempted reload, when it failed. */
   get failedReload(): FailedReload | undefined {
     return this.#failedReload;
   }
@@ -120,7 +120,7 @@ export class ProcessState {
     this.#control?.expect(hosts);
   }
 
-  /** In the text form of Prometheus; empty without a control. */
+  /** In the text format of Prometheus; empty without a control. */
   async controlMetrics(): Promise<string> {
     return (await this.#control?.metrics()) ?? "";
   }

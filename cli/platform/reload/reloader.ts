@@ -11,27 +11,27 @@ import { startSuccessor } from "./start-successor.ts";
 
 export interface ReloaderDeps {
   readonly log: Log;
-  /** Starts this program again as it is on the disk now. */
+  /** Starts this program again from the file on disk. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly sockets: ListenSockets;
   readonly state: ProcessState;
-  /** The other process serves now: this one takes nothing new and ends after its last stream. */
+  /** The other process serves now: this one accepts nothing new and ends after its last stream. */
   readonly retire: () => void;
-  /** Tells the service manager that another process is the main one. */
+  /** Names another process as the main one to the service manager. */
   readonly announce: (pid: number) => Promise<void>;
-  /** The other process failed while it was taking over: this one is the main process still. */
+  /** The other process failed during the handover: this one remains the main process. */
   readonly reclaim: () => Promise<void>;
   readonly stop: (reason: string) => void;
-  /** Tells the service manager in words what happens. */
+  /** Reports the state to the service manager in words. */
   readonly say: (text: string) => void;
 }
 
 /** How often a successor is judged, ms. */
 const lookMs = 250;
-/** For its answer once it was told to take over, ms. */
+/** Time for its answer after the request to take over, ms. */
 const takeMs = 15_000;
-/** For a successor to stop by itself, ms. */
+/** Time for a successor to stop by itself, ms. */
 const stopMs = 3_000;
 
 interface Successor {
@@ -59,18 +59,18 @@ export class Reloader {
     this.#deps = deps;
   }
 
-  /** SIGHUP. One that comes during a reload is kept for after it: whoever is the main process then reloads again. */
+  /** SIGHUP. One that arrives during a reload waits for its end: the main process of that moment reloads again. */
   request(): void {
     const { log, state } = this.#deps;
     if (this.#isStopping) return;
     if (state.role === "draining") {
       if (this.#successor?.channel.isOpen === true) this.#successor.channel.send({ type: "reload" });
-      else log.warn("this process was replaced already: reload the main process instead");
+      else log.warn("this process has already been replaced: reload the main process instead");
       return;
     }
     this.#isWanted = true;
     if (state.role === "main") this.start();
-    else log.info("reload is kept until this process has taken over");
+    else log.info("reload is postponed until this process has taken over");
   }
 
   /** Does what was requested so far. */
@@ -85,7 +85,7 @@ export class Reloader {
       });
   }
 
-  /** This process stops, and what it has started with it. */
+  /** This process stops, with the successor that it started. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#wake();
@@ -157,7 +157,7 @@ export class Reloader {
     this.#wake();
   }
 
-  /** Until it is known what becomes of it. */
+  /** Waits for a verdict. */
   async #watch(successor: Successor): Promise<Exclude<Handover, { act: "wait" }>> {
     for (;;) {
       if (this.#isStopping) return { act: "give up", why: "this process stops" };
@@ -182,7 +182,7 @@ export class Reloader {
     successor.channel.send({ type: "announced" });
     state.reload = { state: "done", pid: successor.pid, version: successor.version, at: new Date().toISOString() };
     state.become("draining");
-    log.info("handed over: the sessions of this process go on to their end", { pid: successor.pid, sessions: state.sessions });
+    log.info("handed over: the sessions of this process run to their end", { pid: successor.pid, sessions: state.sessions });
     if (this.#isWanted) successor.channel.send({ type: "reload" });
     this.#isWanted = false;
     if (this.#isStopping) terminate(successor.pid, "SIGTERM");
@@ -190,10 +190,10 @@ export class Reloader {
     return true;
   }
 
-  /** Ends a process that is no good. Where the socket has ended, the process has. */
+  /** Ends a failed process. When the socket has ended, so has the process. */
   async #end(successor: Successor, why: string): Promise<void> {
     const { log } = this.#deps;
-    log.error("the new process is ended, this one goes on", { pid: successor.pid, why });
+    log.error("stopping the new process, this one continues", { pid: successor.pid, why });
     successor.channel.send({ type: "abandon" });
     if (successor.channel.isOpen) terminate(successor.pid, "SIGTERM");
     const end = performance.now() + stopMs;
@@ -215,7 +215,7 @@ export class Reloader {
     say(`last reload failed: ${state.failedReload?.error ?? why}`);
   }
 
-  /** Until something happens, at most this long. */
+  /** Waits for an event, at most this long. */
   async #pause(ms: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
@@ -233,6 +233,6 @@ function terminate(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended between the look and the signal.
+    // It has ended between the check and the signal.
   }
 }

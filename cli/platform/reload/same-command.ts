@@ -1,8 +1,8 @@
 import { isSea } from "node:sea";
 
 /**
- * The words that start this program again with the same arguments: the executable as it lies on the disk now. Once a package
- * has replaced the file, the kernel names the running one "… (deleted)": the successor is what stands at its place.
+ * The words that start this program again with the same arguments: the executable now on disk. Once a package
+ * has replaced the file, the kernel names the running one "… (deleted)": the successor is the file now at its path.
  */
 export function sameCommand(): readonly string[] {
   const program = process.execPath.replace(/ \(deleted\)$/, "");

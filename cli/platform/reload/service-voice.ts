@@ -1,7 +1,7 @@
 import { version } from "../../../core/versions/version.ts";
 import type { ServiceManager } from "./systemd.ts";
 
-/** What a process says to the service manager, which hears the main process alone: until this one is that, nothing. */
+/** A process's messages to the service manager, which accepts those of the main process only: none before this process is it. */
 export class ServiceVoice {
   readonly #manager: ServiceManager;
   #isHeard: boolean;
@@ -12,7 +12,7 @@ export class ServiceVoice {
     this.#isHeard = isHeard;
   }
 
-  /** In words what happens; the last of them once this process is heard. */
+  /** Reports the state in words; the last text is sent once this process is the main one. */
   say(text: string): void {
     const status = `${version}: ${text}`;
     if (this.#isHeard && status !== this.#said) void this.#manager.notify(`STATUS=${status}`);
@@ -25,12 +25,12 @@ export class ServiceVoice {
     await this.#manager.notify("READY=1", `STATUS=${this.#said || version}`);
   }
 
-  /** As the main process: which one is from now on. */
+  /** As the main process: names its successor. */
   async announce(pid: number): Promise<void> {
     await this.#manager.notify(`MAINPID=${pid}`);
   }
 
-  /** As the main process that has taken over from one of an earlier version, which leaves this to us: only its word counts. */
+  /** Takes over the main role from a predecessor of an earlier version, which leaves the message to us: only the main process is heard. */
   async replace(pid: number): Promise<void> {
     await this.#manager.notifyAs(pid, `MAINPID=${process.pid}`);
     await this.ready();

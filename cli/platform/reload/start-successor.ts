@@ -5,14 +5,14 @@ import type { Readable } from "node:stream";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HandedSocket } from "../../../core/transport/listen-sockets.ts";
 
-/** In the environment of a process that is to replace another one: the descriptor of the socket between the two. */
+/** Environment variable of a successor: the descriptor of the socket between the two. */
 export const handoverVariable = "PLATFORM_HANDOVER";
 /** Descriptors of the new process: that socket, then the listening sockets. */
 export const channelFd = 3;
 const firstSocketFd = 5;
 
 export interface SuccessorOptions {
-  /** Program and arguments of this process, for the program as it is on the disk now. */
+  /** Program and arguments of this process, for the program now on disk. */
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly sockets: readonly HandedSocket[];
@@ -22,15 +22,14 @@ export interface SuccessorOptions {
 
 /**
  * Starts it in the background of a shell that ends at once: its parent is then init, and the service manager can follow
- * it as its own child. Descriptor 4 carries our standard output past the shell, whose own tells the process id.
+ * it as its own child. Descriptor 4 carries our standard output past the shell, whose own carries the process id.
  */
 const script = '"$@" 1>&4 4>&- & echo $!';
 const startMs = 10_000;
 
-/** Its process id. Throws PlatformError when no process can be made. That it runs and is what it should be, it tells itself. */
+/** Its process id. Throws PlatformError when no process can be made. The process itself reports that it runs and what it is. */
 export async function startSuccessor({ command, env, sockets, attach }: SuccessorOptions): Promise<number> {
-  const failed = (cause: unknown): PlatformError =>
-    new PlatformError("unavailable", `no new process could be started: ${errorText(cause)}`, { cause });
+  const failed = (cause: unknown): PlatformError => new PlatformError("unavailable", `could not start a new process: ${errorText(cause)}`, { cause });
   try {
     const child = spawn("/bin/sh", ["-c", script, "sh", ...command], {
       stdio: ["ignore", "pipe", "inherit", "pipe", 1, ...sockets.map(({ fd }) => fd)],
@@ -39,13 +38,13 @@ export async function startSuccessor({ command, env, sockets, attach }: Successo
     child.on("error", () => {});
     const channel: unknown = child.stdio[channelFd];
     if (!(channel instanceof Socket) || child.stdout === null) throw new Error("the new process has no channel");
-    // Before anything is awaited: once the shell has ended, Node lets what nobody listens to flow away.
+    // Before anything is awaited: once the shell has ended, Node discards data without a listener.
     attach(
       channel,
       sockets.map((socket, index) => ({ ...socket, fd: firstSocketFd + index })),
     );
     const pid = Number(await firstLine(child.stdout));
-    if (!Number.isInteger(pid) || pid <= 1) throw new Error("the shell told no process id");
+    if (!Number.isInteger(pid) || pid <= 1) throw new Error("the shell printed no process id");
     return pid;
   } catch (cause) {
     throw failed(cause);

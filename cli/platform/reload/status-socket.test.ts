@@ -49,7 +49,7 @@ test("an agent is ready with its tunnel only, and the socket is its owner's", as
   expect(await readdir(folder)).toEqual([]);
 });
 
-test("other processes that drain are told; what does not answer or answers nonsense is left out", async () => {
+test("other draining processes are listed; those without a valid answer are omitted", async () => {
   const state = new ProcessState(["auth", "proxy"], "main");
   state.reportControl({
     state: () => ({ cluster: "c", tunnels: 5, sessions: 3 }),

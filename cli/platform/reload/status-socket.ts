@@ -7,17 +7,17 @@ import { errorText, PlatformError } from "../../../core/errors/platform-error.ts
 import type { Log } from "../../../core/log/log.ts";
 import { type ProcessFacts, processSchema } from "./process-state.ts";
 
-/** The answer to GET /status: what this process says, and who else still carries sessions. */
+/** The answer to GET /status: this process, and the others that still carry sessions. */
 type Status = ProcessFacts & { readonly draining: readonly { readonly pid: number; readonly sessions: number; readonly since: string }[] };
 
 const socketName = /^status-(\d{1,10})\.sock$/;
-/** For another process to answer, ms, and the most that it may say, bytes. */
+/** Time for another process to answer, ms, and the maximum size of its answer, bytes. */
 const answerMs = 1_000;
 const maxAnswer = 65_536;
 
 /**
  * Serves `/status`, and `/process` for the other processes of this service, on `status-<pid>.sock` in `folder`: for the
- * same user and root only. Throws `unavailable` when that cannot be.
+ * same user and root only. Throws `unavailable` on failure.
  */
 export async function serveStatus(folder: string, facts: () => ProcessFacts, log: Log): Promise<AsyncDisposable> {
   const path = join(folder, `status-${process.pid}.sock`);
@@ -26,22 +26,22 @@ export async function serveStatus(folder: string, facts: () => ProcessFacts, log
       response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
     };
     incoming.resume();
-    if (incoming.method !== "GET") answer(405, { error: "only GET" });
+    if (incoming.method !== "GET") answer(405, { error: "only GET is supported" });
     else if (incoming.url === "/process") answer(200, facts());
     else if (incoming.url !== "/status") answer(404, { error: "there is only /status" });
     else {
       statusOf(folder, facts).then(
         (status) => answer(200, status),
         (error: unknown) => {
-          log.error("the status could not be told", { error: errorText(error) });
-          answer(500, { error: "the log says more" });
+          log.error("could not report the status", { error: errorText(error) });
+          answer(500, { error: "internal error: see the log" });
         },
       );
     }
   });
   server.maxConnections = 32;
   await rm(path, { force: true });
-  // Made for its owner alone from the first moment on: the folder is open to all.
+  // Created for its owner alone from the start: the folder is open to all.
   const before = process.umask(0o177);
   try {
     server.listen(path);
@@ -52,7 +52,7 @@ export async function serveStatus(folder: string, facts: () => ProcessFacts, log
     await once(server, "listening", { signal: AbortSignal.timeout(5_000) });
     chmodSync(path, 0o600);
   } catch (cause) {
-    throw new PlatformError("unavailable", `status socket ${path}: ${errorText(cause)}`, { cause });
+    throw new PlatformError("unavailable", `could not open the status socket ${path}: ${errorText(cause)}`, { cause });
   }
   server.on("error", () => {});
   return {
@@ -70,7 +70,7 @@ async function statusOf(folder: string, facts: () => ProcessFacts): Promise<Stat
   return { ...facts(), draining };
 }
 
-/** What the other processes of this service say. One that does not answer is left out, and its socket removed once it is gone. */
+/** The states of the other processes of this service. One that does not answer is omitted, and its socket removed once it is gone. */
 export async function otherProcesses(folder: string): Promise<readonly ProcessFacts[]> {
   const names = (await readdir(folder)).filter((name) => Number(socketName.exec(name)?.[1] ?? process.pid) !== process.pid);
   const answers = await Promise.all(

@@ -5,20 +5,20 @@ import type { Log } from "../../../core/log/log.ts";
 import { type ProcessAddon, processAddon } from "../../../core/processes/process-addon.ts";
 
 export interface ServiceManager {
-  /** Variables as in sd_notify(3), e.g. `STATUS=ready`. Never throws; at once without a service manager that listens. */
+  /** Variables as in sd_notify(3), e.g. `STATUS=ready`. Never throws; returns at once without a service manager. */
   notify(...variables: readonly string[]): Promise<void>;
-  /** The same in the name of process `pid`, where this one may do that (root); else in its own. */
+  /** The same on behalf of process `pid`, where this one may do that (root); else on its own behalf. */
   notifyAs(pid: number, ...variables: readonly string[]): Promise<void>;
 }
 
-/** For a service manager that is busy, ms. */
+/** Time for a busy service manager, ms. */
 const notifyMs = 5_000;
 const pauseMs = 50;
-/** EAGAIN, ENOBUFS: its queue is full. EPERM, ESRCH: not in this name. */
+/** EAGAIN, ENOBUFS: its queue is full. EPERM, ESRCH: not on behalf of that process. */
 const [again, noRoom, forbidden, noProcess] = [-11, -105, -1, -3] as const;
 
 /**
- * Tells systemd what sd_notify(3) would, in datagrams of this very process: with NotifyAccess=main systemd hears the main process of the
+ * Notifies systemd like sd_notify(3), in datagrams of this very process: with NotifyAccess=main systemd hears the main process of the
  * unit and nobody else, no session's program and no helper. One message at a time, in order.
  */
 export function serviceManager(
@@ -58,7 +58,7 @@ function loaded(load: () => Pick<ProcessAddon, "notify"> | undefined, log: Log):
   try {
     return load();
   } catch (thrown) {
-    log.error("the service manager cannot be notified: systemd will take this start for one that hangs", { error: errorText(thrown) });
+    log.error("could not notify the service manager: systemd will consider this start as hung", { error: errorText(thrown) });
     return undefined;
   }
 }

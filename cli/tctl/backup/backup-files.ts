@@ -3,20 +3,20 @@ import { lstat, readdir, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 
 export interface BackupFiles {
-  /** Databases: they are copied by SQLite. */
+  /** Databases: SQLite copies them. */
   readonly databases: readonly string[];
-  /** Files to copy as they are, and the folders that the databases and files are in, the outer one first. */
+  /** Files to copy unchanged, and the folders of the databases and files, outer ones first. */
   readonly files: readonly string[];
   readonly folders: readonly string[];
 }
 
 /**
- * What is left out: the files of recordings (many, and each is written once, so that rsync copies them well), what waits to be sent
- * on, and what the auth service makes again when it starts: the admin's credentials, its reserve on the disk.
+ * Left out: the files of recordings (many, and each is written once, so that rsync copies them well), data that waits to be sent
+ * on, and data that the auth service recreates at its start: the admin's credentials, its reserve on the disk.
  */
 const left = ["auth/recordings", "proxy/recordings", "agent/recordings", "agent/audit", "auth/admin.json", "auth/reserve"];
 
-/** Everything below the data folder that a cluster needs to live on. */
+/** Everything below the data folder that a cluster needs after a restore. */
 export async function dataFiles(dataDir: string): Promise<BackupFiles> {
   const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
   const pathOf = (entry: Dirent): string => join(entry.parentPath, entry.name);
@@ -40,7 +40,7 @@ function isLeft(path: string): boolean {
   return left.some((one) => path === one || path.startsWith(`${one}/`)) || /(^|\/)[^/]*\.(new|pid|sock)$/.test(path);
 }
 
-/** The configuration file and the files that it names (certificates, keys, a token), those of them that are there. */
+/** The configuration file and the files that it names (certificates, keys, a token), as far as they exist. */
 export async function configFiles(file: string, text: string | undefined): Promise<readonly string[]> {
   if (text === undefined) return [];
   const { parse } = await import("yaml");
@@ -65,7 +65,7 @@ async function isFile(path: string): Promise<boolean> {
   );
 }
 
-/** The text of a file, or undefined when there is none. */
+/** The text of a file, or undefined when it does not exist. */
 export async function readIfThere(file: string): Promise<string | undefined> {
   return await readFile(file, "utf8").catch((thrown: NodeJS.ErrnoException) => {
     if (thrown.code === "ENOENT") return undefined;

@@ -9,12 +9,12 @@ import { configFiles, dataFiles, readIfThere } from "./backup-files.ts";
 import { type ArchiveSource, writeArchive } from "./write-archive.ts";
 
 const defaultFile = "/etc/platform.yaml";
-/** What systemd gives the service; it holds the HTTP proxy's password. */
+/** The service's environment file; it holds the HTTP proxy's password. */
 const environmentFile = "/etc/default/platform";
 
 /**
- * `tctl backup FILE`: everything that this auth host needs to live on elsewhere, as one archive that `tar -xpf FILE -C /` unpacks.
- * The databases are copied as they are at one moment, also while the service writes. FILE appears when all of it is on the disk.
+ * `tctl backup FILE`: everything that is needed to restore this auth host elsewhere, as one archive that `tar -xpf FILE -C /` unpacks.
+ * The databases are copied at one point in time, even while the service writes. FILE appears when it is complete on the disk.
  */
 export async function backup(call: Call): Promise<Result> {
   const file = resolve(call.args[0] ?? "");
@@ -42,7 +42,7 @@ export async function backup(call: Call): Promise<Result> {
   }
 }
 
-const secretNote = "It holds the cluster's private keys: whoever has it can make certificates of any user. Keep it as you keep root's password.";
+const secretNote = "It holds the cluster's private keys: anyone who has it can make certificates for any user. Protect it like root's password.";
 
 function describe(file: string, size: number, files: readonly string[]): string {
   const lines = files.map((path) => `  ${path}`).join("\n");
@@ -59,7 +59,7 @@ async function collect(call: Call, dataDir: string, work: string): Promise<reado
   return [...folders.map((path) => ({ path })), ...copies, ...plain];
 }
 
-/** The database as it is at this moment, in a file of its own. Those who write go on. */
+/** Copies the database at this moment into its own file. Writers continue. */
 function copyDatabase(path: string, copy: string): string {
   const database = new DatabaseSync(path, { readOnly: true, timeout: 30_000 });
   try {
@@ -73,13 +73,13 @@ function copyDatabase(path: string, copy: string): string {
 async function requireAuthHost(dataDir: string): Promise<void> {
   const state = join(dataDir, "auth", "state.sqlite");
   const facts = await lstat(state).catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code === "EACCES") throw new PlatformError("denied", `${state} may not be read by this user`, { cause, hint: "run it as root" });
+    if (cause.code === "EACCES") throw new PlatformError("denied", `this user may not read ${state}`, { cause, hint: "run it as root" });
     throw new PlatformError("not_found", `${state} does not exist: this is not the auth host, or its data is elsewhere`, {
       cause,
       hint: "run it on the auth host, with --data-dir or --config when its data is elsewhere",
     });
   });
-  // SQLite makes files beside a database; the service refuses those of another user.
+  // SQLite creates files beside a database; the service refuses those of another user.
   const me = process.getuid?.();
   if (me !== undefined && facts.uid !== me) {
     throw new PlatformError("denied", `${state} belongs to user ${facts.uid}, and this is user ${me}`, {
@@ -97,10 +97,10 @@ async function requireNothing(file: string): Promise<void> {
 }
 
 function existsError(file: string): PlatformError {
-  return new PlatformError("already_exists", `${file} exists already`, { hint: "choose another name: a backup never replaces one" });
+  return new PlatformError("already_exists", `${file} already exists`, { hint: "choose another name: a backup never replaces one" });
 }
 
-/** A folder beside the file, with this process's number. Those of runs that were killed are removed. */
+/** A folder beside the file, with this process's number. Folders of killed runs are removed. */
 async function workFolder(file: string): Promise<string> {
   const [folder, prefix] = [dirname(file), `.${basename(file)}.`];
   try {
@@ -112,7 +112,7 @@ async function workFolder(file: string): Promise<string> {
     await mkdir(work, { mode: 0o700 });
     return work;
   } catch (cause) {
-    throw new PlatformError("invalid", `could not write into ${folder}: ${errorText(cause)}`, { cause, hint: "choose a folder that is there" });
+    throw new PlatformError("invalid", `could not write into ${folder}: ${errorText(cause)}`, { cause, hint: "choose an existing folder" });
   }
 }
 

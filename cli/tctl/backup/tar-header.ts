@@ -20,7 +20,7 @@ const block = 512;
  *     0 name 100 | 100 mode 8 | 108 uid 8 | 116 gid 8 | 124 size 12 | 136 mtime 12 | 148 checksum 8 | 156 type 1 | 157 link 100
  *     257 "ustar\0" 6 | 263 "00" 2 | 265 user 32 | 297 group 32 | 329 major 8 | 337 minor 8 | 345 prefix 155 | 500 padding
  *
- * A number that octal has no room for is big-endian with the first bit set, which GNU and BSD tar read too.
+ * A number too large for octal is big-endian with the first bit set, which GNU and BSD tar read too.
  * Throws `unsupported` for a path that does not fit.
  */
 export function tarHeader(entry: TarEntry): Buffer {
@@ -41,7 +41,7 @@ export function tarHeader(entry: TarEntry): Buffer {
   return header;
 }
 
-/** What fills up an entry's last block. */
+/** Padding of an entry's last block. */
 export function tarPadding(size: number): Buffer {
   return Buffer.alloc((block - (size % block)) % block);
 }
@@ -49,7 +49,7 @@ export function tarPadding(size: number): Buffer {
 /** Two empty blocks. */
 export const tarEnd = Buffer.alloc(2 * block);
 
-/** The name holds 100 bytes, what stands before one of its slashes 155 more. */
+/** The name holds 100 bytes, the part before one of its slashes 155 more. */
 function splitPath(path: string): { readonly prefix: string; readonly name: string } {
   if (Buffer.byteLength(path) <= 100) return { prefix: "", name: path };
   for (let slash = path.indexOf("/"); slash > 0; slash = path.indexOf("/", slash + 1)) {

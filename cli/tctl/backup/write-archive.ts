@@ -13,10 +13,10 @@ export interface ArchiveSource {
   readonly from?: string;
 }
 
-/** Larger files are streamed: a small one may change while it is read, and is read at once. */
+/** Larger files are streamed: a small one is read at once, since it may change meanwhile. */
 const atOnce = 1024 * 1024;
 
-/** Writes a compressed tar archive with paths relative to `/`, 0600, and brings it to the disk. Links are followed. Its size. */
+/** Writes a compressed tar archive with paths relative to `/`, 0600, and syncs it to the disk. Links are followed. Returns its size. */
 export async function writeArchive(file: string, sources: readonly ArchiveSource[]): Promise<number> {
   await using handle: FileHandle = await open(file, "wx", 0o600);
   await pipeline(Readable.from(blocks(sources)), createGzip({ level: 1 }), async (compressed: AsyncIterable<Buffer>) => {
@@ -52,6 +52,6 @@ async function* content(entry: TarEntry, from: string): AsyncGenerator<Buffer> {
     read += chunk.length;
     yield chunk;
   }
-  if (read !== size) throw new PlatformError("conflict", `${from} became shorter while it was read`, { hint: "make the backup again" });
+  if (read !== size) throw new PlatformError("conflict", `${from} became shorter while it was being read`, { hint: "make the backup again" });
   yield tarPadding(size);
 }

@@ -2,7 +2,7 @@ import type { CommandSpec } from "../../command.ts";
 import { hostFilterOptions } from "../../host-filter.ts";
 import { hostOptions, remote } from "./remote.ts";
 
-/** What concerns the cluster as a whole. */
+/** Commands for the cluster as a whole. */
 export const statusCommand: CommandSpec = remote({
   name: "status",
   summary: "show the cluster, its version and its CA pin",
@@ -12,9 +12,9 @@ export const statusCommand: CommandSpec = remote({
 
 export const backupCommand: CommandSpec = {
   name: "backup",
-  summary: "write everything that this auth host needs to live on elsewhere into one file",
+  summary: "write everything that is needed to restore this auth host elsewhere into one file",
   details:
-    "Write configuration, keys, users, roles, hosts and audit log of this auth host into one archive, also while it serves; recordings are left\nout. The file is there when all of it is on the disk, may be read by its owner only, and replaces none. docs/operations.md says how to restore it.",
+    "Write configuration, keys, users, roles, hosts and audit log of this auth host into one archive, even while it serves; recordings are left\nout. The file appears when it is complete on the disk, is readable by its owner only, and never replaces another. docs/operations.md explains how to restore it.",
   args: ["<file>"],
   options: hostOptions,
   formats: ["text", "json", "yaml"],
@@ -29,7 +29,7 @@ export const nodesCommands: CommandSpec = {
     remote({
       name: "ls",
       summary: "list hosts that have joined",
-      details: "List hosts that have joined: all, or those with these labels (key=value, several with commas) and words in name, id or labels.",
+      details: "List hosts that have joined: all, or those with these labels (key=value, separated by commas) and words in name, id or labels.",
       args: ["[label or word...]"],
       options: hostFilterOptions,
       formats: ["text", "json", "yaml", "names"],
@@ -53,14 +53,14 @@ export const auditCommands: CommandSpec = {
       name: "ls",
       summary: "print audit events, the newest last",
       details:
-        "Print audit events, the newest last: the newest 1000 that match. With --follow the newest 10 and then every one as it comes, also\nafter the auth service was away. docs/audit.md lists the events.",
+        "Print audit events, the newest last: the newest 1000 that match. With --follow the newest 10 and then each new one, even\nafter an outage of the auth service. docs/audit.md lists the events.",
       options: [
         { flags: "--from <time>", text: "not before: RFC 3339, a date, or a duration before now (2h, -2h)" },
         { flags: "--to <time>", text: "before this time" },
         { flags: "--event <names>", text: "only these events, separated by commas", multiple: true },
-        { flags: "--user <name>", text: "only of this user" },
-        { flags: "--limit <number>", text: "the newest so many; default 1000, with --follow 10" },
-        { flags: "--follow", text: "go on with later events until interrupted" },
+        { flags: "--user <name>", text: "only events of this user" },
+        { flags: "--limit <number>", text: "maximum number of events; default 1000, with --follow 10" },
+        { flags: "--follow", text: "continue with later events until interrupted" },
       ],
       examples: [
         "tctl audit ls --from=-24h --event=user.login",

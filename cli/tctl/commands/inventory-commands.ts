@@ -7,18 +7,18 @@ export const inventoryCommands: CommandSpec = {
   commands: [
     remote({
       name: "ls",
-      summary: "list what is connected",
+      summary: "list connected instances",
       options: [
         {
           flags: "--upgrader <kind>",
-          text: "only with this one: none (not enrolled in automatic upgrades), unit, kube",
+          text: "only instances with this updater: none (not enrolled in automatic upgrades), unit, kube",
           choices: ["none", "unit", "kube"],
         },
-        { flags: "--services <names>", text: "only with one of these: node, proxy, auth; separated by commas", multiple: true },
-        { flags: "--older-than <version>", text: "only older ones" },
-        { flags: "--newer-than <version>", text: "only newer ones" },
-        { flags: "--exact-version <version>", text: "only this one" },
-        { flags: "--all", text: "also what is not connected" },
+        { flags: "--services <names>", text: "only instances with one of these services: node, proxy, auth; separated by commas", multiple: true },
+        { flags: "--older-than <version>", text: "only older versions" },
+        { flags: "--newer-than <version>", text: "only newer versions" },
+        { flags: "--exact-version <version>", text: "only this version" },
+        { flags: "--all", text: "also instances that are not connected" },
       ],
       examples: ["tctl inventory ls --upgrader=none", "tctl inventory ls --older-than=1.2.0 --format=json | jq -r '.[].hostname'"],
       run: async (call) => (await import("../inventory.ts")).listInventory(call),

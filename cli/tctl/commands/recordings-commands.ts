@@ -8,12 +8,12 @@ export const recordingsCommands: CommandSpec = {
     remote({
       name: "ls",
       summary: "list recordings, the newest first",
-      details: "List recordings, the newest first: all of them where a role may list `session`, else one's own. `tsh play <session>` plays one.",
+      details: "List recordings, the newest first: all of them if a role may list `session`, else your own. `tsh play <session>` plays one.",
       options: [
-        { flags: "--from <time>", text: "begun at this time or later: RFC 3339, a date, or a duration before now" },
-        { flags: "--to <time>", text: "begun before this time" },
-        { flags: "--user <name>", text: "only of this user" },
-        { flags: "--limit <count>", text: "at most so many; default: 100" },
+        { flags: "--from <time>", text: "started at this time or later: RFC 3339, a date, or a duration before now" },
+        { flags: "--to <time>", text: "started before this time" },
+        { flags: "--user <name>", text: "only recordings of this user" },
+        { flags: "--limit <count>", text: "maximum number of recordings; default: 100" },
       ],
       examples: ["tctl recordings ls --user=alice --from=24h", "tctl recordings ls --format=json | jq -r '.[].sid'"],
       run: async (call) => (await import("../recordings.ts")).listRecordings(call),

@@ -4,23 +4,23 @@ import type { Format } from "../../output.ts";
 
 export const proxyOption: OptionSpec = {
   flags: "--proxy <address>",
-  text: "web address of the proxy, host[:port]: which tsh login to use, and what printed links start with",
+  text: "web address of the proxy, host[:port]: selects the tsh login, and is the start of printed links",
 };
-/** Of commands that look at the auth host's own files. */
+/** Options of commands that read the auth host's own files. */
 export const hostOptions: readonly OptionSpec[] = [
   { flags: "-c, --config <file>", text: "configuration of this auth host; default: /etc/platform.yaml" },
   { flags: "--data-dir <folder>", text: "data folder of this auth host; default: PLATFORM_DATA_DIR, the configuration, /var/lib/platform" },
 ];
-/** Of every command that talks to the auth service. */
+/** Options of every command that talks to the auth service. */
 const connection: readonly OptionSpec[] = [...hostOptions, proxyOption, identityOption];
 const all: readonly Format[] = ["text", "json", "yaml"];
 
-/** The same without a format for results. */
+/** The same without an output format. */
 export function connected(spec: CommandSpec): CommandSpec {
   return { ...spec, options: [...(spec.options ?? []), ...connection] };
 }
 
-/** Adds what commands that talk to the auth service share. */
+/** Adds the shared options of commands that talk to the auth service. */
 export function remote(spec: CommandSpec): CommandSpec {
   return { ...connected(spec), formats: spec.formats ?? all };
 }

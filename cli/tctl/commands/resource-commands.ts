@@ -23,7 +23,7 @@ export const resourceCommands: readonly CommandSpec[] = [
     summary: "create resources from a file",
     details: "Create resources from a YAML file with one or more documents, or from standard input (-). All are checked before the first is sent.",
     args: ["[file]"],
-    options: [{ flags: "-f, --force", text: "overwrite those that exist" }],
+    options: [{ flags: "-f, --force", text: "overwrite existing resources" }],
     longFormatOnly: true,
     examples: ["tctl create role.yaml", "tctl get role/access | sed s/old/new/ | tctl create -f -"],
     run: async (call) => (await import("../resources.ts")).createResources(call),

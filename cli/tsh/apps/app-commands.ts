@@ -1,7 +1,7 @@
 import type { CommandSpec, OptionSpec } from "../../command.ts";
 import { identityOption } from "../../identity-option.ts";
 
-/** What concerns applications, but for `tsh proxy app`. */
+/** Commands for applications, except `tsh proxy app`. */
 export function appCommands(proxy: OptionSpec): readonly CommandSpec[] {
   return [
     {
@@ -29,7 +29,7 @@ export function proxyAppCommand(proxy: OptionSpec): CommandSpec {
     summary: "reach an application at a local port",
     details: "Listen on a port of 127.0.0.1 and pass each connection to the application, until the command is interrupted.",
     args: ["<name>"],
-    options: [{ flags: "--port <port>", text: "local port; default: any that is free" }, identityOption, proxy],
+    options: [{ flags: "--port <port>", text: "local port; default: any free port" }, identityOption, proxy],
     examples: ["tsh proxy app orders --port=9000"],
     run: async (call) => (await import("./proxy-app.ts")).proxyApp(call),
   };

@@ -12,7 +12,7 @@ import { chosenProfile } from "../with-profile.ts";
 export interface ListedApp {
   readonly name: string;
   readonly labels: Labels;
-  /** Connected hosts whose agents offer it. */
+  /** Connected hosts whose agents offer the application. */
   readonly hosts: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export async function listApps(call: Call): Promise<Result> {
   return { data: apps, text: renderTable(["Application", "Agents", "Labels"], rows), names: [...new Set(apps.map(({ name }) => name))] };
 }
 
-/** Applications that connected agents offer and that the user may reach, by name. Throws what the auth service refused. */
+/** Applications that connected agents offer and that the user may reach, by name. Throws the auth service's refusal. */
 export async function usableApps(io: CliIo, { facts, secrets, hostCaPem }: Profile): Promise<readonly ListedApp[]> {
   requireValid(facts, new Date());
   const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };

@@ -8,12 +8,12 @@ import type { CliIo } from "../../io.ts";
 import type { Profile } from "../../profile/profile.ts";
 import { openStream } from "../open-stream.ts";
 
-/** For the agent's TLS, and then for its answer, which waits for the application, ms. */
+/** Time limit of the agent's TLS, and then of its answer, which waits for the application, ms. */
 const answerMs = 30_000;
 
 /**
- * A connection to an application: TLS that ends at the agent, inside the stream through the proxy. The request stands in it once more, so
- * that the proxy cannot turn it into another. Throws what proxy or agent refused with.
+ * A connection to an application: TLS that ends at the agent, inside the stream through the proxy. The request is repeated in it, so
+ * that the proxy cannot turn it into another. Throws the refusal of the proxy or the agent.
  */
 export async function openAppStream(io: CliIo, profile: Profile, app: string): Promise<TLSSocket> {
   const { secrets, hostCaPem: ca } = profile;
@@ -21,7 +21,11 @@ export async function openAppStream(io: CliIo, profile: Profile, app: string): P
   using attempt = new Attempt({ timeoutMs: answerMs });
   const identity = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
   const tls = { alpn: [alpn.service], servername: roleServerName("node"), ca, ...identity };
-  const inner = await startTls(outer, tls, { attempt, peer: `the agent that offers ${app}`, hint: "is somebody between the proxy and the agent?" });
+  const inner = await startTls(outer, tls, {
+    attempt,
+    peer: `the agent that offers ${app}`,
+    hint: "check that no device intercepts TLS between the proxy and the agent",
+  });
   try {
     inner.write(encodeStreamRequest({ kind: "app", target: app, parameters: {}, clientAddress: "", sessionId: "", accessRevision: "" }));
     const reply = decodeStreamReply(await readFrame(inner, { maxLength: maxStreamMessage, timeoutMs: answerMs, what: "answer of the agent" }));

@@ -11,7 +11,7 @@ import { withTrust } from "../with-trust.ts";
 import { usableApps } from "./list-apps.ts";
 import { openAppStream } from "./open-app-stream.ts";
 
-/** Connections at a time. */
+/** Maximum number of simultaneous connections. */
 const maxConnections = 1000;
 const loopback = "127.0.0.1";
 
@@ -33,7 +33,7 @@ export async function proxyApp(call: Call): Promise<Result> {
   } catch (cause) {
     throw new PlatformError("unavailable", `could not listen on ${loopback}:${port}: ${errorText(cause)}`, {
       cause,
-      hint: "choose another one with --port",
+      hint: "choose another port with --port",
     });
   }
   const address = formatHostPort({ host: loopback, port: (server.address() as AddressInfo).port });
@@ -46,7 +46,7 @@ async function requireUsable({ io }: Call, profile: Profile, name: string): Prom
   const apps = await usableApps(io, profile);
   if (apps.some((app) => app.name === name)) return;
   throw new PlatformError("not_found", `there is no application ${JSON.stringify(name)} that you may use`, {
-    hint: "`tsh apps ls` shows those that you may",
+    hint: "`tsh apps ls` lists those that you may use",
   });
 }
 
@@ -57,7 +57,7 @@ interface LocalConnection {
   readonly signal: AbortSignal;
 }
 
-/** Never throws: what went wrong is printed, and the connection ends. */
+/** Never throws: a failure is printed, and the connection ends. */
 async function serve(call: Call, { profile, name, socket, signal }: LocalConnection): Promise<void> {
   socket.on("error", () => {});
   try {
@@ -70,12 +70,12 @@ async function serve(call: Call, { profile, name, socket, signal }: LocalConnect
   }
 }
 
-/** 0: any that is free. Throws `invalid`. */
+/** 0: any free port. Throws `invalid`. */
 function portOption(text: string | undefined): number {
   if (text === undefined) return 0;
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port >= 0 && port <= 65_535) return port;
-  throw new PlatformError("invalid", `--port ${JSON.stringify(text)}: not a port`, {
-    hint: "give a number from 0 to 65535; 0 takes any that is free",
+  throw new PlatformError("invalid", `--port ${JSON.stringify(text)} is not a port`, {
+    hint: "give a number from 0 to 65535; 0 takes any free port",
   });
 }

@@ -41,7 +41,7 @@ test.for([
   "/a:/b:/c",
   "8080:db:22:x",
 ])("-L %j is refused", (text) => {
-  expect(() => parseForward(text, "-L")).toThrow(/is no forward/);
+  expect(() => parseForward(text, "-L")).toThrow(/is not a valid forward/);
 });
 
 test.for([

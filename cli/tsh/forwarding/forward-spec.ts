@@ -1,6 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 
-/** Where something listens or connects to: a port of a host, or a Unix socket. */
+/** A listening address or a target: a port of a host, or a Unix socket. */
 export type Endpoint = { readonly host: string; readonly port: number } | { readonly path: string };
 
 /** One `-L` or `-R`. */
@@ -18,7 +18,7 @@ type Part = { readonly text: string; readonly isPath: boolean };
 export function parseForward(text: string, option: "-L" | "-R"): ForwardSpec {
   const parts = split(text);
   const refuse = (): never => {
-    throw new PlatformError("invalid", `${option} ${JSON.stringify(text)} is no forward`, {
+    throw new PlatformError("invalid", `${option} ${JSON.stringify(text)} is not a valid forward`, {
       hint: `write it as ${option} [bind:]port:host:hostport; IPv6 in brackets, Unix sockets as paths`,
     });
   };
@@ -36,7 +36,7 @@ export function parseDynamic(text: string): { readonly host: string; readonly po
   const parts = split(text);
   const listen = parts !== undefined && parts.length <= 2 && endpointOf(parts, false);
   if (!listen || "path" in listen)
-    throw new PlatformError("invalid", `-D ${JSON.stringify(text)} is no port`, { hint: "write it as -D [bind:]port" });
+    throw new PlatformError("invalid", `-D ${JSON.stringify(text)} is not a port`, { hint: "write it as -D [bind:]port" });
   return listen;
 }
 

@@ -1,10 +1,10 @@
 import type { Client } from "../../../core/ssh/ssh2.ts";
 import type { CliIo } from "../../io.ts";
 
-/** What all forwards of one connection share. */
+/** State shared by all forwards of one connection. */
 export interface Forwards {
   readonly client: Client;
   readonly io: CliIo;
-  /** Ends all of them. */
+  /** Ends all forwards. */
   readonly gone: AbortSignal;
 }

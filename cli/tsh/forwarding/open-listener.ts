@@ -4,16 +4,16 @@ import { createServer, type Server, type Socket } from "node:net";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Endpoint } from "./forward-spec.ts";
 
-/** Connections at a time through one listener. */
+/** Maximum simultaneous connections of one listener. */
 const mostConnections = 512;
 
-/** Listens where `-L` and `-D` say: `localhost` is both loopback addresses. Throws `unavailable`. */
+/** Listens on the address of `-L` or `-D`: `localhost` is both loopback addresses. Throws `unavailable`. */
 export async function openListener(endpoint: Endpoint, serve: (socket: Socket) => void): Promise<readonly Server[]> {
   if ("path" in endpoint) return [await listen({ path: endpoint.path }, serve)];
   const { host, port } = endpoint;
   if (host !== "localhost") return [await listen(host === "" ? { port } : { host, port }, serve)];
   const first = await listen({ host: "127.0.0.1", port }, serve);
-  // A machine without IPv6 has the one.
+  // A machine without IPv6 has only one.
   const second = await listen({ host: "::1", port }, serve).catch(() => undefined);
   return second === undefined ? [first] : [first, second];
 }
@@ -23,11 +23,11 @@ async function listen(where: { host?: string; port?: number; path?: string }, se
   server.maxConnections = mostConnections;
   try {
     await once(server.listen(where), "listening");
-    // As ssh's StreamLocalBindMask.
+    // Like ssh's StreamLocalBindMask.
     if (where.path !== undefined) await chmod(where.path, 0o600);
   } catch (cause) {
     server.close();
-    throw new PlatformError("unavailable", `cannot listen on ${where.path ?? `${where.host ?? "*"} port ${where.port}`}: ${errorText(cause)}`, {
+    throw new PlatformError("unavailable", `could not listen on ${where.path ?? `${where.host ?? "*"} port ${where.port}`}: ${errorText(cause)}`, {
       cause,
     });
   }

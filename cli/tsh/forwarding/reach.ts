@@ -3,7 +3,7 @@ import type { Channel } from "ssh2";
 import type { Client } from "../../../core/ssh/ssh2.ts";
 import type { Endpoint } from "./forward-spec.ts";
 
-/** Opens a channel from the host to that place. Throws ssh2's error, with the host's own words. */
+/** Opens a channel from the host to the target. Throws ssh2's error, with the host's message. */
 export function reach(client: Client, to: Endpoint, from: Pick<Socket, "remoteAddress" | "remotePort">): Promise<Channel> {
   return new Promise((resolve, reject) => {
     const lost = (): void => reject(new Error("the connection to the host was lost"));

@@ -8,13 +8,13 @@ import { writeNote } from "../../output.ts";
 import type { Endpoint, ForwardSpec } from "./forward-spec.ts";
 import type { Forwards } from "./forwards.ts";
 
-/** For the target of a `-R`, ms. */
+/** Time limit of a connection to the target of a `-R`, ms. */
 const connectMs = 20_000;
 
-/** Takes what arrives at the host's listeners to where each `-R` says. */
+/** Connects arrivals at the host's listeners to the target of their `-R`. */
 export class RemoteForwards {
   readonly #forwards: Forwards;
-  /** By the address that the host tells of. */
+  /** By the address that the host reports. */
   readonly #targets = new Map<string, Endpoint>();
 
   constructor(forwards: Forwards) {

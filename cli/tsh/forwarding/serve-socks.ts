@@ -5,14 +5,14 @@ import type { Forwards } from "./forwards.ts";
 import { reach } from "./reach.ts";
 import { createSocksParser, type SocksStep, socksReply } from "./socks.ts";
 
-/** For the whole of a request, ms. */
+/** Time limit of a whole request, ms. */
 const requestMs = 30_000;
-/** RFC 4254: the host's own policy said no. */
+/** RFC 4254: refused by the host's own policy. */
 const prohibited = 1;
 
 type Request = Extract<SocksStep, { want: "connect" }>;
 
-/** One connection to `-D`: reads where it wants to go, goes there from the host, copies. Never throws. */
+/** Serves one connection to `-D`: reads its target, connects there from the host, copies. Never throws. */
 export async function serveSocks({ client, gone }: Forwards, socket: Socket): Promise<void> {
   socket.on("error", () => {});
   const timer = setTimeout(() => socket.destroy(), requestMs);
@@ -41,7 +41,7 @@ async function openFor({ version }: Request, open: () => Promise<Channel>, socke
   }
 }
 
-/** Undefined when there was none: the socket is closed then. */
+/** Undefined when there was no request: the socket is closed then. */
 function readRequest(socket: Socket): Promise<Request | undefined> {
   const parser = createSocksParser();
   return new Promise((resolve) => {

@@ -8,9 +8,9 @@ import { isIPv4 } from "node:net";
  *       05 01 00 type(1) address port(2), type 1 IPv4, 3 name with its length, 4 IPv6
  */
 export type SocksStep =
-  /** Feed more bytes; `reply` goes out first. */
+  /** More bytes are needed; `reply` is sent first. */
   | { readonly want: "more"; readonly reply?: Buffer }
-  /** `rest` is what the client has sent after its request already. */
+  /** `rest` holds the bytes that followed the request. */
   | {
       readonly want: "connect";
       readonly reply?: Buffer;

@@ -16,18 +16,18 @@ export interface ForwardAsk {
   readonly local: readonly ForwardSpec[];
   readonly remote: readonly ForwardSpec[];
   readonly dynamic: readonly { readonly host: string; readonly port: number }[];
-  /** One that cannot be started ends the whole. */
+  /** A forward that fails to start ends the command. */
   readonly isStrict?: boolean;
 }
 
 export interface StartedForwards {
-  /** Resolves when all of them have been tried; throws only with `isStrict`. */
+  /** Resolves after all attempts; throws only with `isStrict`. */
   readonly tried: Promise<void>;
-  /** Ends them, also those that are being tried. */
+  /** Ends all forwards, including pending ones. */
   readonly end: () => Promise<void>;
 }
 
-/** Starts all that was asked for; what cannot be started is told, and the rest goes on, as ssh has it. */
+/** Starts all requested forwards; a failed one is reported, and the rest continue, as in ssh. */
 export function startForwards(client: Client, ask: ForwardAsk, io: CliIo): StartedForwards {
   const closed = new AbortController();
   const forwards: Forwards = { client, io, gone: closed.signal };
@@ -66,7 +66,7 @@ async function forward({ client, io, gone }: Forwards, socket: Socket, to: Endpo
   try {
     await couple(await reach(client, to, socket), socket, gone);
   } catch (thrown) {
-    // In ssh's own words, which people look for.
+    // In ssh's own words, which people search for.
     writeNote(io, `channel: ${openFailure(thrown)}`);
     socket.destroy();
   }

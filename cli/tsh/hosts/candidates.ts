@@ -4,7 +4,7 @@ import { renderLabels, renderTable } from "../../table.ts";
 const maxShown = 20;
 const maxCell = 60;
 
-/** A table of the hosts that were meant, the first of them when they are many. */
+/** A table of the candidate hosts, cut when there are many. */
 export function candidatesTable(nodes: readonly Node[]): string {
   const rows = nodes
     .slice(0, maxShown)

@@ -7,23 +7,23 @@ import { lineOutput } from "./line-output.ts";
 
 export interface HostOutputAsk {
   readonly to: Output;
-  /** Name of the host, also of its file; `prefixed`: written before each line. */
+  /** Name of the host and of its file; `prefixed`: written before each line. */
   readonly name: string;
   readonly prefixed: boolean;
-  /** Kept as `<name>.<stream>` there; undefined: not kept. */
+  /** Folder for `<name>.<stream>`; undefined: not saved. */
   readonly logDir: string | undefined;
   readonly stream: "stdout" | "stderr";
-  /** Nobody reads `to` any more. */
+  /** The reader of `to` is gone. */
   readonly onGone: () => void;
 }
 
 export interface HostOutput {
   readonly stream: Writable;
-  /** Writes what is left. The reason why the file is not whole, if so. */
+  /** Writes the remaining data. Returns the error that made the file incomplete, if any. */
   end(): Promise<PlatformError | undefined>;
 }
 
-/** One output of one host: its lines to ours, its bytes to a file (0600). A file that cannot be written stops only itself. */
+/** One output stream of one host: its lines go to ours, its bytes to a file (0600). A file error affects only the file. */
 export async function openHostOutput({ to, name, prefixed, logDir, stream, onGone }: HostOutputAsk): Promise<HostOutput> {
   const lines = lineOutput(to, prefixed ? `[${name}] ` : "");
   const log = logDir === undefined ? undefined : await openLog(join(logDir, `${name}.${stream}`));
@@ -33,7 +33,7 @@ export async function openHostOutput({ to, name, prefixed, logDir, stream, onGon
       lines.write(chunk, (error) => void logged.then(() => done(error)));
     },
   });
-  // Whoever writes is told too.
+  // The writer learns of the error too.
   lines.on("error", onGone);
   copy.on("error", () => {});
   return {
@@ -66,7 +66,7 @@ async function openLog(path: string): Promise<LogFile> {
   const attempt = async (work: () => Promise<unknown>): Promise<void> => {
     if (failed !== undefined) return;
     await work().catch((cause: unknown) => {
-      failed = new PlatformError("unavailable", `${path} cannot be written: ${errorText(cause)}`, { cause });
+      failed = new PlatformError("unavailable", `could not write ${path}: ${errorText(cause)}`, { cause });
     });
   };
   await attempt(async () => {

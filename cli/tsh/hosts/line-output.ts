@@ -1,14 +1,14 @@
 import { Writable } from "node:stream";
 import type { Output } from "../../io.ts";
 
-/** A longer line goes out in pieces of this many bytes, each a line of its own. */
+/** Maximum line length, bytes; a longer line is split into lines of this size. */
 export const maxLine = 65_536;
 
 const newline = 10;
 
 /**
  * Passes bytes on to `to` line by line, each behind `prefix` and in one write: lines of several such streams never mix.
- * What has no end of line at the end gets one. Bytes stay as they are.
+ * A missing end of line at the end is added. Bytes stay unchanged.
  */
 export function lineOutput(to: Output, prefix: string): Writable {
   const head = Buffer.from(prefix);

@@ -14,29 +14,29 @@ export interface RunAsk {
   readonly login: string;
   readonly command: string;
   readonly settings: SshSettings;
-  /** Hosts at a time. */
+  /** Number of hosts at a time. */
   readonly parallel: number;
   readonly prefixed: boolean;
   readonly logDir: string | undefined;
 }
 
-/** How it went on one host. */
+/** The result on one host. */
 export interface HostOutcome {
   readonly host: NamedHost;
-  /** Of the command, or of what kept it from running. */
+  /** Status of the command, or of the failure that kept it from running. */
   readonly status: number;
-  /** Why it did not run, or why its output is not kept. */
+  /** The reason why it did not run, or why its output was not saved. */
   readonly error?: PlatformError | undefined;
 }
 
 export interface RunOutcome {
-  /** In the hosts' order; of those that were begun. */
+  /** Results of the started hosts, in order. */
   readonly outcomes: readonly HostOutcome[];
-  /** Nobody reads our output any more: nothing more was begun, as a shell's pipeline would end. */
+  /** The reader of our output is gone: no more hosts were started, like a shell's pipeline. */
   readonly readerGone: boolean;
 }
 
-/** Runs one command on each host, some at a time, in their order. Never throws for a host. */
+/** Runs one command on each host, several at a time, in order. Never throws for a failed host. */
 export async function runOnHosts(hosts: readonly NamedHost[], ask: RunAsk, io: CliIo): Promise<RunOutcome> {
   const outcomes: HostOutcome[] = [];
   let readerGone = false;

@@ -24,7 +24,7 @@ export interface LabelsAsk extends LabelTarget {
 const defaultParallel = 10;
 const maxParallel = 100;
 
-/** `tsh ssh user@env=staging command…`: one host that matches is like that host by name, several run the command all. */
+/** `tsh ssh user@env=staging command…`: a single matching host is treated like that host by name, several all run the command. */
 export async function sshToLabels(call: Call, ask: LabelsAsk): Promise<Result> {
   const { profile, labels, command, settings } = ask;
   const { io, options } = call;
@@ -48,7 +48,7 @@ export async function sshToLabels(call: Call, ask: LabelsAsk): Promise<Result> {
   return { ...textResult("", lines), status };
 }
 
-/** Options that need a host, and no command on many. */
+/** Options that need a single host, and do not apply to a command on many. */
 const forOneHost: readonly (readonly [what: string, isAsked: (settings: SshSettings) => boolean])[] = [
   ["a terminal (-t)", ({ tty }) => tty === "wanted" || tty === "forced"],
   ["-L", ({ forwards }) => forwards.local.length > 0],
@@ -83,7 +83,7 @@ function parallelOption(text: string | undefined): number {
 async function makeFolder(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
   await mkdir(path, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
-    throw new PlatformError("unavailable", `--log-dir: ${path} cannot be made: ${errorText(cause)}`, { cause });
+    throw new PlatformError("unavailable", `--log-dir: could not create ${path}: ${errorText(cause)}`, { cause });
   });
   return path;
 }

@@ -29,15 +29,15 @@ test("the status is the highest one, and who failed is named with the reason", (
   expect(summarize(outcomes.slice(0, 1), 1)).toEqual({ status: 0, lines: [] });
 });
 
-test("hosts that were not begun are counted, and a thousand failures do not fill the screen", () => {
-  expect(summarize([{ host: host("a"), status: 0 }], 3)).toEqual({ status: 0, lines: ["0 of 3 hosts failed; 2 not begun:"] });
+test("hosts that were not started are counted, and a thousand failures do not fill the screen", () => {
+  expect(summarize([{ host: host("a"), status: 0 }], 3)).toEqual({ status: 0, lines: ["0 of 3 hosts failed; 2 not started:"] });
   const many = Array.from({ length: 1000 }, (_, n) => ({ host: host(`h${n}`), status: 1 }));
   const { lines } = summarize(many, 1000);
   expect(lines).toHaveLength(102);
   expect(lines.at(-1)).toBe("  … and 900 more");
 });
 
-test("hosts of one name are told apart by their id, in any case of letters", () => {
+test("hosts of one name are distinguished by their id, ignoring case", () => {
   const [a = "", b = "", c = ""] = ids;
   expect(nameHosts([node(a, "web"), node(b, "WEB"), node(c, "db")]).map(({ name }) => name)).toEqual([`web.${a}`, `WEB.${b}`, "db"]);
   expect(nameHosts([node(a, "web"), node(b, "web"), node(c, `web.${a}`)]).map(({ name }) => name)).toEqual([a, b, c]);

@@ -3,14 +3,14 @@ import type { HostOutcome } from "./run-on-hosts.ts";
 export interface Summary {
   /** The highest status: 0 when all went well. */
   readonly status: number;
-  /** For people; none when all went well. */
+  /** Lines for people; none when all went well. */
   readonly lines: readonly string[];
 }
 
-/** Most hosts named one by one. */
+/** Maximum number of hosts listed by name. */
 const maxNamed = 100;
 
-/** Pure: who failed, how, and what the whole exits with. */
+/** The failed hosts, their errors, and the exit status of the command. Pure. */
 export function summarize(outcomes: readonly HostOutcome[], hosts: number): Summary {
   const failed = outcomes.filter(({ status }) => status !== 0);
   const left = hosts - outcomes.length;
@@ -18,6 +18,6 @@ export function summarize(outcomes: readonly HostOutcome[], hosts: number): Summ
   if (failed.length === 0 && left === 0) return { status, lines: [] };
   const named = failed.slice(0, maxNamed).map(({ host, status: own, error }) => `  ${host.name}: ${error?.message ?? `exit status ${own}`}`);
   const more = failed.length > maxNamed ? [`  … and ${failed.length - maxNamed} more`] : [];
-  const notBegun = left > 0 ? `; ${left} not begun` : "";
+  const notBegun = left > 0 ? `; ${left} not started` : "";
   return { status, lines: [`${failed.length} of ${hosts} hosts failed${notBegun}:`, ...named, ...more] };
 }

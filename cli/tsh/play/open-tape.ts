@@ -2,21 +2,21 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { CastEvent, CastHeader } from "../../../core/recording/cast.ts";
 import { RecordingReader } from "../../../core/recording/recording-reader.ts";
 
-/** A recording that is played: kept compressed, read again for each way back. */
+/** A recording to play: kept compressed, read again for each step back. */
 export interface Tape {
   readonly header: CastHeader;
-  /** Seconds of the last event. */
+  /** Time of the last event, seconds. */
   readonly length: number;
-  /** Places at which something is missing. */
+  /** Number of gaps. */
   readonly damages: number;
-  /** From the beginning; times never go back. */
+  /** From the beginning; times never decrease. */
   events(): Generator<CastEvent>;
 }
 
-/** Bytes read at a time. */
+/** Number of bytes read at a time. */
 const chunkBytes = 65_536;
 
-/** Throws `invalid` for a file that holds nothing of a recording. */
+/** Throws `invalid` for a file without any part of a recording. */
 export function openTape(file: Buffer, name: string): Tape {
   let header: CastHeader | undefined;
   let [length, damages, events] = [0, 0, 0];
@@ -29,7 +29,9 @@ export function openTape(file: Buffer, name: string): Tape {
     }
   }
   if (header === undefined && events === 0) {
-    throw new PlatformError("invalid", `${name} holds no recording`, { hint: "asciicast v2, as tsh play --format=asciicast writes it, is one" });
+    throw new PlatformError("invalid", `${name} contains no recording`, {
+      hint: "it must be asciicast v2, as written by tsh play --format=asciicast",
+    });
   }
   return { header: header ?? usualHeader, length, damages, events: () => eventsOf(file) };
 }

@@ -1,25 +1,25 @@
-/** Characters of one line that are kept; what is longer is broken. */
+/** Maximum length of a line, characters; a longer line is split. */
 const maxLine = 10_000;
-/** Longest escape sequence that is waited for, characters. */
+/** Maximum length of an unfinished escape sequence, characters. */
 const maxEscape = 4096;
 
 /** CSI, OSC and its kin (ended by BEL or ST), or any other escape (ECMA-48). */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this looks for
 const sequence = /^(?:\u001b\[([0-?]*)[ -/]*([@-~])|\u001b[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b[ -/]*[0-OQ-WYZ\\`-~])/;
-/** What may become one. */
+/** A possible start of one. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this looks for
 const beginning = /^\u001b(?:\[[0-?]*[ -/]*|[\]PX^_][^\u0007\u001b]*\u001b?|[ -/]*)$/;
 
 /**
- * What a terminal showed as lines of text: escape sequences are left out, and what was written over in the line that is being
- * edited (carriage return, backspace, a shell's editing) ends as it looked. It is no emulator of a whole screen.
+ * The text that a terminal showed, as lines: escape sequences are removed, and characters overwritten in the line being
+ * edited (carriage return, backspace, a shell's editing) appear in their final form. It is not an emulator of a whole screen.
  */
 export class PlainText {
   #line: string[] = [];
   #at = 0;
   #held = "";
 
-  /** The lines that are whole. */
+  /** The complete lines. */
   take(text: string): string {
     const done: string[] = [];
     let rest = this.#held + text;
@@ -62,7 +62,7 @@ export class PlainText {
     this.#at = 0;
   }
 
-  /** What moves in the line, and what erases in it. */
+  /** Sequences that move in the line, or erase in it. */
   #move(parameters: string, final: string): void {
     const count = Math.min(Math.max(1, Number.parseInt(parameters, 10) || 1), maxLine);
     if (final === "C") this.#at = Math.min(this.#at + count, maxLine - 1);

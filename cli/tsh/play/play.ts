@@ -16,7 +16,7 @@ import { speeds } from "./playback.ts";
 import { printAll, showTape } from "./show-tape.ts";
 
 const sessionId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Longest file that is played, bytes. */
+/** Maximum size of a file to play, bytes. */
 const maxFile = 1024 * 1024 * 1024;
 
 /** `tsh play <session|file>`: plays it, or prints it as asciicast or text. */
@@ -26,7 +26,7 @@ export async function play(call: Call): Promise<Result> {
   const ask = { speed: speedOption(options.text("speed")), from: fromOption(options.text("from")) };
   const file = sessionId.test(name) ? await fetched(call, name) : await readRecording(name);
   const tape = openTape(file, name);
-  const notes = tape.damages === 0 ? [] : [`the recording is damaged or cut at ${placesText(tape.damages)}: what is whole is shown`];
+  const notes = tape.damages === 0 ? [] : [`the recording is damaged or cut at ${placesText(tape.damages)}: the intact parts are shown`];
   const format = options.text("format");
   if (format === "asciicast") await printAll(castOf(tape), io);
   else if (format === "text") await printAll(textOf(tape), io);
@@ -51,13 +51,13 @@ async function fetched(call: Call, name: string): Promise<Buffer> {
 async function readRecording(path: string): Promise<Buffer> {
   try {
     const { size } = await stat(path);
-    if (size > maxFile) throw new PlatformError("limit", `${path} has more than ${maxFile} bytes`);
+    if (size > maxFile) throw new PlatformError("limit", `${path} is larger than ${maxFile} bytes`);
     return await readFile(path);
   } catch (cause) {
     if (cause instanceof PlatformError) throw cause;
     const { code, message } = cause as NodeJS.ErrnoException;
-    if (code !== "ENOENT") throw new PlatformError("invalid", `${path} cannot be read: ${message}`, { cause });
-    throw new PlatformError("not_found", `${path} is neither a session id nor a file`, { hint: "tctl recordings ls shows the ids", cause });
+    if (code !== "ENOENT") throw new PlatformError("invalid", `could not read ${path}: ${message}`, { cause });
+    throw new PlatformError("not_found", `${path} is neither a session id nor a file`, { hint: "tctl recordings ls lists the ids", cause });
   }
 }
 
@@ -75,7 +75,7 @@ function* textOf(tape: Tape): Generator<string> {
 function speedOption(text: string | undefined): number {
   const speed = text === undefined ? 1 : Number(text);
   if (speed >= speeds.least && speed <= speeds.most) return speed;
-  throw new PlatformError("invalid", `--speed: ${JSON.stringify(text)} is no speed`, { hint: `give ${speeds.least} to ${speeds.most}` });
+  throw new PlatformError("invalid", `--speed: ${JSON.stringify(text)} is not a valid speed`, { hint: `give ${speeds.least} to ${speeds.most}` });
 }
 
 /** `90s`, `2m`, or minutes and seconds, `1:30`. */

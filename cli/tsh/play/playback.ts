@@ -1,4 +1,4 @@
-/** Where a playback stands, and how fast it goes. Times in seconds of the recording. */
+/** Position and speed of a playback. Times in seconds of the recording. */
 export interface Playback {
   readonly position: number;
   readonly speed: number;
@@ -8,11 +8,11 @@ export interface Playback {
 
 export type Key = "pause" | "back" | "forward" | "faster" | "slower" | "quit";
 
-/** What one arrow is worth, s. */
+/** Step of one arrow key, s. */
 const step = 10;
 export const speeds = { least: 0.25, most: 16 } as const;
 
-/** What a key makes of a playback. Pure. */
+/** Applies a key to a playback. Pure. */
 export function afterKey(playback: Playback, key: Key, length: number): Playback {
   const { position, speed } = playback;
   const at = (time: number): Playback => ({ ...playback, position: Math.min(Math.max(0, time), length) });
@@ -50,8 +50,8 @@ const keys: Readonly<Record<string, Key>> = {
 };
 
 /**
- * The keys in what a terminal sends. Other sequences are left out: a recording may make the terminal answer, and its answers are
- * no keys. Pure.
+ * The keys in a terminal's input. Other sequences are ignored: a recording may make the terminal answer, and its answers are
+ * not keys. Pure.
  */
 export function keysOf(typed: string): readonly Key[] {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this looks for

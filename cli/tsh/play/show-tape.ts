@@ -9,13 +9,13 @@ import { afterKey, keysOf, type Playback } from "./playback.ts";
 
 export interface ShowAsk {
   readonly speed: number;
-  /** Seconds into the recording: what is before is shown at once. */
+  /** Seconds into the recording: the part before is shown at once. */
   readonly from: number;
 }
 
 /** Resets the terminal: screen, colours, modes. */
 const reset = "\u001bc";
-/** Longest wait of a timer, ms: it looks again after that. */
+/** Longest wait of a timer, ms: it checks again after that. */
 const longestMs = 86_400_000;
 
 /** Plays on a terminal at the recording's pace, with keys; anywhere else all at once. */
@@ -49,7 +49,7 @@ class Player {
     this.#playback = { position: from, speed, isPaused: false, isOver: false };
   }
 
-  /** Applies what was typed; a way back begins from the beginning again. */
+  /** Applies the typed keys; a step back restarts from the beginning. */
   type(text: string): void {
     this.#advance();
     for (const key of keysOf(text)) {
@@ -60,7 +60,7 @@ class Player {
     this.#typed.abort();
   }
 
-  /** Shows from the beginning what is due, and the rest as it comes. */
+  /** Shows the part that is due from the beginning, and the rest in time. */
   async play(showEvent: (event: CastEvent) => Promise<void>): Promise<"again" | "over"> {
     this.#isBack = false;
     for (const event of this.#tape.events()) {
@@ -90,7 +90,7 @@ class Player {
   }
 }
 
-/** All of it, at the pace of the reader. */
+/** Shows everything, at the pace of the reader. */
 export async function printAll(parts: Iterable<string>, io: CliIo): Promise<void> {
   for (const part of parts) await write(part, io);
 }
@@ -99,7 +99,7 @@ async function show({ kind, data }: CastEvent, io: CliIo): Promise<void> {
   if (kind === "o") await write(terminalBytes(data), io);
 }
 
-/** At the pace of the reader. */
+/** Writes at the pace of the reader. */
 async function write(bytes: Buffer | string, { stdout }: CliIo): Promise<void> {
   if (!stdout.write(bytes) && !stdout.destroyed) await Promise.race([once(stdout, "drain"), once(stdout, "close")]);
 }

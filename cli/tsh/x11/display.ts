@@ -2,7 +2,7 @@
 export interface Display {
   readonly connect: { readonly path: string } | { readonly host: string; readonly port: number };
   readonly screen: number;
-  /** What xauth(1) knows it by. */
+  /** Its name for xauth(1). */
   readonly name: string;
 }
 

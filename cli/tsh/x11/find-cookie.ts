@@ -8,17 +8,17 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { CliIo } from "../../io.ts";
 
 const run = promisify(execFile);
-/** For one run of xauth(1), which waits for the lock of its file, ms. */
+/** Time limit of one run of xauth(1), which waits for the lock of its file, ms. */
 const xauthMs = 5000;
 export const cookieProtocol = "MIT-MAGIC-COOKIE-1";
 const cookieLength = 16;
 
-/** What the X server here knows a client by. Without one that xauth(1) knows: any, for a server that asks for none. */
+/** The cookie of the local X server. Without one in xauth(1): a random one, for a server that requires none. */
 export async function findCookie(name: string, env: CliIo["env"]): Promise<Buffer> {
   return (await list([], name, env)) ?? randomBytes(cookieLength);
 }
 
-/** A cookie that the X server makes for clients that it shall not trust, for so many seconds. Throws `unavailable`. */
+/** A cookie that the X server makes for untrusted clients, valid for the given seconds. Throws `unavailable`. */
 export async function makeUntrustedCookie(name: string, seconds: number, env: CliIo["env"]): Promise<Buffer> {
   const folder = await mkdtemp(join(tmpdir(), "tsh-x11-"));
   try {
@@ -43,7 +43,7 @@ async function list(file: readonly string[], name: string, env: CliIo["env"]): P
       if (protocol === cookieProtocol && /^[0-9a-f]{32}$/i.test(cookie)) return Buffer.from(cookie, "hex");
     }
   } catch {
-    // No xauth, or no file of it: there is no cookie.
+    // Without xauth or its file there is no cookie.
   }
   return undefined;
 }

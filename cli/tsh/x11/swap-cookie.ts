@@ -2,20 +2,20 @@ import { timingSafeEqual } from "node:crypto";
 
 /** The beginning of an X11 connection: byte order, version, then the name and the data of the authentication, each padded to four bytes. */
 const headLength = 12;
-/** Longer ones than X11 has. */
+/** Upper bound, above the lengths that X11 uses. */
 const longest = 1024;
 
 export type SwapStep = { readonly want: "more" } | { readonly want: "refuse" } | { readonly want: "pass"; readonly bytes: Buffer };
 
 export interface Cookies {
-  /** What the host was given. */
+  /** The cookie given to the host. */
   readonly fake: Buffer;
-  /** What the X server here knows; of the same length. */
+  /** The cookie that the local X server knows; of the same length. */
   readonly real: Buffer;
 }
 
 /**
- * Takes the first bytes of what the host sends: only who shows the fake cookie passes, and with the real one. The host never learns that.
+ * Checks the first bytes from the host: only a client with the fake cookie passes, and gets the real one, which the host never learns.
  * Bytes in, decision out.
  */
 export function createCookieSwap(protocol: string, { fake, real }: Cookies): (chunk: Buffer) => SwapStep {

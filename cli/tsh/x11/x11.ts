@@ -10,11 +10,11 @@ import { type Display, parseDisplay } from "./display.ts";
 import { cookieProtocol, findCookie, makeUntrustedCookie } from "./find-cookie.ts";
 import { type Cookies, createCookieSwap } from "./swap-cookie.ts";
 
-/** For the first bytes of a connection, and for the X server's answer, ms. */
+/** Time limit for the first bytes of a connection, and for the X server's answer, ms. */
 const openingMs = 30_000;
-/** As ssh's ForwardX11Timeout: windows opened later are refused. */
+/** Like ssh's ForwardX11Timeout: windows opened later are refused. */
 const untrustedMs = 20 * 60_000;
-/** That the X server lives on with a cookie that we refuse, seconds. */
+/** How much longer the X server accepts a cookie that we already refuse, seconds. */
 const slackSeconds = 60;
 
 export interface X11 {
@@ -46,13 +46,13 @@ export async function prepareX11(env: CliIo["env"], isTrusted: boolean): Promise
   };
 }
 
-/** Takes what the host's programs open to the X server here, until the connection ends. */
+/** Connects the host's programs to the local X server, until the connection ends. */
 export function serveX11(client: Client, x11: X11, io: CliIo): void {
   const gone = new AbortController();
   client.once("close", () => gone.abort());
   client.on("x11", (_from, accept, reject) => {
     if (performance.now() > x11.until) {
-      writeNote(io, "X11 connection refused: the time for untrusted ones is over (-Y has no limit)");
+      writeNote(io, "X11 connection refused: the time limit for untrusted clients is over (-Y has none)");
       return reject();
     }
     void serve(accept(), x11, gone.signal).catch((thrown: unknown) => writeNote(io, `X11 connection rejected: ${errorText(thrown)}`));
@@ -84,8 +84,8 @@ function readOpening(channel: Channel, cookies: Cookies): Promise<Buffer> {
       settle();
       reject(new PlatformError("denied", text));
     };
-    const onEnd = (): void => fail("it ended before its first bytes were there");
-    const timer = setTimeout(() => fail("its first bytes did not come"), openingMs);
+    const onEnd = (): void => fail("it ended before its first bytes arrived");
+    const timer = setTimeout(() => fail("its first bytes did not arrive"), openingMs);
     const onData = (chunk: Buffer): void => {
       const step = swap(chunk);
       if (step.want === "refuse") fail("wrong authentication");

@@ -13,18 +13,18 @@ export interface AccessState {
   readonly revision: string;
   readonly roles: readonly string[];
   readonly locks: readonly string[];
-  /** Hosts without an agent. */
+  /** Nodes without an agent. */
   readonly opensshNodes: readonly string[];
   readonly removedHosts: readonly string[];
-  /** Of the maintenance configuration, which decides about no access but reaches agents on the same way; empty: there is none. */
+  /** Revision of the maintenance configuration, which does not affect access but reaches agents the same way; empty: there is none. */
   readonly maintenanceRevision: string;
-  /** Of the list of proxies, to each of which agents keep a tunnel. */
+  /** Revision of the list of proxies, to each of which agents keep a tunnel. */
   readonly proxiesRevision: string;
 }
 
 type Facts = Pick<AuthContext, "storage" | "authorities" | "sessionRecording">;
 
-/** What decides about access now. */
+/** The current facts that decide about access. */
 export async function accessState(context: Facts): Promise<AccessState> {
   const roles = await context.storage.list("/role/");
   const locks = await context.storage.list(locksPrefix);
@@ -43,7 +43,7 @@ export async function accessState(context: Facts): Promise<AccessState> {
   return { ...revisions, ...values, removedHosts: removed };
 }
 
-/** The state at once and after every change of it. Ends when the signal aborts; throws `limit` for a reader that is too slow. */
+/** Yields the state at once and after every change. Ends when the signal aborts; throws `limit` for a reader that is too slow. */
 export async function* watchAccess(context: Facts, signal: AbortSignal): AsyncGenerator<AccessState> {
   const changes = context.storage.watch(
     ["/role/", locksPrefix, "/removed/", authorityPrefix, opensshPrefix, maintenancePrefix, clusterProxiesPrefix],

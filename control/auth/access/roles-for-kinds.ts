@@ -2,8 +2,8 @@ import { parseJson } from "../../../core/bytes/parse-json.ts";
 import { serviceKinds, serviceNames } from "../../../core/kinds/service-kinds.ts";
 
 /**
- * Roles (JSON) without the conditions of kinds that the caller does not know: an older one would refuse a role with fields that it cannot
- * read, and everybody who holds it. They say nothing about what such a caller decides. Without kinds: the version before, ssh alone. Pure.
+ * Roles (JSON) without the conditions of kinds that the caller does not know: an older caller would refuse a role with unknown
+ * fields, and every user with that role. They do not affect such a caller's decisions. Without kinds: the previous version, ssh alone. Pure.
  */
 export function rolesForKinds(rolesJson: readonly string[], kinds: readonly string[]): readonly string[] {
   const known = kinds.length === 0 ? ["ssh"] : kinds;

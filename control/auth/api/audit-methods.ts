@@ -10,7 +10,7 @@ type Methods = Pick<ServiceImpl<typeof AuthService>, "emitEvents" | "listEvents"
 
 const maxEventsAtOnce = 500;
 const maxPage = 1_000;
-/** What hosts may report. An agent speaks for itself only; a proxy reports whom it refused. */
+/** Events that hosts may report. An agent reports only its own; a proxy reports its refusals. */
 const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[]>> = {
   node: [
     "session.start",
@@ -44,7 +44,8 @@ export function auditMethods(api: Api): Methods {
   return {
     emitEvents: unary(api, "emitEvents", async ({ eventsJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: emitEvents is for hosts");
-      if (eventsJson.length > maxEventsAtOnce) throw new PlatformError("limit", `${eventsJson.length} events at once; ${maxEventsAtOnce} are taken`);
+      if (eventsJson.length > maxEventsAtOnce)
+        throw new PlatformError("limit", `too many events in one call: ${eventsJson.length}; the maximum is ${maxEventsAtOnce}`);
       context.room.require("events");
       context.quotas.events(caller.identity, eventsJson);
       const events = eventsJson.map(parseAuditEvent);
@@ -72,8 +73,8 @@ function checkOrigin(event: AuditEvent, host: HostIdentity): void {
     throw new PlatformError("denied", `access denied: a host of role ${host.role} may not report ${event.event}`);
   }
   const named = "server_id" in event ? event.server_id : undefined;
-  if (host.role === "node" && named !== host.id) throw new PlatformError("denied", `access denied: host ${host.id} may report its own events only`);
-  if (event.cluster_name !== host.cluster) throw new PlatformError("invalid", `an audit event of cluster ${event.cluster_name}`);
+  if (host.role === "node" && named !== host.id) throw new PlatformError("denied", `access denied: host ${host.id} may report only its own events`);
+  if (event.cluster_name !== host.cluster) throw new PlatformError("invalid", `the audit event is of another cluster, ${event.cluster_name}`);
 }
 
 /** RFC 3339; empty: undefined. Throws `invalid`. */

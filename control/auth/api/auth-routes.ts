@@ -19,10 +19,10 @@ import { rolloutMethods } from "./rollout-methods.ts";
 import { sessionMethods } from "./session-methods.ts";
 import { userMethods } from "./user-methods.ts";
 
-/** Longest request taken, bytes. */
+/** Maximum size of a request, bytes. */
 export const maxRequest = 1_000_000;
 
-/** The whole API, for callers that `callerOf` names. */
+/** The whole API, for callers identified by `callerOf`. */
 export function authRoutes(deps: {
   context: AuthContext;
   rateLimit: RateLimit;

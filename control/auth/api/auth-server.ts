@@ -15,32 +15,32 @@ import { keepSession } from "./keep-session.ts";
 import { peerOf } from "./peer.ts";
 import { takeRelayed } from "./take-relayed.ts";
 
-/** TLS handshake, ms. */
+/** Time limit of the TLS handshake, ms. */
 const handshakeMs = 10_000;
-/** What open calls get to finish at the end, ms. */
+/** Time for open calls to finish at the end, ms. */
 const drainMs = 3_000;
-/** For the last bytes of closed connections, ms. */
+/** Time for the last bytes of closed connections, ms. */
 const flushMs = 250;
 
 export interface AuthServerDeps {
   readonly context: AuthContext;
   readonly rateLimit: RateLimit;
-  /** Leaf and authority, PEM, and the key: asked for at every connection, with its SNI, so that a renewed one is used at once. */
+  /** Leaf and authority, PEM, and the key: requested for every connection, with its SNI, so that a renewed one is used at once. */
   readonly identity: (servername?: string) => { readonly certificate: string; readonly privateKey: string };
-  /** Aborted when the service stops: ends streams. */
+  /** Aborted when the service stops; it ends streams. */
   readonly shutdown: AbortSignal;
 }
 
 export interface AuthServer {
-  /** Takes a byte stream on which a client will speak TLS. */
+  /** Accepts a byte stream on which a client will speak TLS. */
   accept(stream: Duplex, remoteAddress: string): void;
-  /** Refuses new connections, lets open calls finish, then cuts. */
+  /** Refuses new connections, lets open calls finish, then closes the rest. */
   close(): Promise<void>;
 }
 
 type Peer = Caller | PlatformError;
 
-/** gRPC over HTTP/2 over TLS 1.3 on any byte stream. A client certificate is asked for, checked here, and not required. */
+/** gRPC over HTTP/2 over TLS 1.3 on any byte stream. A client certificate is requested and checked here, but not required. */
 export function createAuthServer(deps: AuthServerDeps): AuthServer {
   const { context } = deps;
   const open = new Set<Duplex>();
@@ -68,13 +68,13 @@ export function createAuthServer(deps: AuthServerDeps): AuthServer {
     handshake(stream, contexts, (tls) => {
       const peer = peerOf(tls, { context, remoteAddress });
       if (!bounds.settle(stream, peer, remoteAddress)) {
-        context.log.debug("a connection was refused: its owner has too many", { peer: remoteAddress });
+        context.log.debug("connection refused: its owner has too many", { peer: remoteAddress });
         stream.destroy();
         return;
       }
       if (tls.alpnProtocol === alpn.authRelay) return void takeRelayed(tls, peer, { context, remoteAddress, accept });
       arriving = { peer, tls };
-      // Makes the session, and tells it by "session", before it returns.
+      // Creates the session, and emits it as "session", before it returns.
       http2.emit("connection", tls);
       arriving = undefined;
     });
@@ -134,10 +134,10 @@ async function within(ms: number, work: Promise<unknown>): Promise<void> {
 
 type Contexts = (servername?: string) => SecureContext;
 
-/** Certificates at a time: one, or two during a rotation; what was renewed goes. */
+/** Certificates at a time: one, or two during a rotation; old ones are dropped. */
 const maxContexts = 2;
 
-/** One context for as long as an identity stays the same. */
+/** One context per identity, as long as it is unchanged. */
 function secureContexts(identity: AuthServerDeps["identity"]): Contexts {
   const made = new Map<string, SecureContext>();
   return (servername) => {
@@ -152,7 +152,7 @@ function secureContexts(identity: AuthServerDeps["identity"]): Contexts {
 }
 
 function handshake(stream: Duplex, contexts: Contexts, done: (tls: TLSSocket) => void): void {
-  // The types name net.Socket; any Duplex will do (Node wraps it).
+  // The types name net.Socket; any Duplex works (Node wraps it).
   const tls = new TLSSocket(stream as ConstructorParameters<typeof TLSSocket>[0], {
     isServer: true,
     secureContext: contexts(),

@@ -12,7 +12,7 @@ import { type Api, unary } from "./guard.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "signUser" | "signHost" | "getRotations" | "rotateAuthority">;
 
-/** What the authorities sign for admins, and their rotation. */
+/** Certificates that the authorities sign for admins, and rotation. */
 export function authorityMethods(api: Api): Methods {
   const { context } = api;
   return {
@@ -37,7 +37,7 @@ export function authorityMethods(api: Api): Methods {
 function oneOf<T extends string>(what: string, known: readonly T[], text: string): T {
   const found = known.find((one) => one === text);
   if (found !== undefined) return found;
-  throw new PlatformError("invalid", `there is no ${what} ${JSON.stringify(text.slice(0, 64))}; there are ${known.join(", ")}`);
+  throw new PlatformError("invalid", `unknown ${what} ${JSON.stringify(text.slice(0, 64))}; known are ${known.join(", ")}`);
 }
 
 function actorOf(caller: Caller): Actor {

@@ -3,7 +3,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { fromX509Subject, type HostIdentity, type Identity, type UserIdentity } from "../../../core/identity/identity.ts";
 import type { Authorities, Authority, TrustedAuthority } from "../authority/open-authorities.ts";
 
-/** Who calls, and from which address. */
+/** The caller, and its address. */
 export type Caller = AnonymousCaller | HostCaller | UserCaller;
 export interface AnonymousCaller {
   readonly kind: "anonymous";
@@ -21,8 +21,8 @@ export interface UserCaller {
 }
 
 /**
- * Who a client certificate speaks for. TLS has shown that the peer holds its key; here it is shown to be issued by our
- * authority for this kind of identity, for this cluster, and to be valid now. Throws `unauthenticated`.
+ * The identity in a client certificate. TLS has proven that the peer holds its key; this checks that it was issued by our
+ * authority for this kind of identity, for this cluster, and is valid now. Throws `unauthenticated`.
  */
 export function identifyPeer(certificate: X509Certificate, facts: { authorities: Authorities; clusterName: string; now: Date }): Identity {
   const { authorities, clusterName, now } = facts;
@@ -33,7 +33,9 @@ export function identifyPeer(certificate: X509Certificate, facts: { authorities:
   const [from, until] = [new Date(certificate.validFrom), new Date(certificate.validTo)];
   if (now >= until) throw new PlatformError("unauthenticated", `the client certificate expired at ${until.toISOString()}`, { hint: loginHint });
   if (now < from) {
-    throw new PlatformError("unauthenticated", `the client certificate is not valid before ${from.toISOString()}`, { hint: "check the clocks" });
+    throw new PlatformError("unauthenticated", `the client certificate is not valid before ${from.toISOString()}`, {
+      hint: "check the clocks of both machines",
+    });
   }
   const identity = fromX509Subject({ ...certificate.toLegacyObject().subject }, until);
   if (identity.kind !== kind || identity.cluster !== clusterName) {
@@ -49,7 +51,7 @@ function issuedBy(certificate: X509Certificate, { trusted }: TrustedAuthority): 
   return !certificate.ca && trusted.some(isIssuer);
 }
 
-/** Name for the audit log. */
+/** The caller's name in the audit log. */
 export function callerName(caller: Caller): string {
   if (caller.kind === "anonymous") return "(anonymous)";
   return caller.kind === "user" ? caller.identity.name : `${caller.identity.role}:${caller.identity.id}`;

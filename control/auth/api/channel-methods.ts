@@ -12,7 +12,7 @@ export function channelMethods(api: Api): Methods {
     reportChannels: unary(api, "reportChannels", async ({ channelsJson, digest, troublesJson, proxyJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: reportChannels is for proxies");
       context.channels.report(caller.identity.id, { channelsJson, digest, troublesJson });
-      // A proxy of the version before says nothing of itself.
+      // A proxy of the previous version reports nothing about itself.
       if (proxyJson !== "") context.proxyReports.report(caller.identity.id, parseProxyFacts(proxyJson));
       return {};
     }),

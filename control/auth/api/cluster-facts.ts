@@ -12,7 +12,7 @@ import { findMaintenance } from "../maintenance/maintenance.ts";
 import { clusterNameWarnings } from "../open-cluster.ts";
 import { goneWarnings } from "../presence/gone-warning.ts";
 
-/** What anybody may know about the cluster. */
+/** Public facts about the cluster. */
 export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetClusterResponseSchema> {
   const { host } = context.authorities;
   return {
@@ -25,7 +25,7 @@ export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetC
   };
 }
 
-/** What an admin should look at, a sentence each. */
+/** Warnings for an admin, a sentence each. */
 export async function clusterWarnings(context: AuthContext): Promise<readonly string[]> {
   const { channels, proxies, proxyReports, presence, shipping, clusterName, storage, room, live } = context;
   const named = (proxy: string): string => proxies.addressOf(proxy) ?? proxy;
@@ -51,18 +51,18 @@ export async function clusterWarnings(context: AuthContext): Promise<readonly st
   ];
 }
 
-/** Of the proxies' web addresses, JSON each. */
+/** Certificates of the proxies' web addresses, JSON each. */
 export function webCertificates({ proxies, proxyReports }: AuthContext): string[] {
   return proxyReports.certificates().map((one) => JSON.stringify({ ...one, proxy: proxies.addressOf(one.proxy) ?? one.proxy }));
 }
 
-/** Hosts of which a sentence each is shown. */
+/** Maximum number of hosts listed with a sentence each. */
 const mostNamed = 5;
 
 function nameWarnings(refused: ReadonlyMap<string, readonly string[]>): readonly string[] {
-  const shown = [...refused].slice(0, mostNamed).map(([id, why]) => `host ${id} did not get a name that it asked for: ${why.join("; ")}`);
+  const shown = [...refused].slice(0, mostNamed).map(([id, why]) => `host ${id} did not get a name that it requested: ${why.join("; ")}`);
   const more = refused.size - mostNamed;
-  return more > 0 ? [...shown, `${more} more hosts did not get a name that they asked for: tctl inventory status`] : shown;
+  return more > 0 ? [...shown, `${more} more hosts did not get a name that they requested: see tctl inventory status`] : shown;
 }
 
 async function windowWarnings({ live, storage }: AuthContext): Promise<readonly string[]> {

@@ -28,14 +28,14 @@ export function clusterMethods(api: Api): Methods {
   return {
     getCluster: unary(api, "getCluster", async (_request, caller) => {
       if (!(await mayListNodes(context, caller))) return clusterFacts(context);
-      // They name hosts.
+      // The warnings name hosts.
       const warnings = [...(await clusterWarnings(context)), ...proxyWarnings(await proxyFacts(context))];
       const proxiesJson = (await proxyStates(context)).map((proxy) => JSON.stringify(proxy));
       return { ...clusterFacts(context), warnings, webCertificatesJson: webCertificates(context), proxiesJson };
     }),
     getAccess: unary(api, "getAccess", async ({ kinds }, caller) => {
       const { revision, roles, locks, opensshNodes } = await accessState(context);
-      // An agent has no use for them.
+      // An agent does not need them.
       const isAgent = caller.kind === "host" && caller.identity.role === "node";
       const access = {
         revision,
@@ -94,6 +94,6 @@ async function mayListNodes(context: AuthContext, caller: Caller): Promise<boole
 }
 
 function hostOf(caller: Caller): HostIdentity {
-  if (caller.kind !== "host") throw new PlatformError("denied", "access denied: this is for hosts");
+  if (caller.kind !== "host") throw new PlatformError("denied", "access denied: this method is for hosts");
   return caller.identity;
 }

@@ -3,18 +3,21 @@ import { HalfOpen } from "../../../core/transport/arrivals/half-open.ts";
 import { clientNetwork } from "../../limits/client-network.ts";
 import { type Caller, callerName } from "./caller.ts";
 
-/** Connections in their TLS handshake: each costs some 75 KB. Those of this machine are counted apart. */
+/** Connections in their TLS handshake: each costs some 75 KB. Those of this machine are counted separately. */
 const maxArriving = 1_024;
-/** Connections that showed no certificate: logins and joins, a thousand hosts at a time from behind one address. */
+/** Connections without a certificate: logins and joins, a thousand hosts at a time from behind one address. */
 const maxAnonymous = 1_024;
-/** All that showed one, and those of one of them: an agent has two or three. Each stream that a proxy relays is one of the proxy's. */
+/**
+ * Connections with a certificate in total, and per certificate holder: an agent has two or three. Each stream that a proxy relays counts as the
+ * proxy's.
+ */
 const maxCertified = 60_000;
 const maxOfNode = 64;
 const maxOfUser = 1_000;
 
 /**
- * How many connections the API takes. Strangers are bounded by themselves: beyond, the oldest of the address that has most is dropped, so that
- * who opens many keeps out nobody but its own address, and nobody who has a certificate.
+ * Limits the API's connections. Unknown clients have their own limit: beyond it, the oldest of the address with the most is dropped, so that
+ * a client that opens many affects only its own address, and no holder of a certificate.
  */
 export class ConnectionBounds {
   readonly #arriving = new HalfOpen(maxArriving);
@@ -23,13 +26,13 @@ export class ConnectionBounds {
   readonly #certified = new Map<string, number>();
   #total = 0;
 
-  /** Dropped when it is too many, until it is settled. */
+  /** May be dropped as excess until it is settled. */
   arrive(stream: Duplex, address: string): void {
     const network = clientNetwork(address);
     (isLoopback(network) ? this.#arrivingHere : this.#arriving).enter(stream, network);
   }
 
-  /** The handshake is over. False: the connection is one too many of its owner. */
+  /** The handshake is over. False: its owner has too many connections. */
   settle(stream: Duplex, peer: Caller | Error, address: string): boolean {
     this.#arriving.leave(stream);
     this.#arrivingHere.leave(stream);
@@ -57,7 +60,7 @@ export class ConnectionBounds {
   }
 }
 
-/** Of `clientNetwork`. */
+/** Network of the client, by `clientNetwork`. */
 function isLoopback(network: string): boolean {
   return /^(::ffff:)?127\./.test(network) || network === "0:0:0:0";
 }

@@ -11,7 +11,7 @@ export function connectionMethods(api: Api): Methods {
   const { context } = api;
   return {
     holdConnection: unary(api, "holdConnection", async ({ user, connectionId, maximum }, caller) => {
-      if (maximum < 1) throw new PlatformError("invalid", "maximum: a number from 1 on");
+      if (maximum < 1) throw new PlatformError("invalid", "maximum must be at least 1");
       return { validSeconds: await holdConnection(context, { ...named(user, connectionId), maximum, host: hostOf(caller) }) };
     }),
     releaseConnection: unary(api, "releaseConnection", async ({ user, connectionId }, caller) => {
@@ -22,12 +22,13 @@ export function connectionMethods(api: Api): Methods {
 }
 
 function named(user: string, id: string): { user: string; id: string } {
-  if (user === "" || user.length > 256 || id === "" || id.length > 64) throw new PlatformError("invalid", "a connection needs its user and its id");
+  if (user === "" || user.length > 256 || id === "" || id.length > 64)
+    throw new PlatformError("invalid", "user and id are required, with at most 256 and 64 characters");
   return { user, id };
 }
 
-/** A host holds and releases its own connections only. */
+/** A host holds and releases only its own connections. */
 function hostOf(caller: Caller): string {
-  if (caller.kind !== "host") throw new PlatformError("denied", "access denied: this is for hosts");
+  if (caller.kind !== "host") throw new PlatformError("denied", "access denied: this method is for hosts");
   return caller.identity.id;
 }

@@ -7,7 +7,7 @@ import type { RateLimit } from "../login/rate-limit.ts";
 import { type Caller, callerName } from "./caller.ts";
 import { type MethodName, requirePermission } from "./permissions.ts";
 
-/** What every method works with. */
+/** Context of every method. */
 export interface Api {
   readonly context: AuthContext;
   readonly rateLimit: RateLimit;
@@ -17,7 +17,7 @@ export interface Api {
 
 type Unary<I, O> = (request: I, handler: HandlerContext) => Promise<O>;
 
-/** Permission first, then the work; errors in the API's form. */
+/** Checks the permission, then runs the work; errors take the API's form. */
 export function unary<I, O>(api: Api, method: MethodName, work: (request: I, caller: Caller) => Promise<O>): Unary<I, O> {
   return async (request, handler) => {
     try {
@@ -28,7 +28,7 @@ export function unary<I, O>(api: Api, method: MethodName, work: (request: I, cal
   };
 }
 
-/** The same for a method that answers with a stream. */
+/** The same for a method with a streamed answer. */
 export function serverStream<I, O>(
   api: Api,
   method: MethodName,
@@ -53,7 +53,7 @@ async function permitted(api: Api, method: MethodName, handler: HandlerContext):
 function refusal({ context, callerOf }: Api, method: MethodName, handler: HandlerContext, thrown: unknown): Error {
   const error = toPlatformError(thrown);
   if (error.code === "internal")
-    context.log.error("a call failed", { method, error: thrown, stack: thrown instanceof Error ? thrown.stack : undefined });
+    context.log.error("API call failed", { method, error: thrown, stack: thrown instanceof Error ? thrown.stack : undefined });
   if (thrown instanceof PlatformError && (error.code === "denied" || error.code === "unauthenticated") && !audited.has(method)) {
     const caller = callerOrUndefined(callerOf, handler);
     if (caller !== undefined && caller.kind !== "anonymous") {
@@ -63,7 +63,7 @@ function refusal({ context, callerOf }: Api, method: MethodName, handler: Handle
   return toConnectError(error);
 }
 
-/** What a proxy's web API calls for people. */
+/** Methods that a proxy's web API calls for users. */
 const onBehalf: ReadonlySet<MethodName> = new Set<MethodName>(["getInvite", "acceptInvite"]);
 
 function clientAddress(caller: Caller, told: string | null): string | undefined {
@@ -71,7 +71,7 @@ function clientAddress(caller: Caller, told: string | null): string | undefined 
   return trusted && told !== null && /^[0-9A-Za-z.:%[\]]{2,80}$/.test(told) ? told : undefined;
 }
 
-/** These record their own refusals, with more facts. */
+/** Methods that record their own refusals, with more facts. */
 const audited: ReadonlySet<MethodName> = new Set<MethodName>(["join", "checkJoin", "login", "getInvite", "acceptInvite"]);
 
 function callerOrUndefined(callerOf: Api["callerOf"], handler: HandlerContext): Caller | undefined {

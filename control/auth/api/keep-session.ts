@@ -1,12 +1,12 @@
 import type { ServerHttp2Session } from "node:http2";
 
-/** Silence after which a connection is looked at, and the time for a PING's answer, ms. */
+/** Silence after which a connection is checked, and the time for a PING's answer, ms. */
 const idleMs = 60_000;
 const pingMs = 15_000;
 
 /**
- * Ends idle connections and those whose peer is gone. A watch may be silent for long: its peer answers pings.
- * `cut` ends the connection below: a destroyed session waits for its last write, which a peer that is gone never takes.
+ * Ends idle connections and those whose peer is gone. A watch may be silent for a long time: its peer answers pings.
+ * `cut` ends the connection below: a destroyed session waits for its last write, which a lost peer never accepts.
  * `quiet` resolves once no call is open.
  */
 export function keepSession(session: ServerHttp2Session, cut: () => void): { quiet(): Promise<void> } {

@@ -9,7 +9,7 @@ import type { Caller, UserCaller } from "./caller.ts";
 import type { Api } from "./guard.ts";
 import { requireRule } from "./permissions.ts";
 
-/** Nodes that match: all of them for whom a rule lets list nodes, for other users those that they may reach. */
+/** Nodes that match: all of them if a rule lets the caller list nodes, for other users those that they may reach. */
 export async function listNodesFor({ context }: Pick<Api, "context">, caller: Caller, wanted: NodeFilter & NodePage) {
   try {
     await requireRule(context, caller, { resource: "node", verb: "list" });
@@ -20,7 +20,7 @@ export async function listNodesFor({ context }: Pick<Api, "context">, caller: Ca
   return await findNodes(context, wanted);
 }
 
-/** Whether a user's roles let it reach a node at all. */
+/** Whether a user's roles give any access to a node. */
 export async function mayReach({ context }: Pick<Api, "context">, { identity, address }: UserCaller): Promise<(node: Node) => boolean> {
   const roles = await rolesNamed(context.storage, identity.roles);
   const locks = await listLocks(context.storage);

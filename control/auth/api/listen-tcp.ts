@@ -5,9 +5,9 @@ import { formatHostPort, type HostPort } from "../../../core/transport/host-port
 import type { ListenSockets } from "../../../core/transport/listen-sockets.ts";
 
 export interface TcpListener {
-  /** With the port that it got. */
+  /** The address with the actual port. */
   readonly address: HostPort;
-  /** Takes no more connections; open ones stay. */
+  /** Stops accepting connections; open ones stay. */
   close(): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ export interface TcpListening {
   readonly take: (socket: Socket, remoteAddress: string) => void;
 }
 
-/** Throws `unavailable` when the port cannot be had. */
+/** Throws `unavailable` when it cannot listen on the port. */
 export async function listenTcp(address: HostPort, { sockets, log, take }: TcpListening): Promise<TcpListener> {
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: 60_000 }, (socket) =>
     take(socket, socket.remoteAddress ?? ""),
@@ -25,10 +25,13 @@ export async function listenTcp(address: HostPort, { sockets, log, take }: TcpLi
   try {
     const bound = await sockets.listen(server, { purpose: "auth", ...address });
     server.on("error", (error) => log.warn("the API listener failed", { error: errorText(error) }));
-    // Not awaited by the callback: that comes once the last open connection has ended.
+    // Not awaited by the callback: it is called once the last open connection has ended.
     return { address: bound, close: async () => void server.close() };
   } catch (cause) {
-    const message = `cannot listen on ${formatHostPort(address)}: ${errorText(cause)}`;
-    throw new PlatformError("unavailable", message, { cause, hint: "is another program on this port? see auth_service.listen_addr" });
+    const message = `could not listen on ${formatHostPort(address)}: ${errorText(cause)}`;
+    throw new PlatformError("unavailable", message, {
+      cause,
+      hint: "check whether another program uses this port, or change auth_service.listen_addr",
+    });
   }
 }

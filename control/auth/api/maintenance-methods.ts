@@ -10,7 +10,7 @@ export function maintenanceMethods(api: Api): Methods {
   return {
     exportUpgradeWindows: unary(api, "exportUpgradeWindows", async ({ upgrader }) => {
       if (upgrader !== "unit" && upgrader !== "kube") {
-        throw new PlatformError("invalid", `there is no upgrader ${JSON.stringify(upgrader.slice(0, 64))}`, { hint: "upgraders are unit and kube" });
+        throw new PlatformError("invalid", `unknown upgrader ${JSON.stringify(upgrader.slice(0, 64))}`, { hint: "upgraders are unit and kube" });
       }
       return { ...(await exportWindows(api.context)) };
     }),

@@ -25,10 +25,7 @@ export function offeredMethods(api: Api): Methods {
       await requireHost(context.storage, "node", hostId);
       const bytes = offeredJson.reduce((sum, json) => sum + Buffer.byteLength(json), 0);
       if (offeredJson.length > maxOffered.count || bytes > maxOffered.bytes) {
-        throw new PlatformError(
-          "limit",
-          `host ${hostId} offers more than ${maxOffered.count} resources, or they take more than ${maxOffered.bytes} bytes`,
-        );
+        throw new PlatformError("limit", `host ${hostId} offers more than ${maxOffered.count} resources, or more than ${maxOffered.bytes} bytes`);
       }
       const allowed: readonly string[] = await allowedServices(context.storage, hostId);
       const offered = offeredJson.map((json) => parseJsonAs(offeredSchema, json, "an offered resource")).filter(({ kind }) => allowed.includes(kind));

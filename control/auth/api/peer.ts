@@ -4,8 +4,8 @@ import type { AuthContext } from "../auth-context.ts";
 import { type Caller, identifyPeer } from "./caller.ts";
 
 /**
- * Who is at the other end, or the refusal that each of its calls gets: in words, where a broken handshake would say nothing.
- * A refused certificate is audited once for its connection.
+ * The peer, or the refusal for each of its calls: a message, where a failed handshake would carry none.
+ * A refused certificate is audited once per connection.
  */
 export function peerOf(tls: TLSSocket, facts: { context: AuthContext; remoteAddress: string }): Caller | PlatformError {
   const { context, remoteAddress: address } = facts;
@@ -17,7 +17,7 @@ export function peerOf(tls: TLSSocket, facts: { context: AuthContext; remoteAddr
     return identity.kind === "host" ? { kind: "host", identity, address } : { kind: "user", identity, address };
   } catch (thrown) {
     const error =
-      thrown instanceof PlatformError ? thrown : new PlatformError("unauthenticated", "the client certificate cannot be read", { cause: thrown });
+      thrown instanceof PlatformError ? thrown : new PlatformError("unauthenticated", "could not read the client certificate", { cause: thrown });
     context.audit.emitRefusal({ event: "cert.refused", error: error.message, "addr.remote": address });
     return error;
   }

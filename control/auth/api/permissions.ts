@@ -13,7 +13,7 @@ import { rolesNamed } from "../roles/roles.ts";
 import { findUser } from "../users/user-records.ts";
 import type { Caller } from "./caller.ts";
 
-/** Who may call a method. `by kind`: the handler asks `requireRule` once it knows the resource. */
+/** Callers of a method. `by kind`: the handler asks `requireRule` once the resource is known. */
 interface Permission {
   readonly anonymous?: true;
   readonly hosts: readonly HostRole[];
@@ -22,7 +22,7 @@ interface Permission {
 
 const anyone: Permission = { anonymous: true, hosts: ["node", "proxy", "auth"], users: "by kind" };
 
-/** A method that is not in this table does not exist. Hosts of role `auth` may call all of them. */
+/** Methods outside of this table do not exist. Hosts of role `auth` may call all of them. */
 export const permissions = {
   getCluster: anyone,
   join: anyone,
@@ -43,7 +43,7 @@ export const permissions = {
   listResources: { hosts: ["node", "proxy", "auth"], users: "by kind" },
   getResource: { hosts: ["proxy", "auth"], users: "by kind" },
   putResource: { hosts: ["auth"], users: "by kind" },
-  // A host itself alone.
+  // Only the host itself.
   deleteResource: { hosts: ["node", "auth"], users: "by kind" },
   getAccess: { hosts: ["node", "proxy", "auth"] },
   watchAccess: { hosts: ["node", "proxy", "auth"] },
@@ -71,12 +71,12 @@ export const permissions = {
 } as const satisfies Record<string, Permission>;
 export type MethodName = keyof typeof permissions;
 
-/** Throws `unauthenticated` or `denied`. Roles, removed users and removed hosts count as they are now. */
+/** Throws `unauthenticated` or `denied`. Checks the current roles, removed users and removed hosts. */
 export async function requirePermission(context: AuthContext, caller: Caller, method: MethodName): Promise<void> {
   const permission: Permission = permissions[method];
   if (caller.kind === "anonymous") {
     if (permission.anonymous === true) return;
-    throw new PlatformError("unauthenticated", "this needs a certificate", { hint: "log in with: tsh login" });
+    throw new PlatformError("unauthenticated", "this method requires a certificate", { hint: "log in with: tsh login" });
   }
   const { identity } = caller;
   if (context.now() >= identity.validBefore) {
@@ -107,7 +107,7 @@ const seenByHosts = { node: ["app"], proxy: ["node", "role"], auth: [] } as cons
 
 /** Throws `denied` unless the caller's rules allow it. */
 export async function requireRule(context: AuthContext, caller: Caller, ask: Omit<ResourceAsk, "kind">): Promise<void> {
-  if (caller.kind === "anonymous") throw new PlatformError("unauthenticated", "this needs a certificate");
+  if (caller.kind === "anonymous") throw new PlatformError("unauthenticated", "this method requires a certificate");
   const { identity } = caller;
   if (identity.kind === "host") {
     const looks = ask.verb === "list" || ask.verb === "read";

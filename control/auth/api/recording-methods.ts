@@ -19,14 +19,14 @@ export function recordingMethods(api: Api): Methods {
     uploadRecording: unary(api, "uploadRecording", async ({ factsJson, offset, data, endJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: uploadRecording is for agents");
       context.quotas.recording(caller.identity, data.length);
-      const facts = parseJsonAs(recordingFactsSchema, factsJson, "what a recording is of");
+      const facts = parseJsonAs(recordingFactsSchema, factsJson, "the facts of a recording");
       const end = endJson === "" ? undefined : parseJsonAs(recordingEndSchema, endJson, "the end of a recording");
       return { size: await recordings.append({ facts, offset, data, end }, caller.identity) };
     }),
     listRecordings: unary(api, "listRecordings", async ({ from, to, user, limit, cursor }, caller) => {
       const own = (await mayUse(api, caller, "list")) ? undefined : callerName(caller);
       const empty = (text: string): string | undefined => (text === "" ? undefined : text);
-      // Somebody else's name finds nothing, as if there were none.
+      // The name of another user finds nothing, as if there were no recordings.
       if (own !== undefined && user !== "" && user !== own) return { recordingsJson: [], cursor: "" };
       const page = recordings.list({
         from: parseTime(from, "from"),
@@ -48,14 +48,14 @@ export function recordingMethods(api: Api): Methods {
   };
 }
 
-/** The recording, when the caller may see it. Who may not learns nothing of what there is. */
+/** The recording, if the caller may see it. The refusal does not reveal whether it exists. */
 async function readable(api: Api, caller: Caller, sid: string): Promise<Recording> {
   const found = api.context.recordings.find(sid);
   const isOwn = found !== undefined && caller.kind === "user" && caller.identity.name === found.user;
   if (!isOwn) await requireRule(api.context, caller, { resource: "session", verb: "read" });
   if (found !== undefined) return found;
   throw new PlatformError("not_found", `there is no recording of session ${JSON.stringify(sid.slice(0, 64))}`, {
-    hint: "tctl recordings ls shows them",
+    hint: "tctl recordings ls lists the recordings",
   });
 }
 

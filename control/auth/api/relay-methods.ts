@@ -6,7 +6,7 @@ import { type Api, unary } from "./guard.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "signRelayedHost" | "signRelayedUser">;
 
-/** For proxies that stand between users and hosts. */
+/** Methods for proxies that record between users and hosts. */
 export function relayMethods(api: Api): Methods {
   const { context } = api;
   const actor = (caller: Caller) => ({ name: callerName(caller), address: caller.address });

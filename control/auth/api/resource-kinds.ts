@@ -65,7 +65,7 @@ const methods: ReadonlyMap<string, ResourceMethods> = new Map([
 export function resourceKind(kind: string): ResourceMethods {
   const found = methods.get(kind);
   if (found !== undefined) return found;
-  throw new PlatformError("invalid", `no such kind of resource: ${JSON.stringify(kind.slice(0, 64))}`, {
+  throw new PlatformError("invalid", `unknown resource kind: ${JSON.stringify(kind.slice(0, 64))}`, {
     hint: `kinds are ${resourceKinds.join(", ")}`,
   });
 }

@@ -30,7 +30,7 @@ export function resourceMethods(api: Api): Methods {
         return { resources: page.nodes.map(message), cursor: page.cursor };
       }
       if (Object.keys(labels).length > 0 || search.length > 0 || query !== "")
-        throw new PlatformError("invalid", `${kind} has no filter; nodes have`);
+        throw new PlatformError("invalid", `filters are only supported for nodes, not for kind ${kind}`);
       await requireRule(context, caller, { resource: kind, verb: "list" });
       return { resources: (await found.list(context)).map(message) };
     }),
@@ -39,7 +39,7 @@ export function resourceMethods(api: Api): Methods {
       try {
         await requireRule(context, caller, { resource: kind, verb: "read" });
       } catch (thrown) {
-        // Users without a rule for nodes see those that they may reach; for any other kind the rule decides alone.
+        // Users without a rule for nodes see those that they may reach; for any other kind only the rule decides.
         if (!isDenied(thrown) || kind !== "node" || caller.kind !== "user") throw thrown;
         const node = await getAnyNode(context, name);
         if (!(await mayReach(api, caller))(node)) throw new PlatformError("not_found", `${kind} ${name} does not exist`);

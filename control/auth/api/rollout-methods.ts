@@ -21,10 +21,7 @@ export function rolloutMethods(api: Api): Methods {
     changeRollout: unary(api, "changeRollout", async ({ action, group, channel }, caller) => {
       const known = rolloutActions.find((one) => one === action);
       if (known === undefined)
-        throw new PlatformError(
-          "invalid",
-          `a roll-out can be changed by ${rolloutActions.join(", ")}, not by ${JSON.stringify(action.slice(0, 64))}`,
-        );
+        throw new PlatformError("invalid", `unknown roll-out action ${JSON.stringify(action.slice(0, 64))}; use ${rolloutActions.join(", ")}`);
       const actor = { name: callerName(caller), address: caller.address };
       return { json: JSON.stringify(await rollouts.change({ action: known, channel, group, actor })) };
     }),

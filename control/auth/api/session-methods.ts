@@ -40,7 +40,7 @@ export function sessionMethods(api: Api): Methods {
   };
 }
 
-/** The modes in which the caller may join a session; its own in all of them. */
+/** The modes in which the caller may join a session; its own session in every mode. */
 async function joining({ context }: Api, caller: Caller): Promise<(session: ActiveSession) => readonly JoinMode[]> {
   if (caller.kind !== "user") return () => [];
   const roles = await rolesNamed(context.storage, caller.identity.roles);

@@ -9,18 +9,18 @@ import type { AuditStore } from "./audit-store.ts";
 /** The one writer of audit events. */
 export interface AuditLog {
   /**
-   * Records what this service did or refused; durable when it returns. Throws when it cannot: whoever acknowledges
-   * something that must be audited emits first.
+   * Records an action or a refusal of this service; durable when it returns. Throws on failure: a caller that acknowledges
+   * an audited action must emit the event first.
    */
   emit(facts: AuditFacts): void;
   /**
-   * Records a refusal: a failure to record goes to the log, because the caller is refused either way. Refused certificates
-   * and calls are bounded for each client; `sumUp` records how many were left out.
+   * Records a refusal: a failure to do so is logged, because the caller is refused either way. Refused certificates
+   * and calls are limited per client; `sumUp` records the number of omitted ones.
    */
   emitRefusal(facts: AuditFacts): void;
-  /** To call now and then, and with `all` at the end. */
+  /** Call this regularly, and with `all` at the end. */
   sumUp(all?: boolean): void;
-  /** Events of hosts, checked before. */
+  /** Records events of hosts that were already checked. */
   append(events: readonly AuditEvent[]): void;
 }
 
@@ -28,11 +28,11 @@ export interface AuditLogDeps {
   readonly clusterName: string;
   readonly now: () => Date;
   readonly log: Log;
-  /** The disk is nearly full: refusals, which anybody can cause, go to the log alone. */
+  /** The disk is nearly full: refusals, which anyone can cause, only go to the log. */
   readonly isLow?: () => boolean;
 }
 
-/** What refusals that are summed up have in common. */
+/** Key of refusals that are summed up together. */
 type Kind = { readonly event: "cert.refused" } | { readonly event: "access.denied"; readonly user: string; readonly method: string };
 const several: Kind = { event: "access.denied", user: "(several)", method: "(several)" };
 
@@ -48,13 +48,13 @@ export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog 
   };
   const attempt = (facts: AuditFacts): void => {
     if (deps.isLow?.() === true) {
-      deps.log.warn("a refusal is not in the audit log: the disk is nearly full", { refusal: JSON.stringify(facts) });
+      deps.log.warn("refusal not recorded in the audit log: the disk is nearly full", { refusal: JSON.stringify(facts) });
       return;
     }
     try {
       emit(facts);
     } catch (thrown) {
-      deps.log.error("an audit event could not be stored", { event: facts.event, error: errorText(thrown) });
+      deps.log.error("could not store an audit event", { event: facts.event, error: errorText(thrown) });
     }
   };
   const limit = new RefusalLimit<Kind>();
@@ -67,7 +67,7 @@ export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog 
     emit,
     emitRefusal: (facts) => {
       sumUp();
-      // The others are bounded by the limit on calls without a certificate.
+      // The limit on calls without a certificate bounds the others.
       const kind = kindOf(facts);
       if (kind === undefined || limit.take(facts["addr.remote"] ?? "", deps.now(), kind)) attempt(facts);
     },

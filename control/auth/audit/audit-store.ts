@@ -4,7 +4,7 @@ import type { AuditEvent } from "../../../core/resources/audit-event-schema.ts";
 import { guarded } from "../../storage/database-error.ts";
 import { openDatabase } from "../../storage/open-database.ts";
 
-/** Append only: SQLite itself refuses to change or delete a row, whoever opens the file through it. */
+/** Append only: SQLite itself refuses to change or delete a row, for every program that opens the file with it. */
 const schema = `
 CREATE TABLE events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT NOT NULL UNIQUE, time TEXT NOT NULL, event TEXT NOT NULL, user TEXT, json TEXT NOT NULL) STRICT;
@@ -13,8 +13,8 @@ CREATE TRIGGER events_no_update BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT
 CREATE TRIGGER events_no_delete BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'audit events are never deleted'); END`;
 
 /**
- * What came later than the first schema; the version before it takes no notice. Events are deleted only below `kept`, which
- * retention raises; `days` knows which event was the first to arrive on a day, so that no host's clock decides.
+ * Additions to the first schema; the version before ignores them. Events are deleted only below `kept`, which
+ * retention raises; `days` holds the first event that arrived on a day, independent of any host's clock.
  */
 const additions = `
 CREATE TABLE days (day TEXT PRIMARY KEY, first_seq INTEGER NOT NULL) STRICT;
@@ -33,39 +33,39 @@ export interface AuditQuery {
   /** 1 to 1,000. */
   readonly limit: number;
   readonly cursor?: string | undefined;
-  /** Begin at the newest so many that match, when there is no cursor; 0 or left out: at the oldest. */
+  /** Number of newest matching events to start with, without a cursor; 0 or left out: start with the oldest. */
   readonly newest?: number;
 }
 
 export interface AuditPage {
   /** JSON lines, oldest first. */
   readonly lines: readonly string[];
-  /** For the next page; empty at the end. */
+  /** Cursor of the next page; empty at the end. */
   readonly cursor: string;
-  /** A cursor also at the end: every later event comes after it, and none of this page. */
+  /** A cursor that exists even at the end: every later event comes after it, and none of this page. */
   readonly resume: string;
 }
 
-/** A page ends early when its events have this many bytes. */
+/** Size after which a page ends early, bytes. */
 const maxPageBytes = 1_000_000;
 
 export interface AuditStore {
-  /** Durable when it returns; an event whose uid is known is left out. All or nothing. */
+  /** Durable when it returns; an event with a known uid is skipped. Atomic. */
   append(events: readonly AuditEvent[]): void;
   list(query: AuditQuery): AuditPage;
-  /** The cursor up to which a destination has everything; undefined: nothing yet. */
+  /** The cursor up to which a destination has all events; undefined: none yet. */
   shipped(destination: string): string | undefined;
   /** Durable when it returns. */
   markShipped(destination: string, cursor: string): void;
-  /** Deletes some events that arrived on a day before this one; how many. 0: there are none left. */
+  /** Deletes a batch of events that arrived before this day. Returns their number; 0: none are left. */
   forget(before: Date): number;
   close(): void;
 }
 
-/** Events deleted at once: everybody else waits for it. */
+/** Number of events deleted at once: all other work waits for it. */
 const forgetAtOnce = 500;
 
-/** `onFull`: called when the disk is full; true: there is some room now. */
+/** `onFull`: called when the disk is full; true: it freed some space. */
 export function openAuditStore(path: string, now: () => Date = () => new Date(), onFull?: () => boolean): AuditStore {
   const database = openDatabase({ path, applicationId: 0x41554454, migrations: [schema] });
   guarded(path, () => addLater(database));
@@ -155,7 +155,7 @@ interface Condition {
 }
 
 function select(database: DatabaseSync, query: AuditQuery): AuditPage {
-  // Looked at first: what is written in between is in the page, or comes after it.
+  // Read first: events written meanwhile are in the page, or come after it.
   const known = Number(database.prepare("SELECT max(seq) AS last FROM events").get()?.last ?? 0);
   const condition = conditionOf(query);
   const start = query.cursor === undefined ? newestFrom(database, condition, query.newest ?? 0) : parseCursor(query.cursor) + 1;
@@ -174,7 +174,7 @@ function select(database: DatabaseSync, query: AuditQuery): AuditPage {
   return { lines, cursor: isFull ? String(last) : "", resume: String(isFull ? last : Math.max(last, known, start - 1)) };
 }
 
-/** Number of the event from which on there are `newest` that match. */
+/** Number of the first of the `newest` matching events. */
 function newestFrom(database: DatabaseSync, { sql, values }: Condition, newest: number): number {
   if (newest === 0) return 0;
   const row = database.prepare(`SELECT seq FROM events WHERE ${sql} ORDER BY seq DESC LIMIT 1 OFFSET ?`).get(...values, newest - 1);

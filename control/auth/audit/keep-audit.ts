@@ -5,14 +5,14 @@ import type { AuthContext } from "../auth-context.ts";
 
 export interface KeepAuditOptions {
   readonly sockets: ListenSockets;
-  /** Undefined: nothing is forgotten. */
+  /** Undefined: events are kept for ever. */
   readonly retentionSeconds: number | undefined;
 }
 
-/** How often it is looked for events whose time is over, ms. */
+/** Interval of the search for expired events, ms. */
 const forgetMs = 3_600_000;
 
-/** Ships audit events, and forgets those whose time is over, for as long as this process serves. */
+/** Ships audit events, and deletes expired ones, as long as this process serves. */
 export function keepAudit(context: Pick<AuthContext, "auditStore" | "shipping" | "log" | "now">, options: KeepAuditOptions): AsyncDisposable {
   const over = new AbortController();
   const work = async (): Promise<void> => {
@@ -33,7 +33,7 @@ export function keepAudit(context: Pick<AuthContext, "auditStore" | "shipping" |
   };
 }
 
-/** Some at a time, so that others get their turn. Never throws. */
+/** Works in batches, so that other work is not blocked. Never throws. */
 export async function forgetOld(
   { auditStore, log, now }: Pick<AuthContext, "auditStore" | "log" | "now">,
   retentionSeconds: number | undefined,
@@ -47,8 +47,8 @@ export async function forgetOld(
       some = auditStore.forget(before);
       await breath();
     }
-    if (forgotten > 0) log.info("audit events whose time is over were deleted", { events: forgotten });
+    if (forgotten > 0) log.info("expired audit events were deleted", { events: forgotten });
   } catch (thrown) {
-    log.error("old audit events could not be deleted", { error: errorText(thrown) });
+    log.error("could not delete expired audit events", { error: errorText(thrown) });
   }
 }

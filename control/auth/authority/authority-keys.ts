@@ -25,7 +25,7 @@ export type StoredKeys = z.infer<typeof storedKeysSchema>;
 
 const ecdsa = { name: "ECDSA", namedCurve: "P-256" } as const;
 
-/** New keys, in the form in which they are stored. */
+/** New keys, in their stored form. */
 export async function makeAuthorityKeys(facts: { kind: AuthorityKind; cluster: string; now: Date }): Promise<StoredKeys> {
   const ssh = generateKeyPairSync("ed25519").privateKey;
   const tls = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;

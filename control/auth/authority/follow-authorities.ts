@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AuthContext } from "../auth-context.ts";
 import { authorityPrefix } from "./key-ring.ts";
 
-/** After a watch that failed, ms. */
+/** Delay after a failed watch, ms. */
 const retryMs = 1_000;
 
-/** Takes over what another process changes about the authorities, until the signal. Never rejects. */
+/** Applies another process's changes to the authorities, until the signal. Never rejects. */
 export async function followAuthorities(
   { storage, authorities, log }: Pick<AuthContext, "storage" | "authorities" | "log">,
   signal: AbortSignal,
@@ -14,7 +14,7 @@ export async function followAuthorities(
     try {
       for await (const _ of storage.watch([authorityPrefix], signal)) await authorities.refresh();
     } catch (error) {
-      if (!signal.aborted) log.error("the authorities cannot be followed", { error });
+      if (!signal.aborted) log.error("could not watch the authorities", { error });
     }
     await sleep(retryMs, undefined, { signal, ref: false }).catch(() => {});
   }

@@ -7,7 +7,7 @@ import type { CertificateRequest, IssuedCertificates } from "./issue-user.ts";
 import { issueLeaf } from "./issue-x509.ts";
 import { tlsPublicKey } from "./public-keys.ts";
 
-/** How long a host's certificates are valid, ms; a host renews long before. */
+/** Validity of a host's certificates, ms; a host renews them long before. */
 export const hostValidityMs = 14 * 24 * 3_600_000;
 
 /** Certificates of a host. Throws `invalid` for a key that cannot be certified. */
@@ -19,7 +19,7 @@ export async function issueHost(keys: AuthorityKeys, identity: HostIdentity, req
   };
 }
 
-/** Besides its own names, the name that all hosts of its role answer to: a node cannot pass for the auth service. */
+/** Its own names, and the shared name of all hosts of its role: a node cannot pass for the auth service. */
 function tlsNames(identity: HostIdentity): readonly string[] {
   return [...certificateNames(identity), roleServerName(identity.role)];
 }

@@ -5,7 +5,7 @@ import { parsePublicLine } from "../../../core/ssh/keys.ts";
 import type { AuthorityKeys } from "./authority-keys.ts";
 import { skewed } from "./issue-x509.ts";
 
-/** An OpenSSH certificate line for a public key line. Throws `invalid` for what is no key line. */
+/** An OpenSSH certificate line for a public key line. Throws `invalid` for anything else. */
 export function issueSsh(keys: AuthorityKeys, fields: SshCertificateFields, request: { sshPublicKey: string; now: Date }): string {
   const blob = signCertificate({
     fields,

@@ -18,7 +18,7 @@ export interface IssuedCertificates {
   readonly tlsCertificate: string;
 }
 
-/** Certificates of a person, valid until `identity.validBefore`. Throws `invalid` for a key that cannot be certified. */
+/** Certificates of a user, valid until `identity.validBefore`. Throws `invalid` for a key that cannot be certified. */
 export async function issueUser(keys: AuthorityKeys, identity: UserIdentity, request: CertificateRequest): Promise<IssuedCertificates> {
   const publicKey = tlsPublicKey(request.tlsPublicKey);
   return {

@@ -52,7 +52,7 @@ export async function issueAuthorityCertificate(facts: AuthorityCertificateFacts
   );
 }
 
-/** What signs leaf certificates. */
+/** Signer of leaf certificates. */
 export interface X509Authority {
   readonly tls: webcrypto.CryptoKey;
   readonly certificate: X509Certificate;
@@ -63,7 +63,7 @@ export interface LeafFacts {
   /** SubjectPublicKeyInfo, DER. */
   readonly publicKey: Buffer;
   readonly now: Date;
-  /** DNS names and addresses that the certificate answers to. */
+  /** DNS names and addresses in the certificate. */
   readonly names: readonly string[];
 }
 
@@ -102,10 +102,10 @@ export function skewed(now: Date): Date {
   return new Date(now.getTime() - 60_000);
 }
 
-/** Those that have no short name in the library: their OIDs. */
+/** OIDs of attributes without a short name in the library. */
 const attributeNames: Readonly<Record<string, string>> = { description: "2.5.4.13", serialNumber: "2.5.4.5", street: "2.5.4.9" };
 
-/** Plain strings would be read as in RFC 4514: `\\` as an escape, `#` as the beginning of DER. */
+/** Plain strings would be parsed as in RFC 4514: `\\` as an escape, `#` as the beginning of DER. */
 function subjectOf(identity: Identity): Name {
   return new Name(toX509Subject(identity).map(([attribute, value]) => ({ [attributeNames[attribute] ?? attribute]: [exactly(value)] })));
 }

@@ -5,29 +5,29 @@ import type { Entry, Storage, Write } from "../../storage/storage.ts";
 import type { RotationStep } from "../rotation/next-phase.ts";
 import { type AuthorityKeys, decodeAuthorityKeys, makeAuthorityKeys, type StoredKeys, storedKeysSchema } from "./authority-keys.ts";
 
-/** Of the keys under which authorities are stored. */
+/** Prefix of the storage keys of authorities. */
 export const authorityPrefix = "/authority/";
 
-/** The keys of one authority: what signs, what is trusted beside it during a rotation, and how far that is. */
+/** The keys of one authority: the signing one, the other one that is trusted during a rotation, and its phase. */
 export interface KeyRing {
   readonly kind: AuthorityKind;
   readonly signing: AuthorityKeys;
   readonly other: AuthorityKeys | undefined;
   readonly state: RotationState;
-  /** Of all that is stored of it: another one means other keys or another phase. */
+  /** Revision of its stored entries: a change means other keys or another phase. */
   readonly revision: string;
   readonly stored: { readonly signing: Entry; readonly rotation: Entry | undefined };
 }
 
 /*
- * `/authority/<kind>` holds the keys that sign, as it did before there were rotations: a process of the version before, beside which this
- * one runs during a reload, goes on signing with the right ones. `/authority/<kind>.rotation` holds the rest. One write changes both.
+ * `/authority/<kind>` holds the keys that sign, as before rotations existed: a process of the previous version, beside which this
+ * one runs during a reload, continues to sign with the right ones. `/authority/<kind>.rotation` holds the rest. One write changes both.
  */
 const rotationEntrySchema = z.strictObject({ state: rotationStateSchema, other: storedKeysSchema.optional() });
 
 const atRest: RotationState = { phase: "standby", mode: "manual" };
 
-/** Reads an authority, or makes it at first start. Two processes that start at once end with the same one. */
+/** Reads an authority, or creates it at the first start. Two processes that start at once get the same one. */
 export async function openKeyRing(storage: Storage, facts: { kind: AuthorityKind; cluster: string; now: Date }): Promise<KeyRing> {
   const found = await readKeyRing(storage, facts.kind);
   if (found !== undefined) return found;
@@ -41,9 +41,9 @@ export async function openKeyRing(storage: Storage, facts: { kind: AuthorityKind
   return winner;
 }
 
-/** What is stored now; `known` is given back when it is the same. */
+/** The stored state; returns `known` when it is unchanged. */
 export async function readKeyRing(storage: Storage, kind: AuthorityKind, known?: KeyRing): Promise<KeyRing | undefined> {
-  // One statement: both entries are of the same moment.
+  // One statement: both entries are from the same moment.
   const entries = await storage.list(keysKey(kind));
   const signing = entries.find(({ key }) => key === keysKey(kind));
   const rotation = entries.find(({ key }) => key === rotationKey(kind));
@@ -61,7 +61,7 @@ export async function readKeyRing(storage: Storage, kind: AuthorityKind, known?:
   };
 }
 
-/** The one write of a step; it fails with `conflict` when somebody else took a step since the ring was read. */
+/** The single write of a step; it fails with `conflict` when another step was taken since the ring was read. */
 export async function stepWrites(ring: KeyRing, step: RotationStep, facts: { cluster: string; now: Date }): Promise<readonly Write[]> {
   const { kind, stored } = ring;
   const signing = keysOf(stored.signing);

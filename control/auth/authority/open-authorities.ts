@@ -23,28 +23,28 @@ export interface Authority {
   readonly pin: string;
 }
 
-/** The key that signs now, and all that are trusted, that one first. */
+/** The signing key, and all trusted ones, with the signing one first. */
 export interface TrustedAuthority extends Authority {
   readonly trusted: readonly Authority[];
 }
 
-/** The cluster's authorities. Private keys stay inside; what they sign is asked for here. */
+/** The cluster's authorities. Private keys stay inside; callers request signatures here. */
 export interface Authorities {
   readonly user: TrustedAuthority;
   readonly host: TrustedAuthority;
   issueUser(identity: UserIdentity, request: CertificateRequest): Promise<IssuedCertificates>;
-  /** By the key that signs now, or by the trusted one of this pin. */
+  /** Signs with the current key, or with the trusted one of this pin. */
   issueHost(identity: HostIdentity, request: CertificateRequest, pin?: string): Promise<IssuedCertificates>;
-  /** An SSH certificate alone, with these very fields. */
+  /** An SSH certificate alone, with exactly these fields. */
   issueSsh(kind: AuthorityKind, fields: SshCertificateFields, request: Pick<CertificateRequest, "sshPublicKey" | "now">): string;
-  /** By the host authority. */
+  /** Signed by the host authority. */
   signUpgrade(facts: Omit<UpgradeStatement, "issued" | "expires">, now: Date): string;
   rotation(kind: AuthorityKind): Rotation;
-  /** Reads what is stored: another process may have taken a step. */
+  /** Reads the stored state: another process may have taken a step. */
   refresh(): Promise<void>;
   /** Called after each change. */
   onChange(listener: () => void): void;
-  /** Takes the step that `decide` wants, given what is stored now. Throws what it throws, and `conflict`. */
+  /** Takes the step returned by `decide` for the stored state. Throws its errors, and `conflict`. */
   step(kind: AuthorityKind, decide: (rotation: Rotation) => RotationStep | undefined, now: Date): Promise<Rotation | undefined>;
 }
 
@@ -53,7 +53,7 @@ interface Held {
   readonly open: TrustedAuthority;
 }
 
-/** Reads both authorities from the storage; makes them at first start. */
+/** Reads both authorities from the storage; creates them at the first start. */
 export async function openAuthorities(storage: Storage, facts: { cluster: string; now: Date }): Promise<Authorities> {
   const hold = (ring: KeyRing): Held => ({ ring, open: publicHalves(ring) });
   const held: Record<AuthorityKind, Held> = {
@@ -100,7 +100,7 @@ export async function openAuthorities(storage: Storage, facts: { cluster: string
 function keysOfPin({ ring, open }: Held, pin: string | undefined): AuthorityKeys {
   if (pin === undefined || pin === open.pin) return ring.signing;
   if (ring.other !== undefined && open.trusted[1]?.pin === pin) return ring.other;
-  throw new PlatformError("not_found", "this authority is not trusted any more");
+  throw new PlatformError("not_found", "this authority is no longer trusted");
 }
 
 function publicHalves(ring: KeyRing): TrustedAuthority {

@@ -3,7 +3,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 
 const curves = ["prime256v1", "secp384r1"];
 
-/** A caller's TLS public key (SPKI PEM) as DER. Throws `invalid` for what is no key, or a weak one. */
+/** A caller's TLS public key (SPKI PEM) as DER. Throws `invalid` for anything else, or a weak key. */
 export function tlsPublicKey(pem: string): Buffer {
   const refuse = (why: string, cause?: unknown): never => {
     throw new PlatformError("invalid", `the TLS public key ${why}`, { cause, hint: "send an ECDSA P-256 or Ed25519 public key, PEM" });

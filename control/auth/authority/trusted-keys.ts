@@ -1,6 +1,6 @@
 import type { Authorities } from "./open-authorities.ts";
 
-/** Public halves of all keys that are trusted, as peers store them. In each list the one that signs now is the first. */
+/** Public halves of all keys that are trusted, as peers store them. In each list the signing one comes first. */
 export function trustedKeys({ user, host }: Pick<Authorities, "user" | "host">) {
   return {
     hostCaPem: host.trusted.map(({ pem }) => pem),

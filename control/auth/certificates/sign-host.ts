@@ -15,11 +15,11 @@ export interface SignHostAsk {
   readonly actor: Actor;
 }
 
-/** Nobody renews the certificate of a host without an agent: it lasts for a year, or until the host authority is rotated. */
+/** The certificate of a host without an agent is not renewed: it is valid for a year, or until the host authority is rotated. */
 const usualTtlSeconds = 365 * 86_400;
 const mostTtlSeconds = 366 * 86_400;
 
-/** A certificate with which the sshd of a host without an agent proves its names. Throws `denied` for names that others have. */
+/** A certificate for the sshd of a host without an agent. Throws `denied` for names of other hosts. */
 export async function signHost(context: AuthContext, ask: SignHostAsk): Promise<string> {
   const { clusterName: cluster } = context;
   const [hostname, ...more] = ask.names;
@@ -27,7 +27,7 @@ export async function signHost(context: AuthContext, ask: SignHostAsk): Promise<
   const others = await otherNames(context, { role: "node", id: "" });
   const taken = await namesOfAgents(context);
   refuseTaken(ask.names, taken, cluster);
-  // Names of hosts without an agent are its own: it may have been registered before.
+  // Names of hosts without an agent do not conflict: this host may already be registered.
   const names = checkHostNames({ role: "node", hostname, names: more, cluster, others: { ...others, nodes: taken } });
   const ttl = Math.min(mostTtlSeconds, ask.ttlSeconds === 0 ? usualTtlSeconds : Math.max(60, ask.ttlSeconds));
   const now = context.now();
@@ -38,12 +38,12 @@ export async function signHost(context: AuthContext, ask: SignHostAsk): Promise<
   return line;
 }
 
-/** Clients go by the name in a host certificate: the name of a host with an agent would let this one pass for it. */
+/** Clients trust the name in a host certificate: with the name of a host with an agent this one could impersonate it. */
 function refuseTaken(names: readonly string[], taken: ReadonlySet<string>, cluster: string): void {
   const double = names.find((name) => taken.has(baseName(name, cluster)));
   if (double === undefined) return;
   throw new PlatformError("denied", `${JSON.stringify(double)} is the name of a host with an agent`, {
-    hint: "choose another name; a host that is gone is removed with: tctl nodes rm",
+    hint: "choose another name; remove a host that is gone with: tctl nodes rm",
   });
 }
 

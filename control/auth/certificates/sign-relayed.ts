@@ -15,19 +15,19 @@ import { listLocks } from "../locks/locks.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import { findUser } from "../users/user-records.ts";
 
-/** What a proxy that records stands for. */
+/** The host that a recording proxy impersonates. */
 export interface RelayedAsk {
-  /** Id of a node, or name of one without an agent. */
+  /** Id of a node, or name of a node without an agent. */
   readonly host: string;
-  /** The proxy's own. */
+  /** The proxy's own key. */
   readonly sshPublicKey: string;
   readonly actor: Actor;
 }
 
-/** A proxy keeps it for the hosts that are used, and asks anew. */
+/** Validity, ms: a proxy caches it for the hosts in use, and requests it again. */
 const hostValidityMs = 3_600_000;
 
-/** A certificate with which a proxy stands for a host towards users: a line. Throws `denied` where proxies do not record. */
+/** A certificate line with which a proxy acts as a host towards users. Throws `denied` where proxies do not record. */
 export async function signRelayedHost(context: AuthContext, { host, sshPublicKey, actor }: RelayedAsk): Promise<string> {
   requireRelaying(context);
   const { metadata, spec } = await getAnyNode(context, host);
@@ -42,7 +42,7 @@ export async function signRelayedHost(context: AuthContext, { host, sshPublicKey
 }
 
 export interface RelayedUserAsk extends RelayedAsk {
-  /** What the user signed to log in at the proxy (RFC 4252 section 7), and the signature. */
+  /** The data that the user signed to log in at the proxy (RFC 4252 section 7), and the signature. */
   readonly proof: Uint8Array;
   readonly signature: Uint8Array;
   /** `ip:port` of the user. */
@@ -50,8 +50,8 @@ export interface RelayedUserAsk extends RelayedAsk {
 }
 
 /**
- * A certificate of the proxy's key in the name of a user who has just proven at the proxy to hold the key of a certificate of ours: for the one
- * login, and as long as the user's. The host judges it as it would judge the user's. Throws `unauthenticated`, `denied`.
+ * A certificate for the proxy's key in the name of a user who has just proven possession of a certified key at the proxy: for this one
+ * login, and valid as long as the user's. The host checks it like the user's own. Throws `unauthenticated`, `denied`.
  */
 export async function signRelayedUser(context: AuthContext, ask: RelayedUserAsk): Promise<string> {
   requireRelaying(context);
@@ -77,7 +77,7 @@ export async function signRelayedUser(context: AuthContext, ask: RelayedUserAsk)
 
 function requireRelaying({ sessionRecording }: AuthContext): void {
   if (recordedAt(sessionRecording)?.place === "proxy") return;
-  throw new PlatformError("denied", `access denied: proxies do not stand between users and hosts here (session_recording: ${sessionRecording})`);
+  throw new PlatformError("denied", `access denied: proxies do not record sessions in this cluster (session_recording: ${sessionRecording})`);
 }
 
 const userauthRequest = 50;
@@ -94,7 +94,7 @@ function readProof({ proof, signature }: RelayedUserAsk): { readonly login: stri
   const certificate = parseCertificate(reader.string());
   reader.end("proof of a login");
   if (type !== userauthRequest || service !== "ssh-connection" || method !== "publickey" || !isSigned) {
-    throw new PlatformError("invalid", "the proof is of something else than an SSH login with a key");
+    throw new PlatformError("invalid", "the proof is not of an SSH login with a public key");
   }
   if (verifyBlob({ key: certificate.key, data, signature: Buffer.from(signature) })) return { login, certificate };
   throw new PlatformError("unauthenticated", "the user did not sign this login");

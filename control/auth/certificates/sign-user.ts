@@ -17,13 +17,15 @@ export interface SignUserAsk {
   readonly actor: Actor;
 }
 
-/** Certificates of a user for a machine: what a login would give, without password and code. Audited with who had them made. */
+/** Certificates of a machine's user: like those of a login, but without password and code. Audited with the admin who requested them. */
 export async function signUser(context: AuthContext, ask: SignUserAsk): Promise<IssuedCertificates> {
-  // First: what a removal and an addition in between make of the user is refused by the removal's lock.
+  // Read first: if the user is removed and added again meanwhile, the removal's lock refuses these certificates.
   const userId = await readUserId(context.storage, ask.user.slice(0, 64));
   const user = await findUser(context, ask.user);
   if (user === undefined) {
-    throw new PlatformError("not_found", `user ${ask.user.slice(0, 64)} does not exist`, { hint: "make one with: tctl users add, or tctl create" });
+    throw new PlatformError("not_found", `user ${ask.user.slice(0, 64)} does not exist`, {
+      hint: "create the user with: tctl users add, or tctl create",
+    });
   }
   const now = context.now();
   const { name } = user.metadata;

@@ -11,28 +11,28 @@ import { rolesNamed } from "../roles/roles.ts";
 
 /** Bounds of the validity of a user's certificates, seconds. */
 export interface MostTtl {
-  /** Where no role says anything. */
+  /** Default, when no role sets it. */
   readonly unsaid: number;
-  /** Whatever the roles say. */
+  /** Maximum, regardless of roles. */
   readonly ever: number;
 }
 
-/** Of a person's login. */
+/** Bounds for a user's login. */
 export const loginTtl: MostTtl = { unsaid: longestLoginSeconds, ever: longestLoginSeconds };
-/** Of a machine's certificates, which an admin has made: a role may allow a year. */
+/** Bounds for a machine's certificates, requested by an admin: a role may allow a year. */
 export const machineTtl: MostTtl = { unsaid: 30 * 3_600, ever: 366 * 86_400 };
 
 export interface CertificateAsk {
-  /** Read before the user's record; undefined: a user of the version before. */
+  /** Read before the user's record; undefined: a user of an older version. */
   readonly userId: string | undefined;
   /** 0: the default. */
   readonly ttlSeconds: number;
   readonly most: MostTtl;
-  /** Of the client, for roles that pin it; left out: they get none. */
+  /** Address of the client, for roles that pin it; left out: such roles are refused. */
   readonly address?: string;
 }
 
-/** What a user's certificates say, by the user's roles as they are now. */
+/** The identity for a user's certificates, by the user's current roles. */
 export async function userIdentity(
   context: AuthContext,
   user: User,
@@ -60,7 +60,7 @@ function knownIp(address: string): string {
   throw new PlatformError("denied", "a role binds certificates to the client's address (pin_source_ip), which is not known here");
 }
 
-/** The wanted validity, capped by every role's `max_session_ttl` and by what is possible at all; a minute is the least that is asked for. Seconds. */
+/** The requested validity, capped by every role's `max_session_ttl` and by the overall maximum; at least a minute. Seconds. */
 export function sessionSeconds(roles: readonly Role[], wanted: number, most: MostTtl = loginTtl): number {
   const caps = roles.flatMap(({ spec }) => (spec.options?.max_session_ttl === undefined ? [] : [parseDuration(spec.options.max_session_ttl)]));
   const said = caps.length > 0 ? Math.min(...caps) : most.unsaid;

@@ -7,12 +7,12 @@ import { type Lease, type LeaseAsk, leaseSeconds, leasesInForce, takeLease } fro
 
 const storedSchema = z.array(z.strictObject({ id: z.string(), host: z.string(), expires: z.string() }));
 
-/** Two processes of control may write one user's at a time. */
+/** Retries of a write: two processes of control may write one user's leases at the same time. */
 const tries = 20;
 
 /**
- * Takes one of the connections that a user may have at a time, or renews it: stored, so that a restart forgets none. Resolves
- * to how long it counts, seconds; throws `limit`.
+ * Takes one of a user's connection leases, or renews it: stored, so that a restart loses none. Resolves
+ * to the lease's duration, seconds; throws `limit`.
  */
 export async function holdConnection(context: AuthContext, ask: Omit<LeaseAsk, "now">): Promise<number> {
   await change(context, ask.user, (leases, now) => takeLease(leases, { ...ask, now }));
@@ -29,11 +29,11 @@ async function change({ storage, connectionTurns, now }: AuthContext, user: stri
   const key = `/connection/${createHash("sha256").update(user).digest("hex")}`;
   await connectionTurns(user, async () => {
     for (let left = tries; left > 0; left -= 1) if (await tryChange(storage, key, { next, now: now() })) return;
-    throw new PlatformError("unavailable", "too many changes of this user's connections at once", { hint: "try again in a moment" });
+    throw new PlatformError("unavailable", "too many concurrent changes of this user's connections", { hint: "try again shortly" });
   });
 }
 
-/** False when somebody else wrote in between. */
+/** False when another process wrote meanwhile. */
 async function tryChange(storage: Storage, key: string, { next, now }: { next: Next; now: Date }): Promise<boolean> {
   const stored = await storage.get(key);
   const leases = next(leasesInForce(stored === undefined ? [] : storedSchema.parse(JSON.parse(stored.value)), now), now);

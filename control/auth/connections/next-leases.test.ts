@@ -11,7 +11,7 @@ test("a place is taken, renewed by its id, refused to a second one by the limit'
   const taken = takeLease([], ask);
   expect(takeLease(taken, { ...ask, now: at(30) })).toMatchObject([{ id: "1", expires: at(30 + leaseSeconds).toISOString() }]);
   const second = (now: Date) => takeLease(taken, { ...ask, id: "2", now });
-  expect(() => second(at(1))).toThrow("alice has 1 connection to this cluster, and may not have more (max_connections)");
+  expect(() => second(at(1))).toThrow("connection limit reached: alice already has 1 connection to this cluster (max_connections)");
   expect(second(at(leaseSeconds))).toMatchObject([{ id: "2" }]);
 });
 

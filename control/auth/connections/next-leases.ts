@@ -1,9 +1,9 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 
-/** One connection of a user that counts until it expires. */
+/** The lease of one connection of a user, valid until it expires. */
 export interface Lease {
   readonly id: string;
-  /** The host that serves it. */
+  /** The host that serves the connection. */
   readonly host: string;
   /** RFC 3339. */
   readonly expires: string;
@@ -17,16 +17,16 @@ export interface LeaseAsk {
   readonly now: Date;
 }
 
-/** A host renews three times in this time: so long an agent that died keeps its users' places. Seconds. */
+/** Duration of a lease, seconds. A host renews it three times in this time; a dead agent keeps its users' leases for as long. */
 export const leaseSeconds = 60;
 
-/** The leases with one taken or renewed. Throws `limit` when there are as many as there may be. Pure. */
+/** The leases with one taken or renewed. Throws `limit` at the maximum. Pure. */
 export function takeLease(leases: readonly Lease[], { user, id, host, maximum, now }: LeaseAsk): readonly Lease[] {
   const others = leasesInForce(leases, now).filter((lease) => lease.id !== id || lease.host !== host);
   if (others.length >= maximum) {
     const count = maximum === 1 ? "1 connection" : `${maximum} connections`;
-    throw new PlatformError("limit", `access denied: ${user} has ${count} to this cluster, and may not have more (max_connections)`, {
-      hint: "end another one first; one whose host was lost counts for a minute",
+    throw new PlatformError("limit", `access denied: connection limit reached: ${user} already has ${count} to this cluster (max_connections)`, {
+      hint: "close another connection first; one of a lost host counts for a minute",
     });
   }
   return [...others, { id, host, expires: new Date(now.getTime() + leaseSeconds * 1000).toISOString() }];

@@ -4,7 +4,7 @@ import { typeText } from "../../../core/config/issue-text.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Entry, Expectation, Put } from "../../storage/storage.ts";
 
-/** How resources (roles, users, tokens, nodes) are kept: JSON without what the store or the service adds. */
+/** Stored form of resources (roles, users, tokens, nodes): JSON without the fields that the store or the service adds. */
 export interface Document {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly expires?: string | undefined; readonly revision?: string | undefined };
@@ -54,12 +54,12 @@ export function checkDocument<T>(schema: z.ZodType<T>, value: unknown): T {
   throw new PlatformError("invalid", wrong.join("; "));
 }
 
-/** The schema's own words, or, where it has none for a wrong type, ours. */
+/** The schema's own message or, if it has none for a wrong type, ours. */
 function whatIsWrong(issue: z.core.$ZodIssue, document: unknown): string {
   return issue.code === "invalid_type" && issue.message.startsWith("Invalid input") ? typeText(issue, valueAt(document, issue.path)) : issue.message;
 }
 
-/** Storage errors in the words of the person who asked. */
+/** Storage errors in terms of the resource. */
 export async function named<T>(what: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -67,10 +67,13 @@ export async function named<T>(what: string, work: Promise<T>): Promise<T> {
     if (!(thrown instanceof PlatformError)) throw thrown;
     const options = { cause: thrown };
     if (thrown.code === "already_exists")
-      throw new PlatformError("already_exists", `${what} exists already`, { ...options, hint: "overwrite it with -f" });
+      throw new PlatformError("already_exists", `${what} already exists`, { ...options, hint: "overwrite it with -f" });
     if (thrown.code === "not_found") throw new PlatformError("not_found", `${what} does not exist`, options);
     if (thrown.code === "conflict") {
-      throw new PlatformError("conflict", `${what} was changed meanwhile`, { ...options, hint: "read it again and repeat the change" });
+      throw new PlatformError("conflict", `${what} was changed by someone else meanwhile`, {
+        ...options,
+        hint: "read it again and repeat the change",
+      });
     }
     throw thrown;
   }

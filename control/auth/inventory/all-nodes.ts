@@ -5,7 +5,7 @@ import { documentKey, type PutMode } from "../documents/document.ts";
 import { deleteNode, getNode, listNodes, putNode } from "./nodes.ts";
 import { deleteOpensshNode, findOpensshNode, listOpensshNodes, opensshKey, putOpensshNode } from "./openssh-nodes.ts";
 
-/** Hosts with an agent and hosts without one, as people see them: one kind of resource. */
+/** Hosts with and without an agent, which are one kind of resource to users. */
 export async function listAllNodes(context: AuthContext): Promise<readonly Node[]> {
   return [...(await listNodes(context)), ...(await listOpensshNodes(context.storage))];
 }
@@ -23,7 +23,7 @@ export async function deleteAnyNode(context: AuthContext, name: string, actor: A
   await (isOpenssh ? deleteOpensshNode : deleteNode)(context, name, actor);
 }
 
-/** Where a document is stored. */
+/** Storage key of a document. */
 export function storedKey({ kind, sub_kind: subKind, metadata }: { kind: string; sub_kind?: unknown; metadata: { name: string } }): string {
   return kind === "node" && subKind === "openssh" ? opensshKey(metadata.name) : documentKey(kind, metadata.name);
 }

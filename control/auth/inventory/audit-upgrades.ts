@@ -2,7 +2,7 @@ import type { HostStatus } from "../../../core/resources/host-status.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { upgradeEvent, upgradeMemorySchema } from "./upgrade-event.ts";
 
-/** Durable memory of what was audited of one host: JSON of `UpgradeMemory`. */
+/** Durable memory of one host's audited upgrades: JSON of `UpgradeMemory`. */
 export function upgradeMemoryKey(id: string): string {
   return `/upgrade-audited/${id}`;
 }
@@ -10,8 +10,8 @@ export function upgradeMemoryKey(id: string): string {
 type Context = Pick<AuthContext, "storage" | "audit" | "turns">;
 
 /**
- * Audits what a host's report says of an upgrade. The event is durable before it is remembered: after a crash in between it comes
- * twice rather than never. Reports of one host are taken one after the other.
+ * Audits the upgrades in a host's report. The event is durable before it is remembered: after a crash in between it is recorded
+ * twice rather than never. Reports of one host are processed in order.
  */
 export async function auditUpgrades(context: Context, host: { id: string; hostname: string; version: string; status: HostStatus }): Promise<void> {
   const { id, hostname, version, status } = host;

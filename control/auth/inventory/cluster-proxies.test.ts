@@ -59,7 +59,7 @@ const listed = async (client: AuthClient): Promise<readonly string[]> => {
   return proxiesJson.map((json) => (JSON.parse(json) as { name: string; addr: string }).name).sort();
 };
 
-test("agents are told of every proxy, and proxies of each change; one that is lost stays for its lease, over a restart too", async () => {
+test("agents are notified of every proxy, and proxies of each change; a lost one stays for its lease, also across a restart", async () => {
   const [a, b, node] = [await joinHost("a", { role: "proxy" }), await joinHost("b", { role: "proxy" }), await joinHost("web")];
   const first = await watch(a.client, "a.example.com:443");
   expect(await listed(node.client)).toEqual(["a"]);
@@ -83,7 +83,7 @@ test("agents are told of every proxy, and proxies of each change; one that is lo
   expect(await listed(t.auth.localClient("auth"))).toEqual(["a"]);
 });
 
-test("a proxy that comes back is told of as one that has come back; a second process of one that runs is not", async () => {
+test("a proxy that comes back is reported as such; a second process of a running one is not", async () => {
   const a = await joinHost("a", { role: "proxy" });
   const first = await watch(a.client, "a.example.com:443");
   const { revision } = first;
@@ -101,7 +101,7 @@ test("a proxy that comes back is told of as one that has come back; a second pro
   expect((await watch(a.client, "a.example.com:443")).revision).not.toBe(revision);
 });
 
-test("that all proxies connect again after a restart of the auth service is no news to agents", async () => {
+test("reconnecting proxies after a restart of the auth service do not concern agents", async () => {
   const a = await joinHost("a", { role: "proxy" });
   const { revision } = await watch(a.client, "a.example.com:443");
   await t.restart();

@@ -8,10 +8,10 @@ import type { AuthContext } from "../auth-context.ts";
 import { findHost } from "./host-records.ts";
 import type { LiveNodes } from "./live-nodes.ts";
 
-/** Proxies to which agents keep tunnels: durable, so that a restart of the auth service takes none off the list. */
+/** Proxies to which agents keep tunnels: durable, so that a restart of the auth service removes none from the list. */
 export const clusterProxiesPrefix = "/cluster_proxy/";
 
-/** A proxy that has not been connected for so long goes off the list, ms: agents give up their tries. */
+/** Lease of a proxy, ms: one that is disconnected for longer leaves the list, and agents stop trying. */
 export const proxyLeaseMs = 10 * 60_000;
 const recordSchema = z.object({ addr: z.string(), since: z.string() });
 
@@ -20,8 +20,8 @@ export function clusterProxyKey(id: string): string {
 }
 
 /**
- * A proxy has connected, and said where it is reached. Nothing is written for one that is on the list, unless it was lost (`cameBack`): after
- * a restart of the auth service all proxies connect again, which is no news to the agents.
+ * Records that a proxy has connected, and its address. Nothing is written for one on the list, unless it was lost (`cameBack`): after
+ * a restart of the auth service all proxies connect again, which does not concern the agents.
  */
 export async function keepClusterProxy(
   { storage, now }: Pick<AuthContext, "storage" | "now">,
@@ -33,7 +33,7 @@ export async function keepClusterProxy(
   await storage.put({ key: clusterProxyKey(id), value: JSON.stringify({ addr, since: now().toISOString() }) });
 }
 
-/** Those on the list, by id. */
+/** Proxies on the list, by id. */
 export async function listProxies(storage: Storage): Promise<readonly ClusterProxy[]> {
   const entries = await storage.list(clusterProxiesPrefix);
   const proxies = entries.map(async ({ key, value }) => {
@@ -51,7 +51,7 @@ export async function proxiesRevision(storage: Storage): Promise<string> {
   return createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 16);
 }
 
-/** With what is known live. */
+/** The list with live state. */
 export async function proxyStates({ storage, live, proxies }: Pick<AuthContext, "storage" | "live" | "proxies">): Promise<readonly ProxyState[]> {
   const hosts = tunnelCounts(live);
   return (await listProxies(storage)).map((proxy) => ({ ...proxy, connected: proxies.isConnected(proxy.id), hosts: hosts.get(proxy.id) ?? 0 }));
@@ -65,11 +65,9 @@ function tunnelCounts(live: LiveNodes): ReadonlyMap<string, number> {
 
 type Watched = Pick<AuthContext, "storage" | "proxies" | "log">;
 
-/** To call every few seconds: takes those off the list whose lease has ended. Never throws. */
+/** Call this every few seconds: removes proxies whose lease has ended. Never throws. */
 export async function dropLostProxies(context: Watched): Promise<void> {
-  await dropExpired(context).catch((error: unknown) =>
-    context.log.error("the list of proxies could not be looked through", { error: errorText(error) }),
-  );
+  await dropExpired(context).catch((error: unknown) => context.log.error("could not check the list of proxies", { error: errorText(error) }));
 }
 
 async function dropExpired({ storage, proxies, log }: Watched): Promise<void> {

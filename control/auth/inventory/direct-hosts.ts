@@ -8,18 +8,18 @@ import type { Storage, Write } from "../../storage/storage.ts";
 export const directHostPrefix = "/direct_host/";
 /** Lower-case names and ids to ids: a target is found without reading all hosts. */
 const namesPrefix = "/direct_name/";
-/** Hosts of one name that are told; more are as ambiguous. */
+/** Maximum number of hosts returned for one name; more are just as ambiguous. */
 const maxFound = 100;
 
 export interface AddressAsk {
   readonly addresses: readonly string[];
-  /** Those of them that it may share with other hosts. */
+  /** Addresses that it may share with other hosts. */
   readonly shared: readonly string[];
 }
 
 /**
- * Where an agent may say that proxies reach it, each address in its one form. A shared address must be under a name that the host's
- * certificate has, so that nobody answers for a name that it was not given. Throws `invalid` or `denied`. Pure.
+ * Checks the addresses that an agent announces for proxies, in canonical form. A shared address must be under a name that the host's
+ * certificate has, so that a host serves only names that it was given. Throws `invalid` or `denied`. Pure.
  */
 export function checkAddresses({ addresses, shared }: AddressAsk, { names }: Pick<HostIdentity, "names">): Pick<DirectHost, "addresses" | "shared"> {
   if (addresses.length === 0 || addresses.length > maxDirectAddresses) {
@@ -29,11 +29,11 @@ export function checkAddresses({ addresses, shared }: AddressAsk, { names }: Pic
   const all = [...new Set(addresses.map(canonical))];
   const open = [...new Set(shared.map(canonical))];
   for (const address of open) {
-    if (!all.includes(address)) throw new PlatformError("invalid", `${address} is a public address and none of the addresses`);
+    if (!all.includes(address)) throw new PlatformError("invalid", `${address} is a public address, but not one of the addresses`);
     const { host } = parseHostPort(address, undefined, "address");
     if (own.has(host)) continue;
-    throw new PlatformError("denied", `${host} is no name of this host's certificate, so it is not announced there`, {
-      hint: "the agent renews its certificate when public_addr changes; see its log",
+    throw new PlatformError("denied", `${host} is not a name in this host's certificate, so the host is not announced there`, {
+      hint: "the agent renews its certificate when public_addr changes; see the agent's log",
     });
   }
   return { addresses: all, shared: open };
@@ -41,11 +41,11 @@ export function checkAddresses({ addresses, shared }: AddressAsk, { names }: Pic
 
 function canonical(text: string): string {
   const { host, port } = parseHostPort(text.slice(0, 300), undefined, "address");
-  if (port === 0) throw new PlatformError("invalid", `${text}: port 0 cannot be dialled`);
+  if (port === 0) throw new PlatformError("invalid", `${text}: a port is required, not 0`);
   return formatHostPort({ host: host.toLowerCase(), port });
 }
 
-/** Keeps where the host is reached, over restarts; nothing is written when it is known. */
+/** Stores the host's addresses; nothing is written when they are unchanged. */
 export async function keepDirectHost(storage: Storage, host: DirectHost): Promise<void> {
   const entry = await storage.get(`${directHostPrefix}${host.id}`);
   const value = JSON.stringify(host);
@@ -57,13 +57,13 @@ export async function keepDirectHost(storage: Storage, host: DirectHost): Promis
   await storage.batch([...writes, { key: `${directHostPrefix}${host.id}`, value }]);
 }
 
-/** What is to be deleted when the host goes, or comes through a tunnel from now on. */
+/** Keys to delete when the host is removed, or uses a tunnel from now on. */
 export async function directHostDeletes(storage: Storage, id: string): Promise<readonly Write[]> {
   const entry = await storage.get(`${directHostPrefix}${id}`);
   return entry === undefined ? [] : [...nameKeys(read(entry.value)).map((key) => ({ key })), { key: `${directHostPrefix}${id}` }];
 }
 
-/** All hosts that proxies dial and that the target may mean: an id, a name, or either with `.cluster` behind it. */
+/** All hosts that proxies dial and that the target may mean: an id, a name, or either followed by `.cluster`. */
 export async function findDirectHosts(storage: Storage, target: string, cluster: string): Promise<readonly DirectHost[]> {
   const found = new Map<string, DirectHost>();
   for (const name of namesMeant(target.slice(0, 600), cluster)) {
@@ -77,7 +77,7 @@ export async function findDirectHosts(storage: Storage, target: string, cluster:
   return [...found.values()];
 }
 
-/** Names of its certificate; none when it is not dialled. */
+/** Names in its certificate; none when proxies do not dial it. */
 export async function namesOfDirectHost(storage: Storage, id: string): Promise<readonly string[]> {
   const entry = await storage.get(`${directHostPrefix}${id}`);
   return entry === undefined ? [] : read(entry.value).names;

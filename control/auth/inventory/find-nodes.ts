@@ -8,28 +8,28 @@ import { opensshPrefix } from "./openssh-nodes.ts";
 import { type HostFacts, matchQuery, matchWords } from "./query/match-query.ts";
 import { parseQuery } from "./query/parse-query.ts";
 
-/** Which hosts are wanted: all that is given must hold. */
+/** A filter for hosts: all given conditions must hold. */
 export interface NodeFilter {
   /** Exact values. */
   readonly labels: Readonly<Record<string, string>>;
   readonly search: readonly string[];
-  /** Of query/parse-query; empty: none. */
+  /** Query, see query/parse-query; empty: none. */
   readonly query: string;
 }
 
 export interface NodePage {
   /** Nodes of one page; 0: all. */
   readonly limit: number;
-  /** From the page before; empty: from the beginning. */
+  /** Cursor of the previous page; empty: from the start. */
   readonly cursor: string;
 }
 
 const maxTerms = 64;
 const maxPage = 1_000;
-/** Records read at once. */
+/** Number of records read at once. */
 const stride = 500;
 
-/** Nodes that match and that `mayList` lets through, by id. Reads the records stretch by stretch. Throws `invalid`. */
+/** Nodes that match and that `mayList` allows, by id. Reads the records in batches. Throws `invalid`. */
 export async function findNodes(
   context: Pick<AuthContext, "storage" | "live">,
   wanted: NodeFilter & NodePage,
@@ -46,7 +46,7 @@ export async function findNodes(
   return { nodes, cursor: "" };
 }
 
-/** Hosts with an agent, then those without one, behind that key. */
+/** Hosts with an agent, then those without one, after that key. */
 async function* allNodes(context: Pick<AuthContext, "storage" | "live">, cursor: string): AsyncGenerator<{ node: Node; key: string }> {
   const sources = [
     { prefix: "/node/", read: (entry: Entry) => fromNodeEntry(context, entry) },
@@ -69,8 +69,7 @@ async function* allNodes(context: Pick<AuthContext, "storage" | "live">, cursor:
 /** The filter as a decision about one node. Throws `invalid`. */
 export function compileFilter({ labels, search, query }: NodeFilter): (node: Node) => boolean {
   const wanted = Object.entries(labels);
-  if (wanted.length > maxTerms || search.length > maxTerms)
-    throw new PlatformError("invalid", `at most ${maxTerms} labels and words can be asked for`);
+  if (wanted.length > maxTerms || search.length > maxTerms) throw new PlatformError("invalid", `at most ${maxTerms} labels and words are allowed`);
   const parsed = query.trim() === "" ? undefined : parseQuery(query);
   return (node) => {
     const facts = factsOf(node);

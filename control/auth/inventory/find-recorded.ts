@@ -3,20 +3,20 @@ import type { RecordedHost } from "../../../core/resources/recorded-host.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { documentKey, fromEntry } from "../documents/document.ts";
 
-/** Hosts of one name that are told; more are as ambiguous. */
+/** Maximum number of hosts returned for one name; more are just as ambiguous. */
 const maxFound = 100;
 
 type Context = Pick<AuthContext, "storage" | "live" | "presence" | "names" | "clusterName">;
 
 /**
- * Hosts that are recorded under the target, but those that are told already: one that is away keeps its name until its record is removed, so
- * that no other host is taken for it. Those that are not connected come first.
+ * Hosts recorded under the target, except those already returned: a disconnected host keeps its name until its record is removed, so
+ * that no other host is taken for it. Disconnected hosts come first.
  */
 export async function findRecorded(context: Context, target: string, told: ReadonlySet<string>): Promise<readonly RecordedHost[]> {
   const { storage, live, names, clusterName } = context;
   const isConnected = (id: string): boolean => live.get(id)?.connected === true;
   const meant = await names.find(target.slice(0, 600), clusterName);
-  // Almost always: the one host of that name, which the asking proxy knows.
+  // The usual case: the only host of that name, which the proxy already knows.
   if (meant.length === 1 && meant.every(isConnected)) return [];
   const ids = meant.filter((id) => !told.has(id)).sort((a, b) => Number(isConnected(a)) - Number(isConnected(b)));
   const found = ids.slice(0, maxFound).map(async (id) => {
@@ -29,7 +29,7 @@ export async function findRecorded(context: Context, target: string, told: Reado
   return (await Promise.all(found)).flat();
 }
 
-/** Since when a host that is not connected is so; unknown, for a minute, of one that was not heard of since the auth service started. */
+/** The time since when a host is disconnected; unknown, for a minute, for a host that has not reported since the auth service started. */
 export function awaySince({ live, presence }: Pick<Context, "live" | "presence">, id: string): Date | undefined {
   const since = live.get(id)?.since.getTime() ?? presence.absent.get(id)?.since;
   return since === undefined ? undefined : new Date(since);

@@ -4,12 +4,12 @@ import type { AuthContext } from "../auth-context.ts";
 import { fromEntry } from "../documents/document.ts";
 import { listProxies } from "./cluster-proxies.ts";
 
-/** Hosts of one name that are told; more are as ambiguous. */
+/** Maximum number of hosts returned for one name; more are just as ambiguous. */
 const maxFound = 100;
 
 type Context = Pick<AuthContext, "storage" | "live" | "clusterName">;
 
-/** Hosts that the target may mean and that have a tunnel, but none to the proxy that asks. */
+/** Hosts matching the target with a tunnel, but none to the requesting proxy. */
 export async function findTunnelled(context: Context, target: string, asking: string): Promise<readonly TunnelledHost[]> {
   const { storage, live, clusterName } = context;
   const elsewhere = live

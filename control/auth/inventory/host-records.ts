@@ -6,8 +6,8 @@ import { hostValidityMs } from "../authority/issue-host.ts";
 import { documentKey, fromEntry } from "../documents/document.ts";
 
 /**
- * A host's durable record: `/node/<id>` or `/proxy/<id>`. A host without one has no access, whatever its certificate says.
- * `/removed/<id>` tells proxies whose tunnels to end, for as long as a certificate may still be valid.
+ * A host's durable record: `/node/<id>` or `/proxy/<id>`. A host without one has no access, regardless of its certificate.
+ * `/removed/<id>` makes proxies end its tunnels, as long as a certificate may still be valid.
  */
 export function hostWrite(role: "node" | "proxy", node: Node, expect?: Write["expect"]): Put {
   const { revision: _, ...metadata } = node.metadata;
@@ -31,7 +31,7 @@ export async function requireHost(storage: Storage, role: HostRole, id: string):
 }
 
 export function removedError(id: string): PlatformError {
-  return new PlatformError("denied", `host ${id} was removed from the cluster`, { hint: "let it join anew with a token" });
+  return new PlatformError("denied", `host ${id} was removed from the cluster`, { hint: "let it join again with a token" });
 }
 
 export function removedKey(id: string): string {

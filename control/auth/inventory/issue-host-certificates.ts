@@ -10,11 +10,11 @@ export interface HostCertificateAsk {
   readonly names: readonly string[];
   readonly sshPublicKey: string;
   readonly tlsPublicKey: string;
-  /** The authority's key that signs; left out: the one that signs now. */
+  /** The authority's key to sign with; left out: the current signing key. */
   readonly pin?: string | undefined;
 }
 
-/** Certificates of a host for two weeks from now. Which key signed them is written down: a rotation tells who lags behind. */
+/** Certificates of a host for two weeks from now. The signing key is recorded: a rotation lists the hosts that lag behind. */
 export async function issueHostCertificates(
   context: Pick<AuthContext, "authorities" | "clusterName" | "now" | "storage">,
   ask: HostCertificateAsk,

@@ -9,14 +9,14 @@ import { type InventoryFilter, instanceMatcher } from "./match-instance.ts";
 import { refusedNames } from "./names-in-use.ts";
 
 export const maxInstances = 1_000;
-/** Records read in one go: the service does other things in between. */
+/** Records read at once: the service does other work in between. */
 const batch = 250;
 
 type Context = Pick<AuthContext, "storage" | "live" | "proxies" | "channels" | "cluster" | "nodename">;
 
 /**
- * The inventory in parts: the auth service, the proxies, then the hosts, each by id. `cursor` is where the last part ended; an
- * empty one begins. Throws `invalid` for a filter or a cursor that is none.
+ * The inventory in parts: the auth service, the proxies, then the hosts, each by id. `cursor` is the end of the last part; an
+ * empty one starts. Throws `invalid` for a malformed filter or cursor.
  */
 export async function listInstances(
   context: Context,
@@ -43,7 +43,7 @@ export async function listInstances(
 /** A few records after the cursor, and the next cursor. */
 async function readBatch(context: Context, after: string, limit: number): Promise<{ instances: readonly Instance[]; cursor: string }> {
   const prefix = ["/proxy/", "/node/"].find((one) => after.startsWith(one));
-  if (prefix === undefined) throw new PlatformError("invalid", "this is no cursor of the inventory");
+  if (prefix === undefined) throw new PlatformError("invalid", "invalid cursor");
   const entries = await context.storage.list(prefix, { after, limit });
   const refused = prefix === "/node/" ? await refusedNames(context.storage) : new Map<string, readonly string[]>();
   const toInstance = (at: Context, node: Node) =>
@@ -58,7 +58,7 @@ function authInstance({ cluster, nodename }: Context): Instance {
   return { server_id: cluster.authId, hostname: nodename, services: ["auth"], version: ownVersion, upgrader: "none", connected: true };
 }
 
-/** The proxy in the auth service's own process has a record even when it is not enabled. */
+/** The proxy in the auth service's own process has a record even when disabled. */
 function proxyInstance({ proxies, cluster }: Context, { metadata, spec }: Node): Instance | undefined {
   const { name } = metadata;
   const connected = proxies.isConnected(name);
@@ -85,7 +85,7 @@ function nodeInstance(context: Context, { metadata, spec }: Node, refused?: read
   };
 }
 
-/** What the host's channel answers; until a proxy has said, the cluster's own version. */
+/** The version of the host's channel; until a proxy has reported, the cluster's own version. */
 function wantedVersion({ channels }: Context, channel = "default"): string | undefined {
   const answer = channels.answer(channel) ?? channels.answer("default");
   if (answer === undefined) return ownVersion;

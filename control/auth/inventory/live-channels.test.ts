@@ -36,7 +36,7 @@ describe("the channels of the proxies", () => {
     expect(channels.answer("stable/cloud")).toBeUndefined();
   });
 
-  test("with troubles are told of with their proxies, each trouble once, until they are mended; a proxy of the version before tells of none", () => {
+  test("with problems are reported with their proxies, each problem once, until they are fixed; a proxy of the previous version reports none", () => {
     const { channels, report } = open();
     const trouble = { channel: "default", kind: "beyond_major", text: "wants v2.0.0" };
     const channelsJson = JSON.stringify({ default: { version: "none", critical: false, source: "static" } });
@@ -60,7 +60,7 @@ describe("the channels of the proxies", () => {
     ).toThrow(expect.objectContaining({ code: "invalid" }));
   });
 
-  test("that agree are no reason for a warning", () => {
+  test("that agree cause no warning", () => {
     const { channels, report, lines } = open();
     for (const proxy of ["p1", "p2", "p3"]) report(proxy, own("v1.0.0"));
     expect(channels.warnings()).toEqual([]);
@@ -108,7 +108,7 @@ describe("the channels of the proxies", () => {
       forward(60_000);
     }
     expect(channels.warnings()).toEqual([
-      "channel default answers v1.0.0 by p1; v1.1.0 by p2 for more than 3 minutes: no roll-out of it begins; see the log of the proxy that is behind",
+      "channel default answers v1.0.0 by p1; v1.1.0 by p2 for more than 3 minutes: no roll-out of it starts; see the log of the proxy that is behind",
     ]);
     report("p1", { ...own("v1.1.0"), source: "forward" });
     expect(channels.warnings()).toEqual([]);

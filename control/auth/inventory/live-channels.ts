@@ -5,7 +5,7 @@ import type { Log } from "../../../core/log/log.ts";
 import { type ChannelTrouble, channelTroublesSchema } from "../../../core/resources/channel-trouble.ts";
 import { parseVersion } from "../../../core/versions/parse-version.ts";
 
-/** What a version channel answers. */
+/** The answer of a version channel. */
 export interface ChannelAnswer {
   /** `v1.2.3`, or `none`. */
   readonly version: string;
@@ -20,13 +20,13 @@ interface ReportingProxy {
   readonly at: number;
 }
 
-/** A proxy that has not reported for this long counts no more, ms; it reports every minute. */
+/** Age after which a proxy's report is ignored, ms; it reports every minute. */
 const rememberedMs = 180_000;
-/** Proxies ask their upstreams every minute: when their answers differ for longer than this, ms, it is no delay. */
+/** Proxies ask their upstreams every minute: a difference that lasts longer than this, ms, is not a delay. */
 const lastingMs = 180_000;
 const maxProxies = 1000;
 const maxChannels = 256;
-/** Troubles that are told at a time. */
+/** Maximum number of problems reported at a time. */
 const maxTold = 10;
 
 const reportSchema = z.record(
@@ -38,13 +38,13 @@ const reportSchema = z.record(
   }),
 );
 
-/** The answers of the proxies' version channels: in memory, told by the proxies. Agents flip between versions when they disagree. */
+/** The answers of the proxies' version channels: in memory, as reported by the proxies. Agents flip between versions when they disagree. */
 export class LiveChannels {
   readonly #now: () => Date;
   readonly #log: Log;
-  /** By id; the one that reported last is the last. */
+  /** By id; the most recent report comes last. */
   readonly #proxies = new Map<string, ReportingProxy>();
-  /** Channel → since when the proxies differ, ms. */
+  /** Channel → time since when the proxies disagree, ms. */
   readonly #differing = new Map<string, number>();
   #said = "";
 
@@ -53,11 +53,11 @@ export class LiveChannels {
     this.#log = log;
   }
 
-  /** Throws `invalid` for a report that is none. */
+  /** Throws `invalid` for a malformed report. */
   report(proxy: string, { channelsJson, digest, troublesJson = "" }: { channelsJson: string; digest: string; troublesJson?: string }): void {
     if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new PlatformError("invalid", "the channels' digest is not sha256: and 64 hex digits");
     const channels = parseReport(channelsJson);
-    const troubles = troublesJson === "" ? [] : parseJsonAs(channelTroublesSchema, troublesJson, "the troubles of version channels");
+    const troubles = troublesJson === "" ? [] : parseJsonAs(channelTroublesSchema, troublesJson, "the problems of version channels");
     this.#proxies.delete(proxy);
     this.#proxies.set(proxy, { digest, channels, troubles, at: this.#now().getTime() });
     for (const oldest of this.#proxies.keys()) {
@@ -72,7 +72,7 @@ export class LiveChannels {
     this.#proxies.delete(proxy);
   }
 
-  /** What the channel answers now, by the proxy that reported last; undefined: no proxy has said. */
+  /** The channel's current answer, by the most recent report; undefined: no proxy has reported. */
   answer(channel: string): ChannelAnswer | undefined {
     return this.#current()
       .map(([, { channels }]) => channels.get(channel))
@@ -84,12 +84,12 @@ export class LiveChannels {
     return [...new Set(this.#current().flatMap(([, { channels }]) => channels.get(channel)?.version ?? []))].sort();
   }
 
-  /** What all other proxies answer for the channel. */
+  /** Answers of all other proxies for the channel. */
   answersOfOthers(proxy: string, channel: string): readonly ChannelAnswer[] {
     return this.#current().flatMap(([id, { channels }]) => (id === proxy ? [] : (channels.get(channel) ?? [])));
   }
 
-  /** What is wrong with channels at each proxy, by its own word. */
+  /** Problems of channels at each proxy, as it reported them. */
   troubles(): readonly (ChannelTrouble & { readonly proxy: string })[] {
     return this.#current().flatMap(([proxy, { troubles }]) => troubles.map((trouble) => ({ ...trouble, proxy })));
   }
@@ -103,7 +103,7 @@ export class LiveChannels {
       .slice(0, maxTold);
   }
 
-  /** Whether proxies disagree, as sentences for the admin. `named` gives a proxy a name that people know. */
+  /** Whether proxies disagree, as sentences for the admin. `named` returns a readable name of a proxy. */
   warnings(named: (proxy: string) => string = (proxy) => proxy): readonly string[] {
     const proxies = this.#current();
     const groups = Map.groupBy(proxies, ([, { digest }]) => digest);
@@ -113,7 +113,7 @@ export class LiveChannels {
       .map(([name]) => name);
     const own = ownVersionWarning(proxies, named);
     if (own.length > 0 || channel === undefined) return own;
-    const behind = "no roll-out of it begins; see the log of the proxy that is behind";
+    const behind = "no roll-out of it starts; see the log of the proxy that is behind";
     return [`channel ${channel} answers ${sidesOf(proxies, channel, named).join("; ")} for more than 3 minutes: ${behind}`];
   }
 
@@ -136,7 +136,7 @@ export class LiveChannels {
     const [warning = ""] = this.warnings();
     if (warning === this.#said) return;
     this.#said = warning;
-    if (warning === "") this.#log.info("the proxies agree about version channels again");
+    if (warning === "") this.#log.info("the proxies agree about the version channels again");
     else this.#log.warn(warning);
   }
 }
@@ -155,7 +155,7 @@ function configWarning(groups: readonly (readonly string[])[]): string {
   return `proxies have different automatic_upgrades_channels, so agents flip between versions; make them equal on: ${sides}`;
 }
 
-/** The same configuration, and still two answers: proxies of two versions, each serving its own. */
+/** The same configuration but two answers: proxies of two versions, each serving its own. */
 function ownVersionWarning(proxies: readonly [string, ReportingProxy][], named: (proxy: string) => string): readonly string[] {
   const channels = new Set(proxies.flatMap(([, { channels: all }]) => [...all].flatMap(([name, { source }]) => (source === "own" ? [name] : []))));
   for (const channel of [...channels].toSorted()) {

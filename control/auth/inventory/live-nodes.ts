@@ -1,41 +1,41 @@
 import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import type { HostStatus } from "../../../core/resources/host-status.ts";
 
-/** How a proxy says that a tunnel ended: `silent` may still come to life, `stopped` was announced by the agent. */
+/** How a tunnel ended, by the proxy's report: `silent` may still recover, `stopped` was announced by the agent. */
 export const tunnelEndings = ["closed", "silent", "stopped"] as const;
 export type TunnelEnding = (typeof tunnelEndings)[number];
 
-/** What is known of one host: it is connected while any proxy has a tunnel to it, or while it watches as one that is dialled. */
+/** State of one host: it is connected while any proxy has a tunnel to it, or while it watches as a dialled host. */
 export interface LiveNode {
   readonly connected: boolean;
   readonly since: Date;
   readonly address: string;
-  /** Proxies dial it, at that address; otherwise it comes from there. */
+  /** The address that proxies dial; otherwise the address that it connects from. */
   readonly isDialled?: boolean;
-  /** Ids of the proxies that have a tunnel to it, or its own when it is dialled; the one that said so last is the last. */
+  /** Ids of the proxies that have a tunnel to it, or its own when it is dialled; the most recent report comes last. */
   readonly proxies: readonly string[];
-  /** Why it is not connected: `lost` with its last proxy, or as that one said. */
+  /** Why it is not connected: `lost` with its last proxy, or as reported by that proxy. */
   readonly ending?: TunnelEnding | "lost" | undefined;
   readonly hostname: string;
   readonly version: string;
-  /** What the host said last of its updater and its sessions. */
+  /** The host's last report of its updater and its sessions. */
   readonly status?: HostStatus | undefined;
-  /** Names under which it is found, in their one spelling. */
+  /** Names under which it is found, in canonical spelling. */
   readonly names: readonly string[];
 }
 
-/** What one proxy says of a host, or a host of itself. */
+/** The report of a proxy about a host, or of a host about itself. */
 export interface LiveReport extends Pick<LiveNode, "connected" | "address" | "isDialled" | "hostname" | "version" | "status"> {
-  /** Id of the proxy that says so, or the host's own. */
+  /** Id of the reporting proxy, or the host's own. */
   readonly proxy: string;
   readonly ending?: TunnelEnding | undefined;
   readonly names?: readonly string[];
 }
 
-/** Which hosts are connected now: in memory, told by proxies, and by hosts that proxies dial. */
+/** The connected hosts: in memory, as reported by proxies, and by hosts that proxies dial. */
 export class LiveNodes {
   readonly #nodes = new Map<string, LiveNode>();
-  /** Name in its one spelling → ids. */
+  /** Name in canonical spelling → ids. */
   readonly #byName = new Map<string, Set<string>>();
   readonly #watchers = new Map<string, number>();
 
@@ -47,13 +47,13 @@ export class LiveNodes {
     return this.#nodes.entries();
   }
 
-  /** Ids of the hosts that the target may mean: an id, a name, or either with `.cluster` behind it. */
+  /** Ids of the hosts that the target may mean: an id, a name, or either followed by `.cluster`. */
   find(target: string, cluster: string): readonly string[] {
     const names = namesMeant(target, cluster);
     return [...new Set(names.flatMap((name) => (this.#nodes.has(name) ? [name] : [...(this.#byName.get(name) ?? [])])))];
   }
 
-  /** Keeps `since` while nothing changes. A proxy's "gone" does not undo what another proxy holds. */
+  /** Keeps `since` while nothing changes. A proxy's "gone" does not affect another proxy's tunnel. */
   report(id: string, report: LiveReport, now: Date): void {
     const known = this.#nodes.get(id);
     const { proxy, connected, address, isDialled, hostname, version, status } = report;
@@ -76,7 +76,7 @@ export class LiveNodes {
   }
 
   /**
-   * A proxy watches for as long as the result lives. When its last watch ends, nobody knows of its tunnels any more: hosts that have
+   * A proxy watches for as long as the result lives. When its last watch ends, its tunnels are unknown: hosts that have
    * no other are shown as gone until it reports them again, which it does after every new watch.
    */
   watching(proxy: string, now: () => Date): Disposable {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { LiveProxies } from "./live-proxies.ts";
 
-test("connected proxies come first; one that went is told for a day, a removed one not at all", () => {
+test("connected proxies come first; a disconnected one is listed for a day, a removed one not at all", () => {
   let time = Date.parse("2026-01-01T00:00:00Z");
   const proxies = new LiveProxies(() => new Date(time));
   const first = proxies.watching("a", "a.example.com:443");
@@ -19,7 +19,7 @@ test("connected proxies come first; one that went is told for a day, a removed o
   expect(proxies.addresses()).toEqual([]);
 });
 
-test("what is no address is refused, none is none", () => {
+test("anything but an address is refused, an empty one counts as none", () => {
   const proxies = new LiveProxies(() => new Date());
   expect(() => proxies.watching("a", "http://x/<script>")).toThrow(expect.objectContaining({ code: "invalid" }));
   using _none = proxies.watching("a", "");

@@ -2,16 +2,16 @@ import { formatHostPort, parseHostPort } from "../../../core/transport/host-port
 
 interface LiveProxy {
   readonly address: string;
-  /** Its watches that are open. */
+  /** Number of open watches. */
   watches: number;
-  /** Since when there is none, ms. */
+  /** Time since when there is none, ms. */
   goneAt: number;
 }
 
-/** How long the address of a proxy that went away is still told, ms: it may just restart. */
+/** How long the address of a disconnected proxy is still returned, ms: it may just restart. */
 const rememberedMs = 24 * 3_600_000;
 
-/** Public web addresses of proxies: in memory, told by them for as long as they watch. */
+/** Public web addresses of proxies: in memory, as reported while they watch. */
 export class LiveProxies {
   readonly #proxies = new Map<string, LiveProxy>();
   readonly #now: () => Date;
@@ -22,7 +22,7 @@ export class LiveProxies {
     this.#started = now().getTime();
   }
 
-  /** A proxy watches for as long as the result lives. Throws `invalid` for what is no `host:port`; empty: it told none. */
+  /** A proxy watches for as long as the result lives. Throws `invalid` unless it is `host:port`; empty: it reported none. */
   watching(id: string, publicAddr: string): Disposable {
     if (publicAddr === "") return { [Symbol.dispose]: () => {} };
     const address = formatHostPort(parseHostPort(publicAddr, undefined, "public_addr"));
@@ -47,19 +47,19 @@ export class LiveProxies {
     return (this.#proxies.get(id)?.watches ?? 0) > 0;
   }
 
-  /** It was connected since this service started, and is not now. */
+  /** Whether it was connected since this service started, but is not now. */
   isLost(id: string): boolean {
     return this.#proxies.get(id)?.watches === 0;
   }
 
-  /** How long it has not been connected, ms; one that has not been seen since this service started, since then. */
+  /** How long it has been disconnected, ms; a proxy not seen since this service started counts from then. */
   goneForMs(id: string): number {
     const proxy = this.#proxies.get(id);
     if ((proxy?.watches ?? 0) > 0) return 0;
     return this.#now().getTime() - (proxy?.goneAt ?? this.#started);
   }
 
-  /** Where people reach this proxy; undefined: it told nothing. */
+  /** Public address of this proxy; undefined: it reported none. */
   addressOf(id: string): string | undefined {
     return this.#proxies.get(id)?.address;
   }

@@ -7,7 +7,10 @@ import { trustedKeys } from "../authority/trusted-keys.ts";
 import { issueHostCertificates } from "./issue-host-certificates.ts";
 import { localSshKey } from "./local-ssh-key.ts";
 
-/** New certificates, and new keys but for a proxy's SSH key, for a program in this process, which needs no token: the auth service itself, or its proxy. */
+/**
+ * New certificates, and new keys except a proxy's SSH key, for a service in this process, which needs no token: the auth service itself, or its
+ * proxy.
+ */
 export async function issueLocalHost(
   context: Pick<AuthContext, "authorities" | "clusterName" | "now" | "storage">,
   ask: { hostId: string; role: HostRole; names: readonly string[]; pin?: string },

@@ -4,7 +4,7 @@ import type { Instance } from "../../../core/resources/instance.ts";
 import { compareVersions } from "../../../core/versions/compare-versions.ts";
 import { parseVersion } from "../../../core/versions/parse-version.ts";
 
-/** Which lines of the inventory are asked for; an empty text or list asks for all. */
+/** A filter for the inventory; an empty text or list matches all. */
 export interface InventoryFilter {
   readonly upgrader: string;
   readonly services: readonly string[];
@@ -13,11 +13,11 @@ export interface InventoryFilter {
   readonly exactVersion: string;
 }
 
-/** Whether a line is asked for. Throws `invalid` for a filter that is none. */
+/** Whether an instance matches. Throws `invalid` for a malformed filter. */
 export function instanceMatcher(filter: InventoryFilter): (instance: Instance) => boolean {
   const { upgrader, services } = filter;
   if (upgrader !== "" && !upgraders.some((one) => one === upgrader)) {
-    throw new PlatformError("invalid", `there is no upgrader ${JSON.stringify(upgrader.slice(0, 64))}`, {
+    throw new PlatformError("invalid", `unknown upgrader ${JSON.stringify(upgrader.slice(0, 64))}`, {
       hint: `upgraders are ${upgraders.join(", ")}`,
     });
   }
@@ -29,7 +29,7 @@ export function instanceMatcher(filter: InventoryFilter): (instance: Instance) =
     if (upgrader !== "" && instance.upgrader !== upgrader) return false;
     if (wanted.size > 0 && !instance.services.some((name) => wanted.has(name))) return false;
     const version = parseVersion(instance.version)?.text;
-    // A version that is none is neither older nor newer.
+    // A malformed version is neither older nor newer.
     if (version === undefined) return older === undefined && newer === undefined && exact === undefined;
     if (older !== undefined && compareVersions(version, older) >= 0) return false;
     if (newer !== undefined && compareVersions(version, newer) <= 0) return false;
@@ -41,5 +41,5 @@ function bound(text: string): string | undefined {
   if (text === "") return undefined;
   const version = parseVersion(text);
   if (version !== undefined) return version.text;
-  throw new PlatformError("invalid", `${JSON.stringify(text.slice(0, 64))} is no version`, { hint: "write it like 1.2.3" });
+  throw new PlatformError("invalid", `${JSON.stringify(text.slice(0, 64))} is not a version`, { hint: "write it like 1.2.3" });
 }

@@ -14,10 +14,10 @@ import { opensshPrefix } from "./openssh-nodes.ts";
 
 const namesSchema = z.array(z.string());
 const prefix = "/proxy-names/";
-/** Every proxy has these in its certificates, and they are nobody's. */
+/** Every proxy has these in its certificates; they belong to no host. */
 const ownOfAll: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "::1"]);
 
-/** What a proxy announced as its public names: no node gets one of them. Its host name is not among them, which a node of that host shares. */
+/** Public names announced by a proxy: no node gets one of them. Its host name is not among them, since a node on that host shares it. */
 export function proxyNamesWrite(id: string, facts: { hostname: string; names: readonly string[] }): Put {
   const names = [...new Set(facts.names.map((name) => name.toLowerCase()))];
   const announced = names.filter((name) => !ownOfAll.has(name) && name !== facts.hostname.toLowerCase());
@@ -28,7 +28,7 @@ export function proxyNamesKey(id: string): string {
   return `${prefix}${id}`;
 }
 
-/** Why nodes do not have names that they asked for, by id. */
+/** The reasons why nodes lack requested names, by id. */
 export async function refusedNames(storage: Storage): Promise<ReadonlyMap<string, readonly string[]>> {
   const all = (await storage.list(nodeNamesPrefix)).map(
     ({ key, value }) => [key.slice(nodeNamesPrefix.length), readNodeNames(value).refused] as const,
@@ -38,7 +38,7 @@ export async function refusedNames(storage: Storage): Promise<ReadonlyMap<string
 
 type Context = Pick<AuthContext, "storage" | "clusterName" | "nodename">;
 
-/** What the cluster and hosts other than this one are called. A proxy keeps what it announced before, whatever a node is called since. */
+/** Names of the cluster and of all hosts but this one. A proxy keeps the names that it announced before, even if a node has one since. */
 export async function otherNames(context: Context, self: { role: HostRole; id: string }): Promise<OtherNames> {
   const { storage, clusterName: cluster } = context;
   const base = (name: string): string => baseName(name, cluster);
@@ -67,7 +67,7 @@ async function namesOfProxies({ storage, clusterName, nodename }: Context, self:
     (await storage.list("/proxy/")).map((entry) => fromEntry(nodeSchema, entry)).map(({ metadata, spec }) => [metadata.name, base(spec.hostname)]),
   );
   const proxies = new Set(hostnames.values());
-  // A cluster that is called like its host, which is the default, leaves the name to that host.
+  // A cluster named like its host, which is the default, leaves the name to that host.
   const isHosts = base(clusterName) === base(nodename) || proxies.has(base(clusterName));
   const services = new Set(isHosts ? [] : [base(clusterName)]);
   let kept: ReadonlySet<string> = new Set();
@@ -80,7 +80,7 @@ async function namesOfProxies({ storage, clusterName, nodename }: Context, self:
   return { services, proxies, kept };
 }
 
-/** Names under which hosts say that they are reached where other hosts are too: by id. */
+/** Names that hosts announce as shared with other hosts: by id. */
 async function sharedNames({ storage, clusterName }: Context): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const hosts = (await storage.list(directHostPrefix)).map(({ value }) => directHostSchema.parse(JSON.parse(value)));
   const names = (shared: readonly string[]): readonly string[] =>

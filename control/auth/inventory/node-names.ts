@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { Put } from "../../storage/storage.ts";
 
-/** Of the keys under which the names in nodes' certificates are stored. */
+/** Prefix of the storage keys of the names in nodes' certificates. */
 export const nodeNamesPrefix = "/node-names/";
 
-/** Names in a node's certificate, and why it did not get others that it asked for. */
+/** Names in a node's certificate, and why it did not get others that it requested. */
 const nodeNamesSchema = z.object({ names: z.array(z.string()), refused: z.array(z.string()).default([]) });
 export type NodeNames = z.infer<typeof nodeNamesSchema>;
 
@@ -16,7 +16,7 @@ export function nodeNamesKey(id: string): string {
   return `${nodeNamesPrefix}${id}`;
 }
 
-/** Of a stored value. */
+/** Parses a stored value. */
 export function readNodeNames(value: string): NodeNames {
   return nodeNamesSchema.parse(JSON.parse(value));
 }

@@ -4,10 +4,10 @@ import type { Put, Storage } from "../../storage/storage.ts";
 
 const prefix = "/node-services/";
 const servicesSchema = z.array(z.string());
-/** Of a host that joined before tokens named services. */
+/** Services of a host that joined before tokens named services. */
 const before: readonly ServiceKind[] = ["ssh"];
 
-/** Services that a host may offer: those that its join token was for. */
+/** Services that a host may offer: those of its join token. */
 export function nodeServicesWrite(id: string, services: readonly ServiceKind[]): Put {
   return { key: nodeServicesKey(id), value: JSON.stringify(services) };
 }

@@ -34,18 +34,18 @@ export async function getNode(context: AuthContext, id: string): Promise<Node> {
 }
 
 /**
- * Changes a node's record, or makes it anew from an export: a host whose record was removed has access again if its
+ * Changes a node's record, or creates it again from an export: a host whose record was removed has access again if its
  * certificate is still valid. Labels last until the host reports others.
  */
 export async function putNode(context: AuthContext, node: Node, how: PutMode & { actor: Actor }): Promise<Node> {
   const id = node.metadata.name;
-  if (!z.uuid().safeParse(id).success) throw new PlatformError("invalid", `node ${id}: metadata.name is the id of a host, a UUID`);
+  if (!z.uuid().safeParse(id).success) throw new PlatformError("invalid", `node ${id}: metadata.name must be the id of a host, a UUID`);
   await named(`node ${id}`, context.storage.batch([toPut(node, how), { key: removedKey(id) }]));
   context.audit.emit({ event: "node.updated", user: how.actor.name, name: id, "addr.remote": how.actor.address });
   return await getNode(context, id);
 }
 
-/** Ends a host's access: its renewals and reports are refused and proxies end its tunnels. Also takes a proxy's id. */
+/** Ends a host's access: its renewals and reports are refused and proxies end its tunnels. Also accepts a proxy's id. */
 export async function deleteNode(context: AuthContext, id: string, actor: Actor): Promise<void> {
   const isProxy = (await findHost(context.storage, "node", id)) === undefined && (await findHost(context.storage, "proxy", id)) !== undefined;
   const key = documentKey(isProxy ? "proxy" : "node", id);
@@ -81,19 +81,22 @@ export interface NodeReport {
   readonly ending?: TunnelEnding | undefined;
   /** Id of the reporting proxy. */
   readonly proxy: string;
-  /** Of the host's certificate; left out: an older proxy told none. */
+  /** Names in the host's certificate; left out: an older proxy reported none. */
   readonly names?: readonly string[];
-  /** What the host says of itself, JSON; empty or left out: nothing. */
+  /** The host's report about itself, JSON; empty or left out: none. */
   readonly statusJson?: string;
-  /** Of a host that proxies dial; left out: it comes through a tunnel. */
+  /** Addresses of a host that proxies dial; left out: it uses a tunnel. */
   readonly direct?: Pick<DirectHost, "names" | "addresses" | "shared"> | undefined;
 }
 
-/** A proxy says that a tunnel came up, changed or went down, or a host that is dialled says so of itself. Throws `denied` for a removed host. */
+/**
+ * Processes a proxy's report that a tunnel came up, changed or went down, or a dialled host's report about itself. Throws `denied` for a removed
+ * host.
+ */
 export async function reportNode(context: AuthContext, report: NodeReport): Promise<void> {
   const known = await findHost(context.storage, "node", report.hostId);
   if (known === undefined) throw removedError(report.hostId);
-  // On a disk that is nearly full the record stays as it is: who can change its labels at will must not use up what is left.
+  // On a nearly full disk the record is not changed: a host that can change its labels at will must not fill it.
   if (report.connected && !context.room.isLow) {
     await updateRecord(context, known, report);
     await keepDirect(context, report);
@@ -105,7 +108,7 @@ export async function reportNode(context: AuthContext, report: NodeReport): Prom
   context.live.report(report.hostId, { connected, address, isDialled, proxy, ending, hostname, version, status, names }, context.now());
   if (!connected || status === undefined) return;
   const host = { id: report.hostId, hostname: report.hostname, version: report.version, status };
-  await auditUpgrades(context, host).catch((error: unknown) => context.log.error("an upgrade could not be audited", { host: host.id, error }));
+  await auditUpgrades(context, host).catch((error: unknown) => context.log.error("could not audit an upgrade", { host: host.id, error }));
 }
 
 async function keepDirect({ storage }: AuthContext, { hostId: id, hostname, labels, direct }: NodeReport): Promise<void> {
@@ -114,24 +117,24 @@ async function keepDirect({ storage }: AuthContext, { hostId: id, hostname, labe
   if (deletes.length > 0) await storage.batch(deletes);
 }
 
-/** What cannot be read comes from a proxy of another version: the host counts all the same. */
+/** An unreadable status comes from a proxy of another version: the host counts as connected nevertheless. */
 function statusOf({ log }: AuthContext, { hostId, statusJson = "" }: NodeReport): HostStatus | undefined {
   if (statusJson === "") return undefined;
   try {
     return parseHostStatus(statusJson);
   } catch (error) {
-    log.debug("a host's status cannot be read", { host: hostId, error });
+    log.debug("could not read a host's status", { host: hostId, error });
     return undefined;
   }
 }
 
-/** Keys and values of a host's labels, characters: 64 commands and as many words fill a third of it. */
+/** Maximum size of a host's labels, keys and values, characters: 64 commands and as many words fill a third of it. */
 const maxLabels = 65_536;
 
 /** Throws `limit`. */
 export function checkLabels(labels: Labels): void {
   const size = Object.entries(labels).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
-  if (size > maxLabels) throw new PlatformError("limit", `the labels of this host have ${size} characters; ${maxLabels} are allowed`);
+  if (size > maxLabels) throw new PlatformError("limit", `the labels of this host have ${size} characters; the maximum is ${maxLabels}`);
 }
 
 async function updateRecord(context: AuthContext, known: Node, report: NodeReport): Promise<void> {
@@ -146,7 +149,7 @@ async function updateRecord(context: AuthContext, known: Node, report: NodeRepor
     await context.storage.put(hostWrite("node", next, { revision: known.metadata.revision ?? "" }));
   } catch (thrown) {
     if (!(thrown instanceof PlatformError) || thrown.code !== "conflict") throw thrown;
-    // Removed or changed in between: the proxy's next report decides, and a removed host must not come back.
+    // Removed or changed meanwhile: the proxy's next report decides, and a removed host must not come back.
     if ((await findHost(context.storage, "node", report.hostId)) === undefined) throw removedError(report.hostId);
   }
 }

@@ -7,7 +7,7 @@ import type { AuthContext } from "../auth-context.ts";
 import { fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 import { findHost } from "./host-records.ts";
 
-/** Of the keys under which hosts without an agent are stored: what looks at agents does not see them. */
+/** Prefix of the storage keys of hosts without an agent: code for agents does not see them. */
 export const opensshPrefix = "/openssh_node/";
 
 export function opensshKey(name: string): string {
@@ -23,7 +23,7 @@ export async function findOpensshNode(storage: Storage, name: string): Promise<N
   return entry === undefined ? undefined : fromEntry(nodeSchema, entry);
 }
 
-/** Registers a host without an agent. Refused for the id or the name of a host that has one: a target must mean one host. */
+/** Registers a host without an agent. Refused for the id or the name of a host with an agent: a target must mean one host. */
 export async function putOpensshNode(context: AuthContext, node: Node, how: PutMode & { actor: Actor }): Promise<Node> {
   const { storage } = context;
   const { name } = node.metadata;
@@ -31,9 +31,9 @@ export async function putOpensshNode(context: AuthContext, node: Node, how: PutM
   const hostname = base(node.spec.hostname);
   if ((await findHost(storage, "node", name)) !== undefined) throw taken(`node ${name} has an agent`);
   const agents = (await storage.list("/node/")).map((entry) => fromEntry(nodeSchema, entry));
-  if (agents.some(({ spec }) => base(spec.hostname) === hostname)) throw taken(`a host with an agent is called ${node.spec.hostname}`);
+  if (agents.some(({ spec }) => base(spec.hostname) === hostname)) throw taken(`a host with an agent is already named ${node.spec.hostname}`);
   const others = (await listOpensshNodes(storage)).filter(({ metadata }) => metadata.name !== name);
-  if (others.some(({ spec }) => base(spec.hostname) === hostname)) throw taken(`another node is called ${node.spec.hostname}`);
+  if (others.some(({ spec }) => base(spec.hostname) === hostname)) throw taken(`another node is already named ${node.spec.hostname}`);
   const entry = await named(`node ${name}`, storage.put({ ...toPut(node, how), key: opensshKey(name) }));
   context.audit.emit({ event: "node.updated", user: how.actor.name, name, "addr.remote": how.actor.address });
   return fromEntry(nodeSchema, entry);

@@ -3,7 +3,7 @@ import { ProxyReports } from "./proxy-reports.ts";
 
 const day = 86_400_000;
 
-test("an admin is told of certificates that expire soon and of reloads that failed, until the proxy is forgotten or silent", () => {
+test("an admin is warned of certificates that expire soon and of failed reloads, until the proxy is forgotten or silent", () => {
   let now = new Date("2026-06-01T00:00:00Z");
   const reports = new ProxyReports(() => now);
   const until = (days: number): string => new Date(now.getTime() + days * day).toISOString();

@@ -1,10 +1,10 @@
 import { expiryWarning, type ProxyFacts, validityOf, type WebCertificate } from "../../../core/resources/proxy-facts.ts";
 
-/** A proxy that has not reported for this long counts no more, ms; it reports every minute. */
+/** Age after which a proxy's report is ignored, ms; it reports every minute. */
 const rememberedMs = 180_000;
 const maxProxies = 1000;
 
-/** What proxies say of themselves: in memory, told with their version channels. */
+/** Reports of proxies about themselves: in memory, received with their version channels. */
 export class ProxyReports {
   readonly #proxies = new Map<string, { readonly facts: ProxyFacts; readonly at: number }>();
   readonly #now: () => Date;
@@ -31,7 +31,7 @@ export class ProxyReports {
     return this.#current().flatMap(([proxy, { web_certificates: all }]) => all.map((one) => ({ ...one, proxy })));
   }
 
-  /** What an admin should look at, a sentence each. `named` gives a proxy a name that people know. */
+  /** Warnings for an admin, a sentence each. `named` returns a readable name of a proxy. */
   warnings(named: (proxy: string) => string): readonly string[] {
     return this.#current().flatMap(([proxy, { web_certificates: certificates, failed_reload: failed }]) => [
       ...certificates.flatMap((certificate) => {

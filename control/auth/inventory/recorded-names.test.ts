@@ -4,7 +4,7 @@ import { type JoinedHost, joinHost, openTestAuth, request, type TestAuth, testKe
 
 type Told = { readonly id: string; readonly hostname: string; readonly labels: object; readonly since?: string };
 
-/** What a proxy that asks for the target is told of hosts by their records. */
+/** The recorded hosts in the answer for a proxy that requests the target. */
 async function recorded(proxy: JoinedHost, target: string): Promise<readonly Told[]> {
   const { recordedJson } = await proxy.client.findDirectHosts({ target });
   return recordedJson.map((json) => JSON.parse(json) as Told);
@@ -70,7 +70,7 @@ test("a host that has another name now leaves the old one, and has the new one a
   for (const target of ["web-2", "www.example.com"]) expect(await ids(proxy, target)).toEqual([host.id]);
 });
 
-test("hosts that are connected, and hosts that are all away, are no reason for a warning", async () => {
+test("connected hosts, and hosts that are all disconnected, cause no warning", async () => {
   await using t = await openTestAuth();
   const proxy = await joinHost(t, "p1", { role: "proxy" });
   const [a, b] = [await joinHost(t, "web-1"), await joinHost(t, "web-1")];

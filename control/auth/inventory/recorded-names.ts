@@ -7,25 +7,25 @@ import { nodeNamesPrefix, readNodeNames } from "./node-names.ts";
 
 const nodePrefix = "/node/";
 
-/** No more of a record than counts here: one that cannot be read in full keeps its name too. */
+/** Only the fields of a record that matter here: a record that is not fully readable keeps its name too. */
 const recordSchema = z.object({ spec: z.object({ hostname: z.string() }) });
 
 interface Recorded {
-  /** Left out: there is no record, so that the others do not count. */
+  /** Left out: there is no record, so the other fields are ignored. */
   readonly hostname?: string | undefined;
-  /** Of its certificate. */
+  /** Names in its certificate. */
   readonly names: readonly string[];
 }
 
 /**
- * Which hosts are recorded under which names, connected or not: read at the first question, and followed in memory since, so that no stream
- * costs a look at all records.
+ * Names of recorded hosts, connected or not: read at the first query, and then kept up to date in memory, so that no stream
+ * needs to read all records.
  */
 export class RecordedNames {
   readonly #storage: Storage;
   readonly #log: Log;
   readonly #hosts = new Map<string, Recorded>();
-  /** Name in its one spelling → ids. */
+  /** Name in canonical spelling → ids. */
   readonly #byName = new Map<string, Set<string>>();
   #loading: Promise<void> | undefined;
 
@@ -34,7 +34,7 @@ export class RecordedNames {
     this.#log = log;
   }
 
-  /** Ids of the hosts that the target may mean: an id, a name, or either with `.cluster` behind it. */
+  /** Ids of the hosts that the target may mean: an id, a name, or either followed by `.cluster`. */
   async find(target: string, cluster: string): Promise<readonly string[]> {
     await this.#loaded();
     const isHost = (name: string): boolean => this.#hosts.get(name)?.hostname !== undefined;
@@ -59,13 +59,13 @@ export class RecordedNames {
   async #load(): Promise<void> {
     this.#hosts.clear();
     this.#byName.clear();
-    // Changes from here on come behind the lists, and say what is.
+    // Later changes follow the lists, and hold the current state.
     const changes = this.#storage.watch([nodePrefix, nodeNamesPrefix], new AbortController().signal);
     for (const prefix of [nodePrefix, nodeNamesPrefix]) for (const entry of await this.#storage.list(prefix)) this.#take(entry);
     void this.#follow(changes);
   }
 
-  /** To the end of the watch: what is asked behind it reads all again. */
+  /** Runs to the end of the watch: the next query reads all again. */
   async #follow(changes: AsyncIterable<Change>): Promise<void> {
     try {
       for await (const change of changes) {
@@ -73,7 +73,7 @@ export class RecordedNames {
         else this.#drop(change.key);
       }
     } catch (error) {
-      this.#log.debug("the names of hosts are read again", { error: errorText(error) });
+      this.#log.debug("reading the names of hosts again", { error: errorText(error) });
     }
     this.#loading = undefined;
   }

@@ -9,7 +9,7 @@ import { openSqlite } from "../../storage/sqlite.ts";
 import { openCluster } from "../open-cluster.ts";
 import { joinFacts, joinHost, openTestAuth, request, testKeys } from "../open-test-auth.ts";
 
-test("a host that renames itself to another one with the cluster behind it keeps its own name, and people are told", async () => {
+test("a host that renames itself to another one followed by the cluster keeps its own name, and users get a warning", async () => {
   await using t = await openTestAuth();
   await joinHost(t, "web-1");
   const evil = await joinHost(t, "harmless");
@@ -31,7 +31,7 @@ test("a host that renames itself to another one with the cluster behind it keeps
   await joinHost(t, "other", { names: ["free.test"] });
 });
 
-test("a host's own name below the cluster's is stored in short, and asked for by public_addr it is no trouble", async () => {
+test("a host's own name below the cluster's is stored in short, and requesting it by public_addr is not a problem", async () => {
   await using t = await openTestAuth();
   const { secret } = await t.admin.createToken({ roles: ["node"] });
   const keys = testKeys();
@@ -48,7 +48,7 @@ test("a host's own name below the cluster's is stored in short, and asked for by
 test.for(["internal", "platform.internal", "eu.Platform.internal"])("no new cluster is called %s; one that is keeps its name", async (name) => {
   const folder = mkdtempSync(join(tmpdir(), "platform-cluster-"));
   const storage = openSqlite({ path: join(folder, "auth", "state.sqlite") });
-  await expect(openCluster(storage, name)).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining(`cannot be called ${name}`) });
+  await expect(openCluster(storage, name)).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining(`cannot be named ${name}`) });
   const facts = { name, auth_id: crypto.randomUUID(), proxy_id: crypto.randomUUID() };
   await storage.put({ key: "/cluster/facts", value: JSON.stringify(facts) });
   expect(await openCluster(storage, name)).toMatchObject({ name });

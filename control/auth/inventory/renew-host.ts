@@ -17,13 +17,13 @@ export interface RenewAsk {
 }
 
 export interface RenewedCertificates extends IssuedCertificates {
-  /** Why it lacks names that it asked for, a sentence each. */
+  /** The reasons why it lacks requested names, a sentence each. */
   readonly refusedNames: string[];
 }
 
 /**
- * New certificates for the host that asks: the same id and role, other names if it likes. Names that it may not have are left out and
- * told, so that nobody loses an identity over a name. Refused once it was removed.
+ * New certificates for the requesting host: the same id and role, other names on request. Names that it may not have are left out and
+ * reported, so that a host does not lose its identity over a name. Refused for a removed host.
  */
 export async function renewHost(context: AuthContext, host: HostIdentity, ask: RenewAsk): Promise<RenewedCertificates> {
   const facts = {

@@ -2,11 +2,11 @@ import type { AuthContext } from "../auth-context.ts";
 import { directHostPrefix } from "./direct-hosts.ts";
 import { awaySince } from "./find-recorded.ts";
 
-/** A host that has a name with others. */
+/** A host that shares a name with others. */
 export interface Namesake {
   readonly id: string;
   readonly connected: boolean;
-  /** Since when it is not connected, where that is known. */
+  /** Time since when it is not connected, if known. */
   readonly since?: Date | undefined;
 }
 export interface SharedName {
@@ -14,12 +14,15 @@ export interface SharedName {
   readonly hosts: readonly Namesake[];
 }
 
-/** Names of which a sentence each is shown. */
+/** Maximum number of names listed with a sentence each. */
 const mostNamed = 5;
-/** Hosts that are named in one sentence. */
+/** Maximum number of hosts in one sentence. */
 const mostHosts = 4;
 
-/** For `tctl status`: names that mean nothing until a host that is gone is removed. Names of hosts that are all connected, or all away, are left out. Pure. */
+/**
+ * For `tctl status`: names that are unusable until a host that is gone is removed. Names of hosts that are all connected, or all disconnected,
+ * are left out. Pure.
+ */
 export function sharedNameWarnings(all: readonly SharedName[]): readonly string[] {
   const told = new Map<string, string>();
   for (const { name, hosts } of all.toSorted((a, b) => a.name.length - b.name.length || (a.name < b.name ? -1 : 1))) {
@@ -27,7 +30,7 @@ export function sharedNameWarnings(all: readonly SharedName[]): readonly string[
       .map(({ id }) => id)
       .toSorted()
       .join();
-    // The short name is enough.
+    // The short name suffices.
     if (!told.has(same) && hosts.some(({ connected }) => connected) && hosts.some(({ connected }) => !connected))
       told.set(same, sentence(name, hosts));
   }
@@ -45,12 +48,12 @@ function sentence(name: string, hosts: readonly Namesake[]): string {
   const more = hosts.length > mostHosts ? [`${hosts.length - mostHosts} more`] : [];
   const gone = sorted[0]?.id;
   return (
-    `${name} is the name of ${hosts.length} hosts, so people reach them by id only: ${[...listed, ...more].join(", ")}; ` +
+    `${name} is the name of ${hosts.length} hosts, so they are reachable only by id: ${[...listed, ...more].join(", ")}; ` +
     `if the first is gone for good, free the name with: tctl nodes rm ${gone}`
   );
 }
 
-/** Names that several hosts have by their records. Those that hosts in direct mode have together are theirs on purpose. */
+/** Names that several hosts have by their records. Hosts in direct mode share names on purpose. */
 export async function sharedNames(context: Pick<AuthContext, "storage" | "names" | "live" | "presence">): Promise<readonly SharedName[]> {
   const { storage, names, live } = context;
   const shared = await names.shared();

@@ -9,7 +9,7 @@ const report = ([version, reason, target, at]: Said): HostReport => ({
   status: { upgrader: "unit", sessions: 0, detail: "so", ...(reason && { reason }), ...(target && { target }), ...(at && { at }) },
 });
 
-/** Events of a host's life, each report told `times` times: an agent repeats what it says at every reconnection. */
+/** Events of a host's life, each report sent `times` times: an agent repeats its report at every reconnection. */
 function life(reports: readonly Said[], times = 3): string[] {
   let memory: UpgradeMemory | undefined;
   return reports.flatMap((said) =>
@@ -95,7 +95,7 @@ test.for<[name: string, reports: Said[], events: string[]]>([
     ["upgrade.skipped 1.0.0>1.1.0 held_by_admin", "upgrade.skipped 1.0.0>1.2.0 held_by_admin"],
   ],
   [
-    "what is no outcome of an upgrade",
+    "anything but an outcome of an upgrade",
     [
       ["1.0.0", "outside_window", "1.1.0"],
       ["1.0.0", "endpoint_unreachable"],
@@ -110,7 +110,7 @@ test.for<[name: string, reports: Said[], events: string[]]>([
   expect(life(reports)).toEqual(events);
 });
 
-test("a host without an updater is not audited, and is met anew when it is enrolled", () => {
+test("a host without an updater is not audited, and counts as a new one when it is enrolled", () => {
   const none = { version: "1.1.0", status: { upgrader: "none", sessions: 0 } } as const;
   expect(upgradeEvent({ version: "1.0.0" }, none)).toEqual({ memory: { version: "1.1.0" } });
 });

@@ -2,11 +2,11 @@ import { z } from "zod";
 import type { HostStatus } from "../../../core/resources/host-status.ts";
 import type { UpgradeReason } from "../../../core/versions/upgrade-reason.ts";
 
-/** What was audited of a host's upgrades so far. */
+/** Audited state of a host's upgrades. */
 export const upgradeMemorySchema = z.object({
-  /** The version that the host was last settled at. */
+  /** The last version at which the host was settled. */
   version: z.string(),
-  /** The trouble that was audited last, and still lasts as far as we know. */
+  /** The last audited problem, as long as it is not known to be solved. */
   trouble: z.string().optional(),
 });
 export type UpgradeMemory = z.infer<typeof upgradeMemorySchema>;
@@ -20,12 +20,12 @@ export interface UpgradeEvent {
 }
 
 export interface HostReport {
-  /** Of the agent. */
+  /** Version of the agent. */
   readonly version: string;
   readonly status: HostStatus;
 }
 
-/** An upgrade that came to nothing. */
+/** An upgrade without effect. */
 const failures: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "rollback_failed",
   "package_missing",
@@ -44,14 +44,14 @@ const failures: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "internal",
 ]);
 
-/** A version that the host does not take until somebody does something. */
+/** A version that the host does not install without intervention. */
 const skips: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>(["known_bad", "held_by_admin"]);
-/** Ends of a run after which the version that runs is the one that was wanted. */
+/** Results of a run after which the running version is the wanted one. */
 const settled: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>(["up_to_date", "upgraded", "healed"]);
 
 /**
- * What there is to audit when a host reports, and what to remember. Each upgrade, roll-back and trouble comes once, however often
- * it is reported and after how many restarts. Without a memory the host is met for the first time: nothing is known of before.
+ * The event to audit for a host's report, and the new memory. Each upgrade, roll-back and problem is recorded once, however often
+ * it is reported, across restarts. Without a memory this is the host's first report: earlier events are unknown.
  * Pure.
  */
 export function upgradeEvent(memory: UpgradeMemory | undefined, { version, status }: HostReport): { event?: UpgradeEvent; memory: UpgradeMemory } {
@@ -73,7 +73,7 @@ export function upgradeEvent(memory: UpgradeMemory | undefined, { version, statu
   const event = failures.has(reason) ? "upgrade.failed" : skips.has(reason) ? "upgrade.skipped" : undefined;
   if (event === undefined) return { memory: known };
   const trouble = `${reason} ${target}`;
-  // After a roll-back the version that was rolled back is skipped: that follows from it, and is no news.
+  // After a roll-back the version that was rolled back is skipped: that follows from it, and is not a new event.
   if (known.trouble === trouble || (reason === "known_bad" && known.trouble?.startsWith(`rolled_back ${target} `) === true)) return { memory: known };
   const facts: UpgradeEvent = { event, reason, from: version, ...(target !== undefined && { to: target }), ...errorOf(detail) };
   return { event: facts, memory: { ...known, trouble } };

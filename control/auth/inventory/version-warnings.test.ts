@@ -25,7 +25,7 @@ test("hosts whose version does not fit are named by kind, the first three of eac
   expect(versionWarnings(nodes, "2.4.0")).toEqual([
     "the cluster is 2.4.0; a (3.0.0), b (3.0.0), c (3.0.0) and 1 more: newer by a major than the cluster, so newer features may not work: upgrade the cluster first",
     "the cluster is 2.4.0; old (0.9.0): too old for the cluster, so newer features may not work: upgrade them",
-    "the cluster is 2.4.0; patched (2.4.1): newer than the cluster, which goes first in an upgrade",
+    "the cluster is 2.4.0; patched (2.4.1): newer than the cluster, which must be upgraded first",
   ]);
   expect(versionWarnings([], "2.4.0")).toEqual([]);
 });

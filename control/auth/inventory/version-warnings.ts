@@ -2,16 +2,16 @@ import { compareVersions } from "../../../core/versions/compare-versions.ts";
 import { type Fit, judgeFit } from "../../../core/versions/judge-fit.ts";
 import type { LiveNode } from "./live-nodes.ts";
 
-/** Hosts that are named; `tctl inventory status` has them all. */
+/** Maximum number of hosts listed; `tctl inventory status` has them all. */
 const maxNamed = 3;
 
 const texts: Readonly<Record<Exclude<Fit, "fits">, string>> = {
   too_new: "newer by a major than the cluster, so newer features may not work: upgrade the cluster first",
   too_old: "too old for the cluster, so newer features may not work: upgrade them",
-  newer: "newer than the cluster, which goes first in an upgrade",
+  newer: "newer than the cluster, which must be upgraded first",
 };
 
-/** Connected hosts whose version does not fit the cluster's, a sentence for each kind. Pure. */
+/** Warnings about connected hosts with a version incompatible with the cluster's, a sentence for each kind. Pure. */
 export function versionWarnings(nodes: Iterable<LiveNode>, cluster: string): readonly string[] {
   const groups = Map.groupBy(
     [...nodes].filter(({ connected }) => connected),

@@ -38,7 +38,7 @@ test("others are not shut out, and a wrong password learns nothing of a lock", a
   await expect(wrong).rejects.toMatchObject({ code: "unauthenticated", message: expect.not.stringContaining("lock") });
 });
 
-test("a lock is told to proxies and agents with a new revision, and is gone when it expires", async () => {
+test("a lock reaches proxies and agents with a new revision, and is gone when it expires", async () => {
   await using t = await openTestAuth();
   const before = await t.admin.getAccess({});
   expect(before.locksJson).toEqual([]);
@@ -53,7 +53,7 @@ test("a lock is told to proxies and agents with a new revision, and is gone when
   await expect(t.admin.getResource({ kind: "lock", name: "l-1" })).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("failed logins, which are kept elsewhere, are no locks", async () => {
+test("failed logins, which are stored elsewhere, are not locks", async () => {
   await using t = await openTestAuth();
   for (let tries = 0; tries < 6; tries += 1) {
     const wrong = t.connect().login({ user: "alice", password: "x", code: "000000", ...request(testKeys()) });
@@ -69,7 +69,7 @@ test.for<readonly [json: string, reason: RegExp]>([
   [lock({ users: "alice" }), /users/],
   [lock({ user: "alice" }, { expires: "2020-01-01T00:00:00Z" }), /is in the past/],
   [lock({ user: "alice" }, { expires: "soon" }), /spec.expires/],
-])("%s is no lock", async ([json, reason]) => {
+])("%s is not a lock", async ([json, reason]) => {
   await using t = await openTestAuth();
   await expect(put(t, json)).rejects.toMatchObject({ code: "invalid", message: expect.stringMatching(reason) });
 });

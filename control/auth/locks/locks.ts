@@ -5,10 +5,10 @@ import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 
-/** Of the keys under which locks are stored. */
+/** Prefix of the storage keys of locks. */
 export const locksPrefix = documentKey("lock", "");
 
-/** Those in force. */
+/** Locks in force. */
 export async function listLocks(storage: Storage): Promise<readonly Lock[]> {
   return (await storage.list(locksPrefix)).map((entry) => fromEntry(lockSchema, entry));
 }
@@ -19,7 +19,7 @@ export async function getLock(storage: Storage, name: string): Promise<Lock> {
   return fromEntry(lockSchema, entry);
 }
 
-/** Writes a lock; it is gone from the storage when it expires. Throws `invalid` for one that has expired already. */
+/** Writes a lock; it is gone from the storage when it expires. Throws `invalid` for an expired one. */
 export async function putLock(context: AuthContext, lock: Lock, how: PutMode & { actor: Actor }): Promise<Lock> {
   const { name } = lock.metadata;
   const expires = lock.spec.expires === undefined ? undefined : new Date(lock.spec.expires);
@@ -43,7 +43,7 @@ export function auditLock({ audit }: Pick<AuthContext, "audit">, { metadata, spe
   });
 }
 
-/** The lock that belongs to the removal of a user, to be written with it. */
+/** The lock for the removal of a user, written together with it. */
 export function removalLock(
   { now }: Pick<AuthContext, "now">,
   { user, id, expires, by }: { readonly user: string; readonly id: string; readonly expires: Date; readonly by: string },

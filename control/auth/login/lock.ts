@@ -4,19 +4,19 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { clientNetwork } from "../../limits/client-network.ts";
 import type { Entry, Storage, Write } from "../../storage/storage.ts";
 
-/** Failed tries of a user name from one address before that address is locked out of it, and for how long, ms. */
+/** Failed attempts for a user name from one address before that address is locked out, and the duration of the lock, ms. */
 const maxFailures = 5;
 const lockMs = 30 * 60_000;
-/** Failed tries of a user name from everywhere after which strangers wait, and the longest wait of each, ms. */
+/** Failed attempts for a user name from all addresses after which unknown addresses wait, and the maximum wait, ms. */
 const freeFailures = 15;
 const firstWaitMs = 500;
 const longestWaitMs = 10_000;
-/** An address from which a user logged in does not wait for so long, ms. */
+/** How long an address from which the user logged in is exempt from waiting, ms. */
 const knownMs = 30 * 24 * 3_600_000;
 
 const countSchema = z.object({ failures: z.int(), locked_until: z.string().optional() });
 
-/** A try to log in: the name that was typed, whether or not there is such a user, and where it came from. */
+/** A login attempt: the typed name, whether or not such a user exists, and its address. */
 export interface LoginTry {
   readonly user: string;
   /** `ip:port` or `ip`. */
@@ -24,22 +24,22 @@ export interface LoginTry {
 }
 
 /**
- * Failed tries are counted by name and address, so that nobody can lock out others, and the answers are the same for names that nobody has.
- * Who tries a name from many addresses makes strangers wait, one after the other, but not those who logged in from where they are before. Kept
- * in the storage, so that a restart forgets nothing; forgotten 30 minutes after the last failure.
+ * Failed attempts are counted by name and address, so that a client cannot lock out others; unknown names get the same answers.
+ * Attempts on a name from many addresses make unknown addresses wait, one after the other, but not those with an earlier login. Kept
+ * in the storage, across restarts, until 30 minutes after the last failure.
  */
 export async function lockedUntil(storage: Storage, attempt: LoginTry): Promise<Date | undefined> {
   return lockOf(await storage.get(ofAddress(attempt)));
 }
 
-/** How long this try has to wait before it is looked at, ms: grows with the failures of others. */
+/** Delay of this attempt, ms: grows with the failures of others. */
 export async function waitOf(storage: Storage, attempt: LoginTry): Promise<number> {
   const failures = countOf(await storage.get(ofName(attempt.user))) - freeFailures;
   if (failures < 0 || (await storage.get(known(attempt))) !== undefined) return 0;
   return Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(failures, 16));
 }
 
-/** Counts a failure; returns until when the name is locked for that address now, if it is. */
+/** Counts a failure; returns the end of the name's lock for that address, if locked. */
 export async function countFailure(storage: Storage, attempt: LoginTry, now: Date): Promise<Date | undefined> {
   const [key, all] = [ofAddress(attempt), ofName(attempt.user)];
   const failures = countOf(await storage.get(key)) + 1;
@@ -54,27 +54,27 @@ export async function countFailure(storage: Storage, attempt: LoginTry, now: Dat
   return locked ? end : undefined;
 }
 
-/** What a login that succeeded leaves: no failures of its address, which is known from now on. */
+/** Records a successful login: clears the failures of its address, which is known from now on. */
 export function rememberLogin(attempt: LoginTry, now: Date): readonly Write[] {
   return [{ key: ofAddress(attempt) }, { key: known(attempt), value: "true", expires: new Date(now.getTime() + knownMs) }];
 }
 
-/** Undoes all failures of a name, and with `forget` also from where it logged in. */
+/** Clears all failures of a name, and with `forget` also its known addresses. */
 export async function clearFailures(storage: Storage, user: string, forget = false): Promise<readonly Write[]> {
   const prefixes = [failuresPrefix(user), ...(forget ? [knownPrefix(user)] : [])];
   const entries = await Promise.all(prefixes.map((prefix) => storage.list(prefix)));
   return [{ key: ofName(user) }, ...entries.flat().map(({ key }) => ({ key }))].filter(isFirst);
 }
 
-/** For `tctl users ls`: until when some address is locked out of a name. */
+/** For `tctl users ls`: the end of the lock of a name for any address. */
 export async function lockedSomewhere(storage: Storage, user: string): Promise<Date | undefined> {
   const locks = (await storage.list(failuresPrefix(user))).flatMap((entry) => lockOf(entry) ?? []);
   return locks.reduce<Date | undefined>((last, lock) => (last === undefined || lock > last ? lock : last), undefined);
 }
 
 export function lockedError(until: Date): PlatformError {
-  return new PlatformError("limit", `too many failed tries: this user name is locked for this address until ${until.toISOString()}`, {
-    hint: "wait, or ask an admin for: tctl users unlock",
+  return new PlatformError("limit", `too many failed attempts: this user name is locked for this address until ${until.toISOString()}`, {
+    hint: "wait, or ask an admin to run: tctl users unlock",
   });
 }
 
@@ -103,7 +103,7 @@ function known({ user, address }: LoginTry): string {
   return `${knownPrefix(user)}${hashOf(clientNetwork(address))}`;
 }
 
-/** Hashed: what was typed as a user name may be anything, even a password. */
+/** Hashed: a typed user name may be anything, even a password. */
 function failuresPrefix(user: string): string {
   return `/login-failures/${hashOf(user)}/`;
 }

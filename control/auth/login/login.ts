@@ -24,18 +24,18 @@ export interface LoginAsk {
   readonly address: string;
 }
 
-/** Stands in for the secret of a user who has none, so that both cost the same. */
+/** Replaces the secret of a user without one, so that both cost the same. */
 const decoySecret = newTotpSecret();
 
 /**
- * Password and one-time code for certificates. Unknown users, wrong passwords and wrong codes get the same answer for the
- * same work; after five of them in a row the name is locked for 30 minutes, a user's or not, for that address.
+ * Exchanges password and one-time code for certificates. Unknown users, wrong passwords and wrong codes get the same answer for the
+ * same work; after five of them in a row the name, existing or not, is locked for 30 minutes for that address.
  */
 export async function login(context: AuthContext, ask: LoginAsk): Promise<IssuedCertificates> {
   const name = nameText.safeParse(ask.user).success ? ask.user : "(not a user name)";
   try {
     const user = ask.user.slice(0, 256);
-    // Of a name and address one at a time; strangers who have to wait do so one after the other, whatever address they have.
+    // One at a time per name and address; delayed logins from unknown addresses run one after the other.
     const issued = await context.turns(`login ${user} ${clientNetwork(ask.address)}`, async () => {
       const waitMs = await waitOf(context.storage, ask);
       if (waitMs > 0) await context.slowTurns(user, () => sleep(waitMs));
@@ -80,7 +80,7 @@ async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise
 function wrongError(locked: Date | undefined): PlatformError {
   const hint =
     locked === undefined
-      ? "a code counts once: wait for the next one"
+      ? "a code is valid once: wait for the next one"
       : `that was one try too many: this user name is locked for this address until ${locked.toISOString()}; wait, or ask an admin for: tctl users unlock`;
   return new PlatformError("unauthenticated", "wrong user name, password or one-time code", { hint });
 }
@@ -90,6 +90,6 @@ async function spendCode(context: AuthContext, ask: LoginTry, next: NonNullable<
     await context.storage.batch([credentialWrite(ask.user, next.credential, next), ...rememberLogin(ask, context.now())]);
   } catch (thrown) {
     if (!(thrown instanceof PlatformError) || thrown.code !== "conflict") throw thrown;
-    throw new PlatformError("unauthenticated", "password and code were changed during this login", { cause: thrown, hint: "log in again" });
+    throw new PlatformError("unauthenticated", "the password and code were changed during this login", { cause: thrown, hint: "log in again" });
   }
 }

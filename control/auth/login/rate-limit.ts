@@ -6,9 +6,9 @@ export interface RateLimitOptions {
   readonly burst: number;
 }
 
-/** For calls without a certificate, by client address. */
+/** Limits calls without a certificate, by client address. */
 export const anonymousLimit: RateLimitOptions = { perMinute: 20, burst: 40 };
-/** Addresses remembered; the one unused for longest is forgotten first. */
+/** Maximum number of addresses; the least recently used one is forgotten first. */
 const maxAddresses = 10_000;
 
 export interface RateLimit {
@@ -32,7 +32,7 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
       const oldest = buckets.keys().next();
       if (oldest.done !== true) buckets.delete(oldest.value);
     }
-    if (left < 1) throw new PlatformError("limit", "too many tries from this address", { hint: "try again in a minute" });
+    if (left < 1) throw new PlatformError("limit", "too many attempts from this address", { hint: "try again in a minute" });
   };
   return { take: (address, now) => spend(address, now, 1), check: (address, now) => spend(address, now, 0) };
 }

@@ -3,14 +3,14 @@ import type { AuthContext } from "../auth-context.ts";
 import { findMaintenance } from "./maintenance.ts";
 import { nextWindows } from "./next-windows.ts";
 
-/** The maintenance windows in the forms that the updaters read. */
+/** The maintenance windows in the formats of the updaters. */
 export interface ExportedWindows {
   /** False: the cluster has no maintenance configuration. */
   readonly configured: boolean;
   readonly systemdSchedule: string;
   /** `{"windows":[{"start":RFC 3339,"stop":RFC 3339}]}`. */
   readonly kubeSchedule: string;
-  /** Of the configuration; empty: there is none. */
+  /** Revision of the configuration; empty: there is none. */
   readonly revision: string;
 }
 

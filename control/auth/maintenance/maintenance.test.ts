@@ -60,7 +60,7 @@ test("no preset may change it; a role with the rule may, once its user has logge
   await again.deleteResource({ kind: "cluster_maintenance_config", name });
 });
 
-test("hosts are told the windows, as files for both updaters; people are not, and an unknown updater is refused", async () => {
+test("hosts get the windows, as files for both updaters; users do not, and an unknown updater is refused", async () => {
   await using t = await openTestAuth();
   const { secret } = await t.admin.createToken({ roles: ["node"] });
   const keys = testKeys();

@@ -6,7 +6,7 @@ import type { AuditLog } from "../audit/audit-log.ts";
 import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 
 const key = documentKey("cluster_maintenance_config", maintenanceName);
-/** Of the keys under which it is stored. */
+/** Prefix of its storage keys. */
 export const maintenancePrefix = "/cluster_maintenance_config/";
 const what = "the maintenance window";
 

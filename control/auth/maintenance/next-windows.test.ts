@@ -65,7 +65,7 @@ test("no window is left out: the first is at most a week away, and a day that fi
   );
 });
 
-test("the windows change only when the first one has ended: a schedule is not written anew without a reason", () => {
+test("the windows change only when the first one has ended: a schedule is not rewritten without a reason", () => {
   fc.assert(
     fc.property(anyConfig, anyTime, fc.double({ min: 0, max: 0.999, noNaN: true }), (wanted, now, part) => {
       const windows = nextWindows(wanted, now);

@@ -3,12 +3,12 @@ import type { UpgradeWindow } from "../../../core/versions/upgrade-schedule.ts";
 
 const hour = 3_600;
 const day = 24 * hour;
-/** How far behind the first window the last one may begin, s: a fortnight, so that one day a week gives three windows. */
+/** Maximum distance from the start of the first window to the start of the last one, s: a fortnight, so that one day a week gives three windows. */
 const reach = 14 * day;
 
 /**
- * The maintenance windows that run or come: the first one and all that begin within two weeks of it. An hour each, in order.
- * The result changes only when the first window has ended. Pure; UTC knows no daylight saving.
+ * The current or next maintenance window and all that start within two weeks of it. An hour each, in order.
+ * The result changes only when the first window has ended. Pure; UTC has no daylight saving.
  */
 export function nextWindows(config: Maintenance, now: Date): readonly UpgradeWindow[] {
   const { utc_start_hour: startHour, weekdays } = config.spec.agent_upgrades;

@@ -7,21 +7,21 @@ import { proxyStates } from "../inventory/cluster-proxies.ts";
 import { listNodes } from "../inventory/nodes.ts";
 import { withoutV } from "../rollout/to-rollout-host.ts";
 
-/** Hosts that are named one by one; beyond it only those that are gone are. */
+/** Maximum number of hosts with their own sample; beyond it only those that are gone have one. */
 const maxNamed = 10_000;
 const maxGone = 1_000;
-/** Versions that are told apart; hosts choose what they report. */
+/** Maximum number of distinct versions; hosts choose what they report. */
 const maxVersions = 100;
 
 type Watched = Pick<AuthContext, "storage" | "live" | "presence" | "rollouts" | "proxies" | "channels">;
 type Series = readonly (readonly [labels: Readonly<Record<string, string>>, value: number])[];
 
-/** What the auth service knows, in the text form of Prometheus. Made anew at every call: a host that was removed leaves nothing behind. */
+/** Metrics of the auth service, in the text format of Prometheus. Created at every call: a removed host leaves nothing behind. */
 export async function authMetrics(context: Watched): Promise<string> {
   const { Gauge, Registry } = await import("prom-client");
   const registry = new Registry();
   const gauge = (name: string, help: string, series: Series): void => {
-    // A gauge without labels has a sample from the first moment on, 0: nothing to name is no sample.
+    // A gauge without labels has a sample of 0 from the start: without hosts there must be none.
     const [first] = series[0] ?? [{ none: "" }];
     const made = new Gauge({ name, help, labelNames: Object.keys(first), registers: [registry] });
     for (const [labels, value] of series) made.set({ ...labels }, value);
@@ -44,11 +44,11 @@ function addHosts(gauge: AddGauge, { presence, nodes }: Pick<Watched, "presence"
   gauge("platform_agent_connected", "1 while the host has a tunnel, else 0", named);
   gauge(
     "platform_agent_gone",
-    "1 for each host whose tunnel is gone without a word from its agent",
+    "1 for each host whose tunnel is gone without notice from its agent",
     gone.slice(0, maxGone).map(({ host, hostname }) => [{ host, hostname }, 1]),
   );
-  gauge("platform_agents_gone", "Hosts whose tunnel is gone without a word from their agent", [[{}, gone.length]]);
-  gauge("platform_agents_stopped", "Hosts whose agent said that it stops, and has not come back", [[{}, absent.length - gone.length]]);
+  gauge("platform_agents_gone", "Hosts whose tunnel is gone without notice from their agent", [[{}, gone.length]]);
+  gauge("platform_agents_stopped", "Hosts whose agent announced its stop and has not come back", [[{}, absent.length - gone.length]]);
   const versions = countBy(nodes, ({ spec, status }) => JSON.stringify([withoutV(spec.version), status?.host?.upgrader ?? "unknown"]));
   const known = [...versions].sort((a, b) => b[1] - a[1]);
   const others = known.slice(maxVersions).reduce((sum, [, count]) => sum + count, 0);
@@ -60,7 +60,7 @@ function addHosts(gauge: AddGauge, { presence, nodes }: Pick<Watched, "presence"
   const reasons = countBy(nodes, ({ status }) => status?.host?.reason);
   gauge(
     "platform_host_upgrade_reason",
-    "Hosts by where the last tick of their updater ended",
+    "Hosts by the result of their updater's last tick",
     [...reasons].map(([reason, count]) => [{ reason }, count]),
   );
 }
@@ -76,7 +76,7 @@ function addVersions(gauge: AddGauge, { channels, live }: Watched): void {
   const unfit = [...countBy(here, (fit) => (fit === "too_new" || fit === "too_old" ? fit : undefined))];
   gauge(
     "platform_hosts_unfit",
-    "Connected hosts whose version does not fit the cluster's",
+    "Connected hosts with a version incompatible with the cluster's",
     unfit.map(([fit, count]) => [{ fit }, count]),
   );
 }
@@ -90,7 +90,7 @@ function addProxies(gauge: AddGauge, states: readonly ProxyState[]): void {
   );
   gauge(
     "platform_proxy_hosts",
-    "Hosts that have a tunnel to the proxy",
+    "Hosts with a tunnel to the proxy",
     each(({ hosts }) => hosts),
   );
 }
@@ -107,12 +107,12 @@ function addRollouts(gauge: AddGauge, { rollouts }: Watched): void {
   );
   gauge(
     "platform_rollout_paused",
-    "1 while an admin has paused it",
+    "1 while paused by an admin",
     each(({ paused }) => (paused === undefined ? 0 : 1)),
   );
   gauge(
     "platform_rollout_frozen",
-    "1 while a freeze holds it",
+    "1 while held by a freeze",
     each(({ frozen }) => (frozen === undefined ? 0 : 1)),
   );
   gauge(
@@ -127,7 +127,7 @@ function addRollouts(gauge: AddGauge, { rollouts }: Watched): void {
   );
   gauge(
     "platform_rollout_hosts",
-    "Hosts of a group: done have the version, released may take it now, left_out cannot or will not",
+    "Hosts of a group: done have the version, released may install it now, left_out cannot or will not",
     staged.flatMap(({ channel, groups }) =>
       groups.flatMap(
         ({ name: group, done, released, left_out: leftOut }): Series => [

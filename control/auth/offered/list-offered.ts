@@ -3,11 +3,11 @@ import type { LiveNodes } from "../inventory/live-nodes.ts";
 import type { LiveOffered } from "./live-offered.ts";
 
 export interface OfferedResource extends Offered {
-  /** Connected hosts that offer it with these labels, in order. */
+  /** Connected hosts that offer the resource with these labels, in order. */
   readonly hostIds: readonly string[];
 }
 
-/** Resources that connected hosts offer, by kind and name; what has other labels at another host is another entry. Pure. */
+/** Resources that connected hosts offer, by kind and name; a resource with other labels at another host is another entry. Pure. */
 export function listOffered(
   offers: Pick<LiveOffered, "all">,
   live: Pick<LiveNodes, "get">,

@@ -1,7 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Offered } from "../../../core/resources/offered.ts";
 
-/** Of all hosts together, bytes of JSON. */
+/** Maximum of all hosts together, bytes of JSON. */
 const mostBytes = 128 * 1024 * 1024;
 
 interface HostOffer {
@@ -9,12 +9,12 @@ interface HostOffer {
   readonly bytes: number;
 }
 
-/** What hosts offer, as their proxies report it: in memory, and of use while the host is connected. */
+/** Resources that hosts offer, as reported by their proxies: in memory, used while the host is connected. */
 export class LiveOffered {
   readonly #hosts = new Map<string, HostOffer>();
   #bytes = 0;
 
-  /** The whole list of a host. Throws `limit`. */
+  /** Replaces the list of a host. Throws `limit`. */
   report(hostId: string, offered: readonly Offered[], bytes: number): void {
     this.forget(hostId);
     if (offered.length === 0) return;

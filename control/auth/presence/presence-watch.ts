@@ -7,7 +7,7 @@ import { findHost } from "../inventory/host-records.ts";
 import type { LiveNode, LiveNodes } from "../inventory/live-nodes.ts";
 import { presenceOf, settleMs } from "./presence-of.ts";
 
-/** A host that came back is no longer called gone once its tunnel has lasted this long, ms: one that comes and goes makes no stream of events. */
+/** Duration of a new tunnel after which a host is no longer gone, ms: an unstable one does not cause a stream of events. */
 const backAfterMs = 5_000;
 const prefix = "/presence/";
 
@@ -22,14 +22,14 @@ export interface PresenceDeps {
   readonly now: () => Date;
 }
 
-/** Which hosts are gone or stopped: told to the log, the audit log, the metrics and the admin. Kept over a restart. */
+/** Watches which hosts are gone or stopped, and reports them to the log, the audit log, the metrics and the admin. Kept across restarts. */
 export class PresenceWatch {
   readonly #deps: PresenceDeps;
-  /** The first look: before it another process may have served. */
+  /** Time of the first check: before it another process may have served. */
   #started: number;
   readonly #absent = new Map<string, Absence>();
   #state: "new" | "loaded" | "settled" = "new";
-  /** One look at a time. */
+  /** One check at a time. */
   #turn: Promise<void> = Promise.resolve();
 
   constructor(deps: PresenceDeps) {
@@ -47,9 +47,9 @@ export class PresenceWatch {
     this.#absent.delete(id);
   }
 
-  /** To call every second. Never throws. */
+  /** Call this every second. Never throws. */
   look(): Promise<void> {
-    const failed = (error: unknown): void => this.#deps.log.error("the hosts' presence could not be looked at", { error: errorText(error) });
+    const failed = (error: unknown): void => this.#deps.log.error("could not check the hosts' presence", { error: errorText(error) });
     this.#turn = this.#turn.then(() => this.#look()).catch(failed);
     return this.#turn;
   }
@@ -97,7 +97,7 @@ export class PresenceWatch {
     const { storage, audit, log } = this.#deps;
     await storage.put({ key: presenceKey(id), value: JSON.stringify(absence) });
     this.#absent.set(id, absence);
-    // A removal that came before the record was written knew nothing of it; one that comes from here on takes it along.
+    // A removal before the record was written did not see it; a later removal deletes it.
     if ((await findHost(storage, "node", id)) === undefined) {
       await storage.delete(presenceKey(id));
       this.#absent.delete(id);
@@ -106,7 +106,7 @@ export class PresenceWatch {
     const about = { host: id, name: absence.hostname, since: new Date(absence.since).toISOString() };
     if (absence.kind === "stopped") return log.info("agent has stopped", about);
     const reason =
-      live === undefined ? "not heard of since the auth service started" : reasons[live.ending === "stopped" ? "closed" : (live.ending ?? "closed")];
+      live === undefined ? "no report since the auth service started" : reasons[live.ending === "stopped" ? "closed" : (live.ending ?? "closed")];
     log.warn("agent is gone", { ...about, reason });
     audit.emit({ event: "agent.gone", server_id: id, server_name: absence.hostname, reason });
   }
@@ -122,9 +122,9 @@ export class PresenceWatch {
 }
 
 const reasons = {
-  silent: "nothing was heard from it for 20 s",
-  closed: "its tunnel ended and no other came up",
-  lost: "its proxy is gone, and it has come to no other",
+  silent: "it did not respond for 20 s",
+  closed: "its tunnel ended and was not replaced",
+  lost: "its proxy is gone, and it has not connected to another one",
 } as const;
 
 export function presenceKey(id: string): string {

@@ -57,7 +57,7 @@ test("on a disk that is nearly full, hosts wait, refusals go to the log, and wha
     code: "unauthenticated",
   });
   expect(await t.events("user.login")).toEqual([]);
-  expect(t.logLines.join("")).toMatch(/a refusal is not in the audit log: the disk is nearly full[^\n]*user\.login/);
+  expect(t.logLines.join("")).toMatch(/refusal not recorded in the audit log: the disk is nearly full[^\n]*user\.login/);
   const { warnings } = await t.admin.getCluster({});
   expect(warnings).toContainEqual(expect.stringMatching(/has 400 MiB left: events and recordings of hosts are refused until there are 512/));
   await t.admin.deleteResource({ kind: "node", name: host.id });

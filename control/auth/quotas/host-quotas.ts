@@ -2,20 +2,20 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { Buckets } from "../../limits/buckets.ts";
 
-/** What a host may have this service store: a burst, which is what it kept while it was away, and an average. */
+/** Storage quotas of a host at this service: a burst, for data kept while it was disconnected, and an average. */
 export interface HostQuotas {
-  /** Audit events. Throws `limit`: the host keeps them, and sends them again. */
+  /** Audit events. Throws `limit`: the host keeps and resends them. */
   events(host: HostIdentity, lines: readonly string[]): void;
-  /** Its sessions, its state. Throws `limit`. */
+  /** Its reports of sessions and state. Throws `limit`. */
   report(host: HostIdentity, bytes: number): void;
   /** New certificates. Throws `limit`. */
   renewal(host: HostIdentity): void;
-  /** Bytes of recordings. Throws `unavailable`, after which a host tries again soon. */
+  /** Bytes of recordings. Throws `unavailable`, after which a host retries soon. */
   recording(host: HostIdentity, bytes: number): void;
 }
 
 const [kib, mib] = [1024, 1024 * 1024];
-/** A proxy speaks for many hosts. */
+/** A proxy reports for many hosts. */
 const proxyFactor = 10;
 /** An agent keeps 64 MiB of events while this service is away. */
 const sizes = {
@@ -37,7 +37,7 @@ export function createHostQuotas(now: () => Date): HostQuotas {
   const take = (kind: keyof typeof sizes, host: HostIdentity, amounts: readonly number[]): boolean =>
     host.role === "auth" || (host.role === "proxy" ? proxies : nodes)[kind].take(host.id, amounts, now());
   const refuse = (code: "limit" | "unavailable", what: string): never => {
-    throw new PlatformError(code, `too many ${what} of this host at once`, { hint: "they are taken later" });
+    throw new PlatformError(code, `too many ${what} from this host at once`, { hint: "the host sends them again later" });
   };
   return {
     events: (host, lines) => void (take("events", host, [lines.length, bytesOf(lines)]) || refuse("limit", "audit events")),

@@ -4,7 +4,7 @@ import { type Recording, type RecordingEnd, type RecordingFacts, recordingFactsS
 import { guarded } from "../../storage/database-error.ts";
 import { openDatabase } from "../../storage/open-database.ts";
 
-/** What is known of each recording; its bytes are in a file beside. */
+/** Facts of each recording; its bytes are in a separate file. */
 const schema = `
 CREATE TABLE recordings (
   sid TEXT PRIMARY KEY, started TEXT NOT NULL, user TEXT NOT NULL, facts TEXT NOT NULL, bytes INTEGER NOT NULL,
@@ -23,15 +23,15 @@ export interface RecordingQuery {
 export interface RecordingStore {
   find(sid: string): Recording | undefined;
   add(facts: RecordingFacts): Recording;
-  /** So many bytes are durable in the file. */
+  /** Records how many bytes of the file are durable. */
   grow(sid: string, bytes: number): void;
   finish(sid: string, end: RecordingEnd): void;
-  /** The newest first; `cursor` for the next page, empty at the end. */
+  /** Newest first; `cursor` for the next page, empty at the end. */
   list(query: RecordingQuery): { readonly recordings: readonly Recording[]; readonly cursor: string };
   close(): void;
 }
 
-/** Durable when a method returns. */
+/** All changes are durable when a method returns. */
 export function openRecordingStore(path: string): RecordingStore {
   const database = openDatabase({ path, applicationId: 0x52454331, migrations: [schema] });
   const work = <T>(run: () => T): T => {

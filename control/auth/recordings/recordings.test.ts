@@ -75,7 +75,7 @@ test("a host may write its own recordings only", async () => {
   expect((await readAll(t.admin, sidOf(factsJson))).data.toString()).toBe("abc");
 });
 
-test.for(["../../etc/passwd", "x", "", "00000000-0000-0000-0000-00000000000g"])("%j is no session", async (sid) => {
+test.for(["../../etc/passwd", "x", "", "00000000-0000-0000-0000-00000000000g"])("%j is not a session", async (sid) => {
   await using t = await openTestAuth();
   const host = await joinHost(t, "web1");
   await expect(host.client.uploadRecording({ factsJson: factsOf(host, { sid }) })).rejects.toMatchObject({ code: "invalid" });

@@ -9,7 +9,7 @@ import type { AuditLog } from "../audit/audit-log.ts";
 import { createTurns } from "../login/turns.ts";
 import { openRecordingStore, type RecordingStore } from "./recording-store.ts";
 
-/** Longest recording taken, bytes: agents stop before. */
+/** Maximum size of a recording, bytes: agents stop before. */
 export const maxRecording = 128 * 1024 * 1024;
 /** Bytes read from the disk at a time. */
 const partBytes = 256 * 1024;
@@ -18,14 +18,14 @@ export interface RecordingPart {
   readonly facts: RecordingFacts;
   readonly offset: number;
   readonly data: Uint8Array;
-  /** This part is the last. */
+  /** Whether this part is the last. */
   readonly end?: RecordingEnd | undefined;
 }
 
 export interface Recordings extends Pick<RecordingStore, "find" | "list"> {
-  /** What is durable afterwards, bytes. Throws `denied`, `limit`, `unavailable`. */
+  /** Returns the number of durable bytes. Throws `denied`, `limit`, `unavailable`. */
   append(part: RecordingPart, host: HostIdentity): Promise<number>;
-  /** As much as was durable when it began. */
+  /** Reads as much as was durable at the start. */
   read(recording: Recording): AsyncGenerator<Buffer>;
   close(): void;
 }
@@ -38,7 +38,7 @@ export interface RecordingsOptions {
   readonly isAtProxy?: boolean;
 }
 
-/** The recordings of a cluster: a database of what they are, and a file of mode 0600 for each. */
+/** The recordings of a cluster: a database of their facts, and a file of mode 0600 for each. */
 export async function openRecordings({ dir, audit, room, isAtProxy = false }: RecordingsOptions): Promise<Recordings> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const store = openRecordingStore(join(dir, "recordings.sqlite"));
@@ -48,16 +48,16 @@ export async function openRecordings({ dir, audit, room, isAtProxy = false }: Re
     const { sid } = facts;
     const known = store.find(sid);
     const isOwn = facts.server_id === host.id && (known === undefined || known.server_id === host.id);
-    // A proxy records hosts, where the mode says so; what one host has begun is no other's.
+    // A proxy records hosts, where the mode says so; a host cannot continue another one's recording.
     const isProxys = host.role === "proxy" && isAtProxy && (known === undefined || known.server_id === facts.server_id);
     if (!isOwn && !isProxys) {
-      throw new PlatformError("denied", `access denied: host ${host.id} may send its own recordings only`);
+      throw new PlatformError("denied", `access denied: host ${host.id} may send only its own recordings`);
     }
     const { bytes, state } = known ?? store.add(facts);
     if (state !== "running" || offset > bytes) return bytes;
     const fresh = data.subarray(bytes - offset);
     const size = bytes + fresh.length;
-    if (size > maxRecording) throw new PlatformError("limit", `a recording of more than ${maxRecording} bytes is not taken`);
+    if (size > maxRecording) throw new PlatformError("limit", `the recording is larger than the maximum of ${maxRecording} bytes`);
     if (fresh.length > 0) {
       refuseFullDisk(room);
       await writeAt(fileOf(sid), fresh, bytes);
@@ -81,7 +81,7 @@ function sessionOf({ sid, server_id, server_name, user, login }: Omit<RecordingF
   return { sid, server_id, server_name, user, login };
 }
 
-/** A host tries again soon what is `unavailable`. */
+/** A host retries soon after `unavailable`. */
 function refuseFullDisk(room: Pick<DiskRoom, "require">): void {
   try {
     room.require("recordings");
@@ -90,14 +90,14 @@ function refuseFullDisk(room: Pick<DiskRoom, "require">): void {
   }
 }
 
-/** Truncates nothing: what is beyond the known end is of a write that was cut, or of another process, and is the same. */
+/** Truncates nothing: data beyond the known end is from an interrupted write or another process, and is identical. */
 async function writeAt(file: string, data: Uint8Array, position: number): Promise<void> {
   try {
     await using handle = await open(file, constants.O_WRONLY | constants.O_CREAT, 0o600);
     await handle.write(data, 0, data.length, position);
     await handle.datasync();
   } catch (cause) {
-    throw new PlatformError("unavailable", "the auth service cannot write a recording; its log says why", { cause });
+    throw new PlatformError("unavailable", "the auth service could not write a recording; see its log", { cause });
   }
 }
 

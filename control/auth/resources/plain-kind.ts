@@ -8,11 +8,11 @@ import type { ResourceMethods } from "./resource-methods.ts";
 
 type PlainSpec = ResourceSpec & { readonly plain: PlainResource<ResourceDocument> };
 
-/** How a kind without behaviour is listed, stored and audited. */
+/** Listing, storage and auditing of a kind without behaviour. */
 export function plainKind(kind: PlainKind): ResourceMethods {
   const { schema, plain } = resourceSpecs[kind] as unknown as PlainSpec;
   const emit = (context: AuthContext, [event]: readonly [string, string], name: string, actor: Actor): void => {
-    // One of this kind's own, as its specification lists them.
+    // The kind's own audit event, as its specification lists it.
     context.audit.emit({ event: event as PlainEventName, user: actor.name, name, "addr.remote": actor.address });
   };
   return {

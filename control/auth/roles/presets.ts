@@ -3,9 +3,9 @@ import type { Role } from "../../../core/resources/role.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { toPut } from "../documents/document.ts";
 
-/** The roles that a new cluster starts with. */
+/** The roles of a new cluster. */
 export const presets: readonly Role[] = [
-  preset("access", "Reach every host with one's own logins", {
+  preset("access", "Reach every host with the user's own logins", {
     logins: ["{{internal.logins}}"],
     node_labels: { "*": "*" },
   }),
@@ -22,7 +22,7 @@ export const presets: readonly Role[] = [
 
 const madeKey = "/cluster/presets";
 
-/** Makes the presets once in a cluster's life: one that an admin changed or removed stays so. */
+/** Creates the presets once in a cluster's life: an admin's change or removal stays. */
 export async function createPresets(storage: Storage): Promise<void> {
   const marks = presets.map((role) => toPut(role, { overwrite: true, mustExist: false }));
   try {

@@ -27,7 +27,7 @@ test.for([
   ["nodes", "did you mean node?"],
   ["nonsense", `resources are ${ruleResources.join(", ")} and '*'`],
 ])("a rule for %s is pointed out", ([name = "", said]) => {
-  expect(unknownResources(role("user", name))).toEqual([expect.stringContaining(`spec.allow.rules.1: there is no resource "${name}"; ${said}`)]);
+  expect(unknownResources(role("user", name))).toEqual([expect.stringContaining(`spec.allow.rules.1: unknown resource "${name}"; ${said}`)]);
 });
 
 test("rules for what there is, or for all, are well; so are the presets", () => {
@@ -36,7 +36,7 @@ test("rules for what there is, or for all, are well; so are the presets", () => 
 
 test("a deny is looked at too", () => {
   const { spec, ...rest } = role("tokn");
-  expect(unknownResources({ ...rest, spec: { deny: spec.allow } })).toEqual(['spec.deny.rules.1: there is no resource "tokn"; did you mean token?']);
+  expect(unknownResources({ ...rest, spec: { deny: spec.allow } })).toEqual(['spec.deny.rules.1: unknown resource "tokn"; did you mean token?']);
 });
 
 test("stored roles are warned of by name", () => {

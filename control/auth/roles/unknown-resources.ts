@@ -4,8 +4,8 @@ import { ruleResources } from "../../../core/resources/resource-specs.ts";
 import type { Role } from "../../../core/resources/role.ts";
 
 /**
- * What a role's rules name that this version does not have, a sentence each with its place: such a rule allows and denies nothing.
- * A role is refused for it when it is written; one that is stored all the same works on without it.
+ * Resources in a role's rules that this version does not have, a sentence each with its position: such a rule has no effect.
+ * Writing such a role is refused; a stored one works without the rule.
  */
 export function unknownResources({ spec }: Role): readonly string[] {
   return (["allow", "deny"] as const).flatMap((side) =>
@@ -18,12 +18,12 @@ export function unknownResources({ spec }: Role): readonly string[] {
 const known: ReadonlySet<string> = new Set([...ruleResources, "*"]);
 
 function unknownText(name: string): string {
-  const shown = `there is no resource ${JSON.stringify(name)}`;
+  const shown = `unknown resource ${JSON.stringify(name)}`;
   const near = nearestName(name, ruleResources);
   return near === undefined ? `${shown}; resources are ${ruleResources.join(", ")} and '*'` : `${shown}; did you mean ${near}?`;
 }
 
-/** Logs which stored roles name resources that this version does not have. */
+/** Logs stored roles with resources that this version does not have. */
 export function warnOfUnknownResources(roles: readonly Role[], log: Log): void {
   for (const role of roles) {
     const problems = unknownResources(role);

@@ -4,7 +4,7 @@ import { groupOf } from "./group-of.ts";
 import { isHindered, isLeftOut, type RolloutHost } from "./rollout-host.ts";
 import type { RolloutState } from "./rollout-state.ts";
 
-/** A host that would take the version but cannot holds its group up for at most this long, ms. */
+/** Maximum time that a host which is ready but cannot install the version delays its group, ms. */
 export const hinderedMs = 24 * 3_600_000;
 
 interface Look {
@@ -14,7 +14,7 @@ interface Look {
   readonly now: number;
 }
 
-/** The roll-out that neither stop, pause nor freeze holds: as far on as its hosts allow. Pure. */
+/** Advances a roll-out that is not stopped, paused or frozen as far as its hosts allow. Pure. */
 export function advance(state: RolloutState, look: Look): RolloutState {
   if (state.all) return advanceAll(state, look);
   const members = membersOf(look);
@@ -29,7 +29,7 @@ export function advance(state: RolloutState, look: Look): RolloutState {
   return current.phase === "done" && current.group === "" ? current : { ...outside(current, look.now), phase: "done" };
 }
 
-/** Everybody may take it: over when everybody who can has it. */
+/** Every host may install it: done when every host that can has it. */
 function advanceAll(state: RolloutState, look: Look): RolloutState {
   const names = look.spec.groups.map(({ name }) => name);
   const passed = names.every((name) => state.passed.includes(name)) ? state.passed : names;
@@ -52,9 +52,9 @@ function enter(state: RolloutState, group: RolloutGroup, now: number): RolloutSt
   return { ...outside(state, now), group: group.name, phase: "waiting", until: now + parseDuration(group.wait) * 1000 };
 }
 
-/** One group as far on as it goes; its phase is `done` when the next one may begin. */
+/** Advances one group as far as possible; its phase is `done` when the next one may start. */
 function within(state: RolloutState, group: RolloutGroup, look: Look): RolloutState {
-  // `done` is of the whole; a group that is on is not done.
+  // `done` applies to the whole; an active group is not done.
   let current: RolloutState = state.phase === "done" ? { ...state, phase: "group" } : state;
   if (current.phase === "waiting") {
     if (look.now < (current.until ?? 0)) return current;
@@ -70,7 +70,7 @@ function within(state: RolloutState, group: RolloutGroup, look: Look): RolloutSt
   return isComplete(current, look) ? { ...current, phase: "done" } : current;
 }
 
-/** Those chosen before stay while they can go on; others take the place of those that cannot: connected and healthy ones first, then by id. */
+/** Chosen canaries stay while they are able; others replace those that are not: connected and healthy ones first, then by id. */
 function chooseCanaries(state: RolloutState, group: RolloutGroup, { hosts, vanishedMs, now }: Look): string[] {
   const byId = new Map(hosts.map((host) => [host.id, host]));
   const able = (host: RolloutHost): boolean => !isLeftOut(host, state.version) && !Object.hasOwn(state.failed, host.id);
@@ -85,7 +85,10 @@ function chooseCanaries(state: RolloutState, group: RolloutGroup, { hosts, vanis
   return [...kept, ...fresh.slice(0, Math.max(0, group.canaries - kept.length)).map(({ id }) => id)].slice(0, group.canaries);
 }
 
-/** Each canary has the version, and has stayed for as long as a host may be gone without being missed: since it took it, or since it was first seen with it. */
+/**
+ * Whether each canary has the version, and stayed connected for as long as it takes to notice a loss: since it installed it, or since it was
+ * first seen with it.
+ */
 function areSettled(state: RolloutState, { hosts, vanishedMs, now }: Look): boolean {
   const byId = new Map(hosts.map((host) => [host.id, host]));
   return state.canaries.every((id) => {
@@ -97,8 +100,8 @@ function areSettled(state: RolloutState, { hosts, vanishedMs, now }: Look): bool
 }
 
 /**
- * Every host that can take the version has it. Hosts that are gone for long do not count; but when none of those that should
- * have it does, a proxy may be gone rather than the hosts: then nobody can say that it works.
+ * Whether every host that can install the version has it. Hosts that are gone for long do not count; but when none of those that should
+ * have it does, a proxy may be gone rather than the hosts: then it is unknown whether the version works.
  */
 function isComplete(state: RolloutState, { hosts, vanishedMs, now }: Look): boolean {
   const wanted = hosts.filter((host) => !isLeftOut(host, state.version) && !Object.hasOwn(state.failed, host.id));

@@ -7,7 +7,7 @@ test.for<
   readonly [why: string, state: Partial<RolloutState>, action: "pause" | "resume" | "promote", group: string, then: Partial<RolloutState> | string]
 >([
   ["pause", {}, "pause", "", { paused: { since: t, by: "bob" } }],
-  ["pause twice", paused, "pause", "", "is paused already, by alice"],
+  ["pause twice", paused, "pause", "", "is already paused by alice"],
   ["resume after a pause", { ...prodWaits, ...paused }, "resume", "", { ...prodWaits }],
   [
     "resume after a stop forgives",
@@ -23,10 +23,10 @@ test.for<
   ["promote past the last group", prodAll, "promote", "", "has reached every group"],
   ["promote what is done", { phase: "done", group: "" }, "promote", "", "has reached every group"],
   ["promote through a group", canaries, "promote", "prod", { passed: ["staging"], group: "prod", phase: "group", canaries: [] }],
-  ["promote through a group that has it", prodAll, "promote", "staging", "group staging may take v1.1.0 already"],
+  ["promote through a group that has it", prodAll, "promote", "staging", "group staging may already install v1.1.0"],
   ["promote through a group that is not there", {}, "promote", "prd", 'there is no group "prd"'],
-  ["promote while paused", paused, "promote", "", "is paused: nothing can be promoted"],
-  ["promote while stopped", stopped, "promote", "", "is stopped: nothing can be promoted"],
+  ["promote while paused", paused, "promote", "", "is paused: it cannot be promoted"],
+  ["promote while stopped", stopped, "promote", "", "is stopped: it cannot be promoted"],
 ])("an admin: %s", ([_why, state, action, group, then]) => {
   const change = () => changeRollout({ ...running, ...state }, { action, group, by: "bob", spec: specOf(), now: t });
   if (typeof then === "string") expect(change).toThrow(then);

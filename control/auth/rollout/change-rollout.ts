@@ -7,20 +7,23 @@ export type RolloutAction = (typeof rolloutActions)[number];
 
 interface Change {
   readonly action: RolloutAction;
-  /** For promote: through which group; empty: the next step. */
+  /** For promote: the last group to release; empty: the next step. */
   readonly group: string;
   readonly by: string;
   readonly spec: UpgradeRollout["spec"];
   readonly now: number;
 }
 
-/** What an admin does to a roll-out. Pure; the next look goes on from there. Throws `conflict` when it makes no sense now, `invalid` for a group that is not there. */
+/**
+ * Applies an admin's action to a roll-out. Pure; the next check continues from there. Throws `conflict` when it does not apply now, `invalid` for
+ * an unknown group.
+ */
 export function changeRollout(state: RolloutState, change: Change): RolloutState {
   if (change.action === "pause") return pause(state, change);
   return change.action === "resume" ? resume(state) : promote(state, change);
 }
 
-/** Of several channels those to which the change makes no sense are passed over, unless there is no other. */
+/** Skips channels to which the change does not apply, unless there is no other. */
 export function changeRollouts(states: readonly RolloutState[], change: Change): readonly RolloutState[] {
   const refused: PlatformError[] = [];
   const changed = states.flatMap((state) => {
@@ -37,11 +40,11 @@ export function changeRollouts(states: readonly RolloutState[], change: Change):
 }
 
 function pause(state: RolloutState, { by, now }: Change): RolloutState {
-  if (state.paused !== undefined) throw new PlatformError("conflict", `${name(state)} is paused already, by ${state.paused.by}`);
+  if (state.paused !== undefined) throw new PlatformError("conflict", `${name(state)} is already paused by ${state.paused.by}`);
   return { ...state, paused: { since: now, by } };
 }
 
-/** After a stop: the hosts that failed stay on record, and counting starts anew. */
+/** After a stop: the hosts that failed stay on record, and counting starts again. */
 function resume(state: RolloutState): RolloutState {
   const { paused, stopped, ...rest } = state;
   if (paused === undefined && stopped === undefined) throw new PlatformError("conflict", `${name(state)} is neither paused nor stopped`);
@@ -52,13 +55,13 @@ function resume(state: RolloutState): RolloutState {
 function promote(state: RolloutState, { group, spec, now }: Change): RolloutState {
   if (state.paused !== undefined || state.stopped !== undefined) {
     const held = state.stopped === undefined ? "paused" : "stopped";
-    throw new PlatformError("conflict", `${name(state)} is ${held}: nothing can be promoted`, { hint: "go on with: tctl upgrades resume" });
+    throw new PlatformError("conflict", `${name(state)} is ${held}: it cannot be promoted`, { hint: "continue with: tctl upgrades resume" });
   }
   if (state.all || state.phase === "done") throw new PlatformError("conflict", `${name(state)} has reached every group`);
   return group === "" ? step(state, spec, now) : through(state, { group, spec, now });
 }
 
-/** Ends the wait, lets the whole group follow its canaries, or lets the next group begin without its wait. */
+/** Ends the wait, lets the whole group follow its canaries, or lets the next group start without its wait. */
 function step(state: RolloutState, spec: UpgradeRollout["spec"], now: number): RolloutState {
   const { until: _until, ...rest } = state;
   if (state.phase === "waiting") return { ...rest, phase: "canaries", canaries: [], since: now };
@@ -69,12 +72,12 @@ function step(state: RolloutState, spec: UpgradeRollout["spec"], now: number): R
   return { ...rest, passed, group: next.name, phase: "canaries", canaries: [], since: now };
 }
 
-/** The groups before it and the whole of this one may take the version. */
+/** Releases the version to the groups before it and to this whole group. */
 function through(state: RolloutState, { group, spec, now }: Pick<Change, "group" | "spec" | "now">): RolloutState {
   const names = spec.groups.map(({ name: one }) => one);
   const at = names.indexOf(group);
   if (at < 0) throw new PlatformError("invalid", `there is no group ${JSON.stringify(group)}`, { hint: `groups: ${names.join(", ")}` });
-  if (state.passed.includes(group)) throw new PlatformError("conflict", `group ${group} may take v${state.version} already`);
+  if (state.passed.includes(group)) throw new PlatformError("conflict", `group ${group} may already install v${state.version}`);
   const { until: _until, ...rest } = state;
   const passed = [...new Set([...state.passed, ...names.slice(0, at)])];
   return { ...rest, passed, group, phase: "group", canaries: [], since: now };

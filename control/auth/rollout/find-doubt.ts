@@ -3,25 +3,27 @@ import type { ChannelAnswer } from "../inventory/live-channels.ts";
 
 export interface DoubtFacts {
   readonly channel: string;
-  /** What the asking proxy's channel answers. */
+  /** The answer of the requesting proxy's channel. */
   readonly asked: Pick<ChannelAnswer, "version" | "critical">;
-  /** What the other proxies answer, by their last reports. */
+  /** The answers of the other proxies, by their last reports. */
   readonly others: readonly Pick<ChannelAnswer, "version" | "critical">[];
-  /** The auth service's own configuration of the channel; undefined: it has none. */
+  /** The auth service's own configuration of the channel; undefined: none. */
   readonly own: UpgradeChannel | undefined;
 }
 
 /**
- * Why the auth service does not vouch for what a proxy's channel answers; undefined: it does, and signs. One proxy alone orders no version:
- * the others have to say the same, and so has the auth service's own configuration, where it has one. Pure.
+ * The reason why the auth service does not sign the answer of a proxy's channel; undefined: it signs. A single proxy cannot order a version:
+ * the others must agree, and so must the auth service's own configuration, if it has one. Pure.
  */
 export function findDoubt({ channel, asked, others, own }: DoubtFacts): string | undefined {
   if (asked.version === "none" || asked.version === "") return undefined;
   const said = told(asked);
-  if (own !== undefined && "staticVersion" in own && (own.staticVersion !== asked.version || (asked.critical && !own.critical)))
-    return `channel ${channel} of a proxy answers ${said}, and the auth service's own configuration says ${told({ ...own, version: own.staticVersion })}`;
+  if (own !== undefined && "staticVersion" in own && (own.staticVersion !== asked.version || (asked.critical && !own.critical))) {
+    const configured = told({ ...own, version: own.staticVersion });
+    return `channel ${channel} of a proxy answers ${said}, but the auth service's own configuration says ${configured}`;
+  }
   if (own !== undefined && own.critical === false && asked.critical)
-    return `channel ${channel} of a proxy answers ${said}, and the auth service's own configuration says that none is critical`;
+    return `channel ${channel} of a proxy answers ${said}, but the auth service's own configuration says that none is critical`;
   const other = others.map(told).find((answer) => answer !== said);
   return other === undefined ? undefined : `proxies disagree about channel ${channel}, which answers ${[said, other].toSorted().join(" and ")}`;
 }

@@ -1,23 +1,23 @@
 import { failedAt, type RolloutHost } from "./rollout-host.ts";
 import type { Failure, RolloutState } from "./rollout-state.ts";
 
-/** A host that goes away later than this after it took the version, ms, went for a reason of its own. */
+/** A host lost later than this after it installed the version, ms, was lost for another reason. */
 export const watchedMs = 3_600_000;
-/** A host that was told to take the version and goes away within this time, ms, went in the middle of it: two ticks of the updater. */
+/** A host lost within this time after the instruction to install the version, ms, was lost during the upgrade: two ticks of the updater. */
 const attemptMs = 20 * 60_000;
 
 interface Look {
   readonly hosts: readonly RolloutHost[];
-  /** Versions of the hosts at the look before. */
+  /** Versions of the hosts at the previous check. */
   readonly before: ReadonlyMap<string, string>;
   readonly vanishedMs: number;
   readonly now: number;
 }
 
-/** Who took the version lately: those who changed to it since the look before are added, what is long past is dropped. Pure. */
+/** Hosts that installed the version recently: adds those that changed to it since the previous check, drops old ones. Pure. */
 export function tookVersion(state: RolloutState, { hosts, before, vanishedMs, now }: Look): Record<string, number> {
   const oldest = now - watchedMs - vanishedMs;
-  // Whether one that is away left soon after is asked when it has been away for long: perhaps after this service was down.
+  // Whether a lost host left soon after the upgrade may be decided much later: perhaps after this service was down.
   const away = new Set(hosts.flatMap(({ id, connected }) => (connected ? [] : [id])));
   const kept = Object.entries(state.took).filter(([id, at]) => at >= oldest || away.has(id) || Object.hasOwn(state.failed, id));
   const fresh = hosts.flatMap((host): [string, number][] => {
@@ -28,13 +28,13 @@ export function tookVersion(state: RolloutState, { hosts, before, vanishedMs, no
   return Object.fromEntries([...kept, ...fresh]);
 }
 
-/** Hosts on which the version failed: those known, without those that came back to it, and those found now. Pure. */
+/** Hosts on which the version failed: the known ones, without those that are back at it, and those found now. Pure. */
 export function findFailures(state: RolloutState, { hosts, vanishedMs, now }: Look): Record<string, Failure> {
   const failed = new Map(Object.entries(state.failed));
   for (const host of hosts) {
     const known = failed.get(host.id);
     const why = failureOf(host, { state, vanishedMs, now });
-    // What stopped the roll-out stays on record until somebody resumes.
+    // The cause of a stop stays on record until the roll-out is resumed.
     if (why === undefined && known !== undefined && state.stopped === undefined && host.connected && host.version === state.version) {
       failed.delete(host.id);
     }
@@ -55,7 +55,7 @@ function failureOf(host: RolloutHost, { state, vanishedMs, now }: { state: Rollo
   const { offered } = host;
   const attempted = offered !== undefined && offered >= state.started && host.version !== version;
   if (attempted && host.since >= offered && host.since - offered < attemptMs) {
-    return `gone since ${time(host.since)}, right after it was told to take v${version}`;
+    return `gone since ${time(host.since)}, right after the instruction to install v${version}`;
   }
   return undefined;
 }

@@ -7,7 +7,7 @@ import { type NextChance, planTimes } from "./plan-times.ts";
 import { isLeftOut, type RolloutHost } from "./rollout-host.ts";
 import type { RolloutState } from "./rollout-state.ts";
 
-/** One channel as it is now. */
+/** Current state of one channel. */
 export interface ChannelNow {
   readonly channel: string;
   /** Without v. */
@@ -25,11 +25,11 @@ export interface PlanFacts {
   readonly window: (after: number) => { readonly start: number; readonly stop: number } | undefined;
   readonly now: number;
   readonly brief: boolean;
-  /** What is wrong with channels, a sentence each. */
+  /** Problems of channels, a sentence each. */
   readonly warnings: readonly string[];
 }
 
-/** What `tctl upgrades plan` and `status` show. Pure. */
+/** The data of `tctl upgrades plan` and `status`. Pure. */
 export function makePlan({ channels, spec, window, now, brief, warnings }: PlanFacts): UpgradePlan {
   const next = window(now);
   const hosts = brief ? undefined : channels.flatMap((one) => planHosts(one, { spec, window, now }));

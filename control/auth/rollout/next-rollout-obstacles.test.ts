@@ -4,7 +4,7 @@ import { testRows } from "./testing/rollout-rows.ts";
 /** Hosts that do not take it, and what stops it. */
 testRows(
   [
-    // Who is waited for
+    // Hosts to wait for
     ["nobody waits for a host without updater", { state: {}, hosts: ["s1 new", "s2 old unenrolled", "p1 old"] }, { group: "prod" }, "s1 s2"],
     ["nobody waits for a host that its admin holds", { state: {}, hosts: ["s1 new", "s2 old held_by_admin", "p1 old"] }, { group: "prod" }, "s1 s2"],
     ["nobody waits for a host whose timer is off", { state: {}, hosts: ["s1 new", "s2 old timer_off", "p1 old"] }, { group: "prod" }, "s1 s2"],
@@ -31,7 +31,7 @@ testRows(
       "s1 s2",
     ],
     [
-      "a version skipped before is no obstacle to another one",
+      "a version skipped before does not hold back another one",
       { state: {}, hosts: ["s1 new", "s2 old known_bad at-1.0.5"] },
       { group: "staging" },
       "s1 s2",
@@ -82,9 +82,9 @@ testRows(
     ],
     ["one that had it before does not", { state: {}, hosts: ["s1 new gone", "s2 old"] }, { group: "staging" }, "s1 s2"],
     [
-      "one that was told to take it and vanished right then does",
-      { state: {}, hosts: ["s1 old gone told", "s2 old"] },
-      { stopped: { since: t, why: "s1 gone since 2027-01-15T07:40:00Z, right after it was told to take v1.1.0" } },
+      "one that vanished right after the instruction to install it does",
+      { state: {}, hosts: ["s1 old gone instructed", "s2 old"] },
+      { stopped: { since: t, why: "s1 gone since 2027-01-15T07:40:00Z, right after the instruction to install v1.1.0" } },
       "",
       "stopped",
     ],

@@ -15,9 +15,9 @@ testRows(
       "started",
     ],
     ["but that one is taken when there is no other", { hosts: ["s1 old no_space"] }, canaries, "s1", "started"],
-    ["a host that is away is no canary", { hosts: ["s1 old away", "s2 old"] }, { canaries: ["s2"] }, "s2", "started"],
-    ["a host that its admin holds is no canary", { hosts: ["s1 old held_by_admin", "s2 old"] }, { canaries: ["s2"] }, "s2", "started"],
-    ["a host without an updater is no canary", { hosts: ["s1 old unenrolled", "s2 old"] }, { canaries: ["s2"] }, "s2", "started"],
+    ["a disconnected host is not a canary", { hosts: ["s1 old away", "s2 old"] }, { canaries: ["s2"] }, "s2", "started"],
+    ["a host held by its admin is not a canary", { hosts: ["s1 old held_by_admin", "s2 old"] }, { canaries: ["s2"] }, "s2", "started"],
+    ["a host without an updater is not a canary", { hosts: ["s1 old unenrolled", "s2 old"] }, { canaries: ["s2"] }, "s2", "started"],
     ["while nobody can be a canary, nobody goes", { hosts: ["s1 old away", "p1 old"] }, { phase: "canaries", canaries: [] }, "", "started"],
     [
       "a group without hosts is passed",
@@ -50,7 +50,7 @@ testRows(
     ],
     ["a host in no group waits for the last one", { hosts: ["s1 old", "x1 old"] }, canaries, "s1", "started"],
     [
-      "another version begins anew",
+      "another version starts again",
       { state: { ...prodAll, version: "1.0.5", took: { s1: t - hour } }, hosts: ["s1 old", "p1 old"] },
       { ...canaries, passed: [], took: {} },
       "s1",

@@ -8,13 +8,13 @@ import type { RolloutState } from "./rollout-state.ts";
 
 export interface RolloutFacts {
   readonly channel: string;
-  /** What the channel answers, without v. */
+  /** The channel's version, without v. */
   readonly target: string;
   readonly critical: boolean;
   readonly spec: UpgradeRollout["spec"];
-  /** Hosts that ask this channel. */
+  /** Hosts of this channel. */
   readonly hosts: readonly RolloutHost[];
-  /** Version of each host at the look before. */
+  /** Version of each host at the previous check. */
   readonly before: ReadonlyMap<string, string>;
   readonly now: number;
 }
@@ -27,8 +27,8 @@ export interface RolloutStep {
 }
 
 /**
- * Where a channel's roll-out stands after a look at its hosts. Pure, and idempotent: the same facts again change nothing.
- * In order: another target begins anew; failures may stop it; a stop, a pause and a freeze let nothing advance; a critical or
+ * The state of a channel's roll-out after a check of its hosts. Pure and idempotent: the same facts change nothing.
+ * In order: another target starts again; failures may stop it; a stop, a pause and a freeze prevent any advance; a critical or
  * lower version is for all groups at once; else groups follow each other, canaries first.
  */
 export function nextRollout(last: RolloutState | undefined, facts: RolloutFacts): RolloutStep {
@@ -46,7 +46,7 @@ export function nextRollout(last: RolloutState | undefined, facts: RolloutFacts)
   return { state, events };
 }
 
-/** A pause is an admin's word for the channel: it outlives the version. A stop is about the version and does not. */
+/** A pause is an admin's decision for the channel: it outlives the version. A stop concerns the version and does not. */
 function begin(last: RolloutState | undefined, { channel, target, now }: RolloutFacts): RolloutState {
   const back = last !== undefined && compareVersions(target, last.version) < 0;
   return {
@@ -66,7 +66,7 @@ function begin(last: RolloutState | undefined, { channel, target, now }: Rollout
   };
 }
 
-/** Stops after too many failures; what goes back is not stopped by them, for there is nothing better to stay at. */
+/** Stops after too many failures; a roll-back is not stopped by them, since there is no better version to stay at. */
 function judge(state: RolloutState, { spec, now }: RolloutFacts): RolloutState {
   if (state.stopped !== undefined || state.back) return state;
   const counted = Object.values(state.failed).filter(({ forgiven }) => !forgiven);

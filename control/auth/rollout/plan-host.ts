@@ -7,7 +7,7 @@ import type { GroupTimes, NextChance } from "./plan-times.ts";
 import { isLeftOut, type RolloutHost } from "./rollout-host.ts";
 import type { RolloutState } from "./rollout-state.ts";
 
-/** One channel's version on its way, as a plan looks at it. */
+/** The roll-out of one channel's version, as seen by a plan. */
 export interface PlannedChannel {
   readonly channel: string;
   /** Without v. */
@@ -23,7 +23,7 @@ export interface PlannedChannel {
 
 type Outcome = Pick<HostPlan, "verdict" | "why"> & { readonly at?: number | undefined };
 
-/** When a host goes, or why not. Pure. */
+/** When a host is upgraded, or why not. Pure. */
 export function planHost(host: RolloutHost, planned: PlannedChannel): HostPlan {
   const { channel, target, staged } = planned;
   const group = staged === undefined ? undefined : groupOf(staged.spec.groups, host.labels)?.name;
@@ -67,7 +67,7 @@ function inWindow(at: number | undefined, critical: boolean, hold: string): Outc
 function findObstacle(host: RolloutHost, target: string, state: RolloutState | undefined): string | undefined {
   const failure = state !== undefined && Object.hasOwn(state.failed, host.id) ? state.failed[host.id] : undefined;
   if (failure !== undefined) return failure.why;
-  if (!host.enrolled) return "not enrolled: no updater brings it to a version";
+  if (!host.enrolled) return "not enrolled: it has no updater";
   if (!host.connected) return `gone since ${new Date(host.since).toISOString()}: it takes the version when it is back`;
   return isLeftOut(host, target) && host.reason !== undefined ? `${host.reason}: ${upgradeReasons[host.reason]}` : undefined;
 }

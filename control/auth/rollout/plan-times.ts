@@ -2,10 +2,10 @@ import { parseDuration } from "../../../core/resources/duration.ts";
 import { type Freeze, freezeAt, type UpgradeRollout } from "../../../core/resources/upgrade-rollout.ts";
 import type { RolloutState } from "./rollout-state.ts";
 
-/** The first moment from `after` on, ms, at which a host may upgrade; undefined: there is none in sight. */
+/** The first moment from `after` on, ms, at which a host may upgrade; undefined: none is foreseeable. */
 export type NextChance = (after: number) => number | undefined;
 
-/** The earliest that the canaries of a group may begin, and the rest of it; left out: nobody can say. */
+/** The earliest start of a group's canaries, and of the rest; left out: unknown. */
 export interface GroupTimes {
   readonly canaries?: number | undefined;
   readonly rest?: number | undefined;
@@ -17,7 +17,7 @@ interface Facts {
   readonly now: number;
 }
 
-/** When each group goes at the earliest: as if every host took the version at its first chance and none failed. Pure. */
+/** The earliest upgrade of each group: assuming that every host installs the version at its first chance and none fails. Pure. */
 export function planTimes(state: RolloutState, { spec, chance: allowed, now }: Facts): ReadonlyMap<string, GroupTimes> {
   const chance = outsideFreezes(allowed, spec.freezes);
   const soakMs = parseDuration(spec.vanished_after) * 1000;
@@ -39,7 +39,7 @@ export function planTimes(state: RolloutState, { spec, chance: allowed, now }: F
   return times;
 }
 
-/** A freeze that is to come counts as well as one that runs. Ends: none holds after its end. */
+/** Future freezes count as well as current ones. Returns the end of those in the way: none holds after its end. */
 function outsideFreezes(chance: NextChance, freezes: readonly Freeze[]): NextChance {
   return (after) => {
     for (let time = chance(after); time !== undefined; ) {

@@ -1,27 +1,27 @@
 import type { Labels } from "../../../core/resources/metadata.ts";
 import type { UpgradeReason } from "../../../core/versions/upgrade-reason.ts";
 
-/** What the roll-out knows of a host. Times in ms since 1970. */
+/** The roll-out's facts about a host. Times in ms since 1970. */
 export interface RolloutHost {
   readonly id: string;
   readonly hostname: string;
   readonly labels: Labels;
-  /** Of its agent, without v: the last one that was seen. */
+  /** Version of its agent, without v: the last known one. */
   readonly version: string;
   readonly connected: boolean;
-  /** Since when it is connected or gone. */
+  /** Time since when it is connected or gone. */
   readonly since: number;
-  /** An updater brings it to its version. */
+  /** Whether an updater manages its version. */
   readonly enrolled: boolean;
   readonly reason?: UpgradeReason | undefined;
-  /** What the tick that ended in `reason` aimed at, without v. */
+  /** Target version of the tick that ended in `reason`, without v. */
   readonly reasonTarget?: string | undefined;
   readonly sessions: number;
-  /** When it was last told to take the version at a moment when it may act on it (in a window, or critical). */
+  /** Time of the last instruction to install the version while it may act on it (in a window, or critical). */
   readonly offered?: number | undefined;
 }
 
-/** Such a host stays as it is until somebody does something on it: nothing waits for it. */
+/** Such a host needs manual intervention: the roll-out does not wait for it. */
 const leftOut: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "held_by_admin",
   "timer_off",
@@ -35,7 +35,7 @@ const leftOut: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "rollback_failed",
 ]);
 
-/** Such a host would take it if it could: waited for, but not for ever. */
+/** Such a host would install the version if it could: the roll-out waits for it for a limited time. */
 const hindered: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "no_schedule",
   "stale_schedule",
@@ -56,15 +56,15 @@ const hindered: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>([
   "internal",
 ]);
 
-/** Reasons that speak of one version count for that version only. */
+/** Reasons about one version apply to that version only. */
 const ofVersion: ReadonlySet<UpgradeReason> = new Set<UpgradeReason>(["known_bad", "rolled_back", "rollback_failed"]);
 
-/** Whether the updater undid or refuses exactly this version. */
+/** Whether the updater rolled back or refuses exactly this version. */
 export function failedAt(host: RolloutHost, version: string): boolean {
   return host.reason !== undefined && ofVersion.has(host.reason) && host.reasonTarget === version && host.version !== version;
 }
 
-/** Nothing but somebody's hand on the host would bring this version there. */
+/** Only manual intervention would install this version on the host. */
 export function isLeftOut(host: RolloutHost, version: string): boolean {
   if (!host.enrolled) return true;
   if (host.reason === undefined || host.version === version) return false;

@@ -14,7 +14,7 @@ const anyHost = fc
   .record({
     version: fc.constantFrom("old", "new"),
     presence: fc.constantFrom("", "", "", "gone", "away"),
-    more: fc.constantFrom("", "", "", "unenrolled", "was-old", "told", ...Object.keys(upgradeReasons)),
+    more: fc.constantFrom("", "", "", "unenrolled", "was-old", "instructed", ...Object.keys(upgradeReasons)),
   })
   .map(({ version, presence, more }) => [version, presence, more].filter((word) => word !== "").join(" "));
 const anyState = fc.record(

@@ -6,33 +6,33 @@ const failureSchema = z.strictObject({
   hostname: z.string(),
   why: z.string(),
   at: ms,
-  /** An admin resumed after it: it counts no more, and the host is still named. */
+  /** An admin resumed after it: it no longer counts, but the host is still listed. */
   forgiven: z.boolean(),
 });
 export type Failure = z.infer<typeof failureSchema>;
 
-/** How far one channel's version has come: durable. Times in ms since 1970. */
+/** Progress of one channel's version: durable. Times in ms since 1970. */
 export const rolloutStateSchema = z.strictObject({
   channel: z.string(),
   /** Without v. */
   version: z.string(),
-  /** Lower than the version before: it undoes. */
+  /** Lower than the previous version: a roll-back. */
   back: z.boolean(),
   started: ms,
-  /** Groups whose hosts may all take it, by name: so that a changed document does not take back what was given. */
+  /** Groups whose hosts may all install it, by name: so that a changed document does not revoke a release. */
   passed: z.array(z.string()),
-  /** The group that is on; empty: none is. */
+  /** The active group; empty: none. */
   group: z.string(),
   phase: z.enum(rolloutPhases),
-  /** Since when group and phase are what they are. */
+  /** Time of the last change of group or phase. */
   since: ms,
-  /** When `waiting` ends. */
+  /** End of `waiting`. */
   until: ms.optional(),
-  /** Every host may take it, whatever its group: because it is critical, or goes back. */
+  /** Every host may install it, regardless of its group: because it is critical, or a roll-back. */
   all: z.boolean(),
   /** Ids of the canaries of `group`. */
   canaries: z.array(z.string()),
-  /** Hosts that took it lately, and when. */
+  /** Hosts that installed it recently, and when. */
   took: z.record(z.string(), ms),
   failed: z.record(z.string(), failureSchema),
   paused: z.strictObject({ since: ms, by: z.string() }).optional(),

@@ -51,7 +51,7 @@ test("a process that comes too late writes nothing over what its successor wrote
   await successor.load();
   await successor.keep(waiting);
   await expect(retiring.keep({ ...running, took: { web1: 1 } })).rejects.toThrow(
-    expect.objectContaining({ code: "conflict", message: "the roll-out of channel default was changed meanwhile" }),
+    expect.objectContaining({ code: "conflict", message: "the roll-out of channel default was changed by someone else meanwhile" }),
   );
   await retiring.load();
   expect(retiring.get("default")).toEqual(waiting);
@@ -59,7 +59,7 @@ test("a process that comes too late writes nothing over what its successor wrote
   await expect(successor.keep(running)).rejects.toThrow(expect.objectContaining({ code: "conflict" }));
 });
 
-test("of two that begin the same roll-out one is told", async () => {
+test("of two that start the same roll-out one gets a conflict", async () => {
   const [one, other] = [open().states, open().states];
   await one.load();
   await other.load();
@@ -69,12 +69,12 @@ test("of two that begin the same roll-out one is told", async () => {
   expect(other.get("default")).toEqual(running);
 });
 
-test("a state that cannot be read begins anew, which is logged, and can be written over", async () => {
+test("an unreadable state starts again, which is logged, and can be overwritten", async () => {
   const { states, storage } = open();
   await storage.put({ key: "/rollout_state/stable%2Fcloud", value: "{ torn" });
   await states.load();
   expect(states.all()).toEqual([]);
-  expect(lines.join("")).toMatch(/cannot be read: it begins anew.*rollout_state/);
+  expect(lines.join("")).toMatch(/could not read the state of a roll-out: starting it again.*rollout_state/);
   const state = { ...running, channel: "stable/cloud" };
   await states.keep(state);
   expect(states.get("stable/cloud")).toEqual(state);

@@ -8,13 +8,13 @@ const prefix = "/rollout_state/";
 
 interface Known {
   readonly revision: string;
-  /** Left out: what is stored cannot be read. */
+  /** Left out: the stored state is unreadable. */
   readonly state?: RolloutState;
 }
 
 /**
- * The stored states of the roll-outs, as far as this process has read or written them. A write only goes on top of those: of two
- * processes, as there are for a moment while one takes over from the other, one is told that it comes too late.
+ * The stored states of the roll-outs, as far as this process has read or written them. A write requires that these are current: of two
+ * processes, as during a handover, the later writer gets `conflict`.
  */
 export class RolloutStates {
   readonly #storage: Storage;
@@ -28,7 +28,10 @@ export class RolloutStates {
     this.#log = log;
   }
 
-  /** Reads them for the first time, and again after another process wrote. What cannot be read begins anew: then everybody is held until the groups have gone again. */
+  /**
+   * Reads them at the start, and again after another process wrote. An unreadable state starts again: then all hosts are held until the groups
+   * are released again.
+   */
   async load(): Promise<void> {
     if (this.#isCurrent) return;
     const entries = await this.#storage.list(prefix);
@@ -45,7 +48,7 @@ export class RolloutStates {
     return [...this.#known.values()].flatMap(({ state }) => (state === undefined ? [] : [state]));
   }
 
-  /** Throws `conflict` when another process wrote meanwhile: load and look again. */
+  /** Throws `conflict` when another process wrote meanwhile: load and check again. */
   async keep(state: RolloutState): Promise<void> {
     const key = keyOf(state.channel);
     const revision = this.#known.get(key)?.revision;
@@ -56,7 +59,7 @@ export class RolloutStates {
     this.#known.set(key, { revision: entry.revision, state });
   }
 
-  /** There is no roll-out any more. */
+  /** Deletes the roll-out. */
   async forget(): Promise<void> {
     for (const key of this.#known.keys()) {
       await this.#storage.delete(key);
@@ -69,7 +72,7 @@ export class RolloutStates {
     try {
       return { revision, state: rolloutStateSchema.parse(JSON.parse(entry.value)) };
     } catch (thrown) {
-      this.#log.error("the state of a roll-out cannot be read: it begins anew", { key: entry.key, error: errorText(thrown) });
+      this.#log.error("could not read the state of a roll-out: starting it again", { key: entry.key, error: errorText(thrown) });
       return { revision };
     }
   }

@@ -13,7 +13,7 @@ const what = "upgrade_rollout default";
 interface Deps {
   readonly storage: Storage;
   readonly audit: AuditLog;
-  /** Looked at after a change. */
+  /** Checked after a change. */
   readonly rollouts: { look(): Promise<void> };
 }
 
@@ -32,7 +32,7 @@ export async function getRollout({ storage }: Pick<Deps, "storage">, wanted: str
   const found = wanted === name ? await findRollout(storage) : undefined;
   if (found !== undefined) return found;
   throw new PlatformError("not_found", `${kind} ${wanted} does not exist`, {
-    hint: "create it with: tctl create <file>; until then every host is upgraded in its own window",
+    hint: "create it with: tctl create <file>; until then every host upgrades in its own window",
   });
 }
 
@@ -43,7 +43,7 @@ export async function putRollout(deps: Deps, rollout: UpgradeRollout, how: PutMo
   return fromEntry(upgradeRolloutSchema, entry);
 }
 
-/** The states of all channels go with it. */
+/** The states of all channels are deleted with it. */
 export async function deleteRollout(deps: Deps, wanted: string, actor: Actor): Promise<void> {
   await getRollout(deps, wanted);
   await named(what, deps.storage.delete(key));

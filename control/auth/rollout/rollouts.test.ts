@@ -74,15 +74,15 @@ test("canary first, then its group, then the next one after the wait; the docume
   await using t = await openTestAuth();
   const [s1, s2, p1] = [await host(t, "s1", "staging"), await host(t, "s2", "staging"), await host(t, "p1", "prod")];
   await put(t, rollout());
-  expect(await s1.ask()).toBe("(held by the roll-out: no proxy has told yet what channel default answers)");
+  expect(await s1.ask()).toBe("(held by the roll-out: no proxy has reported an answer of channel default yet)");
   await channel(t, "v1.1.0");
-  expect(await s1.ask()).toBe("(held by the roll-out: the roll-out of v1.1.0 has not begun yet)");
+  expect(await s1.ask()).toBe("(held by the roll-out: the roll-out of v1.1.0 has not started yet)");
   await plan(t);
   const canary = [s1, s2].sort((a, b) => (a.id < b.id ? -1 : 1))[0] === s1 ? s1 : s2;
   const other = canary === s1 ? s2 : s1;
   expect(await canary.ask()).toBe("v1.1.0");
   expect(await other.ask()).toMatch(/the canaries of group staging go first, since /);
-  expect(await p1.ask()).toMatch(/^\(held by the roll-out: group prod comes after staging, which is on since .*Z\)$/);
+  expect(await p1.ask()).toMatch(/^\(held by the roll-out: group prod comes after staging, which has been in progress since .*Z\)$/);
   await canary.report("1.1.0");
   await plan(t);
   t.forward(10 * minute);
@@ -173,14 +173,14 @@ test("a roll-back stops it; resume goes on without that host; pause and promote 
   expect(stopped.channels[0]).toMatchObject({ stopped: { why: "s1 rolled back from v1.1.0" }, failed: [{ host_id: s1.id, hostname: "s1" }] });
   expect(stopped.hosts?.find(({ hostname }) => hostname === "s2")).toMatchObject({
     verdict: "stays",
-    why: expect.stringContaining("is stopped since"),
+    why: expect.stringContaining("was stopped at"),
   });
-  expect(await s2.ask()).toMatch(/is stopped since .*: s1 rolled back from v1.1.0\)/);
-  await expect(t.admin.changeRollout({ action: "promote" })).rejects.toMatchObject({ code: "conflict", hint: "go on with: tctl upgrades resume" });
+  expect(await s2.ask()).toMatch(/was stopped at .*: s1 rolled back from v1.1.0\)/);
+  await expect(t.admin.changeRollout({ action: "promote" })).rejects.toMatchObject({ code: "conflict", hint: "continue with: tctl upgrades resume" });
   await t.admin.changeRollout({ action: "resume" });
   expect(await s2.ask()).toBe("v1.1.0");
   await t.admin.changeRollout({ action: "pause" });
-  expect(await s2.ask()).toMatch(/is paused since .* by auth:/);
+  expect(await s2.ask()).toMatch(/has been paused since .* by auth:/);
   await t.admin.changeRollout({ action: "resume" });
   await t.admin.changeRollout({ action: "promote", group: "prod" });
   expect(await p1.ask()).toBe("v1.1.0");

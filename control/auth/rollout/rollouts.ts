@@ -27,14 +27,14 @@ export interface RolloutsDeps {
   readonly audit: AuditLog;
   readonly log: Log;
   readonly now: () => Date;
-  /** What is wrong with channels, a sentence each. */
+  /** Problems of channels, a sentence each. */
   readonly channelWarnings: () => readonly string[];
-  /** The inventory, with what is known live. */
+  /** The inventory, with live state. */
   readonly nodes: () => Promise<readonly Node[]>;
 }
 
 interface PlanAsk {
-  /** Empty: every one. */
+  /** Empty: all. */
   readonly channel: string;
   readonly version: string;
   readonly brief: boolean;
@@ -42,21 +42,21 @@ interface PlanAsk {
 
 type ChannelHost = RolloutHost & { readonly channel: string };
 
-/** The roll-outs of all channels: looked at by a timer and after changes, so that a host that asks costs a look into a map. */
+/** The roll-outs of all channels: checked by a timer and after changes, so that a host's request costs one map access. */
 export class Rollouts {
   readonly #deps: RolloutsDeps;
-  /** The first look: before it nothing is known, and another process may serve. */
+  /** Time of the first check: before it nothing is known, and another process may serve. */
   #started: number | undefined;
   #spec: UpgradeRollout["spec"] | undefined;
   #maintenance: Maintenance | undefined;
   readonly #states: RolloutStates;
   #hosts: ReadonlyMap<string, ChannelHost> = new Map();
-  /** Versions as of the last look that could be kept. */
+  /** Versions as of the last stored check. */
   #versions: ReadonlyMap<string, string> = new Map();
-  /** What hosts of the inventory asked, and were told to take, last. */
+  /** The last request of each host of the inventory, and its answer. */
   readonly #asked = new Map<string, string>();
   readonly #offered = new Map<string, number>();
-  /** One look or change at a time. */
+  /** One check or change at a time. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(deps: RolloutsDeps) {
@@ -64,24 +64,24 @@ export class Rollouts {
     this.#states = new RolloutStates(deps);
   }
 
-  /** Where each channel stands, as of the last look. */
+  /** State of each channel, as of the last check. */
   standing(): UpgradePlan {
     return this.#plan({ channel: "", version: "", brief: true });
   }
 
-  /** Looks at the hosts, where there is a roll-out to bring on, and takes the next steps. Never throws: what fails is logged and tried again at the next look. */
+  /** Checks the hosts of active roll-outs, and takes the next steps. Never throws: a failure is logged and retried at the next check. */
   look(ask: { readonly hosts: "always" | "for a roll-out" } = { hosts: "for a roll-out" }): Promise<void> {
     return this.#inTurn(async () => {
       try {
         await this.#look(ask.hosts === "always");
       } catch (error) {
         const isLate = error instanceof PlatformError && (error.code === "conflict" || error.code === "already_exists");
-        this.#deps.log[isLate ? "info" : "error"]("the roll-outs could not be looked at", { error: errorText(error) });
+        this.#deps.log[isLate ? "info" : "error"]("could not check the roll-outs", { error: errorText(error) });
       }
     });
   }
 
-  /** What one host shall have now. */
+  /** The version that one host should have now. */
   target(ask: { channel: string; hostId: string; version: string; critical: boolean }): TargetAnswer {
     const { channels, now } = this.#deps;
     if (this.#started === undefined) return { version: "", critical: false, held: "held by the roll-out: the auth service has just started" };
@@ -101,7 +101,7 @@ export class Rollouts {
     return answer;
   }
 
-  /** `version`: as if the channel answered it. Throws `invalid`, `not_found`. */
+  /** `version`: assumed answer of the channel. Throws `invalid`, `not_found`. */
   async plan(ask: PlanAsk): Promise<UpgradePlan> {
     await this.look({ hosts: "always" });
     return this.#plan(ask);
@@ -109,12 +109,12 @@ export class Rollouts {
 
   #plan({ channel, version, brief }: PlanAsk): UpgradePlan {
     if (version !== "" && parseVersion(version) === undefined)
-      throw new PlatformError("invalid", `${JSON.stringify(version.slice(0, 64))} is no version`);
+      throw new PlatformError("invalid", `${JSON.stringify(version.slice(0, 64))} is not a version`);
     const warnings = this.#deps.channelWarnings();
     const names = channel === "" ? this.#channelNames() : [channel];
     const channels = names.flatMap((name) => this.#channelNow(name, withoutV(version)));
     if (channel !== "" && channels.length === 0)
-      throw new PlatformError("not_found", `no proxy has said what channel ${channel} answers, or it answers none`, {
+      throw new PlatformError("not_found", `no proxy has reported a version of channel ${channel}, or the channel answers none`, {
         hint: warnings[0] ?? "see tctl status",
       });
     const window = (after: number) => this.#window(after);
@@ -128,7 +128,8 @@ export class Rollouts {
       const spec = this.#spec;
       if (spec === undefined) throw new PlatformError("not_found", "there is no upgrade_rollout", { hint: "create one with: tctl create <file>" });
       const states = this.#states.all().filter((state) => channel === "" || state.channel === channel);
-      if (states.length === 0) throw new PlatformError("not_found", channel === "" ? "no roll-out has begun" : `channel ${channel} has no roll-out`);
+      if (states.length === 0)
+        throw new PlatformError("not_found", channel === "" ? "no roll-out has started" : `channel ${channel} has no roll-out`);
       for (const next of changeRollouts(states, { action, group, by: actor.name, spec, now: this.#deps.now().getTime() })) {
         await this.#states.keep(next);
         const [event, more] = auditOf[action];
@@ -153,7 +154,7 @@ export class Rollouts {
     const started = this.#started ?? now().getTime();
     this.#started = started;
     if (this.#spec === undefined) await this.#states.forget();
-    // Ten thousand hosts are not read every few seconds for nobody.
+    // Without a roll-out, ten thousand hosts need not be read every few seconds.
     if (this.#spec === undefined && !always) {
       this.#hosts = new Map();
       this.#versions = new Map();
@@ -189,7 +190,7 @@ export class Rollouts {
     }
   }
 
-  /** While proxies disagree, no version begins: the one that is on goes on, as if it were the answer still. */
+  /** While proxies disagree, no new version starts: the current one continues, as if it were still the answer. */
   #answer(channel: string): Pick<ChannelAnswer, "version" | "critical"> | undefined {
     const { channels } = this.#deps;
     const answer = channels.answer(channel);

@@ -1,21 +1,21 @@
 import type { Node } from "../../../core/resources/node.ts";
 import type { RolloutHost } from "./rollout-host.ts";
 
-/** After a start the hosts get this long, ms, to be heard of again before they count as gone. */
+/** Time after a start for hosts to report again before they count as gone, ms. */
 const settleMs = 60_000;
 
-/** The channel of a host that has named none. */
+/** The channel of a host that has not named one. */
 const defaultChannel = "default";
 
 export interface Known {
-  /** When this service began to listen for hosts. */
+  /** When this service started to listen for hosts. */
   readonly started: number;
   readonly offered: number | undefined;
-  /** The channel that was asked last for the host. */
+  /** The channel of the last request for the host. */
   readonly asked: string | undefined;
 }
 
-/** A host of the inventory as the roll-out sees it, and the channel that it asks. Pure. */
+/** The roll-out's facts about a host of the inventory, and the host's channel. Pure. */
 export function toRolloutHost({ metadata, spec, status }: Node, { started, offered, asked }: Known): RolloutHost & { readonly channel: string } {
   const connected = status?.connected ?? false;
   const told = status?.host;
@@ -26,13 +26,13 @@ export function toRolloutHost({ metadata, spec, status }: Node, { started, offer
     version: withoutV(spec.version),
     connected,
     since: status?.since === undefined ? started + settleMs : Date.parse(status.since),
-    // A host that was not heard of since the start may well have an updater: nobody is passed over because we restarted.
+    // A host without a report since the start may have an updater: a restart must not skip any host.
     enrolled: told === undefined ? !connected : told.upgrader !== "none",
     reason: told?.reason,
     reasonTarget: told?.target === undefined ? undefined : withoutV(told.target),
     sessions: told?.sessions ?? 0,
     offered,
-    // What it says itself counts before what was asked in its name: anybody can ask.
+    // Its own report takes precedence over requests in its name: any client can make those.
     channel: told?.channel ?? asked ?? defaultChannel,
   };
 }

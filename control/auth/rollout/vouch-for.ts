@@ -7,12 +7,12 @@ type Vouching = Pick<AuthContext, "rollouts" | "channels" | "authorities" | "upg
 interface TargetAsk {
   readonly channel: string;
   readonly hostId: string;
-  /** What the asking proxy's channel answers. */
+  /** The answer of the requesting proxy's channel. */
   readonly version: string;
   readonly critical: boolean;
 }
 
-/** What one host shall have now, signed; what the auth service does not vouch for, nobody gets. */
+/** The version that one host should have now, signed; no host gets an answer that the auth service does not vouch for. */
 export function vouchFor(
   { rollouts, channels, authorities, upgradeChannels, now }: Vouching,
   ask: TargetAsk,

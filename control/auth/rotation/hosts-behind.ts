@@ -3,7 +3,7 @@ import type { HostRole } from "../../../core/resources/token.ts";
 import type { Put, Storage } from "../../storage/storage.ts";
 import { hostsOf } from "../inventory/host-records.ts";
 
-/** Most that are named. */
+/** Maximum number of listed hosts. */
 const mostNamed = 1000;
 
 /** `/signer/<role>/<id>`: the pin of the key that signed a host's newest certificate, for as long as that is valid. */
@@ -12,8 +12,8 @@ export function signerWrite(role: HostRole, id: string, signer: { readonly pin: 
 }
 
 /**
- * Hosts whose newest certificate is not of the key that signs now: what they have ends with the rotation. Whose certificate
- * was issued before it was written down who signs counts too.
+ * Hosts whose newest certificate is not of the signing key: it becomes invalid with the rotation. A host whose certificate
+ * was issued before signers were recorded counts too.
  */
 export async function hostsBehind(storage: Storage, { phase, keys }: Pick<Rotation, "phase" | "keys">): Promise<readonly HostBehind[]> {
   if (phase === "standby") return [];

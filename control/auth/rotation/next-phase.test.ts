@@ -103,7 +103,7 @@ test("a rotation by itself takes a third of its grace for each phase, counted fr
 test("a rotation by itself is undone at once, and led by hand only when that is said", () => {
   const { state } = askedStep(rest, { kind: "user", phase: undefined, graceSeconds: 0, manual: false }, now);
   const plain: RotationAsk = { kind: "user", phase: "update_clients", graceSeconds: 0, manual: false };
-  expect(() => askedStep(state, plain, now)).toThrow(expect.objectContaining({ code: "conflict", message: expect.stringContaining("by itself") }));
+  expect(() => askedStep(state, plain, now)).toThrow(expect.objectContaining({ code: "conflict", message: expect.stringContaining("is automatic") }));
   const taken = askedStep(state, { ...plain, manual: true }, now).state;
   expect(taken).toEqual({ phase: "update_clients", mode: "manual", started: now.toISOString() });
   expect(dueStep("user", taken, new Date("2030-01-01T00:00:00Z"))).toBeUndefined();

@@ -12,7 +12,7 @@ export async function listRotations({ authorities, storage }: Pick<AuthContext, 
   return [authorities.rotation("user"), { ...host, behind: [...(await hostsBehind(storage, host))] }];
 }
 
-/** Takes the step that an admin asks for. It is durable, and then audited, before this resolves. */
+/** Takes the step that an admin requests. It is durable, and then audited, before this resolves. */
 export async function rotate(context: Context, ask: RotationAsk & { readonly actor: Actor }): Promise<Rotation> {
   const { authorities, now } = context;
   const time = now();
@@ -32,7 +32,7 @@ export async function rotate(context: Context, ask: RotationAsk & { readonly act
 
 const clock: Actor = { name: "(automatic)", address: "" };
 
-/** Takes the steps of automatic rotations whose time has come. Never throws: what fails is tried again at the next look. */
+/** Takes the due steps of automatic rotations. Never throws: a failure is retried at the next check. */
 export async function takeDueSteps(context: Context): Promise<void> {
   const { authorities, now, log } = context;
   const time = now();
@@ -58,6 +58,6 @@ export async function takeDueSteps(context: Context): Promise<void> {
 
 function record({ audit, log }: Context, { from, after, actor }: { from: RotationPhase; after: Rotation; actor: Actor }): void {
   const { authority, phase } = after;
-  log.info("an authority is rotated", { authority, from, phase, by: actor.name });
+  log.info("rotation step taken", { authority, from, phase, by: actor.name });
   audit.emit({ event: "authority.rotated", user: actor.name, name: authority, from, to: phase, "addr.remote": actor.address });
 }

@@ -79,7 +79,7 @@ test("an id that two hosts claim belongs to none", async () => {
   expect((await t.auth.localClient("proxy").findSession({ sessionId: sid })).sessionJson).toBe("");
 });
 
-test("who may not tell or look one up is refused, and so is what is no session", async () => {
+test("callers without permission to report or look up a session are refused, and so is a malformed one", async () => {
   await using t = await openTestAuth();
   const host = await joinHost(t, "web1");
   const alice = await loggedIn(t, await addUser(t, "alice", { roles: ["editor"] }));

@@ -10,18 +10,18 @@ import type { AuthContext } from "../auth-context.ts";
 export const sessionSeconds = 60;
 
 const prefix = "/session/";
-/** Of one host: a reload has two processes, and each that has died counts until its report expires. */
+/** Maximum processes of one host: a reload has two, and a dead one counts until its report expires. */
 const maxProcesses = 4;
 const maxOfHost = 2_000;
 const maxOfHostBytes = 2_000_000;
-/** Records read at once; in between, others get their turn. */
+/** Number of records read at once; other work runs in between. */
 const stride = 100;
 const bigRecord = 100_000;
-const processSchema = z.uuid("a process has a UUID");
+const processSchema = z.uuid("process must be a UUID");
 const storedSchema = z.array(activeSessionSchema);
 
 export interface SessionReport {
-  /** Id of the host that says so. */
+  /** Id of the reporting host. */
   readonly host: string;
   /** UUID of its process. */
   readonly process: string;
@@ -29,15 +29,15 @@ export interface SessionReport {
 }
 
 /**
- * Takes what one process of a host has: stored, for a reload of this service runs two processes. One process more than a host may have
- * replaces the one that was heard least lately. Throws `invalid`, and `limit` when the host has too many sessions.
+ * Takes the sessions of one process of a host: stored, since a reload of this service runs two processes. A process beyond the maximum
+ * replaces the one with the oldest report. Throws `invalid`, and `limit` when the host has too many sessions.
  */
 export async function reportSessions(context: Pick<AuthContext, "storage" | "now" | "turns">, report: SessionReport): Promise<number> {
   const process = processSchema.safeParse(report.process);
-  if (!process.success) throw new PlatformError("invalid", "process: a UUID");
-  if (report.sessionsJson.length > maxSessions) throw new PlatformError("invalid", `at most ${maxSessions} sessions of a process are taken`);
+  if (!process.success) throw new PlatformError("invalid", "process must be a UUID");
+  if (report.sessionsJson.length > maxSessions) throw new PlatformError("invalid", `at most ${maxSessions} sessions per process are allowed`);
   const sessions = report.sessionsJson.map((json) => parseJsonAs(activeSessionSchema, json, "a running session"));
-  // A host speaks for itself only, and a process for itself.
+  // A host reports only itself, and a process too.
   const own = sessions.map((session) => ({ ...session, server_id: report.host, process: report.process }));
   const key = `${prefix}${report.host}/${report.process}`;
   if (own.length === 0) await context.storage.delete(key);
@@ -59,13 +59,13 @@ async function keep({ storage, now }: Pick<AuthContext, "storage" | "now">, { ke
   const count = kept.reduce((sum, entry) => sum + countOf(entry.value), own.length);
   const bytes = kept.reduce((sum, entry) => sum + entry.value.length, value.length);
   if (count > maxOfHost || bytes > maxOfHostBytes) {
-    throw new PlatformError("limit", `a host may tell of ${maxOfHost} sessions in ${maxOfHostBytes} bytes; this one has ${count} in ${bytes}`);
+    throw new PlatformError("limit", `a host may report ${maxOfHost} sessions in ${maxOfHostBytes} bytes; this one has ${count} in ${bytes}`);
   }
   const expires = new Date(now().getTime() + sessionSeconds * 1000);
   await storage.batch([...replaced.map((entry) => ({ key: entry.key })), { key, value, expires }]);
 }
 
-/** Without reading all of it: each has its process, and the host's other texts hold no quote that is not escaped. */
+/** Without parsing all of it: each session has its process, and all quotes in the host's other texts are escaped. */
 function countOf(value: string): number {
   return value.split('"process":"').length - 1;
 }
@@ -74,18 +74,18 @@ function oldestFirst(a: Entry, b: Entry): number {
   return (a.expires?.getTime() ?? 0) - (b.expires?.getTime() ?? 0);
 }
 
-/** The sessions of hosts that are connected, the newest first. */
+/** The sessions of connected hosts, newest first. */
 export async function listActiveSessions(context: Pick<AuthContext, "storage" | "live">): Promise<readonly ActiveSession[]> {
   return connected(await readSessions(context.storage, () => true), context);
 }
 
 function connected(sessions: readonly ActiveSession[], { live }: Pick<AuthContext, "live">): readonly ActiveSession[] {
-  // After a start of this service it is not known yet who is connected: what was told counts then.
+  // After a start of this service the connected hosts are not known yet: the stored reports count then.
   const here = sessions.filter(({ server_id: host }) => live.get(host)?.connected !== false);
   return here.sort((a, b) => (a.started === b.started ? compare(a.sid, b.sid) : compare(b.started, a.started)));
 }
 
-/** Of the records whose text is wanted: reading one is what costs. */
+/** Parses only the records whose text matches: parsing is expensive. */
 async function readSessions(storage: Storage, isWanted: (text: string) => boolean): Promise<readonly ActiveSession[]> {
   const sessions: ActiveSession[] = [];
   for (let after = prefix; ; ) {
@@ -101,7 +101,7 @@ async function readSessions(storage: Storage, isWanted: (text: string) => boolea
   }
 }
 
-/** The session of this id; none when several hosts claim to have it. */
+/** The session of this id; undefined when several hosts claim it. */
 export async function findActiveSession(context: Pick<AuthContext, "storage" | "live">, sid: string): Promise<ActiveSession | undefined> {
   const text = JSON.stringify(sid);
   const told = await readSessions(context.storage, (record) => record.includes(text));

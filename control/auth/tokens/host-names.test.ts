@@ -74,7 +74,7 @@ const refusals: readonly (readonly [string, Partial<HostNamesAsk>, string])[] = 
   ["another one", { names: ["0:0:0:0:0:0:0:1"] }, "denied"],
   ["one of IPv4 in IPv6", { names: ["::ffff:127.0.0.1"] }, "denied"],
   ["the address of any", { names: ["0.0.0.0"] }, "denied"],
-  ["what is no name", { names: ["a b"] }, "invalid"],
+  ["a malformed name", { names: ["a b"] }, "invalid"],
   ["letters outside of ASCII", { names: ["wéb-1"] }, "invalid"],
   ["too many names", { names: Array.from({ length: 40 }, (_one, index) => `n${index}`) }, "invalid"],
 ];

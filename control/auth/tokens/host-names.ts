@@ -6,23 +6,23 @@ import type { HostRole } from "../../../core/resources/token.ts";
 export interface HostNamesAsk {
   readonly role: HostRole;
   readonly hostname: string;
-  /** More names, from public addresses. */
+  /** Further names, from public addresses. */
   readonly names: readonly string[];
   readonly cluster: string;
   readonly others: OtherNames;
-  /** The host name that its certificate has already; left out: the host joins. */
+  /** The host name in its current certificate; left out: the host is joining. */
   readonly held?: string | undefined;
 }
 
-/** What others are called, as base names: what is reached by the same target has the same base. */
+/** Names of others, as base names: names reached by the same target have the same base. */
 export interface OtherNames {
   /** Public addresses that proxies announced, and the cluster itself. */
   readonly services: ReadonlySet<string>;
-  /** Host names of proxies: one node, that of the same machine, may share each of them. */
+  /** Host names of proxies: one node, on the same machine, may share each of them. */
   readonly proxies: ReadonlySet<string>;
   /** Host names of nodes. */
   readonly nodes: ReadonlySet<string>;
-  /** Further names of nodes → host names of those that have them. Left out are those that hosts share on purpose. */
+  /** Further names of nodes → host names of those that have them. Without those that hosts share on purpose. */
   readonly more: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -43,7 +43,7 @@ loopback.addSubnet("0.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 loopback.addAddress("::", "ipv6");
 
-/** As `judgeHostNames`, for a host that joins: throws the first refusal, `invalid` or `denied`. Pure. */
+/** As `judgeHostNames`, for a joining host: throws the first refusal, `invalid` or `denied`. Pure. */
 export function checkHostNames(ask: HostNamesAsk): readonly string[] {
   const { names, refused } = judgeHostNames(ask);
   if (refused[0] !== undefined) throw refused[0];
@@ -51,15 +51,15 @@ export function checkHostNames(ask: HostNamesAsk): readonly string[] {
 }
 
 /**
- * Names that a host may have in its certificates: its host name first, then those it asked for. Judged is everything that the
- * certificates will be good for. What could pass for another host's id, for a service or for another host is refused: stock SSH clients go
- * by the name in a host certificate. Two nodes that join may share a host name, which makes it ambiguous for routing (a machine that was
- * installed again has the name of its old self); who has joined cannot rename itself to one that is taken, and keeps the old name.
+ * Names that a host may have in its certificates: its host name first, then the requested ones. This checks everything that the
+ * certificates are good for. Names that could impersonate another host's id, a service or another host are refused: stock SSH clients
+ * trust the name in a host certificate. Two joining nodes may share a host name, which makes it ambiguous for routing (a machine that was
+ * reinstalled has its old name); a host that has joined cannot rename itself to a taken name, and keeps the old one.
  * Throws `invalid` for too many names. Pure.
  */
 export function judgeHostNames(ask: HostNamesAsk): JudgedNames {
   const asked = [...new Set([ask.hostname, ...ask.names])];
-  if (asked.length > maxNames) throw new PlatformError("invalid", `${asked.length} names for one host; ${maxNames} are allowed`);
+  if (asked.length > maxNames) throw new PlatformError("invalid", `too many names for one host: ${asked.length}; the maximum is ${maxNames}`);
   const refused: PlatformError[] = [];
   const isGood = (name: string, hostname: string): boolean => {
     const refusal = refusalOf(name, { ...ask, hostname });
@@ -73,7 +73,7 @@ export function judgeHostNames(ask: HostNamesAsk): JudgedNames {
   return { names: [...new Set([...(own === undefined ? [] : [ownForm(own, ask)]), ...names.map(withoutDot)])], refused };
 }
 
-/** A node is called by the short form: `web-1` in place of `web-1.example.com`, of which it also has the other one. */
+/** A node is named by the short form: `web-1` instead of `web-1.example.com`, but it has both. */
 function ownForm(name: string, { role, cluster }: Pick<HostNamesAsk, "role" | "cluster">): string {
   const plain = withoutDot(name);
   return role === "node" && isBelow(plain, cluster) ? plain.slice(0, baseName(plain, cluster).length) : plain;
@@ -92,21 +92,21 @@ function refusalOf(name: string, ask: HostNamesAsk): PlatformError | undefined {
   const plain = withoutDot(name);
   if (isIP(plain) === 0 && !dnsName.test(plain)) return new PlatformError("invalid", `${shown} is neither a DNS name nor an address`);
   if (isOurs(plain, ask.cluster)) {
-    return new PlatformError("invalid", `${shown} is a name that the platform gives itself`, { hint: "choose another host name or public address" });
+    return new PlatformError("invalid", `${shown} is a name reserved for the platform`, { hint: "choose another host name or public address" });
   }
   const owner = ownerOf(plain, ask);
   if (owner === undefined) return undefined;
   return new PlatformError("denied", `${shown} is the name of ${owner}: a ${ask.role} cannot have it`, {
-    hint: "choose another platform.nodename or public_addr; a host that is gone is removed with: tctl nodes rm",
+    hint: "choose another platform.nodename or public_addr; remove a host that is gone with: tctl nodes rm",
   });
 }
 
-/** Both as it is, and in the longer form; where that of every name is a service's, no certificate gets it. */
+/** Checks both the name and its longer form; where the longer form of every name is a service's, no certificate gets it. */
 function isOurs(name: string, cluster: string): boolean {
   return uuid.test(name) || isServiceName(name) || (!isServiceName(cluster) && isServiceName(`${name}.${cluster}`));
 }
 
-/** Whose name this is, when the host, which is called `hostname`, may not have it. */
+/** The owner of this name, if the host named `hostname` may not have it. */
 function ownerOf(name: string, ask: HostNamesAsk): string | undefined {
   const { role, hostname, cluster, others } = ask;
   const [base, own] = [baseName(name, cluster), baseName(hostname, cluster)];

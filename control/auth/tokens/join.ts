@@ -19,14 +19,14 @@ import { checkLabels } from "../inventory/nodes.ts";
 import { checkHostNames } from "./host-names.ts";
 import { findTokenBySecret, isExpired, type JoinRole, type StoredToken, tokenWrite } from "./tokens.ts";
 
-/** What decides whether a host may join. */
+/** Facts that decide whether a host may join. */
 export interface JoinFacts {
   readonly token: string;
   readonly role: string;
   readonly hostname: string;
   readonly names: readonly string[];
   readonly version: string;
-  /** Kinds of services that it wants to offer; empty: SSH. */
+  /** Kinds of services to offer; empty: SSH. */
   readonly services: readonly string[];
   readonly address: string;
 }
@@ -37,12 +37,12 @@ export interface JoinAsk extends JoinFacts {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Joins that race for the uses of one token try again this often. */
+/** Number of retries for joins that race for the uses of one token. */
 const maxTries = 20;
 
 /**
- * A host exchanges a token for its identity. The token's use and the host's record are one write: never two hosts on one
- * use. A host that lost the answer after that write joins again, which needs another use.
+ * A host exchanges a token for its identity. The token's use and the host's record are one write: two hosts never share one
+ * use. A host that lost the answer after that write joins again, which requires another use.
  */
 export async function join(context: AuthContext, ask: JoinAsk): Promise<{ id: string; issued: IssuedCertificates }> {
   return await orRefused(context, ask, async (facts, seen) => {
@@ -51,7 +51,7 @@ export async function join(context: AuthContext, ask: JoinAsk): Promise<{ id: st
     const { names, nodes } = await admissible(context, { ask, role, id: node.metadata.name, seen });
     warnOfDouble(context, { role, hostname: names[0] ?? ask.hostname, nodes });
     const certificates = { ...ask, hostId: node.metadata.name, role, names };
-    // Issued first: keys that cannot be certified cost no use, and what was issued is not handed out before the write.
+    // Issued first: keys that cannot be certified do not cost a use, and certificates are not returned before the write.
     const issued = await issueHostCertificates(context, certificates);
     await spend(context, { ask, role, node: called(node, names[0]), names, seen });
     context.audit.emit({ ...facts, success: true, server_id: node.metadata.name, ...(seen.token !== undefined && { token: seen.token }) });
@@ -59,7 +59,10 @@ export async function join(context: AuthContext, ask: JoinAsk): Promise<{ id: st
   });
 }
 
-/** The token with which a host could join so now. It is not used up; a refusal is the one of `join`, and audited as such: who guesses is seen. */
+/**
+ * The token with which a host could join now. It is not used up; a refusal is the same as that of `join`, and audited as such: guessing is
+ * visible.
+ */
 export async function checkJoin(context: AuthContext, ask: JoinFacts): Promise<Token> {
   return await orRefused(context, ask, async (_facts, seen) => {
     const role = joinRole(ask.role);
@@ -73,7 +76,7 @@ interface Seen {
   token?: string;
 }
 
-/** Audits what `work` refuses. */
+/** Audits the refusals of `work`. */
 async function orRefused<T>(context: AuthContext, ask: JoinFacts, work: (facts: ReturnType<typeof eventOf>, seen: Seen) => Promise<T>): Promise<T> {
   const [facts, seen]: [ReturnType<typeof eventOf>, Seen] = [eventOf(ask), {}];
   try {
@@ -96,7 +99,7 @@ interface Applicant {
   readonly seen: Seen;
 }
 
-/** Token, version and names: throws what is wrong with them. The token is the first, so that names of other hosts are told to nobody without one. */
+/** Checks token, version and names. The token comes first, so that names of other hosts are not revealed to clients without one. */
 async function admissible(context: AuthContext, { ask, role, id, seen }: Applicant) {
   const stored = await usable(context, { ask, role, seen });
   refuseMisfit(ask.version);
@@ -105,23 +108,23 @@ async function admissible(context: AuthContext, { ask, role, id, seen }: Applica
   return { stored, names, nodes: others.nodes };
 }
 
-/** A host that joins is easily given another version; one that has joined is only warned of, so that it stays in reach. */
+/** A joining host can easily get another version; one that has joined only causes a warning, so that it stays reachable. */
 function refuseMisfit(peer: string): void {
   const misfit = misfitText("this host", { peer, cluster: clusterVersion });
   if (misfit !== undefined) throw new PlatformError("unsupported", misfit.message, { hint: misfit.hint });
 }
 
-/** Legal, and worth knowing: whoever names the host by this name is told that it is ambiguous. */
+/** Legal, but worth a warning: users of this name get the answer that it is ambiguous. */
 function warnOfDouble(
   { log, clusterName }: AuthContext,
   { role, hostname, nodes }: { role: JoinRole; hostname: string; nodes: ReadonlySet<string> },
 ): void {
   if (role === "node" && nodes.has(baseName(hostname, clusterName))) {
-    log.warn("another node has the same name: people reach both by id only, until one of them is removed with tctl nodes rm", { name: hostname });
+    log.warn("another node has the same name: both are reachable only by id, until one of them is removed with tctl nodes rm", { name: hostname });
   }
 }
 
-/** The record has the host name of the certificate. */
+/** The host name in the record is that of the certificate. */
 function called(node: Node, hostname = node.spec.hostname): Node {
   return { ...node, spec: { ...node.spec, hostname } };
 }
@@ -130,7 +133,7 @@ interface Spent {
   readonly ask: JoinAsk;
   readonly role: JoinRole;
   readonly node: Node;
-  /** Of the certificates. */
+  /** Names in the certificates. */
   readonly names: readonly string[];
   readonly seen: Seen;
 }
@@ -155,7 +158,7 @@ async function spend(context: AuthContext, facts: Spent): Promise<void> {
       if (!(thrown instanceof PlatformError) || thrown.code !== "conflict") throw thrown;
     }
   }
-  throw new PlatformError("unavailable", "too many hosts join with this token at once", { hint: "try again" });
+  throw new PlatformError("unavailable", "too many hosts are joining with this token at once", { hint: "try again shortly" });
 }
 
 async function usable(context: AuthContext, { ask, role, seen }: Pick<Applicant, "ask" | "role" | "seen">): Promise<StoredToken> {
@@ -163,7 +166,7 @@ async function usable(context: AuthContext, { ask, role, seen }: Pick<Applicant,
     throw new PlatformError("denied", why, { hint });
   };
   const stored = await findTokenBySecret(context, ask.token);
-  if (stored === undefined) return refuse("the join token is not known", "make one with: tctl tokens add");
+  if (stored === undefined) return refuse("unknown join token", "make one with: tctl tokens add");
   const { token } = stored;
   seen.token = token.metadata.name;
   if (isExpired(token, context.now())) refuse(`the join token expired at ${token.metadata.expires}`, "make a new one with: tctl tokens add");
@@ -178,7 +181,7 @@ async function usable(context: AuthContext, { ask, role, seen }: Pick<Applicant,
   return stored;
 }
 
-/** What the token has to be for. A service of a later version is none that this cluster could serve. */
+/** The roles that the token must have. A service of a later version is one that this cluster cannot serve. */
 function neededRoles(role: JoinRole, services: readonly string[]): readonly string[] {
   if (role === "proxy") return [role];
   const tokens = serviceNames.filter((kind) => services.includes(kind)).map((kind) => serviceKinds[kind].token);
@@ -188,7 +191,7 @@ function neededRoles(role: JoinRole, services: readonly string[]): readonly stri
 function joinRole(text: string): JoinRole {
   const role = joinRoles.find((one) => one === text);
   if (role === undefined)
-    throw new PlatformError("invalid", `nobody joins as ${JSON.stringify(text.slice(0, 64))}`, { hint: "hosts join as node or proxy" });
+    throw new PlatformError("invalid", `cannot join with role ${JSON.stringify(text.slice(0, 64))}`, { hint: "hosts join as node or proxy" });
   return role;
 }
 

@@ -11,7 +11,7 @@ const defaultTtlSeconds = 30 * 60;
 const maxTtlSeconds = 10 * 365 * 86_400;
 const minSecret = 16;
 const maxSecret = 256;
-/** Expired tokens are remembered this long, ms, so that their refusal can say why. */
+/** How long expired tokens are remembered, ms, so that their refusal has a reason. */
 const rememberedMs = 24 * 3_600_000;
 
 /** The document and the hash of the secret; the secret itself is stored nowhere. */
@@ -31,19 +31,19 @@ export interface TokenAsk {
   readonly ttlSeconds: number;
   /** 0: any number of hosts. */
   readonly uses: number;
-  /** Empty: made at random. */
+  /** Empty: a random one. */
   readonly secret: string;
   readonly actor: Actor;
 }
 
-/** A new join token. Its secret is in the answer and nowhere else. */
+/** A new join token. Its secret is only in the answer. */
 export async function createToken(context: AuthContext, ask: TokenAsk): Promise<{ secret: string; token: Token }> {
   if (ask.secret !== "" && (ask.secret.length < minSecret || ask.secret.length > maxSecret)) {
-    throw new PlatformError("invalid", `a join token's secret needs ${minSecret} to ${maxSecret} characters`, {
-      hint: "leave it out to have one made",
+    throw new PlatformError("invalid", `a join token's secret must have ${minSecret} to ${maxSecret} characters`, {
+      hint: "leave it out to generate one",
     });
   }
-  if (ask.ttlSeconds > maxTtlSeconds) throw new PlatformError("invalid", "a join token is valid for ten years at most");
+  if (ask.ttlSeconds > maxTtlSeconds) throw new PlatformError("invalid", "a join token may be valid for at most ten years");
   const secret = ask.secret === "" ? randomBytes(32).toString("hex") : ask.secret;
   const expires = new Date(context.now().getTime() + (ask.ttlSeconds === 0 ? defaultTtlSeconds : ask.ttlSeconds) * 1000);
   const token = checkDocument(tokenSchema, {
@@ -58,7 +58,7 @@ export async function createToken(context: AuthContext, ask: TokenAsk): Promise<
     await context.storage.batch([tokenWrite(token, secretHash, "absent"), index]);
   } catch (thrown) {
     if (!(thrown instanceof PlatformError) || thrown.code !== "already_exists") throw thrown;
-    throw new PlatformError("already_exists", "a join token with this secret exists already", { cause: thrown, hint: "choose another secret" });
+    throw new PlatformError("already_exists", "a join token with this secret already exists", { cause: thrown, hint: "choose another secret" });
   }
   const { actor } = ask;
   context.audit.emit({
@@ -82,7 +82,7 @@ export async function findTokenBySecret({ storage }: Pick<AuthContext, "storage"
   return stored;
 }
 
-/** Tokens that can still be joined with. */
+/** Tokens that are still valid. */
 export async function listTokens({ storage, now }: Pick<AuthContext, "storage" | "now">): Promise<readonly Token[]> {
   return (await storage.list("/token/")).map((entry) => decode(entry).token).filter((token) => !isExpired(token, now()));
 }
@@ -93,16 +93,16 @@ export async function getToken({ storage, now }: Pick<AuthContext, "storage" | "
   return stored.token;
 }
 
-/** Changes roles, expiry or uses of a token. A new one cannot come from a document, which holds no secret. */
+/** Changes roles, expiry or uses of a token. A new one cannot come from a document, which contains no secret. */
 export async function putToken(context: AuthContext, token: Token, how: PutMode & { actor: Actor }): Promise<Token> {
   const { name } = token.metadata;
   const stored = await readToken(context.storage, name);
   if (stored === undefined) {
-    throw new PlatformError("not_found", `token ${name} does not exist; a document holds no secret to make it from`, {
+    throw new PlatformError("not_found", `token ${name} does not exist; it cannot be made from a document, which contains no secret`, {
       hint: "use: tctl tokens add",
     });
   }
-  if (!how.overwrite && !how.mustExist) throw new PlatformError("already_exists", `token ${name} exists already`, { hint: "overwrite it with -f" });
+  if (!how.overwrite && !how.mustExist) throw new PlatformError("already_exists", `token ${name} already exists`, { hint: "overwrite it with -f" });
   const revision = token.metadata.revision ?? stored.entry.revision;
   const write = tokenWrite(token, stored.secretHash, { revision });
   const index: Write = { key: secretKey(stored.secretHash), value: JSON.stringify(name), expires: kept(token) };
@@ -122,7 +122,7 @@ export function isExpired(token: Token, now: Date): boolean {
   return token.metadata.expires !== undefined && now >= new Date(token.metadata.expires);
 }
 
-/** The write that stores a token in the place of what `expect` says. */
+/** The write that stores a token if the stored one matches `expect`. */
 export function tokenWrite(token: Token, secretHash: string, expect: Write["expect"]): Put {
   const { revision: _, ...metadata } = token.metadata;
   const value = JSON.stringify({ document: { ...token, metadata }, secret_hash: secretHash });

@@ -57,7 +57,7 @@ test.for([
   expect(ask(second, step - 1)).toBe(step);
 });
 
-test.for(["", "12345", "1234567", "abcdef", "１２３４５６", "287082 "])("%j is no code", (code) => {
+test.for(["", "12345", "1234567", "abcdef", "１２３４５６", "287082 "])("%j is not a code", (code) => {
   expect(acceptedStep({ secret: rfcSecret, code, now: new Date(59_000), lastStep: undefined })).toBeUndefined();
 });
 

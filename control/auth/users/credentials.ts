@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Storage, Write } from "../../storage/storage.ts";
 import { passwordHashSchema } from "./password.ts";
 
-/** What a user proves who they are with. An invite that is open makes it empty: nothing works until it is accepted. */
+/** A user's credential. An open invite empties it: no login works until the invite is accepted. */
 const credentialSchema = z.strictObject({
   password: passwordHashSchema.optional(),
   totp: z.strictObject({ secret: z.string(), last_step: z.int().optional() }).optional(),
@@ -21,7 +21,7 @@ export async function readCredential(storage: Storage, user: string): Promise<St
   return entry === undefined ? undefined : { credential: credentialSchema.parse(JSON.parse(entry.value)), revision: entry.revision };
 }
 
-/** The write that puts `credential` in the place of what was read before. */
+/** The write that replaces the credential that was read before. */
 export function credentialWrite(user: string, credential: Credential, before: StoredCredential | undefined): Write {
   const expect = before === undefined ? "absent" : { revision: before.revision };
   return { key: credentialKey(user), value: JSON.stringify(credential), expect };

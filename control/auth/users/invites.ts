@@ -12,28 +12,28 @@ import { acceptedStep, newTotpSecret, totpUri } from "./totp.ts";
 
 const defaultTtlSeconds = 3_600;
 const maxTtlSeconds = 48 * 3_600;
-/** Expired and used invites are remembered this long, ms, so that their refusal can say why. */
+/** How long expired and used invites are remembered, ms, so that their refusal has a reason. */
 const rememberedMs = 7 * 24 * 3_600_000;
 
 const inviteSchema = z.strictObject({
   user: z.string(),
-  /** Gone once the invite was used. */
+  /** Removed when the invite is used. */
   totp_secret: z.string().optional(),
   expires: z.string(),
   used: z.boolean(),
 });
 type Invite = z.infer<typeof inviteSchema>;
 
-/** A one-time link for a user. Whatever the user logged in with before stops working at once, and so do earlier invites. */
+/** A one-time link for a user. The user's earlier credential stops working at once, and so do earlier invites. */
 export async function createInvite(
   context: AuthContext,
   ask: { user: string; ttlSeconds: number; actor: Actor },
 ): Promise<{ token: string; expires: Date }> {
   const { user, actor } = ask;
   const ttl = ask.ttlSeconds === 0 ? defaultTtlSeconds : ask.ttlSeconds;
-  if (ttl > maxTtlSeconds) throw new PlatformError("invalid", `an invite of ${ttl} s; 48 hours are the most`);
+  if (ttl > maxTtlSeconds) throw new PlatformError("invalid", `invite lifetime of ${ttl} s exceeds the maximum of 48 h`);
   const userEntry = await context.storage.get(documentKey("user", user));
-  if (userEntry === undefined) throw new PlatformError("not_found", `user ${user} does not exist`, { hint: "make one with: tctl users add" });
+  if (userEntry === undefined) throw new PlatformError("not_found", `user ${user} does not exist`, { hint: "create the user with: tctl users add" });
   const before = await readCredential(context.storage, user);
   const token = randomBytes(32).toString("hex");
   const hash = hashOf(token);
@@ -50,13 +50,13 @@ export async function createInvite(
   return { token, expires };
 }
 
-/** What a link is for. The one-time code's secret is the same at every call. */
+/** The purpose of a link. The one-time code's secret is the same at every call. */
 export async function getInvite(context: AuthContext, ask: { token: string; address: string }): Promise<{ user: string; otpauthUri: string }> {
   const { invite, secret } = await refusing(context, ask, undefined, () => openInvite(context, ask.token));
   return { user: invite.user, otpauthUri: totpUri({ secret, user: invite.user, cluster: context.clusterName }) };
 }
 
-/** Sets password and code. Of several at once only one succeeds. */
+/** Sets password and code. Of several concurrent calls only one succeeds. */
 export async function acceptInvite(context: AuthContext, ask: { token: string; password: string; code: string; address: string }): Promise<string> {
   const { invite, entry, secret } = await refusing(context, ask, undefined, () => openInvite(context, ask.token));
   const { user } = invite;
@@ -89,7 +89,7 @@ export function inviteKey(hash: string): string {
 
 async function openInvite({ storage, now }: AuthContext, token: string): Promise<{ invite: Invite; entry: Entry; secret: string }> {
   const entry = /^[0-9a-f]{64}$/.test(token) ? await storage.get(inviteKey(hashOf(token))) : undefined;
-  if (entry === undefined) throw new PlatformError("not_found", "this invite link is not known", { hint: "ask an admin for a new one" });
+  if (entry === undefined) throw new PlatformError("not_found", "this invite link is unknown", { hint: "ask an admin for a new one" });
   const invite = inviteSchema.parse(JSON.parse(entry.value));
   if (invite.used || invite.totp_secret === undefined) throw usedError();
   if (now() >= new Date(invite.expires)) {
@@ -98,7 +98,7 @@ async function openInvite({ storage, now }: AuthContext, token: string): Promise
   return { invite, entry, secret: invite.totp_secret };
 }
 
-/** Audits what the work refuses. */
+/** Audits the work's refusals. */
 async function refusing<T>(context: AuthContext, ask: { address: string }, user: string | undefined, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -111,7 +111,7 @@ async function refusing<T>(context: AuthContext, ask: { address: string }, user:
 }
 
 function usedError(): PlatformError {
-  return new PlatformError("denied", "this invite link was used already", { hint: "ask an admin for a new one" });
+  return new PlatformError("denied", "this invite link was already used", { hint: "ask an admin for a new one" });
 }
 
 function inviteWrite(hash: string, invite: Invite, expect: Write["expect"]): Write {

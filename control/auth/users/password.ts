@@ -12,7 +12,7 @@ export interface HashCost {
 /** OWASP's password storage cheat sheet, argon2id: 19 MiB, two passes, one lane. */
 export const defaultHashCost: HashCost = { memory: 19_456, passes: 2, parallelism: 1 };
 
-/** Kept with its parameters, so that they can be raised later. Salt and hash in base64. */
+/** Stored with its parameters, so that they can be raised later. Salt and hash in base64. */
 export const passwordHashSchema = z.strictObject({
   algorithm: z.literal("argon2id"),
   memory: z.int(),
@@ -25,11 +25,11 @@ export type PasswordHash = z.infer<typeof passwordHashSchema>;
 
 export interface PasswordHasher {
   make(password: string): Promise<PasswordHash>;
-  /** Without a stored hash it does the same work and says no. */
+  /** Without a stored hash it does the same work and returns false. */
   matches(password: string, stored: PasswordHash | undefined): Promise<boolean>;
 }
 
-/** Hashes at once (each takes `memory`), and callers that wait for their turn. */
+/** Maximum of concurrent hashes (each takes `memory`), and of waiting callers. */
 const maxRunning = 2;
 const maxWaiting = 64;
 const hashLength = 32;
@@ -67,14 +67,13 @@ function derive(password: string, nonce: Buffer, cost: HashCost): Promise<Buffer
   return new Promise((resolve, reject) => argon2("argon2id", parameters, (error, key) => (error === null ? resolve(key) : reject(error))));
 }
 
-/** Runs at most `maxRunning` works at once; throws `limit` when too many wait. */
+/** Runs at most `maxRunning` tasks at once; throws `limit` when too many wait. */
 function createGate(): <T>(work: () => Promise<T>) => Promise<T> {
   let running = 0;
   const waiting: (() => void)[] = [];
   return async (work) => {
     if (running >= maxRunning) {
-      if (waiting.length >= maxWaiting)
-        throw new PlatformError("limit", "too many people log in at this moment", { hint: "try again in a few seconds" });
+      if (waiting.length >= maxWaiting) throw new PlatformError("limit", "too many concurrent logins", { hint: "try again shortly" });
       await new Promise<void>((resolve) => waiting.push(resolve));
     } else running += 1;
     try {

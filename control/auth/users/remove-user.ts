@@ -9,12 +9,12 @@ import { credentialKey, readCredential } from "./credentials.ts";
 import { inviteKey } from "./invites.ts";
 import { newUserId, readUserId, userIdKey } from "./user-ids.ts";
 
-/** Clocks of hosts that are slow: the lock outlives every certificate there too, ms. */
+/** Allowance for slow clocks of hosts: the lock outlives every certificate there too, ms. */
 const spareMs = 24 * 3_600_000;
 
 /**
- * Removes the user with password, code and open invite, and shuts out every certificate that the user can have: the one way to do so. Whoever
- * is added under the name later is another user. Returns what it did besides, a sentence each.
+ * Removes the user with password, code and open invite, and locks out all of the user's certificates: the only way to do so. A user
+ * added under the same name later is another user. Returns its side effects, a sentence each.
  */
 export async function removeUser(context: AuthContext, name: string, actor: Actor): Promise<readonly string[]> {
   const { storage } = context;
@@ -29,7 +29,7 @@ export async function removeUser(context: AuthContext, name: string, actor: Acto
   context.audit.emit({ event: "user.delete", user: actor.name, name, "addr.remote": actor.address });
   auditLock(context, lock, actor);
   return [
-    `Sessions of ${name} end now, and certificates that ${name} has are refused from now on: lock ${lock.metadata.name}, until none of them can be valid (${lock.spec.expires}).`,
-    `Whoever is added as ${name} from now on is another user.`,
+    `Sessions of ${name} end now, and all certificates of ${name} are refused from now on: lock ${lock.metadata.name}, until none of them can still be valid (${lock.spec.expires}).`,
+    `A user added as ${name} from now on is another user.`,
   ];
 }

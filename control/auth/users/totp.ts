@@ -15,7 +15,7 @@ export function totpUri(facts: { secret: string; user: string; cluster: string }
 }
 
 /**
- * The time step that a code stands for, or undefined when it is wrong. A step counts once: what is not after `lastStep`
+ * The time step of a code, or undefined when it is wrong. A step is valid once: one that is not after `lastStep`
  * is refused (RFC 6238 section 5.2).
  */
 export function acceptedStep(facts: { secret: string; code: string; now: Date; lastStep: number | undefined }): number | undefined {

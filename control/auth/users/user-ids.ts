@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { Put, Storage } from "../../storage/storage.ts";
 
 /**
- * A user's id stands in its certificates: a user who is added under the name of one that was removed is another one. It is kept apart from the
- * user's record, whose schema the version before must be able to read. A user of the version before has none.
+ * A user's id is in the user's certificates: a user added under the name of a removed one is another user. It is stored apart from the
+ * user's record, whose schema the previous version must be able to read. A user of an older version has none.
  */
 export function userIdKey(name: string): string {
   return `/user_id/${encodeURIComponent(name)}`;

@@ -9,7 +9,7 @@ import { userIdWrite } from "./user-ids.ts";
 
 type Stores = Pick<AuthContext, "storage">;
 
-/** With their status. */
+/** All users with their status. */
 export async function listUsers({ storage }: Stores): Promise<readonly User[]> {
   const entries = await storage.list("/user/");
   return await Promise.all(entries.map((entry) => withStatus({ storage }, fromEntry(userSchema, entry))));
@@ -26,17 +26,17 @@ export async function getUser(stores: Stores, name: string): Promise<User> {
   return await withStatus(stores, user);
 }
 
-/** Throws `invalid` for a role that does not exist. Certificates that were issued before keep their roles until they expire. */
+/** Throws `invalid` for a role that does not exist. Certificates that were already issued keep their roles until they expire. */
 export async function putUser(context: AuthContext, user: User, how: PutMode & { actor: Actor }): Promise<User> {
   const name = user.metadata.name;
   const roles = await Promise.all(user.spec.roles.map(async (role) => ({ role, entry: await context.storage.get(documentKey("role", role)) })));
   const unknown = roles.filter(({ entry }) => entry === undefined).map(({ role }) => role);
   if (unknown.length > 0) {
-    throw new PlatformError("invalid", `user ${name}: no such role: ${unknown.join(", ")}`, { hint: "`tctl get role` lists the roles" });
+    throw new PlatformError("invalid", `user ${name}: unknown role: ${unknown.join(", ")}`, { hint: "`tctl get role` lists the roles" });
   }
   const existed = (await findUser(context, name)) !== undefined;
   const put = toPut(user, how);
-  // A new user has an id of its own, and who is changed keeps it, whatever is added or removed meanwhile.
+  // A new user has a unique id, and a changed user keeps it, even when users are added or removed meanwhile.
   const writes = existed
     ? [{ ...put, expect: put.expect ?? "present" } as const]
     : [{ ...put, expect: put.expect ?? "absent" } as const, userIdWrite(name)];

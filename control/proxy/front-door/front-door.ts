@@ -17,10 +17,10 @@ export interface FrontDoorOptions {
   readonly signal: AbortSignal;
 }
 
-/** For the first message, ms. */
+/** Time limit of the first message, ms. */
 const peekMs = 10_000;
 
-/** Takes a new connection to the web port and hands it to who speaks its protocol. Never rejects. */
+/** Accepts a new connection to the web port and passes it to the handler of its protocol. Never rejects. */
 export async function receive(socket: Socket, options: FrontDoorOptions): Promise<void> {
   const { halfOpen, log, signal } = options;
   const peer = peerAddress(socket);

@@ -6,7 +6,7 @@ import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
 import { hostContext, webContext } from "../../../core/transport/arrivals/server-context.ts";
 
-/** The proxy's own identity in the forms that its listeners use. */
+/** The proxy's own identity in the forms for its listeners. */
 export interface ProxyIdentity {
   readonly hostId: string;
   readonly cluster: string;
@@ -15,21 +15,21 @@ export interface ProxyIdentity {
   readonly sshCertificate: Buffer;
   /** For TLS that ends at the proxy: leaf and host authority. */
   readonly tls: SecureContext;
-  /** The same certificate for browsers, where no other is configured. */
+  /** The same certificate for browsers, if no other is configured. */
   readonly web: SecureContext;
   readonly credentials: HostCredentials;
 }
 
-/** Where the proxy's identity comes from: the auth service in this process, or credentials that it keeps itself. */
+/** Source of the proxy's identity: the auth service in this process, or credentials that it keeps itself. */
 export interface HostCredentialsSource {
   current(): HostCredentials;
-  /** The authorities as they are now: what another key signed is renewed. */
+  /** The current authorities: a certificate signed by another key is renewed. */
   learn(keys: TrustedKeys): void;
   /** Called after each renewal. */
   onRenewed(listener: () => void): void;
 }
 
-/** The identity as of now: parsed once for each renewal, so that connections made later show the new certificates. */
+/** The current identity: parsed once per renewal, so that later connections use the new certificates. */
 export class CurrentIdentity {
   readonly #source: HostCredentialsSource;
   #identity: ProxyIdentity;

@@ -21,7 +21,7 @@ import { RenewingCredentials } from "./renewing-credentials.ts";
 export interface RemoteAuth {
   readonly credentials: RenewingCredentials;
   readonly connection: AuthConnection;
-  /** Hands a stream to the auth service on its host. */
+  /** Passes a stream to the auth service on its host. */
   readonly relayAuth: (stream: Duplex, remoteAddress: string) => void;
 }
 
@@ -32,14 +32,14 @@ export interface JoinAuthDeps {
 }
 
 /**
- * The auth service on another host, as seen by a proxy: joins it with the token at first, from then on uses what it kept.
- * While it cannot be reached, joining is tried again and again. Throws PlatformError for what waiting does not mend.
+ * The auth service on another host, as seen by a proxy: joins with the token at first, then uses the stored credentials.
+ * Retries the join while the auth service is unreachable. Throws PlatformError for failures that waiting does not fix.
  */
 export async function joinAuth(config: ProxyConfig, deps: JoinAuthDeps, signal: AbortSignal): Promise<RemoteAuth> {
   const server = config.authServer;
   if (server === undefined) {
     throw new PlatformError("invalid", "the proxy service needs an auth service", {
-      hint: "enable auth_service in this file, or set platform.auth_server, auth_token and ca_pin",
+      hint: "enable auth_service in this configuration, or set platform.auth_server, auth_token and ca_pin",
     });
   }
   const open = (): Promise<Duplex> => dial(server, { env: deps.env, signal });
@@ -58,7 +58,7 @@ export async function joinAuth(config: ProxyConfig, deps: JoinAuthDeps, signal: 
   };
   const connection = openAuthClient(asProxy);
   let storing: Promise<void> = Promise.resolve();
-  // One after the other: the last one stays.
+  // One after the other: the last write wins.
   const keep = async (credentials: HostCredentials): Promise<void> => {
     storing = storing.catch(() => {}).then(() => saveCredentials(file, credentials));
     await storing;
@@ -66,7 +66,7 @@ export async function joinAuth(config: ProxyConfig, deps: JoinAuthDeps, signal: 
   };
   const renew = async (credentials: HostCredentials): Promise<HostCredentials> => {
     const names = proxyHostNames(config);
-    const refused = (why: string): void => deps.log.warn("the certificate of this proxy lacks a name that its configuration gives it", { why });
+    const refused = (why: string): void => deps.log.warn("the certificate of this proxy lacks a name from its configuration", { why });
     const renewed = await renewHost(connection.client, { credentials, hostname: config.nodename, names, refused });
     await keep(renewed);
     return renewed;
@@ -86,8 +86,8 @@ interface Joining {
 async function joinUntilDone({ config, server, open, file }: Joining, { log }: JoinAuthDeps, signal: AbortSignal): Promise<HostCredentials> {
   const { token, caPins: pins } = config;
   if (token === undefined || pins.length === 0) {
-    throw new PlatformError("invalid", "this proxy has not joined the cluster yet, and token or CA pin are missing", {
-      hint: "set platform.auth_token (`tctl tokens add --type=proxy` makes one) and platform.ca_pin",
+    throw new PlatformError("invalid", "this proxy has not joined the cluster yet, and a token or CA pin is missing", {
+      hint: "set platform.auth_token (create one with `tctl tokens add --type=proxy`) and platform.ca_pin",
     });
   }
   for (let failures = 1; ; failures += 1) {
@@ -100,14 +100,14 @@ async function joinUntilDone({ config, server, open, file }: Joining, { log }: J
     } catch (thrown) {
       const passing = thrown instanceof PlatformError && (thrown.code === "unavailable" || thrown.code === "timeout");
       if (!passing || signal.aborted) throw thrown;
-      log.warn("the auth service cannot be reached; joining again soon", { auth_server: formatHostPort(server), error: thrown });
+      log.warn("could not reach the auth service; retrying the join soon", { auth_server: formatHostPort(server), error: thrown });
     }
     await wait(backOffDelay(failures, Math.random()), signal);
     signal.throwIfAborted();
   }
 }
 
-/** The auth service learns the client's address from this proxy's certificate, and speaks TLS with the client inside of it. */
+/** The auth service learns the client's address from this proxy's certificate, and speaks TLS with the client inside the connection. */
 function relayTo(asProxy: AuthClientOptions, log: Log, signal: AbortSignal): RemoteAuth["relayAuth"] {
   return (stream, remoteAddress) => {
     stream.on("error", () => {});
@@ -117,7 +117,7 @@ function relayTo(asProxy: AuthClientOptions, log: Log, signal: AbortSignal): Rem
         return relay(stream, tls, { signal });
       })
       .catch((error: unknown) => {
-        log.warn("a connection could not be relayed to the auth service", { peer: remoteAddress, error });
+        log.warn("could not relay a connection to the auth service", { peer: remoteAddress, error });
         stream.destroy();
       });
   };

@@ -3,7 +3,7 @@ interface Validity {
   readonly until: Date;
 }
 
-/** Why a certificate is not taken in place of the one in use; undefined: it is. With none in use that is good, any will do. Pure. */
+/** Why a certificate does not replace the one in use; undefined: it does. Without a valid one in use, any is accepted. Pure. */
 export function judgeCertificate(candidate: Validity, used: Validity | undefined, now: Date): string | undefined {
   if (used === undefined || !isGood(used, now) || isGood(candidate, now)) return undefined;
   const fault =

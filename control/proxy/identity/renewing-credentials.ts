@@ -8,23 +8,23 @@ import type { HostCredentialsSource } from "./current-identity.ts";
 
 export interface RenewingOptions {
   readonly first: HostCredentials;
-  /** Asks for the next ones. */
+  /** Requests the next credentials. */
   readonly renew: (current: HostCredentials) => Promise<HostCredentials>;
-  /** Stores credentials that know other authorities. */
+  /** Stores credentials with changed authorities. */
   readonly keep?: (credentials: HostCredentials) => Promise<void>;
   readonly log: Log;
   readonly now: () => Date;
 }
 
-/** How often the validity is looked at, ms: a clock that jumps is noticed. */
+/** Interval of checks of the validity, ms: a clock jump is noticed. */
 const checkMs = 600_000;
 
-/** Credentials that are renewed once half of their time is over. */
+/** Credentials that are renewed after half of their validity. */
 export class RenewingCredentials implements HostCredentialsSource {
   readonly #options: RenewingOptions;
   readonly #listeners: (() => void)[] = [];
   #current: HostCredentials;
-  /** Ends the wait for the next look. */
+  /** Ends the wait for the next check. */
   #wake = new AbortController();
 
   constructor(options: RenewingOptions) {
@@ -44,9 +44,9 @@ export class RenewingCredentials implements HostCredentialsSource {
     if (trustedDigest(keys) === trustedDigest(this.#current)) return;
     const { log, keep } = this.#options;
     this.#current = { ...this.#current, ...pickTrustedKeys(keys) };
-    log.info("the cluster's authorities are others now", { keys: keys.hostCaSsh.length + keys.userCaSsh.length });
+    log.info("cluster CA keys changed", { keys: keys.hostCaSsh.length + keys.userCaSsh.length });
     this.#tell();
-    keep?.(this.#current).catch((error: unknown) => log.warn("the cluster's authorities could not be stored", { error: errorText(error) }));
+    keep?.(this.#current).catch((error: unknown) => log.warn("could not store the cluster's authorities", { error: errorText(error) }));
     this.#wake.abort();
   }
 
@@ -54,7 +54,7 @@ export class RenewingCredentials implements HostCredentialsSource {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Until the signal. Never rejects: what fails is tried again with back-off. */
+  /** Runs until the signal. Never rejects: failures are retried with back-off. */
   async run(signal: AbortSignal): Promise<void> {
     const { log, now } = this.#options;
     for (let failures = 0; !signal.aborted; ) {
@@ -70,14 +70,14 @@ export class RenewingCredentials implements HostCredentialsSource {
         this.#tell();
       } catch (error) {
         failures += 1;
-        log.warn("the proxy's certificates could not be renewed", { error: errorText(error) });
+        log.warn("could not renew the proxy's certificates", { error: errorText(error) });
         await wait(backOffDelay(failures, Math.random(), { capMs: checkMs }), signal);
       }
     }
   }
 }
 
-/** Whether half of the validity is over, or another key of the authority signs now. */
+/** Whether half of the validity is over, or the authority's signing key has changed. */
 export function isDue(credentials: HostCredentials, now: Date): boolean {
   const { from, to } = credentialsValidity(credentials);
   return now.getTime() >= (from.getTime() + to.getTime()) / 2 || !isSignedByFirst(credentials);

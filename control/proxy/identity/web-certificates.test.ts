@@ -40,7 +40,7 @@ async function world(first: TestCertificate) {
   return { files, put, lines, open, [Symbol.dispose]: () => stop.abort() };
 }
 
-test("a renewed certificate is served without a reload, and its change is told", async () => {
+test("a renewed certificate is served without a reload, and its change is reported", async () => {
   using w = await world(await lasting(90));
   const { certificates, changes } = await w.open();
   const [before, context] = [certificates.facts(), certificates.choose("a.test")];
@@ -60,8 +60,8 @@ test("what cannot be used, or is worse, is logged once and leaves the one before
   await w.put(await authority.issue({ type: "dns", value: "a.test" }, past()));
   await expect.poll(() => count("it expired at"), { timeout: 5_000 }).toBe(1);
   await writeFile(w.files.keyFile, (await lasting(90)).key);
-  await expect.poll(() => count("are not a certificate and its key"), { timeout: 5_000 }).toBe(1);
-  expect([count("it expired at"), count("is not taken")]).toEqual([1, 2]);
+  await expect.poll(() => count("are not a matching certificate and key"), { timeout: 5_000 }).toBe(1);
+  expect([count("it expired at"), count("is not usable")]).toEqual([1, 2]);
   expect(certificates.choose(undefined)).toBe(before);
   await w.put(await lasting(91));
   await expect.poll(() => certificates.choose(undefined) !== before, { timeout: 5_000 }).toBe(true);

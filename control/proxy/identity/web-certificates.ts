@@ -15,35 +15,35 @@ export interface KeyPairFiles {
 export interface WebCertificatesDeps {
   readonly log: Log;
   readonly now: () => Date;
-  /** Those of the process that this one is to replace. */
+  /** Certificates of the process that this one replaces. */
   readonly inUse?: readonly WebCertificate[] | undefined;
-  /** How often the files are read again, ms. */
+  /** Interval at which the files are read again, ms. */
   readonly checkMs?: number | undefined;
 }
 
 interface Loaded {
   readonly leaf: X509Certificate;
   readonly context: SecureContext;
-  /** Of both files: shows whether they changed. */
+  /** State of both files: shows whether they changed. */
   readonly digest: string;
 }
 
 interface Pair {
   readonly files: KeyPairFiles;
   loaded: Loaded;
-  /** Why the files are not taken, when they are not. */
+  /** Why the files are not used, if so. */
   fault: string;
-  /** The fault was there at the reading before too. */
+  /** The fault already existed at the previous reading. */
   isLasting: boolean;
-  /** When its expiry was last logged, ms. */
+  /** Time of the last log of its expiry, ms. */
   warnedAt: number;
 }
 
-/** A renewed certificate is served within seconds, without a reload. Programs that renew replace links, which no watch of files follows. */
+/** A renewed certificate is served within seconds, without a reload. Renewal programs replace links, which file watches do not follow. */
 const checkMs = 5_000;
 const warnEveryMs = 24 * 3_600_000;
 
-/** The configured https_keypairs. The first is for clients that name no host, or one that no certificate lists. */
+/** The configured https_keypairs. The first is for clients without a server name, or with one that no certificate lists. */
 export class WebCertificates {
   readonly #files: readonly KeyPairFiles[];
   readonly #deps: WebCertificatesDeps;
@@ -70,18 +70,18 @@ export class WebCertificates {
     signal.addEventListener("abort", () => clearInterval(timer), { once: true });
   }
 
-  /** Undefined without any configured pair. */
+  /** Undefined without a configured pair. */
   choose(servername: string | undefined): SecureContext | undefined {
     const named = servername === undefined ? undefined : this.#pairs.find(({ loaded }) => loaded.leaf.checkHost(servername) !== undefined);
     return (named ?? this.#pairs[0])?.loaded.context;
   }
 
-  /** Called when another one is in use. */
+  /** Called when a certificate is replaced. */
   onChange(listener: () => void): void {
     this.#onChange.push(listener);
   }
 
-  /** Those in use. */
+  /** Certificates in use. */
   facts(): readonly WebCertificate[] {
     return this.#pairs.map(({ files, loaded }) => ({
       file: files.certFile,
@@ -97,7 +97,7 @@ export class WebCertificates {
     this.#warn();
   }
 
-  /** True: another one is in use. A pair that cannot be used leaves the one before in use. */
+  /** True: the certificate was replaced. An unusable pair leaves the previous one in use. */
   async #reload(pair: Pair): Promise<boolean> {
     const { log, now } = this.#deps;
     try {
@@ -116,11 +116,11 @@ export class WebCertificates {
     }
   }
 
-  /** Logged once, when it lasts: a renewal writes one file after the other. */
+  /** Logged once, if it persists: a renewal writes one file after the other. */
   #note(pair: Pair, fault: string): void {
     const isLasting = fault !== "" && fault === pair.fault;
     if (isLasting && !pair.isLasting) {
-      this.#deps.log.warn("the web certificate on the disk is not taken; the one before stays in use", {
+      this.#deps.log.warn("the web certificate on the disk is not usable; the previous one stays in use", {
         file: pair.files.certFile,
         reason: fault,
         until: pair.loaded.leaf.validToDate.toISOString(),
@@ -130,7 +130,7 @@ export class WebCertificates {
     pair.isLasting = isLasting;
   }
 
-  /** Once a day from three weeks before. */
+  /** Once a day, starting three weeks before. */
   #warn(): void {
     const { log, now } = this.#deps;
     for (const pair of this.#pairs) {
@@ -143,22 +143,22 @@ export class WebCertificates {
   }
 }
 
-const renewHint = "renew it; a new certificate at the same place is taken within seconds, without a reload";
+const renewHint = "renew it; a new certificate in the same files is loaded within seconds, without a reload";
 
 interface Asked {
   readonly files: readonly KeyPairFiles[];
   readonly index: number;
-  /** Of the process that runs. */
+  /** Certificates of the running process. */
   readonly inUse: readonly WebCertificate[];
 }
 
-/** The certificate that a pair of the configuration takes the place of: that of the same file, or, where there are as many, of the same place. Pure. */
+/** The certificate that a pair of the configuration replaces: that of the same file or, with an equal number of pairs, of the same position. Pure. */
 export function usedFor({ files, index, inUse }: Asked): WebCertificate | undefined {
   const same = inUse.find(({ file }) => file === files[index]?.certFile);
   return same ?? (inUse.length === files.length ? inUse[index] : undefined);
 }
 
-/** Reads a pair at a start, in place of the one that is used. Throws PlatformError `invalid` for one that cannot be used, or is worse. */
+/** Reads a pair at a start, to replace the one in use. Throws PlatformError `invalid` for an unusable or a worse one. */
 export async function openPair(files: KeyPairFiles, used: WebCertificate | undefined, now: Date): Promise<Loaded> {
   const loaded = await loadPair(files);
   const refusal = judgeCertificate(validity(loaded), used && { from: new Date(0), until: new Date(used.until) }, now);
@@ -171,7 +171,7 @@ async function loadPair({ certFile, keyFile }: KeyPairFiles): Promise<Loaded> {
     try {
       return await readFile(file);
     } catch (cause) {
-      throw new PlatformError("invalid", `https_keypairs: cannot read ${file}: ${errorText(cause)}`, { cause });
+      throw new PlatformError("invalid", `https_keypairs: could not read ${file}: ${errorText(cause)}`, { cause });
     }
   };
   const [cert, key] = [await read(certFile), await read(keyFile)];
@@ -179,9 +179,9 @@ async function loadPair({ certFile, keyFile }: KeyPairFiles): Promise<Loaded> {
     const context = webContext({ cert, key });
     return { leaf: new X509Certificate(cert), context, digest: createHash("sha256").update(cert).update(key).digest("hex") };
   } catch (cause) {
-    throw new PlatformError("invalid", `https_keypairs: ${certFile} and ${keyFile} are not a certificate and its key`, {
+    throw new PlatformError("invalid", `https_keypairs: ${certFile} and ${keyFile} are not a matching certificate and key`, {
       cause,
-      hint: "both are PEM files; the certificate's file holds the chain, leaf first",
+      hint: "both must be PEM files; the certificate's file must contain the chain, leaf first",
     });
   }
 }

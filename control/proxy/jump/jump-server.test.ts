@@ -27,7 +27,7 @@ afterAll(async () => {
 async function jump(keys: UserKeys): Promise<SshConnection> {
   return await connectSsh({
     stream: await openSocket(cluster.proxy.addresses.ssh?.port ?? 0),
-    username: "whoever",
+    username: "anyone",
     privateKey: keys.sshPrivateKey,
     certificate: parseCertificateLine(keys.sshCertificate).blob,
     hostAuthorities: cluster.hostCaSsh,

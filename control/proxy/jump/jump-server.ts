@@ -22,13 +22,13 @@ export interface JumpArrival {
 }
 
 const handshakeMs = 20_000;
-/** For the agent's reply, ms. */
+/** Time limit of the agent's reply, ms. */
 const replyMs = 15_000;
-/** Channels of one connection at a time. */
+/** Maximum number of simultaneous channels of one connection. */
 const maxChannels = 100;
 const allowedPorts: readonly number[] = [0, 22, 3022];
 
-/** SSH server for stock clients that use the proxy as a jump host: forwards to hosts of the cluster and nothing else. */
+/** SSH server for stock clients that use the proxy as a jump host: it forwards to hosts of the cluster and does nothing else. */
 export async function acceptJump({ transport, peer, established }: JumpArrival, services: ClientStreamServices): Promise<void> {
   const { sshKey, sshCertificate } = services.identity.current();
   transport.once("end", () => transport.end());
@@ -43,11 +43,11 @@ export async function acceptJump({ transport, peer, established }: JumpArrival, 
   });
   established();
   const identity = fromSshCertificate(certificate);
-  if (identity.kind !== "user") throw new PlatformError("internal", "a jump host's client without a user identity was let in");
+  if (identity.kind !== "user") throw new PlatformError("internal", "a client of the jump host was accepted without a user identity");
   serve(connection, { identity, peer }, services);
 }
 
-/** Any user name will do: the certificate says who it is, and the host checks the login. */
+/** Any user name is accepted: the certificate identifies the user, and the host checks the login. */
 async function authenticateUser(certificate: SshCertificate, peer: string, services: ClientStreamServices): Promise<void> {
   try {
     const { userCaSsh } = await services.access.current();
@@ -55,7 +55,7 @@ async function authenticateUser(certificate: SshCertificate, peer: string, servi
     checkCertificate(certificate, { type: "user", authorities: userCaSsh, now: services.now(), ...(clientAddress !== "" && { clientAddress }) });
     const identity = fromSshCertificate(certificate);
     if (identity.kind === "user" && identity.cluster === services.cluster) return;
-    throw new PlatformError("unauthenticated", `the certificate is not a user's of cluster ${services.cluster}`, { hint: "log in with: tsh login" });
+    throw new PlatformError("unauthenticated", `the certificate is not of a user of cluster ${services.cluster}`, { hint: "log in with: tsh login" });
   } catch (thrown) {
     const error = toPlatformError(thrown);
     auditRefusal({ error, clientAddress: peer, user: certificate.keyId }, services);
@@ -87,7 +87,7 @@ function serve(connection: Connection, client: JumpClient, services: ClientStrea
   connection.on("session", (accept) => refuseSession(accept()));
   connection.on("tcpip", (accept, reject, { destIP, destPort }) => {
     const refuse = (error: PlatformError): void => refuseChannel(connection, reject, error);
-    if (channels >= maxChannels) return refuse(new PlatformError("limit", `${maxChannels} connections are open through this jump host already`));
+    if (channels >= maxChannels) return refuse(new PlatformError("limit", `too many connections through this jump host (limit ${maxChannels})`));
     channels += 1;
     openTarget({ target: destIP, port: destPort }, client, services)
       .then((stream) => {
@@ -104,7 +104,7 @@ function serve(connection: Connection, client: JumpClient, services: ClientStrea
   });
 }
 
-/** A stream whose agent has said yes. */
+/** A stream that the agent accepted. */
 async function openTarget(to: { target: string; port: number }, client: JumpClient, services: ClientStreamServices): Promise<Duplex> {
   const request = { kind: "ssh", target: to.target, parameters: { login: "" } } as const;
   if (!allowedPorts.includes(to.port)) {

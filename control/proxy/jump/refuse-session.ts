@@ -1,6 +1,6 @@
 import type { ServerChannel, Session } from "ssh2";
 
-const sentence = "This is a jump host: it has no shell. Name a host behind it, as in: ssh -J <this proxy> <login>@<host>\r\n";
+const sentence = "This is a jump host: it has no shell. Connect to a host behind it: ssh -J <this proxy> <login>@<host>\r\n";
 
 /** Answers a shell, command or subsystem on the jump host with a sentence and exit status 1. */
 export function refuseSession(session: Session): void {

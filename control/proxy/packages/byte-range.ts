@@ -5,8 +5,8 @@ export interface ByteRange {
 }
 
 /**
- * What a `Range` field asks for of a file of `size` bytes (RFC 9110 §14.2). Undefined: the whole file, also for several ranges
- * and for what is no range, which may be ignored. "unsatisfiable": it begins behind the end.
+ * The range that a `Range` field requests of a file of `size` bytes (RFC 9110 §14.2). Undefined: the whole file, also for several ranges
+ * and for a malformed one, which may be ignored. "unsatisfiable": it starts after the end.
  */
 export function parseByteRange(field: string | undefined, size: number): ByteRange | "unsatisfiable" | undefined {
   const parts = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(field?.trim() ?? "");

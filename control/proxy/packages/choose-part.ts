@@ -2,7 +2,7 @@ import { type ByteRange, parseByteRange } from "./byte-range.ts";
 
 export interface Validators {
   readonly etag: string;
-  /** As it stands in `Last-Modified`. */
+  /** The time as in `Last-Modified`. */
   readonly modified: string | undefined;
 }
 
@@ -20,8 +20,8 @@ export type Part =
   | { readonly status: 416 };
 
 /**
- * Which part of a file the request's conditions leave to be sent (RFC 9110 §13.2.2). Times are compared for equality: a
- * repository that was rolled back is older, and has changed all the same.
+ * The part of a file to send under the request's conditions (RFC 9110 §13.2.2). Times are compared for equality: a
+ * repository that was rolled back is older, but has changed nevertheless.
  */
 export function choosePart(asked: Conditions, file: Validators & { readonly size: number }): Part {
   const { etag, modified, size } = file;

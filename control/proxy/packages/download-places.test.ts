@@ -43,7 +43,7 @@ class Client implements Download {
 
 const passes = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 const states = (clients: readonly Client[]): readonly string[] => clients.map(({ state }) => state);
-const refused = "too many downloads are under way";
+const refused = "too many simultaneous downloads";
 
 describe("places for downloads", () => {
   test("as many as there are; the others wait in line, and beyond that are refused", async () => {
@@ -98,7 +98,7 @@ describe("places for downloads", () => {
     expect(states([second, third])).toEqual(["downloads", "waits"]);
   });
 
-  test("whoever comes, goes and dawdles: never more than there are places, nobody waits while one is free, and none is lost", async () => {
+  test("clients come, go and dawdle: never more than there are slots, no request waits while one is free, and none is lost", async () => {
     const step = fc.record({ does: fc.constantFrom("comes", "dawdles", "leaves", "waits"), which: fc.nat(30) });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {

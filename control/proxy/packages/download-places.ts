@@ -1,20 +1,20 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 
 export interface Download {
-  /** Bytes handed to the system for its client so far. */
+  /** Bytes passed to the system for its client so far. */
   sent(): number;
-  /** Its client took too little while others waited. */
+  /** Called when its client read too slowly while others waited. */
   end(): void;
 }
 
 export interface DownloadPlacesOptions {
-  /** Downloads at once. */
+  /** Maximum number of simultaneous downloads. */
   readonly places: number;
-  /** Requests that may wait for a place; beyond, they are refused at once. */
+  /** Maximum number of requests waiting for a slot; further ones are refused at once. */
   readonly line: number;
-  /** The longest wait, ms: shorter than clients have patience. */
+  /** Maximum wait, ms: less than the timeout of clients. */
   readonly waitMs: number;
-  /** While somebody waits, whoever takes less than `leastBytes` in `lookMs` loses its place. */
+  /** While a request waits, a client that reads less than `leastBytes` in `lookMs` loses its slot. */
   readonly lookMs: number;
   readonly leastBytes: number;
 }
@@ -25,12 +25,12 @@ interface Waiting {
 }
 
 /**
- * Bounds the memory of downloads, each of which holds buffers for as long as its client likes. A slow client is served like any other,
- * until somebody waits for its place.
+ * Bounds the memory of downloads, each of which holds buffers for as long as its client needs. A slow client is served like any other,
+ * until a request waits for its slot.
  */
 export class DownloadPlaces {
   readonly #options: DownloadPlacesOptions;
-  /** With the bytes sent at the last look; undefined: there since then. */
+  /** With the bytes sent at the last check; undefined: started since then. */
   readonly #held = new Map<Download, number | undefined>();
   readonly #line = new Map<Download, Waiting>();
   #looking: NodeJS.Timeout | undefined;
@@ -39,7 +39,7 @@ export class DownloadPlaces {
     this.#options = options;
   }
 
-  /** The place is held until the signal. Throws `unavailable` when there was none in time, or the signal's reason. */
+  /** The slot is held until the signal. Throws `unavailable` when none was free in time, or the signal's reason. */
   async take(download: Download, gone: AbortSignal): Promise<void> {
     gone.throwIfAborted();
     gone.addEventListener("abort", () => this.#leave(download, gone.reason), { once: true });
@@ -56,7 +56,7 @@ export class DownloadPlaces {
     await promise.finally(() => clearTimeout(limit));
   }
 
-  /** Out of the line, or out of its place, which the next one gets. */
+  /** Leaves the queue, or frees the slot for the next one. */
   #leave(download: Download, reason: unknown): void {
     this.#line.get(download)?.refuse(reason);
     this.#line.delete(download);
@@ -68,7 +68,7 @@ export class DownloadPlaces {
     next[1].admit();
   }
 
-  /** The slowest give way to those who wait, as many as these are. */
+  /** Ends the slowest downloads, as many as there are waiting requests. */
   #look(): void {
     const { leastBytes, lookMs } = this.#options;
     const slow: { download: Download; bytes: number }[] = [];
@@ -89,5 +89,5 @@ export class DownloadPlaces {
 }
 
 function tooMany(): PlatformError {
-  return new PlatformError("unavailable", "too many downloads are under way", { hint: "try again in a minute" });
+  return new PlatformError("unavailable", "too many simultaneous downloads", { hint: "try again in a minute" });
 }

@@ -21,7 +21,7 @@ const byExtension: Readonly<Record<string, string>> = {
 /** Index files of apt, which have no extension. */
 const plain = new Set(["InRelease", "Release", "Packages", "SHA256SUMS"]);
 
-/** By the file's name. Nothing is ever served as a page. */
+/** Media type by the file's name. Nothing is ever served as HTML. */
 export function mediaType(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   if (plain.has(name)) return "text/plain; charset=utf-8";
@@ -29,7 +29,7 @@ export function mediaType(path: string): string {
   return byExtension[/\.([a-z0-9]+)$/.exec(name)?.[1] ?? ""] ?? "application/octet-stream";
 }
 
-/** A package, or an index named by its content, never changes under its name; all else is to be asked for anew. */
+/** A package, or an index named by its content, never changes under its name; everything else must be revalidated. */
 export function isImmutable(path: string): boolean {
   const name = path.slice(path.lastIndexOf("/") + 1);
   return /\.(deb|rpm)$/.test(name) || /(^|\/)by-hash\/[A-Za-z0-9]+\/[0-9a-f]{32,128}$/.test(path) || /^[0-9a-f]{40,128}-/.test(name);

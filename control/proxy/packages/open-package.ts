@@ -2,22 +2,22 @@ import { constants } from "node:fs";
 import { type FileHandle, open, readlink, realpath } from "node:fs/promises";
 import { sep } from "node:path";
 
-/** An open file below the folder of packages. Whoever gets it closes the handle. */
+/** An open file below the folder of packages. The caller closes the handle. */
 export interface PackageFile {
   readonly handle: FileHandle;
   readonly size: number;
-  /** Strong: changes whenever the file is written or replaced, also by one of the same size and time. */
+  /** Strong: changes whenever the file is written or replaced, even by one of the same size and time. */
   readonly etag: string;
   /** Undefined while the file is so young that it may change again within this second. */
   readonly modified: Date | undefined;
 }
 
-/** A file this young has no time to be compared by, ms. */
+/** Maximum age of a file without a reliable modification time, ms. */
 const youngMs = 2000;
 
 /**
- * Opens a regular file for reading. Undefined: there is none, it lies outside of the folder (by symbolic links), or a name on
- * the way to it begins with a dot. What was opened is what is checked: no link can be swapped in between.
+ * Opens a regular file for reading. Undefined: it does not exist, it lies outside of the folder (by symbolic links), or a name on
+ * the way to it begins with a dot. The check applies to the opened file: a link cannot be swapped in between.
  */
 export async function openPackage(folder: string, path: string, now: Date): Promise<PackageFile | undefined> {
   let handle: FileHandle | undefined;

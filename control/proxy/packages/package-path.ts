@@ -1,10 +1,10 @@
-/** Longest path of a file below the folder, characters. */
+/** Maximum length of a file's path below the folder, characters. */
 const maxPath = 1024;
 
 /**
  * The part of a URL's path after `/packages/` as a relative file name. Package managers and people write `/./` and `//`, which
- * mean nothing. Undefined for whatever can name no file that is to be served: a folder's path, `..` or any other name with a dot in
- * front, a slash or NUL in disguise, bad encoding.
+ * mean nothing. Undefined for anything else: a folder's path, `..` or any other name with a leading
+ * dot, an encoded slash or NUL, bad encoding.
  */
 export function parsePackagePath(path: string): string | undefined {
   if (path.length > maxPath) return undefined;

@@ -16,11 +16,14 @@ export interface BetweenFacts extends Omit<StandFacts, "isSync" | "host"> {
   readonly mode: RecordingMode;
 }
 
-/** What a client is given for a channel to a host, on which the reply to its request comes next: the channel, where proxies do not record. */
+/**
+ * Returns the stream for a client of a channel to a host, on which the reply to its request comes next: the channel itself, where proxies do not
+ * record.
+ */
 export type StandBetween = (channel: Duplex, facts: BetweenFacts) => Promise<Duplex>;
 
 export interface BetweenOptions {
-  /** The proxy's own. */
+  /** The proxy's own key. */
   readonly folder: string;
   readonly auth: Pick<AuthClient, "signRelayedHost" | "signRelayedUser" | "uploadRecording">;
   readonly access: Pick<AccessCache, "current">;
@@ -31,7 +34,7 @@ export interface BetweenOptions {
   readonly signal: AbortSignal;
 }
 
-/** Recordings wait in the proxy's folder until the auth service has them; those that an earlier process left behind are sent too. */
+/** Recordings wait in the proxy's folder until the auth service has them; those left by an earlier process are sent too. */
 export function openBetween(options: BetweenOptions): { readonly between: StandBetween; run(): Promise<void> } {
   const { folder, auth, log, signal } = options;
   const keys = new StandInKeys(options);
@@ -46,7 +49,7 @@ export function openBetween(options: BetweenOptions): { readonly between: StandB
       if (how?.place !== "proxy") return channel;
       const { id } = host.identity;
       const { hostname: name, labels } = host.facts;
-      // A host without an agent is known by its names alone.
+      // A host without an agent is only known by its names.
       const principal = host.addr === undefined ? id : name;
       const between = { ...facts, host: { id, name, labels, principal }, isSync: how.isSync };
       return await standBetween(channel, between, { ...options, keys, recordings: await recordings() });

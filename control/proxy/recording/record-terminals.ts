@@ -9,12 +9,12 @@ import type { BeginWatch, TerminalWatcher } from "../../../core/ssh/watch-termin
 import type { AuditQueue } from "../routing/audit-queue.ts";
 
 export interface RecordedConnection extends Omit<RecordingFacts, "sid" | "started"> {
-  /** Id of its first session. */
+  /** Id of the first session. */
   readonly connection: string;
   readonly clientAddress: string;
-  /** The connection ends when a terminal cannot be recorded: the mode, or a role, says so. */
+  /** The connection ends when a terminal cannot be recorded, by the mode or by a role. */
   readonly isStrict: boolean;
-  /** A session begins only when the auth service has the beginning of its recording. */
+  /** A session starts only when the auth service has the start of its recording. */
   readonly isSync: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface RecordingServices {
   readonly now: () => Date;
 }
 
-/** Records the terminals of one connection. `cut` ends the connection, which may not go on without a recording. */
+/** Records the terminals of one connection. `cut` ends a connection that may not continue without a recording. */
 export function recordTerminals(facts: RecordedConnection, services: RecordingServices, cut: (why: PlatformError) => void): BeginWatch {
   const { connection, clientAddress, isStrict, isSync, ...who } = facts;
   const { recordings, audit, log, now } = services;
@@ -35,7 +35,7 @@ export function recordTerminals(facts: RecordedConnection, services: RecordingSe
     const onFailed = (why: PlatformError): void => {
       if (isTold) return;
       isTold = true;
-      log.error("a session is not recorded", { sid, error: why });
+      log.error("could not record a session", { sid, error: why });
       const reason = why.message.slice(0, 2000);
       audit.emit({ event: "session.recording.failed", ...who, sid, "addr.remote": clientAddress, reason });
       if (isStrict) cut(mustBeRecorded(why));

@@ -25,7 +25,7 @@ export interface StandFacts {
   readonly login: string;
   /** `ip:port` of the user. */
   readonly clientAddress: string;
-  /** `principal`: what the certificate of the host itself must list. */
+  /** `principal`: name that the host's own certificate must list. */
   readonly host: { readonly id: string; readonly name: string; readonly labels: Labels; readonly principal: string };
   readonly sessionId: string;
   readonly isSync: boolean;
@@ -35,22 +35,22 @@ export interface StandServices extends RecordingServices {
   readonly auth: Pick<AuthClient, "signRelayedUser">;
   readonly access: Pick<AccessCache, "current">;
   readonly keys: StandInKeys;
-  /** What users' clients are offered; left out: the usual. */
+  /** Algorithms offered to users' clients; left out: the default. */
   readonly algorithms?: SshAlgorithms | undefined;
   readonly signal: AbortSignal;
 }
 
-/** For the host's reply, and for its login, ms: together less than a client waits. */
+/** Time limits of the host's reply, and of its login, ms: together less than a client's timeout. */
 const [replyMs, loginMs] = [10_000, 15_000] as const;
-/** From our last byte to the end of a stream. */
+/** Time from our last byte to the end of a stream, ms. */
 const lingerMs = 3_000;
-/** The two ends ask each other whether they are there. */
+/** The two ends send each other keepalives. */
 const silent = { intervalMs: 0, missed: 0 } as const;
 
 /**
- * Stands between a user and a host, so that terminals are recorded here: SSH of the user ends at this proxy, which logs in to the host in the
- * user's name with a certificate that the auth service gives it for the user's own proof. `channel` is to the host, whose reply to the stream request
- * is the next on it; the result is what the client is given in its place. Both ends speak to each other as if nobody were between them.
+ * Relays between a user and a host to record terminals here: the user's SSH connection ends at this proxy, which logs in to the host in the
+ * user's name with a certificate that the auth service issues for the user's own proof. `channel` is to the host, whose reply to the stream request
+ * comes next on it; the result is the stream for the client in its place. Both ends communicate as if there were no relay.
  */
 export async function standBetween(channel: Duplex, facts: StandFacts, services: StandServices): Promise<Duplex> {
   const frame = await readFrame(channel, { maxLength: maxStreamMessage, timeoutMs: replyMs, what: "agent's reply", signal: services.signal });
@@ -68,13 +68,13 @@ export async function standBetween(channel: Duplex, facts: StandFacts, services:
   near.once("close", () => endInTime(channel));
   client.once("close", () => near.destroy());
   serve({ near, channel, keys, hostCaSsh }, facts, services).catch((thrown: unknown) => {
-    services.log.info("a recorded connection was refused", { user: facts.identity.name, host: facts.host.id, error: errorText(thrown) });
+    services.log.info("recorded connection refused", { user: facts.identity.name, host: facts.host.id, error: errorText(thrown) });
     near.destroy();
   });
   return client;
 }
 
-/** What is on its way still arrives. */
+/** Data in flight still arrives. */
 function endInTime(stream: Duplex): void {
   stream.end();
   const timer = setTimeout(() => stream.destroy(), lingerMs);
@@ -92,7 +92,7 @@ interface Between {
 interface ReachedHost {
   readonly connection: SshConnection;
   readonly login: string;
-  /** A role of the user says so (record_session: strict). */
+  /** Required by a role of the user (record_session: strict). */
   readonly isStrict: boolean;
 }
 
@@ -102,12 +102,15 @@ async function serve({ near, channel, keys, hostCaSsh }: Between, facts: StandFa
   const authenticate: Authenticate = async (attempt, proof) => {
     const identity = fromSshCertificate(attempt.certificate);
     if (identity.kind !== "user" || identity.name !== facts.identity.name) {
-      throw new PlatformError("denied", `access denied: the certificate is not ${facts.identity.name}'s, who opened this connection`);
+      throw new PlatformError("denied", `access denied: the certificate is not of ${facts.identity.name}, who opened this connection`);
     }
     if (facts.login !== "" && facts.login !== attempt.username) {
-      throw new PlatformError("denied", `access denied: ${facts.login} was asked for, and ${attempt.username} is tried`);
+      throw new PlatformError(
+        "denied",
+        `access denied: the session was opened for login ${facts.login}, but SSH authenticated as ${attempt.username}`,
+      );
     }
-    if (host !== undefined || channel.destroyed) throw new PlatformError("denied", "the host has refused this connection already");
+    if (host !== undefined || channel.destroyed) throw new PlatformError("denied", "the host has already refused this connection");
     const login = attempt.username;
     const isStrict = await mustBeRecorded(facts, login, services);
     const own = generateSshKey();
@@ -126,13 +129,13 @@ async function serve({ near, channel, keys, hostCaSsh }: Between, facts: StandFa
     host = { connection, login, isStrict };
   };
   const { connection } = await acceptSsh({ stream: near, ...keys, algorithms: services.algorithms, keepalive: silent, signal, authenticate });
-  if (host === undefined) throw new PlatformError("internal", "a client was let in without a host");
-  // Nothing is awaited from here to the relay: the next message is its own.
+  if (host === undefined) throw new PlatformError("internal", "a client was accepted without a host");
+  // No await from here to the relay: the next message belongs to it.
   const { connection: far, login } = host;
   const { id: serverId, name: serverName } = facts.host;
   const who = { user: facts.identity.name, login, server_id: serverId, server_name: serverName, clientAddress: facts.clientAddress };
   const end = (why: PlatformError): void => {
-    services.log.info("a recorded connection ends", { user: who.user, host: serverId, error: errorText(why) });
+    services.log.info("recorded connection ended", { user: who.user, host: serverId, error: errorText(why) });
     far.end();
     endWith(connection, watched.endings(`\r\nplatform: ${why.message}\r\n`));
   };

@@ -2,12 +2,12 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { parseCertificateLine, type SshCertificate } from "../../../core/ssh/certificate.ts";
 import { generateSshKey } from "../../../core/ssh/keys.ts";
 
-/** Certificates that are kept; the one asked for longest ago goes first. */
+/** Maximum number of cached certificates; the least recently requested one is dropped first. */
 const mostKept = 1_000;
-/** A certificate is used until so long before its end, ms. */
+/** Time before its expiry when a certificate is no longer used, ms. */
 const spareMs = 600_000;
 
-/** What this proxy stands for hosts with: one key, and a certificate of it for each host. */
+/** Keys with which this proxy acts as a host: one key, and a certificate of it for each host. */
 export class StandInKeys {
   readonly #options: { readonly auth: Pick<AuthClient, "signRelayedHost">; readonly now: () => Date };
   readonly #own = generateSshKey();
@@ -17,7 +17,7 @@ export class StandInKeys {
     this.#options = options;
   }
 
-  /** `authority`: the key that signs host certificates now: one of another key is asked for anew. Throws what the auth service says. */
+  /** `authority`: the key that signs host certificates now: a certificate of another key is requested again. Throws the auth service's refusal. */
   async of(host: string, authority: string) {
     const name = `${authority} ${host}`;
     let certificate = this.#kept.get(name);

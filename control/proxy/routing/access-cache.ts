@@ -26,16 +26,16 @@ export interface Access extends TrustedKeys {
 export interface AccessCacheOptions {
   readonly auth: AuthClient;
   readonly log: Log;
-  /** Milliseconds that only grow. */
+  /** Monotonic milliseconds. */
   readonly clock?: () => number;
 }
 
-/** How long an answer is used without having been confirmed by the auth service, ms. */
+/** How long an answer is used without confirmation by the auth service, ms. */
 const freshMs = 30_000;
 
 /**
- * What the proxy decides by. It follows the auth service's watch; without a live watch each answer is at most 30 s old.
- * A lookup that fails throws, so that who asks denies.
+ * The proxy's facts for decisions. It follows the auth service's watch; without a live watch each answer is at most 30 s old.
+ * A failed lookup throws, so that the caller denies access.
  */
 export class AccessCache {
   readonly #options: AccessCacheOptions;
@@ -61,22 +61,22 @@ export class AccessCache {
     return this.#access?.revision ?? "";
   }
 
-  /** What tunnels are told of the authorities; undefined until the first answer. */
+  /** Digest of the authorities for tunnels; undefined until the first answer. */
   get authorities(): string | undefined {
     return this.#access?.authorities;
   }
 
-  /** Revision of the maintenance configuration, empty when there is none; undefined while the auth service is away. */
+  /** Revision of the maintenance configuration, empty when there is none; undefined while the auth service is unreachable. */
   get maintenanceRevision(): string | undefined {
     return this.#clock() - this.#confirmedAt < freshMs ? this.#maintenance : undefined;
   }
 
-  /** Of the list of proxies; undefined until an auth service has told one. */
+  /** Revision of the list of proxies; undefined until the auth service has sent one. */
   get proxiesRevision(): string | undefined {
     return this.#proxies;
   }
 
-  /** Called when a proxy has come, come back or gone. */
+  /** Called when a proxy has joined, come back or gone. */
   onProxies(listener: () => void): void {
     this.#onProxies.push(listener);
   }
@@ -85,7 +85,7 @@ export class AccessCache {
     this.#onRevision.push(listener);
   }
 
-  /** Called with every answer that differs from the one before. */
+  /** Called with every changed answer. */
   onAccess(listener: (access: Access) => void): void {
     this.#onAccess.push(listener);
   }
@@ -95,18 +95,18 @@ export class AccessCache {
     this.#onRemoved.push(listener);
   }
 
-  /** The watch works (again): the auth service may have forgotten what was reported to it. */
+  /** The watch works (again): the auth service may have lost earlier reports. */
   onConnected(listener: () => void): void {
     this.#onConnected.push(listener);
   }
 
-  /** Throws PlatformError (`unavailable`, `timeout`, …) when there is no answer fresh enough. */
+  /** Throws PlatformError (`unavailable`, `timeout`, …) when there is no recent answer. */
   async current(): Promise<Access> {
     if (this.#access !== undefined && this.#clock() - this.#confirmedAt < freshMs) return this.#access;
     return await this.#fetch();
   }
 
-  /** Follows the auth service until the signal; reconnects with back-off. Tells it where people reach this proxy. Never rejects. */
+  /** Follows the auth service until the signal; reconnects with back-off. Reports this proxy's public address to it. Never rejects. */
   async run(signal: AbortSignal, publicAddr = ""): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
@@ -152,11 +152,11 @@ export class AccessCache {
     if (connected) for (const listener of this.#onConnected) listener();
   }
 
-  /** One that cannot be read is not reached; the others are. */
+  /** An unreadable one is skipped; the others are used. */
   #parseNode(json: string): readonly Node[] {
     const parsed = nodeSchema.safeParse(JSON.parse(json));
     if (parsed.success) return [parsed.data];
-    this.#options.log.warn("a host without an agent cannot be read here, so it is not reached", { error: parsed.error.issues[0]?.message });
+    this.#options.log.warn("could not read the record of a host without an agent; skipping it", { error: parsed.error.issues[0]?.message });
     return [];
   }
 
@@ -190,14 +190,14 @@ export class AccessCache {
   }
 }
 
-/** Where a mode that is not known here would record is not known either: nobody is let in. */
+/** It is unknown where an unknown mode would record: access is denied. */
 function parseMode(text: string): RecordingMode {
   const mode = recordingModes.find((one) => one === (text === "" ? "off" : text));
   if (mode === undefined) throw unreadable("how to record sessions", new Error(text));
   return mode;
 }
 
-/** One lock that cannot be read may be the one that shuts out. */
+/** An unreadable lock may be the one that applies. */
 function parseLock(json: string): Lock {
   try {
     return lockSchema.parse(JSON.parse(json));
@@ -206,7 +206,7 @@ function parseLock(json: string): Lock {
   }
 }
 
-/** One role that cannot be read may be the one that denies: nothing is decided without it. */
+/** An unreadable role may be the one that denies: no decision is made without it. */
 function parseRole(json: string): Role {
   try {
     return roleSchema.parse(JSON.parse(json));
@@ -216,8 +216,8 @@ function parseRole(json: string): Role {
 }
 
 function unreadable(what: string, cause: unknown): PlatformError {
-  return new PlatformError("unavailable", `${what} of this cluster cannot be read here, so nobody is let in`, {
+  return new PlatformError("unavailable", `could not read ${what} of this cluster; access is denied until it can be read`, {
     cause,
-    hint: "the auth service may be newer than this proxy: bring both to one version",
+    hint: "the auth service may be newer than this proxy: upgrade both to the same version",
   });
 }

@@ -16,11 +16,11 @@ export interface AuditQueueOptions {
   readonly signal: AbortSignal;
 }
 
-/** Events kept while the auth service cannot be reached; then the oldest are dropped, which the log says. */
+/** Maximum number of events kept while the auth service is unreachable; the oldest are dropped first, which is logged. */
 const maxQueued = 10_000;
 const batch = 100;
 
-/** Sends audit events to the auth service in order and never makes anybody wait. An event is sent again until acknowledged. */
+/** Sends audit events to the auth service in order, and never blocks the caller. An event is sent again until acknowledged. */
 export class AuditQueue {
   readonly #options: AuditQueueOptions;
   readonly #refusals = new RefusalLimit();
@@ -32,13 +32,13 @@ export class AuditQueue {
     this.#options = options;
   }
 
-  /** A refusal: bounded for each client; `sumUp` tells how many were left out. */
+  /** Records a refusal: limited per client; `sumUp` records the number of omitted ones. */
   emitRefusal(facts: AuditFacts): void {
     this.sumUp();
     if (this.#refusals.take(facts["addr.remote"] ?? "", this.#options.now())) this.emit(facts);
   }
 
-  /** To call now and then, and with `all` at the end. */
+  /** Call this regularly, and with `all` at the end. */
   sumUp(all = false): void {
     for (const { client, count } of this.#refusals.ended(this.#options.now(), all)) {
       this.emit({ event: "auth", error: suppressedText(count), "addr.remote": client });
@@ -62,7 +62,7 @@ export class AuditQueue {
     });
   }
 
-  /** Resolves when all that was emitted is acknowledged, or sending was given up at the signal. */
+  /** Resolves when all that was emitted is acknowledged, or sending was abandoned at the signal. */
   async flushed(): Promise<void> {
     await this.#sending;
   }
@@ -76,10 +76,10 @@ export class AuditQueue {
         const sent = new Set(events);
         this.#waiting = this.#waiting.filter((event) => !sent.has(event));
         failures = 0;
-        if (this.#dropped > 0) log.error("audit events were lost while the auth service could not be reached", { lost: this.#dropped });
+        if (this.#dropped > 0) log.error("audit events were lost while the auth service was unreachable", { lost: this.#dropped });
         this.#dropped = 0;
       } catch (error) {
-        log.warn("audit events wait for the auth service", { waiting: this.#waiting.length, error: errorText(error) });
+        log.warn("audit events are waiting for the auth service", { waiting: this.#waiting.length, error: errorText(error) });
         failures += 1;
         await wait(backOffDelay(failures, Math.random()), signal);
       }

@@ -11,7 +11,7 @@ export interface Refusal {
   readonly host?: Pick<OpensshTarget, "identity" | "facts"> | undefined;
 }
 
-/** Every refusal of a person goes to the audit log with its reason; an internal error to the log in full. */
+/** Records every refusal of a user in the audit log with its reason; an internal error to the log in full. */
 export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServices, "audit" | "log">): void {
   const { error, clientAddress, user, request, host } = refusal;
   const level = error.code === "internal" ? "error" : "info";

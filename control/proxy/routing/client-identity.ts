@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { type CertificateFacts, certifiedIdentity } from "../../../core/identity/certified-identity.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 
-/** Who a client's X.509 certificate speaks for. Throws `unauthenticated` with the reason. Pure. */
+/** The identity in a client's X.509 certificate. Throws `unauthenticated` with the reason. Pure. */
 export function clientIdentity(facts: CertificateFacts): UserIdentity {
   return certifiedIdentity("user", facts, "log in again with: tsh login");
 }

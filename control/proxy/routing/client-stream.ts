@@ -15,13 +15,13 @@ import type { RelayedStreams } from "./relayed-streams.ts";
 import type { RoutingServices } from "./routing-services.ts";
 
 export interface ClientStreamServices extends RoutingServices {
-  /** What SSH clients are offered; left out: the usual. */
+  /** Algorithms offered to SSH clients; left out: the default. */
   readonly algorithms?: SshAlgorithms | undefined;
   readonly signal: AbortSignal;
   readonly relaying: RelayedStreams;
 }
 
-/** For a client to send its request, ms. */
+/** Time for a client to send its request, ms. */
 const requestMs = 10_000;
 
 /** ALPN platform-stream: one StreamRequest, authorized, and then the bytes of one stream. Resolves once bytes flow or were refused. */
@@ -53,7 +53,7 @@ export async function clientStream(arrival: Arrival, services: ClientStreamServi
   }
 }
 
-/** How long a refused client has to read why, ms. */
+/** Time for a refused client to read the reason, ms. */
 const lingerMs = 5000;
 
 function refuse(tls: TLSSocket, error: PlatformError): void {

@@ -11,9 +11,9 @@ import type { DirectTarget } from "./direct-target.ts";
 
 export interface DialDirectOptions {
   readonly addresses: readonly string[];
-  /** Who may answer there. */
+  /** Hosts that may answer there. */
   readonly hosts: readonly DirectTarget[];
-  /** What people call it. */
+  /** Name for users. */
   readonly name: string;
   readonly identity: CurrentIdentity;
   /** PEM. */
@@ -27,16 +27,16 @@ export interface Dialled {
   readonly host: DirectTarget;
 }
 
-/** For the connection and the TLS handshake, ms. */
+/** Time limit of the connection and the TLS handshake, ms. */
 const usualMs = 10_000;
-const hint = "is its agent running, and may the proxy connect to that port?";
+const hint = "check that its agent is running, and that the proxy may connect to that port";
 
-/** An address that does not answer holds up the next one for so long, ms. */
+/** Delay before the next address is tried while one does not answer, ms. */
 const staggerMs = 300;
 
 /**
- * Connects to the agent of one of the hosts: one address after the other, and the first at which the right host shows its certificate counts.
- * Throws `unavailable` that says of every address why not.
+ * Connects to the agent of one of the hosts: tries one address after the other, and takes the first where the right host proves its identity.
+ * Throws `unavailable` with the failure of every address.
  */
 export async function dialDirect(options: DialDirectOptions): Promise<Dialled> {
   const stop = new AbortController();
@@ -57,7 +57,7 @@ export async function dialDirect(options: DialDirectOptions): Promise<Dialled> {
   }
 }
 
-/** Resolves when the try before has failed, or takes long; rejects when nobody needs another. */
+/** Resolves when the previous attempt has failed or takes long; rejects when no other is needed. */
 async function turnAfter(before: Promise<Dialled> | undefined, signal: AbortSignal): Promise<void> {
   if (before === undefined) return;
   const failed = before.then(
@@ -70,12 +70,12 @@ async function turnAfter(before: Promise<Dialled> | undefined, signal: AbortSign
 async function dialOne(text: string, options: DialDirectOptions, signal: AbortSignal): Promise<Dialled> {
   const { hosts, name, hostAuthorities: ca, now, timeoutMs = usualMs } = options;
   const { cluster, credentials } = options.identity.current();
-  const message = `cannot connect to ${name} at ${text}`;
+  const message = `could not connect to ${name} at ${text}`;
   const servername = roleServerName("node");
   const tls = { alpn: [alpn.direct], servername, ca, certificate: credentials.tlsCertificate, privateKey: credentials.tlsPrivateKey };
   let socket: TLSSocket;
   try {
-    // The proxy's own network: no HTTP proxy stands before a host that it is told to reach.
+    // The proxy's own network: hosts are dialled without an HTTP proxy.
     socket = await dialTls(parseHostPort(text, undefined, "address"), tls, { env: {}, timeoutMs, signal });
   } catch (thrown) {
     const error = toPlatformError(thrown);

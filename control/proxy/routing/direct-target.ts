@@ -3,28 +3,28 @@ import { type DirectHost, directHostSchema } from "../../../core/resources/direc
 import type { Labels } from "../../../core/resources/metadata.ts";
 import { parseHostPort } from "../../../core/transport/host-port.ts";
 
-/** A host that is dialled, in the form in which targets are chosen. */
+/** A host that is dialled, as a candidate for targets. */
 export interface DirectTarget {
   readonly identity: { readonly id: string };
   readonly facts: { readonly hostname: string; readonly labels: Labels };
-  /** `host:port`, the best first. */
+  /** `host:port`, in order of preference. */
   readonly addresses: readonly string[];
-  /** Those of them that it may share with other hosts. */
+  /** Addresses that it may share with other hosts. */
   readonly shared: readonly string[];
-  /** For people. */
+  /** Name for users. */
   readonly peer: string;
 }
 
-/** Throws for what the auth service cannot have sent. */
+/** Throws for a malformed answer of the auth service. */
 export function readDirectTarget(json: string): DirectTarget {
   const { id, hostname, labels, addresses, shared }: DirectHost = directHostSchema.parse(JSON.parse(json));
   return { identity: { id }, facts: { hostname, labels }, addresses, shared, peer: addresses[0] ?? "" };
 }
 
 /**
- * The address under which all these hosts are one to people: the target is a public name of theirs, and each of them says that it is reached
- * at the same address under it. Undefined when the target means one of them, or when one of them says otherwise: nobody becomes a
- * part of others' name by claiming it, because who answers at that address is not for it to say. Pure.
+ * The address that makes all these hosts one for users: the target is a public name of theirs, and each of them announces that it is reached
+ * at the same address under it. Undefined when the target means one of them, or when one of them disagrees: a host cannot become a
+ * part of others' name by claiming it, because it does not decide which host answers at that address. Pure.
  */
 export function sharedAddress(candidates: readonly DirectTarget[], target: string, cluster: string): string | undefined {
   if (candidates.length < 2) return undefined;

@@ -50,13 +50,13 @@ test("one that does not come is named with the proxy that has it, and with the w
     ok: false,
     error: {
       code: "unavailable",
-      message: "web-2 is connected to proxy proxy-b (b.example.com:443), and not to this one yet",
+      message: "web-2 is connected to proxy proxy-b (b.example.com:443), but not to this one yet",
       hint: expect.stringContaining("tsh --proxy=b.example.com:443"),
     },
   });
 });
 
-test("whoever may not reach it learns nothing of it, and does not wait", async () => {
+test("a user who may not reach it learns nothing of it, and does not wait", async () => {
   await elsewhere("web-3");
   const { reply } = await askForStream(cluster, nobody, { target: "web-3" });
   expect(reply.ok).toBe(false);

@@ -69,7 +69,7 @@ describe("a host that is away keeps its name", () => {
     expect(hint).not.toContain(idC);
   });
 
-  test("and is no host that is connected: without another, nobody is brought there", () => {
+  test("and is not a connected host: without another, no stream is opened to it", () => {
     expect(find({ candidates: [], recorded: [away(idB)] })).toMatchObject({ code: "not_found" });
   });
 });

@@ -7,20 +7,20 @@ import type { Labels } from "../../../core/resources/metadata.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import type { RecordedTarget } from "./recorded-target.ts";
 
-/** A host that has a tunnel here, one that is dialled, or one without an agent. */
+/** A host with a tunnel here, a dialled one, or one without an agent. */
 export interface Candidate {
   readonly identity: { readonly id: string };
   readonly facts: { readonly hostname: string; readonly labels: Labels };
-  /** Where the agent comes from or is dialled, and where the sshd is. */
+  /** Address from which the agent connects or where it is dialled, or the address of the sshd. */
   readonly peer?: string;
   readonly addr?: string;
 }
 
 export interface TargetFacts<T> {
   readonly target: string;
-  /** Tunnels of the hosts that the target may mean. */
+  /** Tunnels of the hosts that match the target. */
   readonly candidates: readonly T[];
-  /** All hosts that are recorded under it, as far as they are not candidates. */
+  /** All hosts recorded under it that are not candidates. */
   readonly recorded: readonly RecordedTarget[];
   readonly identity: UserIdentity;
   readonly roles: readonly Role[];
@@ -33,7 +33,7 @@ export interface TargetFacts<T> {
 }
 
 /**
- * The one host that the target means and this user may reach. Throws `not_found`, `denied`, `conflict` (several) or
+ * The only host that matches the target and that this user may reach. Throws `not_found`, `denied`, `conflict` (several) or
  * `unauthenticated`. Hosts that the user may not reach are never named. Pure.
  */
 export function findTarget<T extends Candidate>(facts: TargetFacts<T>): T {
@@ -56,20 +56,20 @@ export function findTarget<T extends Candidate>(facts: TargetFacts<T>): T {
 }
 
 /**
- * Recorded hosts of that name that this user may reach when they are connected: until they are removed, the name is theirs too, so that nobody
- * who joins under it is taken for them. A lock of such a host does not give its name away. Pure.
+ * Recorded hosts of that name that this user may reach when they are connected: until they are removed, the name is theirs too, so that no host
+ * that joins under it is mistaken for them. A lock of such a host does not free its name. Pure.
  */
 export function namesakesAway<T extends Candidate>(facts: TargetFacts<T>): readonly RecordedTarget[] {
   const candidates = new Set(facts.candidates.map(({ identity }) => identity.id));
   return facts.recorded.filter((host) => !candidates.has(host.identity.id) && refusalOf(host, { ...facts, locks: [] }) === undefined);
 }
 
-/** Those that this user may reach; at least one. Throws `not_found`, `denied` or `unauthenticated`. Pure. */
+/** Hosts that this user may reach; at least one. Throws `not_found`, `denied` or `unauthenticated`. Pure. */
 export function allowedTargets<T extends Candidate>(facts: TargetFacts<T>): readonly T[] {
   const { target, candidates } = facts;
   if (candidates.length === 0) {
     throw new PlatformError("not_found", `no host ${JSON.stringify(target)} is connected to the cluster`, {
-      hint: "`tsh ls` shows the hosts; is its agent running and able to reach the proxy?",
+      hint: "`tsh ls` lists the hosts; check that its agent is running and can reach the proxy",
     });
   }
   let refusal: unknown;
@@ -84,7 +84,7 @@ export function allowedTargets<T extends Candidate>(facts: TargetFacts<T>): read
 
 type Judged = Pick<Candidate, "identity" | "facts">;
 
-/** What `authorize` throws; undefined: this user may reach it. */
+/** The refusal of `authorize`; undefined: this user may reach it. */
 function refusalOf(host: Judged, { identity, roles, locks, login, clientIp, now }: Omit<TargetFacts<Candidate>, "target" | "candidates">): unknown {
   try {
     authorize({ identity, roles, locks, ask: ask(host, login), clientIp, now });
@@ -94,7 +94,7 @@ function refusalOf(host: Judged, { identity, roles, locks, login, clientIp, now 
   }
 }
 
-/** Named one by one; the answer must stay short. */
+/** Maximum number of listed hosts; the answer must stay short. */
 const maxCandidates = 20;
 const maxLabels = 200;
 

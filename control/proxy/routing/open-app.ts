@@ -22,7 +22,7 @@ export async function openApp(ask: StreamAsk<"app">, services: RoutingServices):
   return channel;
 }
 
-/** Tunnels of the agents that offer it and that the user may reach, in random order. Throws `not_found` or `denied`. */
+/** Tunnels of the agents that offer the application and that the user may reach, in random order. Throws `not_found` or `denied`. */
 function allowedTunnels(
   { identity, request, clientAddress }: StreamAsk<"app">,
   { roles, locks }: Access,
@@ -31,7 +31,7 @@ function allowedTunnels(
   const offers = services.registry.offering("app", request.target);
   if (offers.length === 0) {
     throw new PlatformError("not_found", `no connected agent offers application ${JSON.stringify(request.target.slice(0, 64))}`, {
-      hint: "`tsh apps ls` shows those that you may use",
+      hint: "`tsh apps ls` lists those that you may use",
     });
   }
   const facts = { identity, roles, locks, clientIp: ipOf(clientAddress), now: services.now() };
@@ -50,7 +50,7 @@ function allowedTunnels(
   return [...allowed.slice(first), ...allowed.slice(0, first)];
 }
 
-/** A channel to the first of them that opens one. Throws the first fault. */
+/** A channel to the first of them that opens one. Throws the first failure. */
 async function openAny(
   tunnels: readonly Tunnel[],
   app: string,
@@ -62,7 +62,7 @@ async function openAny(
       return { tunnel, channel: await tunnel.openStream(openMs) };
     } catch (thrown) {
       fault ??= thrown;
-      log.info("an agent did not open a stream: trying the next", { app, host: tunnel.identity.id, error: errorText(thrown) });
+      log.info("an agent did not open a stream: trying the next one", { app, host: tunnel.identity.id, error: errorText(thrown) });
     }
   }
   throw fault;

@@ -11,7 +11,7 @@ import { dialDirect } from "./dial-direct.ts";
 import { awaitTunnel } from "./elsewhere-target.ts";
 import type { RoutingServices, StreamAsk } from "./routing-services.ts";
 
-/** Authorizes somebody to join a running session, and opens a channel to the process that has it. Throws PlatformError. */
+/** Authorizes a user to join a running session, and opens a channel to the process that serves it. Throws PlatformError. */
 export async function openJoin({ identity, request, clientAddress }: StreamAsk<"join">, services: RoutingServices): Promise<Duplex> {
   const { target: sid } = request;
   const mode = joinMode(request.parameters.mode);
@@ -20,7 +20,7 @@ export async function openJoin({ identity, request, clientAddress }: StreamAsk<"
   const session = await services.findSession(sid);
   const { now, log, running } = services;
   authorizeJoin({ identity, roles, locks, clientIp: ipOf(clientAddress), now: now(), sid, mode, session });
-  if (session === undefined) throw new Error("a session that is not there was granted");
+  if (session === undefined) throw new Error("access to a missing session was granted");
   const channel = await openChannel(session, access, services);
   const sessionId = randomUUID();
   channel.write(encodeStreamRequest({ kind: "join", target: sid, parameters: { mode }, clientAddress, sessionId, accessRevision: revision }));
@@ -31,11 +31,14 @@ export async function openJoin({ identity, request, clientAddress }: StreamAsk<"
 
 function joinMode(text: string): JoinMode {
   const mode = joinModes.find((one) => one === text);
-  if (mode === undefined) throw new PlatformError("invalid", `${JSON.stringify(text.slice(0, 64))} is no way to join a session: observer or peer`);
+  if (mode === undefined) throw new PlatformError("invalid", `unknown join mode ${JSON.stringify(text.slice(0, 64))}; use observer or peer`);
   return mode;
 }
 
-/** To the process that has the session: after a reload of the agent it takes nothing else. A host that is dialled answers by its newest one. */
+/**
+ * The tunnel of the process that serves the session: after a reload of the agent it accepts nothing else. A dialled host answers with its newest
+ * process.
+ */
 async function openChannel(session: ActiveSession, { hostCaPem }: Access, services: RoutingServices): Promise<Duplex> {
   const { server_id: id, server_name: name } = session;
   const tunnel = tunnelOfProcess(session, services);
@@ -46,7 +49,7 @@ async function openChannel(session: ActiveSession, { hostCaPem }: Access, servic
     return await (tunnelOfProcess(session, services) ?? arrived).openStream(openMs);
   }
   if (host === undefined) {
-    throw new PlatformError("unavailable", `the host of this session, ${name}, is not connected here now`, { hint: "try again in a moment" });
+    throw new PlatformError("unavailable", `the host of this session, ${name}, is not connected to this proxy now`, { hint: "try again shortly" });
   }
   const dialled = await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses: host.addresses, hosts: [host], name });
   return dialled.socket;

@@ -8,12 +8,12 @@ import { encodeStreamReply } from "../../../core/transport/stream-request.ts";
 import type { OpensshTarget } from "./openssh-target.ts";
 import type { RoutingServices, StreamAsk } from "./routing-services.ts";
 
-/** For the host's sshd to take the connection, ms. */
+/** Time for the host's sshd to accept the connection, ms. */
 const dialMs = 10_000;
 
 /**
- * A connection to the sshd of a host without an agent, on which the reply that an agent would give is the first to be read. Its beginning and
- * its end are audited; what happens in between is between the user and that sshd.
+ * A connection to the sshd of a host without an agent, which first yields the reply that an agent would send. Its start and
+ * its end are audited; the traffic in between is only between the user and that sshd.
  */
 export async function openOpenssh(
   target: OpensshTarget,
@@ -23,11 +23,11 @@ export async function openOpenssh(
   const { id } = target.identity;
   const { hostname } = target.facts;
   const address = parseHostPort(target.addr, 22, `addr of node ${id}`);
-  // The proxy's own network: no HTTP proxy stands before a host that it is told to reach.
+  // The proxy's own network: hosts are dialled without an HTTP proxy.
   const socket = await dial(address, { env: {}, timeoutMs: dialMs }).catch((cause: unknown) => {
-    throw new PlatformError("unavailable", `the sshd of ${hostname} cannot be reached from the proxy`, {
+    throw new PlatformError("unavailable", `the proxy could not reach the sshd of ${hostname}`, {
       cause,
-      hint: "is the host up, and is spec.addr of its node right?",
+      hint: "check that the host is up, and spec.addr of its node",
     });
   });
   socket.unshift(encodeStreamReply({ ok: true }));

@@ -19,7 +19,7 @@ import { findOpenssh, type OpensshTarget, requireEveryLogin } from "./openssh-ta
 import type { RoutingServices, StreamAsk } from "./routing-services.ts";
 
 /**
- * Authorizes and opens a channel to the agent, on which the request has been written: what comes next on it is the agent's
+ * Authorizes and opens a channel to the agent, with the request already written to it: next comes the agent's
  * StreamReply. A refusal is audited and thrown as PlatformError.
  */
 export async function openStream(ask: StreamAsk, services: RoutingServices): Promise<Duplex> {
@@ -63,7 +63,7 @@ function isDirect(candidate: Target): candidate is DirectTarget {
   return "addresses" in candidate;
 }
 
-/** All hosts that the target may mean. A host that has a tunnel here is not dialled. */
+/** All hosts that match the target. A host with a tunnel here is not dialled. */
 async function findCandidates(
   target: string,
   { openssh }: Access,
@@ -71,13 +71,13 @@ async function findCandidates(
 ): Promise<{ readonly candidates: readonly Target[]; readonly recorded: ToldTargets["recorded"] }> {
   const { registry, cluster } = services;
   const { reachable, recorded } = await services.askForTargets(target).catch((thrown: unknown) => {
-    // Without the auth service, hosts with a tunnel stay within reach: by an id, and by a name that is theirs alone.
+    // Without the auth service, hosts with a tunnel stay reachable: by id, and by a unique name.
     const tunnels = registry.find(target, cluster);
     if (tunnels.length === 0) throw thrown;
     requireOwnName(target, tunnels, cluster);
     return { reachable: [], recorded: [] };
   });
-  // The auth service hears of a tunnel before it stands here, and then leaves its host out of the answer.
+  // The auth service learns of a tunnel before it is registered here, and then omits its host from the answer.
   if (registry.find(target, cluster).length === 0) await services.arriving.settled(target, cluster);
   const tunnels = registry.find(target, cluster);
   const here = new Set(tunnels.map(({ identity }) => identity.id));
@@ -88,13 +88,9 @@ async function findCandidates(
 function requireOwnName(target: string, tunnels: readonly Tunnel[], cluster: string): void {
   const meant = namesMeant(target, cluster);
   if (!tunnels.some(({ identity, sharesName }) => sharesName && !meant.includes(identity.id))) return;
-  throw new PlatformError(
-    "unavailable",
-    `several hosts are recorded as ${JSON.stringify(target)}, and the auth service cannot be asked about them now`,
-    {
-      hint: "try again in a moment, or use the host's id",
-    },
-  );
+  throw new PlatformError("unavailable", `several hosts are recorded as ${JSON.stringify(target)}, and the auth service is unreachable`, {
+    hint: "try again shortly, or use the host's id",
+  });
 }
 
 async function openChannel(chosen: Tunnel | DirectTarget, { hostCaPem }: Access, services: RoutingServices): Promise<Duplex> {
@@ -118,7 +114,7 @@ interface Chosen extends StreamAsk<"ssh"> {
   readonly access: Access;
 }
 
-/** Sends the request on: what comes next on the channel is the agent's reply. */
+/** Forwards the request: next on the channel comes the agent's reply. */
 async function begin(channel: Duplex, { identity, request, clientAddress, host, access }: Chosen, services: RoutingServices): Promise<Duplex> {
   const { target, parameters } = request;
   const { login } = parameters;

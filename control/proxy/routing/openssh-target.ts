@@ -7,7 +7,7 @@ import type { Labels } from "../../../core/resources/metadata.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import type { Role } from "../../../core/resources/role.ts";
 
-/** A host without an agent, in the form in which targets are chosen. */
+/** A host without an agent, as a candidate for targets. */
 export interface OpensshTarget {
   readonly identity: { readonly id: string };
   readonly facts: { readonly hostname: string; readonly labels: Labels };
@@ -15,7 +15,7 @@ export interface OpensshTarget {
   readonly addr: string;
 }
 
-/** Who asks, and by what it is judged. */
+/** The user, and the facts for the decision. */
 export interface RouteFacts {
   readonly identity: UserIdentity;
   readonly roles: readonly Role[];
@@ -24,7 +24,7 @@ export interface RouteFacts {
   readonly now: Date;
 }
 
-/** The hosts without an agent that a target may mean: an id, a name, or either with `.cluster` behind it. Pure. */
+/** The hosts without an agent that match a target: an id, a name, or either followed by `.cluster`. Pure. */
 export function findOpenssh(nodes: readonly Node[], target: string, cluster: string): readonly OpensshTarget[] {
   const names = new Set(namesMeant(target, cluster));
   return nodes.flatMap(({ metadata, spec }) => {
@@ -35,8 +35,8 @@ export function findOpenssh(nodes: readonly Node[], target: string, cluster: str
 }
 
 /**
- * Nothing of ours on that host looks at the login, and its sshd takes every one that the certificate lists. So each of them must be allowed
- * there: a login that the roles allow on other hosts only would get in. Throws `denied`. Pure.
+ * None of our programs on that host checks the login, and its sshd accepts every login in the certificate. So each of them must be allowed
+ * there: a login that the roles allow only on other hosts would work. Throws `denied`. Pure.
  */
 export function requireEveryLogin(target: OpensshTarget, { identity, roles, locks, clientIp, now }: RouteFacts): void {
   const node = { id: target.identity.id, name: target.facts.hostname, labels: target.facts.labels };
@@ -47,7 +47,7 @@ export function requireEveryLogin(target: OpensshTarget, { identity, roles, lock
       if (!(thrown instanceof PlatformError) || thrown.code !== "denied") throw thrown;
       throw new PlatformError("denied", `${thrown.message}; ${node.name} has no agent that could refuse this login of the certificate`, {
         cause: thrown,
-        hint: "a host without an agent is reached by those whose roles allow all their logins there",
+        hint: "a host without an agent is reachable only for users whose roles allow all their logins there",
       });
     }
   }

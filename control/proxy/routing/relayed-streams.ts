@@ -1,9 +1,9 @@
-/** Streams of people while their bytes are relayed: what stops the proxy waits for them, and what takes time waits until there are none. */
+/** Streams of users while their bytes are relayed: a stop of the proxy waits for them, and slow work waits until there are none. */
 export class RelayedStreams {
   readonly #open = new Set<Promise<void>>();
   readonly #ended: () => void;
 
-  /** `ended` is called as each of them ends. */
+  /** `ended` is called as each stream ends. */
   constructor(ended: () => void) {
     this.#ended = ended;
   }
@@ -12,7 +12,7 @@ export class RelayedStreams {
     return this.#open.size;
   }
 
-  /** Counts a stream until its promise settles, however it does. */
+  /** Counts a stream until its promise settles. */
   add(stream: Promise<void>): void {
     const settled = stream.catch(() => {});
     this.#open.add(settled);
@@ -22,7 +22,7 @@ export class RelayedStreams {
     });
   }
 
-  /** Resolves once all that are open now have ended. */
+  /** Resolves once all streams that are open now have ended. */
   async closed(): Promise<void> {
     await Promise.all(this.#open);
   }

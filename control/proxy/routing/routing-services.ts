@@ -12,21 +12,21 @@ import type { ToldTargets } from "./ask-for-targets.ts";
 import type { AuditQueue } from "./audit-queue.ts";
 import type { RunningStreams } from "./running-streams.ts";
 
-/** What routes a stream. */
+/** Dependencies for routing a stream. */
 export interface RoutingServices {
   readonly log: Log;
   readonly access: AccessCache;
   readonly registry: TunnelRegistry;
-  /** The session that runs under this id. */
+  /** The running session with this id. */
   readonly findSession: (sid: string) => Promise<ActiveSession | undefined>;
   readonly expected: ExpectedHosts;
-  /** Hosts whose tunnel the auth service is being told of. */
+  /** Hosts whose tunnel is being reported to the auth service. */
   readonly arriving: ExpectedHosts;
-  /** Hosts that a target may mean, besides those with a tunnel here. */
+  /** Hosts that match a target, besides those with a tunnel here. */
   readonly askForTargets: (target: string) => Promise<ToldTargets>;
   readonly identity: CurrentIdentity;
   readonly running: RunningStreams;
-  /** What the client is given for a channel to a host, where proxies record. */
+  /** The client's stream for a channel to a host, where proxies record. */
   readonly between: StandBetween;
   readonly audit: AuditQueue;
   readonly cluster: string;

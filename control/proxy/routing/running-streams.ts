@@ -9,18 +9,18 @@ export interface RunningStream {
   readonly identity: UserIdentity;
   /** Id of the host. */
   readonly host: string;
-  /** Empty: the agent alone knows it. */
+  /** Empty: only the agent knows it. */
   readonly login: string;
-  /** To the agent. */
+  /** Channel to the agent. */
   readonly channel: Duplex;
 }
 
-/** Streams of one user to one host: half of what a host serves. */
+/** Maximum streams of one user to one host: half of what a host serves. */
 export const maxOfUser = 500;
-/** For the agent to say why and to hang up, ms; one that is old, stuck or not to be trusted is cut off then. */
+/** Time for the agent to send the reason and close, ms; the stream of an old, stuck or untrusted agent is then cut off. */
 const graceMs = 3000;
 
-/** Streams of people that are open, so that a lock ends them whatever the agent does. */
+/** Open streams of users, so that a lock ends them regardless of the agent. */
 export class RunningStreams {
   readonly #streams = new Set<RunningStream>();
   /** Host and user → streams. */
@@ -32,15 +32,15 @@ export class RunningStreams {
     this.#options = options;
   }
 
-  /** Throws `limit`, and ends the channel, when the user has as many to this host as one user may have. */
+  /** Throws `limit`, and ends the channel, when the user has the maximum to this host. */
   add(stream: RunningStream): void {
     const { channel, host, identity } = stream;
     const key = `${host} ${identity.name}`;
     const count = this.#counts.get(key) ?? 0;
     if (count >= maxOfUser) {
       channel.destroy();
-      throw new PlatformError("limit", `${identity.name} has ${count} streams to this host open, which is the most that one user may have`, {
-        hint: "end some of them first",
+      throw new PlatformError("limit", `too many streams: ${identity.name} has ${count} to this host, the maximum for one user`, {
+        hint: "close some of them first",
       });
     }
     this.#counts.set(key, count + 1);
@@ -53,7 +53,7 @@ export class RunningStreams {
     });
   }
 
-  /** Ends what these locks shut out. */
+  /** Ends streams that these locks forbid. */
   apply(locks: readonly Lock[]): void {
     if (locks.length === 0) return;
     const now = this.#options.now();
@@ -64,7 +64,7 @@ export class RunningStreams {
     }
   }
 
-  /** These hosts were removed: no tunnel that ends takes the streams of those that were dialled with it. */
+  /** These hosts were removed: streams of dialled hosts do not end with a tunnel. */
   removed(hosts: readonly string[]): void {
     for (const stream of this.#streams) if (hosts.includes(stream.host)) stream.channel.destroy();
   }
@@ -73,7 +73,7 @@ export class RunningStreams {
     this.#doomed.add(stream);
     const { log, graceMs: grace = graceMs } = this.#options;
     const timer = setTimeout(() => {
-      log.info("a stream is cut off by a lock", { lock: metadata.name, user: stream.identity.name, host: stream.host });
+      log.info("stream cut off by a lock", { lock: metadata.name, user: stream.identity.name, host: stream.host });
       stream.channel.destroy();
     }, grace);
     stream.channel.once("close", () => clearTimeout(timer));

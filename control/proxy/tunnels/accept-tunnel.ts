@@ -28,21 +28,21 @@ export interface TunnelServices {
   readonly log: Log;
   readonly auth: AuthClient;
   readonly identity: CurrentIdentity;
-  /** What SSH clients are offered; left out: the usual. */
+  /** Algorithms offered to SSH clients; left out: the default. */
   readonly algorithms?: SshAlgorithms | undefined;
   readonly access: AccessCache;
   readonly registry: TunnelRegistry;
   readonly statuses: StatusReports;
   readonly expected: ExpectedHosts;
-  /** Hosts whose tunnel the auth service is being told of. */
+  /** Hosts whose tunnel is being reported to the auth service. */
   readonly arriving: ExpectedHosts;
-  /** Another process has taken over: it speaks for this proxy now. */
+  /** Another process has taken over: it reports for this proxy now. */
   readonly retired: () => boolean;
-  /** Hands a stream to the auth service's TLS listener. */
+  /** Passes a stream to the auth service's TLS listener. */
   readonly relayAuth: (stream: Duplex, remoteAddress: string) => void;
   readonly now: () => Date;
   readonly clock: () => number;
-  /** Called when a tunnel has come or gone. */
+  /** Called when a tunnel has started or ended. */
   readonly tunnelsChanged: () => void;
   readonly signal: AbortSignal;
 }
@@ -50,17 +50,17 @@ export interface TunnelServices {
 export interface TunnelArrival {
   readonly transport: Duplex & { readonly bytesRead?: number };
   readonly peer: string;
-  /** Called once the agent has shown its certificate. */
+  /** Called once the agent has proven its identity. */
   readonly established: () => void;
 }
 
-/** For the SSH handshake, and then for hello, ms. */
+/** Time limits of the SSH handshake, and then of hello, ms. */
 const handshakeMs = 10_000;
 
-/** The agent's heartbeat tells of a dead peer, and one timer sweeps all tunnels. */
+/** The agent's heartbeat reveals a dead peer, and one timer sweeps all tunnels. */
 const noKeepalive = { intervalMs: 0, missed: 3 } as const;
 
-/** Takes an agent's SSH connection up to its place in the registry. Resolves then; throws what the agent did wrong. */
+/** Accepts an agent's SSH connection and registers its tunnel. Resolves then; throws the agent's fault. */
 export async function acceptTunnel(arrival: TunnelArrival, services: TunnelServices): Promise<void> {
   const { transport, peer } = arrival;
   transport.on("end", endToo);
@@ -79,7 +79,7 @@ function endToo(this: Duplex): void {
   this.end();
 }
 
-/** The handshake. The certificate ends with it: what lives as long as the tunnel must not hold it. */
+/** The handshake. It drops the certificate at its end: objects with the tunnel's lifetime must not hold it. */
 async function acceptAgent(transport: Duplex, services: TunnelServices): Promise<{ connection: Connection; identity: HostIdentity }> {
   const { sshKey, sshCertificate, cluster } = services.identity.current();
   const { connection, certificate } = await acceptSsh({
@@ -96,7 +96,7 @@ async function acceptAgent(transport: Duplex, services: TunnelServices): Promise
     },
   });
   const identity = fromSshCertificate(certificate);
-  if (identity.kind !== "host") throw new PlatformError("internal", "an agent without a host identity was let in");
+  if (identity.kind !== "host") throw new PlatformError("internal", "an agent was accepted without a host identity");
   return { connection, identity };
 }
 
@@ -113,7 +113,7 @@ async function admit(applicant: Applicant, services: TunnelServices): Promise<vo
   const facts = certified(identity, await readHello(channel, services.signal));
   const { id, names } = identity;
   services.arriving.expect([{ id, names: [facts.hostname, ...names] }]);
-  // Streams that wait for it go on once it is in the registry, or was refused.
+  // Streams waiting for it continue once it is registered, or refused.
   using _arrived = { [Symbol.dispose]: () => services.arriving.arrived(id) };
   let answer: NodeAnswer;
   try {
@@ -132,7 +132,7 @@ async function admit(applicant: Applicant, services: TunnelServices): Promise<vo
   serve(tunnel, { connection, channel, transport }, services);
 }
 
-/** An agent goes by a name of its certificate: what it calls itself otherwise, it has to renew its certificate for. */
+/** An agent uses a name of its certificate: for another name it must renew the certificate. */
 function certified(identity: HostIdentity, facts: AgentFacts): AgentFacts {
   const wanted = facts.hostname.toLowerCase();
   const hostname = identity.names.find((name) => name.toLowerCase() === wanted) ?? identity.names[0] ?? identity.id;
@@ -142,7 +142,7 @@ function certified(identity: HostIdentity, facts: AgentFacts): AgentFacts {
 async function readHello(channel: Duplex, signal: AbortSignal): Promise<AgentFacts> {
   const body = await readFrame(channel, { maxLength: maxTunnelMessage, timeoutMs: handshakeMs, what: "agent's hello", signal });
   const message = decodeAgentMessage(body);
-  if (message.type !== "hello") throw new PlatformError("invalid", `the agent began with ${message.type} instead of hello`);
+  if (message.type !== "hello") throw new PlatformError("invalid", `the agent started with ${message.type} instead of hello`);
   const { type: _type, ...facts } = message;
   return facts;
 }
@@ -163,8 +163,8 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
   log.info("agent connected", { ...about, version: tunnel.facts.version });
   const { refusedServices: refused } = tunnel;
   const misfit = noticeOf(tunnel.facts.version);
-  if (misfit !== undefined) log.warn("an agent's version does not fit the cluster", { ...about, notice: misfit });
-  if (refused.length > 0) log.warn("an agent offers what its join token was not for", { ...about, services: refused.join(", ") });
+  if (misfit !== undefined) log.warn("incompatible agent version", { ...about, notice: misfit });
+  if (refused.length > 0) log.warn("an agent offers services that its join token does not allow", { ...about, services: refused.join(", ") });
   const notice = [...(misfit === undefined ? [] : [misfit]), ...(refused.length === 0 ? [] : [refusedText(refused)])].join("; ") || undefined;
   const welcome = { type: "welcome", takesResources: true, proxyId: services.identity.current().hostId, ...accessRevisions(access) } as const;
   tunnel.send({ ...welcome, ...(notice !== undefined && { notice }) });
@@ -173,7 +173,7 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
     const last = registry.remove(tunnel);
     services.tunnelsChanged();
     log.info("agent disconnected", about);
-    // Of a process that did not come to serve, nothing may stay in the inventory.
+    // A process that never served must leave nothing in the inventory.
     const left = registry.newest(tunnel.identity.id);
     if (left !== undefined) statuses.changed(left);
     if (last && !services.signal.aborted && !services.retired()) reportGone(tunnel, services, tunnel.draining ? "stopped" : "closed");
@@ -202,14 +202,14 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
       }
     },
     onError: (error) => {
-      log.warn("agent broke the tunnel's protocol", { ...about, error: errorText(error) });
+      log.warn("agent violated the tunnel protocol", { ...about, error: errorText(error) });
       tunnel.end();
     },
   });
   for (const emitter of [transport, connection, channel]) compactListeners(emitter);
 }
 
-/** It is not cut off: a host that nobody reaches cannot be mended. */
+/** It is not disconnected: an unreachable host cannot be repaired. */
 function noticeOf(peer: string): string | undefined {
   const misfit = misfitText("this agent", { peer, cluster: version });
   return misfit === undefined ? undefined : `${misfit.message}: newer features may not work; ${misfit.hint}`;

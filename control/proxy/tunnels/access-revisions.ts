@@ -1,9 +1,9 @@
 import type { AccessCache } from "../routing/access-cache.ts";
 
-/** What an agent hears of the auth service's state: it fetches what it does not have. */
+/** Revisions of the auth service's state for agents: they fetch what they do not have. */
 export interface AccessRevisions {
   readonly accessRevision: string;
-  /** Left out while this proxy does not know. */
+  /** Left out while unknown to this proxy. */
   readonly authorities?: string;
   readonly proxies?: string;
 }

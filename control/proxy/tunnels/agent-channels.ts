@@ -8,26 +8,26 @@ export interface AgentChannelsOptions {
   readonly connection: Connection;
   readonly peer: string;
   readonly relayAuth: (stream: Duplex, remoteAddress: string) => void;
-  /** For the control channel to be opened. */
+  /** Time limit for opening the control channel. */
   readonly timeoutMs: number;
 }
 
-/** Calls to the auth service that one agent may have open at a time. */
+/** Maximum of simultaneous calls to the auth service of one agent. */
 const maxAuthChannels = 16;
 
 interface Agent {
   readonly peer: string;
   readonly relayAuth: AgentChannelsOptions["relayAuth"];
   authChannels: number;
-  /** Until the control channel is open, or was given up. */
+  /** Pending until the control channel is open, or abandoned. */
   control: (PromiseWithResolvers<Duplex> & { readonly timer: NodeJS.Timeout }) | undefined;
 }
 
-/** The listeners are shared by all agents' connections: there are thousands of idle ones. */
+/** All agents' connections share the listeners: there are thousands of idle ones. */
 const agents = new WeakMap<Connection, Agent>();
 
 /**
- * Answers what an agent may open, and refuses all else. Resolves to the control channel; rejects when it does not come in
+ * Accepts the channels that an agent may open, and refuses all others. Resolves to the control channel; rejects when it does not arrive in
  * time or the connection ends first.
  */
 export function agentChannels({ connection, peer, relayAuth, timeoutMs }: AgentChannelsOptions): Promise<Duplex> {
@@ -50,7 +50,7 @@ function settle(connection: Connection): PromiseWithResolvers<Duplex> | undefine
 }
 
 function onClose(this: Connection): void {
-  settle(this)?.reject(new PlatformError("unavailable", "the agent left before it opened its control channel"));
+  settle(this)?.reject(new PlatformError("unavailable", "the agent disconnected before opening its control channel"));
 }
 
 function answerRequest(accept: (() => void) | undefined, reject: (() => void) | undefined, name: string, info: TcpipBindInfo | SocketBindInfo): void {

@@ -11,14 +11,14 @@ export interface AgentAttempt {
   readonly now: Date;
 }
 
-/** The identity of an agent that opens a tunnel. Throws `unauthenticated` unless its certificate is a node's of this cluster, in its own name. */
+/** The identity of an agent that opens a tunnel. Throws `unauthenticated` unless its certificate is of a node of this cluster, in its own name. */
 export function authenticateAgent({ username, certificate, hostAuthorities, cluster, now }: AgentAttempt): HostIdentity {
   checkCertificate(certificate, { type: "host", authorities: hostAuthorities, principal: username, now });
   const identity = fromSshCertificate(certificate);
   if (identity.kind !== "host" || identity.role !== "node") {
     throw new PlatformError("unauthenticated", "only a host of role node may open a tunnel");
   }
-  if (identity.id !== username) throw new PlatformError("unauthenticated", "a host may open a tunnel in its own name only");
+  if (identity.id !== username) throw new PlatformError("unauthenticated", "a host may open a tunnel only in its own name");
   if (identity.cluster !== cluster) throw new PlatformError("unauthenticated", `the host belongs to cluster ${identity.cluster}, not to ${cluster}`);
   return identity;
 }

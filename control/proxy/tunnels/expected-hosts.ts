@@ -6,16 +6,16 @@ export interface HostNames {
   readonly names: readonly string[];
 }
 
-/** Hosts that are sure to come need this long at most, ms. */
+/** Maximum wait for an expected host, ms. */
 const arrivalMs = 20_000;
 
 /**
- * Hosts that are sure to come: they had a tunnel in the process before this one and were told to come here, or they are just being let in. Whoever asks for one of them waits for
- * it, instead of being told that it does not exist.
+ * Hosts that are expected: they had a tunnel in the previous process and were sent here, or they are just being authenticated.
+ * A request for one of them waits for it, instead of failing with "not found".
  */
 export class ExpectedHosts {
   readonly #missing = new Set<string>();
-  /** Name in its one spelling, or id → ids. */
+  /** Name in canonical spelling, or id → ids. */
   readonly #ids = new Map<string, string[]>();
   #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -35,7 +35,7 @@ export class ExpectedHosts {
     else this.#wake();
   }
 
-  /** Resolves once every host that the target may mean is here, or has had its time. Several may share a name. */
+  /** Resolves once every host that matches the target is here, or its time is over. Several may share a name. */
   async settled(target: string, cluster: string): Promise<void> {
     const meant = namesMeant(target, cluster);
     const isMissing = (): boolean => meant.some((name) => this.#ids.get(name)?.some((id) => this.#missing.has(id)) === true);

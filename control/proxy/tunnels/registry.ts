@@ -3,21 +3,21 @@ import type { Offered } from "../../../core/resources/offered.ts";
 import { deadMs } from "../../../core/transport/tunnel-message.ts";
 import type { Tunnel } from "./tunnel.ts";
 
-/** What the registry needs to know of a tunnel. */
+/** The registry's view of a tunnel. */
 export type Registered = Pick<
   Tunnel,
   "identity" | "facts" | "peer" | "draining" | "ended" | "silentFor" | "send" | "end" | "streams" | "sharesName" | "offered"
 >;
 
-/** All tunnels of this proxy, by host id and by name. A host may have several: the newest is used, older ones finish their streams. */
+/** All tunnels of this proxy, by host id and by name. A host may have several: the newest is used, and older ones finish their streams. */
 export class TunnelRegistry<T extends Registered = Tunnel> {
   /** Host id → tunnels, newest first. */
   readonly #byId = new Map<string, T[]>();
-  /** Name in its one spelling → host ids. */
+  /** Name in canonical spelling → host ids. */
   readonly #byName = new Map<string, Set<string>>();
   /** Kind and name of a resource → host ids. */
   readonly #byResource = new Map<string, Set<string>>();
-  /** Who waits for a host's tunnel, by its id. */
+  /** Waiters for a host's tunnel, by its id. */
   readonly #waiting = new Map<string, Set<() => void>>();
 
   get size(): number {
@@ -41,7 +41,7 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
     for (const wake of this.#waiting.get(id) ?? []) wake();
   }
 
-  /** The tunnel that speaks for the host, as soon as there is one; undefined: none came in time. */
+  /** The host's current tunnel, as soon as there is one; undefined: none arrived in time. */
   async arrival(id: string, limitMs: number): Promise<T | undefined> {
     if (this.newest(id) !== undefined) return this.newest(id);
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -55,7 +55,7 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
     return this.newest(id);
   }
 
-  /** The tunnel's agent offers these resources from now on. */
+  /** Sets the resources that the tunnel's agent offers from now on. */
   offer(tunnel: T, offered: readonly Offered[]): void {
     this.#unlist(tunnel);
     tunnel.offered = offered;
@@ -64,7 +64,7 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
     for (const key of offered.map(resourceKey)) this.#byResource.set(key, (this.#byResource.get(key) ?? new Set()).add(id));
   }
 
-  /** The tunnels whose agents offer a resource, with the labels that each gives it. */
+  /** The tunnels whose agents offer a resource, with the labels that each assigns to it. */
   offering(kind: string, name: string): readonly { readonly tunnel: T; readonly offered: Offered }[] {
     return [...(this.#byResource.get(resourceKey({ kind, name })) ?? [])].flatMap((id) => {
       const tunnel = this.newest(id);
@@ -102,8 +102,8 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
   }
 
   /**
-   * The newest usable tunnel of each host that the target may mean: an id, a name, or either with `.cluster` behind it. All of them: a host
-   * that is called like another one with the cluster behind it makes the target ambiguous, and does not get what was meant for the other.
+   * The newest usable tunnel of each host that matches the target: an id, a name, or either followed by `.cluster`. All of them: a host
+   * named like another one followed by the cluster makes the target ambiguous, and does not get the other's streams.
    */
   find(target: string, cluster: string): readonly T[] {
     const ids = namesMeant(target, cluster).flatMap((name) => (this.#byId.has(name) ? [name] : [...(this.#byName.get(name) ?? [])]));
@@ -121,7 +121,7 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
     return dead;
   }
 
-  /** The tunnel that speaks for a host: of the process that serves it now. */
+  /** The host's current tunnel: of the process that serves it now. */
   newest(id: string): T | undefined {
     return this.#byId.get(id)?.find((tunnel) => !tunnel.draining && !tunnel.ended);
   }

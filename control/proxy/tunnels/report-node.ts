@@ -10,18 +10,18 @@ export interface NodeReport {
   readonly facts: AgentFacts;
   readonly peer: string;
   readonly connected: boolean;
-  /** Why it is not. */
+  /** Why it is not connected. */
   readonly ending?: TunnelEnding;
 }
 
 export interface NodeAnswer {
   /** Another host is recorded under a name of this one. */
   readonly sharesName: boolean;
-  /** Services that the host's join token was not for. */
+  /** Services that the host's join token does not allow. */
   readonly refusedServices: readonly string[];
 }
 
-/** `closed`: the connection ended; `silent`: nothing is heard, and the tunnel may still come to life; `stopped`: the agent said so. */
+/** `closed`: the connection ended; `silent`: no response, but the tunnel may still recover; `stopped`: announced by the agent. */
 export type TunnelEnding = "closed" | "silent" | "stopped";
 
 /**
@@ -43,19 +43,19 @@ export async function reportNode(auth: AuthClient, { identity, facts, peer, conn
   return { sharesName, refusedServices };
 }
 
-/** The same of a tunnel that is up, and keeps the answer with it. */
+/** The same for an open tunnel; stores the answer with it. */
 export async function reportUp(auth: AuthClient, tunnel: Pick<Tunnel, "identity" | "facts" | "peer" | "sharesName">): Promise<void> {
   const { identity, facts, peer } = tunnel;
   const { sharesName } = await reportNode(auth, { identity, facts, peer, connected: true });
   tunnel.sharesName = sharesName;
 }
 
-/** Reports what a host offers: the whole list, in place of the one before. Throws PlatformError. */
+/** Reports a host's resources: the whole list, which replaces the previous one. Throws PlatformError. */
 export async function reportOffered(auth: AuthClient, { identity, offered }: Pick<Tunnel, "identity" | "offered">): Promise<void> {
   await auth.reportOffered({ hostId: identity.id, offeredJson: offered.map((one) => JSON.stringify(one)) });
 }
 
-/** The host has no tunnel here any more. A failure is logged only: the auth service learns it anew after it was away. */
+/** Reports that the host has no tunnel here any more. A failure is only logged: after an outage the auth service gets all reports again. */
 export function reportGone(
   tunnel: Pick<Tunnel, "identity" | "facts" | "peer">,
   { auth, log }: { auth: AuthClient; log: Log },
@@ -63,21 +63,21 @@ export function reportGone(
 ): void {
   const { identity, facts, peer } = tunnel;
   reportNode(auth, { identity, facts, peer, connected: false, ending }).catch((error: unknown) => {
-    log.warn("the end of a tunnel could not be reported", { host: identity.id, error: errorText(error) });
+    log.warn("could not report the end of a tunnel", { host: identity.id, error: errorText(error) });
   });
 }
 
-/** After the auth service was away: says again who is here, one after the other, and ends the tunnels of hosts that it refuses. */
+/** After an outage of the auth service: reports all hosts again, one after the other, and ends the tunnels of hosts that it refuses. */
 export async function reportAll(registry: TunnelRegistry, { auth, log, signal }: { auth: AuthClient; log: Log; signal: AbortSignal }): Promise<void> {
   for (const tunnel of [...registry.all()]) {
     if (signal.aborted) return;
-    // An older process of the host that drains would report its older version.
+    // An older, draining process of the host would report its older version.
     if (tunnel.ended || tunnel.draining) continue;
     try {
       await reportUp(auth, tunnel);
       if (tunnel.offered.length > 0) await reportOffered(auth, tunnel);
     } catch (thrown) {
-      log.warn("a connected host could not be reported", { host: tunnel.identity.id, error: errorText(thrown) });
+      log.warn("could not report a connected host", { host: tunnel.identity.id, error: errorText(thrown) });
       const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
       if (code === "unavailable" || code === "timeout") return;
       if (code === "denied" || code === "not_found" || code === "unauthenticated") tunnel.end();

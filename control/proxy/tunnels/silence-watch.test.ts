@@ -43,7 +43,7 @@ test("a host that is silent in all of its tunnels is reported after 20 s, once, 
   look(20_000, 20_000);
   await until("the silent host is reported", async () => !(await connected()));
   await t.auth.look();
-  expect((await t.events("agent.gone")).map(({ reason }) => reason)).toEqual(["nothing was heard from it for 20 s"]);
+  expect((await t.events("agent.gone")).map(({ reason }) => reason)).toEqual(["it did not respond for 20 s"]);
   look(22_000, 0);
   await until("the host is heard again", connected);
 });

@@ -8,11 +8,11 @@ import type { Tunnel } from "./tunnel.ts";
 
 type Heard = Pick<Tunnel, "identity" | "facts" | "peer" | "silentFor" | "ended" | "draining" | "send" | "end" | "streams" | "sharesName" | "offered">;
 
-/** Tells the auth service of hosts that say nothing, long before their tunnels are given up, and when they are heard again. */
+/** Reports hosts that stopped responding to the auth service, long before their tunnels are closed, and when they respond again. */
 export class SilenceWatch {
   readonly #registry: TunnelRegistry<Heard>;
   readonly #deps: { readonly auth: AuthClient; readonly log: Log };
-  /** Ids that were reported. */
+  /** Ids of reported hosts. */
   readonly #silent = new Set<string>();
 
   constructor(registry: TunnelRegistry<Heard>, deps: { auth: AuthClient; log: Log }) {
@@ -20,7 +20,7 @@ export class SilenceWatch {
     this.#deps = deps;
   }
 
-  /** To call every few seconds; `now` is the tunnels' clock. */
+  /** Call this every few seconds; `now` is the tunnels' clock. */
   look(now: number): void {
     for (const tunnel of this.#registry.all()) {
       const { id } = tunnel.identity;
@@ -33,16 +33,16 @@ export class SilenceWatch {
 
   #lost(tunnel: Heard): void {
     this.#silent.add(tunnel.identity.id);
-    this.#deps.log.warn("agent is silent", { host: tunnel.identity.id, name: tunnel.facts.hostname });
+    this.#deps.log.warn("agent stopped responding", { host: tunnel.identity.id, name: tunnel.facts.hostname });
     reportGone(tunnel, this.#deps, "silent");
   }
 
   #heard(tunnel: Heard): void {
     const { auth, log } = this.#deps;
     const host = tunnel.identity.id;
-    log.info("agent is heard again", { host, name: tunnel.facts.hostname });
+    log.info("agent is responding again", { host, name: tunnel.facts.hostname });
     reportUp(auth, tunnel).catch((error: unknown) => {
-      log.warn("a connected host could not be reported", { host, error: errorText(error) });
+      log.warn("could not report a connected host", { host, error: errorText(error) });
     });
   }
 }

@@ -70,7 +70,7 @@ test("nothing is reported of a tunnel that has ended, or when the proxy stops", 
   expect(heard).toEqual(["web-1 1"]);
 });
 
-test("a report that fails is no fault of the proxy, and the next one goes out", async () => {
+test("a failed report does not harm the proxy, and the next one is sent", async () => {
   const { heard, heardOf, says } = service(true);
   says("web-1", 1);
   await vi.advanceTimersByTimeAsync(5_000);

@@ -4,17 +4,17 @@ import type { Log } from "../../../core/log/log.ts";
 import { reportOffered, reportUp } from "./report-node.ts";
 import type { Tunnel } from "./tunnel.ts";
 
-/** Between two reports of one host, ms; of several changes in between the last one is reported. */
+/** Minimum interval between two reports of one host, ms; only the last change in between is reported. */
 const apartMs = 5_000;
 
 type Reporting = Pick<Tunnel, "identity" | "facts" | "peer" | "ended" | "sharesName">;
 
-/** Passes on what hosts say of themselves while their tunnels are up. */
+/** Forwards hosts' reports about themselves while their tunnels are up. */
 export class StatusReports {
   readonly #auth: AuthClient;
   readonly #log: Log;
   readonly #signal: AbortSignal;
-  /** Host id → the tunnel whose status comes next; with nothing the host has just been reported. */
+  /** Host id → the tunnel with the next status; undefined: the host has just been reported. */
   readonly #waiting = new Map<string, { next: Reporting | undefined }>();
 
   constructor({ auth, log, signal }: { auth: AuthClient; log: Log; signal: AbortSignal }) {
@@ -23,7 +23,7 @@ export class StatusReports {
     this.#signal = signal;
   }
 
-  /** The host's status has changed: reports it now, or as soon as the last report is long enough ago. */
+  /** Reports a host's changed status now, or as soon as the last report is old enough. */
   changed(tunnel: Reporting): void {
     const { id } = tunnel.identity;
     const waiting = this.#waiting.get(id);
@@ -31,7 +31,7 @@ export class StatusReports {
     else this.#report(id, tunnel);
   }
 
-  /** The host offers other resources. */
+  /** Reports a host's changed resources. */
   offered({ identity, offered }: Pick<Tunnel, "identity" | "offered">): void {
     reportOffered(this.#auth, { identity, offered }).catch((error: unknown) => {
       this.#log.debug("could not report the resources of a host", { host: identity.id, error: errorText(error) });
@@ -43,8 +43,8 @@ export class StatusReports {
     const entry: { next: Reporting | undefined } = { next: undefined };
     this.#waiting.set(id, entry);
     reportUp(this.#auth, tunnel).catch((error: unknown) => {
-      // The auth service is told again when it is back.
-      this.#log.debug("a host's status could not be reported", { host: id, error: errorText(error) });
+      // It is reported again when the auth service is back.
+      this.#log.debug("could not report a host's status", { host: id, error: errorText(error) });
     });
     setTimeout(() => {
       this.#waiting.delete(id);

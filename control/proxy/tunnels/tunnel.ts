@@ -6,7 +6,7 @@ import type { Offered } from "../../../core/resources/offered.ts";
 import type { AgentMessage, ProxyMessage } from "../../../core/transport/tunnel-message.ts";
 import { encodeTunnelMessage, tunnelChannels } from "../../../core/transport/tunnel-message.ts";
 
-/** What an agent says of itself in its hello. */
+/** An agent's facts from its hello. */
 export type AgentFacts = Omit<Extract<AgentMessage, { type: "hello" }>, "type">;
 
 export interface TunnelParts {
@@ -18,17 +18,17 @@ export interface TunnelParts {
   readonly channel: Duplex;
   /** The transport, for its count of bytes received. */
   readonly transport: Duplex & { readonly bytesRead?: number };
-  /** Milliseconds that only grow. */
+  /** Monotonic milliseconds. */
   readonly clock: () => number;
 }
 
 export const maxStreamsPerTunnel = 1000;
-/** For the agent to open a stream's channel, ms. */
+/** Time for the agent to open a stream's channel, ms. */
 export const openMs = 10_000;
-/** Unread messages to an agent, bytes; an agent that does not read them is cut off. */
+/** Maximum of unread messages to an agent, bytes; an agent that does not read them is disconnected. */
 const maxUnread = 262_144;
 
-/** For a peer to take the last messages, ms. */
+/** Time for a peer to receive the last messages, ms. */
 const lingerMs = 2000;
 
 export function endConnection(connection: Connection, transport: Duplex): void {
@@ -37,22 +37,22 @@ export function endConnection(connection: Connection, transport: Duplex): void {
   transport.once("close", () => clearTimeout(timer));
 }
 
-/** One agent's connection: it has been let in, said hello and takes streams. It owns no timer: the registry sweeps. */
+/** One agent's connection: authenticated, after hello, and open for streams. It has no timer: the registry sweeps. */
 export class Tunnel {
   readonly #parts: TunnelParts;
   #bytesSeen = 0;
   #heardAt: number;
   streams = 0;
-  /** The agent takes no more streams. */
+  /** The agent accepts no more streams. */
   draining = false;
   ended = false;
-  /** Another host is recorded under a name of this one, as the auth service said last. */
+  /** Another host is recorded under a name of this one, by the auth service's last answer. */
   sharesName = false;
-  /** What the agent says of itself now. */
+  /** The agent's current status. */
   facts: AgentFacts;
-  /** Services that it wants to offer and may not: its join token was not for them. */
+  /** Services that it wants to offer but may not: its join token does not allow them. */
   refusedServices: readonly string[] = [];
-  /** The resources that it offers now. */
+  /** Resources that it currently offers. */
   offered: readonly Offered[] = [];
 
   constructor(parts: TunnelParts) {
@@ -69,7 +69,7 @@ export class Tunnel {
     return this.#parts.peer;
   }
 
-  /** Ms since the agent sent anything at all: bytes of a stream count, so that a full line is not taken for a dead one. */
+  /** Ms since the agent sent anything at all: bytes of a stream count, so that a busy connection is not mistaken for a dead one. */
   silentFor(now: number): number {
     const bytes = this.#parts.transport.bytesRead ?? 0;
     if (bytes !== this.#bytesSeen) {
@@ -94,7 +94,7 @@ export class Tunnel {
   openStream(timeoutMs: number): Promise<Duplex> {
     const { hostname } = this.facts;
     if (this.streams >= maxStreamsPerTunnel) {
-      return Promise.reject(new PlatformError("limit", `${hostname} has ${maxStreamsPerTunnel} streams open, which is the most it may have`));
+      return Promise.reject(new PlatformError("limit", `too many streams: ${hostname} has ${maxStreamsPerTunnel} open, the maximum`));
     }
     if (this.ended) return Promise.reject(new PlatformError("unavailable", `the tunnel of ${hostname} has just ended`));
     this.streams += 1;
@@ -111,7 +111,7 @@ export class Tunnel {
       this.#parts.connection.forwardOut(name, 1, name, 1, (cause, channel) => {
         clearTimeout(timer);
         if (cause !== undefined && cause !== null) {
-          giveUp(new PlatformError("unavailable", `${hostname} refused a stream`, { cause, hint: "the agent may be stopping: try again" }));
+          giveUp(new PlatformError("unavailable", `${hostname} refused a stream`, { cause, hint: "the agent may be stopping: try again shortly" }));
           return;
         }
         channel.on("error", () => {});
@@ -127,7 +127,7 @@ export class Tunnel {
     });
   }
 
-  /** Says goodbye and closes; a peer that does not answer is cut off soon after. */
+  /** Sends a disconnect message and closes; a peer that does not answer is cut off soon after. */
   end(): void {
     if (this.ended) return;
     this.ended = true;

@@ -74,7 +74,7 @@ describe("a tunnel", () => {
     expect([fits.notice, mute.notice]).toEqual([undefined, undefined]);
     const alien = await startTestAgent(cluster, { hostname: "alien", version: "17.0.0" });
     expect(alien.notice).toMatch(/^this agent is 17\.0\.0, newer by a major than the cluster \(1\..*upgrade the cluster first/);
-    expect(cluster.lines.join("")).toMatch(/WARN .*does not fit .*name=alien/);
+    expect(cluster.lines.join("")).toMatch(/WARN .*incompatible agent version .*name=alien/);
     expect((await cluster.admin.getCluster({})).warnings.join("\n")).toMatch(/; alien \(17\.0\.0\): newer by a major/);
     for (const agent of [fits, mute, alien]) agent.end();
   });
@@ -181,7 +181,7 @@ describe("a tunnel", () => {
     await ended;
   });
 
-  test("is told of a drain before it ends", async () => {
+  test("is notified of a drain before it ends", async () => {
     const own = await startTestCluster();
     const agent = await startTestAgent(own, { hostname: "leaving" });
     const ended = once(agent.ssh, "close");

@@ -3,21 +3,21 @@ import type { Env } from "../../../core/transport/dial/choose-proxy.ts";
 import { httpsGet } from "../../../core/transport/dial/https-get.ts";
 import { criticalOf, maxAnswerBytes, versionOf } from "./upstream-answer.ts";
 
-/** What another version server says. */
+/** Answer of another version server. */
 export interface UpstreamAnswer {
   /** `v1.2.3`, or `none`. */
   readonly version: string;
-  /** Undefined: it could not be learnt, while the version could. */
+  /** Undefined: only the version is known. */
   readonly critical: boolean | undefined;
 }
 
-/** Asks one version server. Throws PlatformError. */
+/** Queries one version server. Throws PlatformError. */
 export type AskUpstream = (url: string, signal: AbortSignal) => Promise<UpstreamAnswer>;
 
-/** For one question, ms. */
+/** Time limit of one request, ms. */
 const limitMs = 10_000;
 
-/** Both questions at once, each over a connection of its own; `ca` replaces what this machine trusts (PEM). */
+/** Sends both requests at once, each over its own connection; `ca` replaces this machine's authorities (PEM). */
 export function askUpstreamBy(options: { env: Env; ca?: readonly string[] | undefined; timeoutMs?: number | undefined }): AskUpstream {
   return async (url, signal) => {
     const { hostname, port, protocol, pathname } = new URL(url);
@@ -40,5 +40,5 @@ export function askUpstreamBy(options: { env: Env; ca?: readonly string[] | unde
 
 function told(reason: unknown): unknown {
   if (!(reason instanceof PlatformError) || reason.code !== "limit") return reason;
-  return new PlatformError("unavailable", "answered with a page, which is no version", { cause: reason });
+  return new PlatformError("unavailable", "returned an HTML page instead of a version", { cause: reason });
 }

@@ -1,7 +1,7 @@
 import { parseVersion } from "../../../core/versions/parse-version.ts";
 
 /**
- * Why a proxy does not serve the version: an agent must never be newer by a major than its proxy. Undefined: it may. Nothing is served in
+ * Why a proxy does not serve the version: an agent must never be newer by a major than its proxy. Undefined: it may. No other version is served in
  * its place, because a host that has a newer version of the proxy's major would be taken back. Both with a leading v. Pure.
  */
 export function beyondMajor(version: string, own: string): string | undefined {

@@ -1,12 +1,12 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 
 export interface ChannelAsk {
-  /** As written in the configuration; it may hold slashes. */
+  /** As written in the configuration; it may contain slashes. */
   readonly channel: string;
   readonly what: "version" | "critical";
 }
 
-const wanted = "ask for /v1/webapi/automaticupgrades/channel/<name>/version or …/critical";
+const wanted = "request /v1/webapi/automaticupgrades/channel/<name>/version or …/critical";
 
 /** `<name>/version` or `<name>/critical`, percent-encoding allowed: the last segment selects. Throws `invalid` for anything else. */
 export function parseChannelPath(path: string): ChannelAsk {
@@ -14,7 +14,7 @@ export function parseChannelPath(path: string): ChannelAsk {
     throw new PlatformError("invalid", why, { hint: wanted });
   };
   const end = path.lastIndexOf("/");
-  if (end < 0) return refuse("the path names no channel");
+  if (end < 0) return refuse("the path has no channel name");
   const what = path.slice(end + 1);
   if (what !== "version" && what !== "critical") return refuse("the path ends neither with /version nor with /critical");
   const channel = decoded(path.slice(0, end)) ?? refuse("the channel's name is not percent-encoded text");

@@ -5,13 +5,13 @@ import type { Upstream } from "./upstream.ts";
 interface TroubleFacts {
   readonly channels: ReadonlyMap<string, PlannedChannel>;
   readonly upstreams: ReadonlyMap<string, Upstream>;
-  /** Why the channel serves none though it wants a version; undefined: it serves what it wants. */
+  /** Why the channel serves none although it has a version; undefined: it serves its version. */
   readonly beyond: (channel: string) => string | undefined;
 }
 
-/** What an admin should know of the channels: versions that are not served, version servers that fail. A channel has one at most. */
+/** Warnings about the channels for an admin: versions that are not served, version servers that fail. At most one per channel. */
 export function channelTroubles({ channels, upstreams, beyond }: TroubleFacts): readonly ChannelTrouble[] {
-  // A channel that stands in for another one has the same trouble.
+  // A channel that stands in for another one has the same problem.
   const seen = new Set<PlannedChannel>();
   const each = [...channels].filter(([, planned]) => !seen.has(planned) && seen.add(planned));
   return each.flatMap(([channel, planned]): readonly ChannelTrouble[] => {

@@ -104,7 +104,7 @@ describe("a channel without an upstream", () => {
     expect(channels.troubles()).toEqual([{ channel: "b", kind: "beyond_major", text: why }]);
   });
 
-  test("that stands in for another one has its trouble, which is told once", async () => {
+  test("that stands in for another one has its problem, which is reported once", async () => {
     const { channels, lines } = await open({ default: { staticVersion: "v2.0.0", critical: false } });
     expect(channels.read("stable/cloud").version).toBe("none");
     expect(channels.troubles().map(({ channel }) => channel)).toEqual(["default"]);
@@ -143,11 +143,15 @@ describe("a channel that forwards", () => {
       },
       /did not come within/,
     ],
-    ["sends without end", (_request, response) => void response.writeHead(200).end(Buffer.alloc(1_000_000, "1")), /a page, which is no version/],
+    [
+      "sends without end",
+      (_request, response) => void response.writeHead(200).end(Buffer.alloc(1_000_000, "1")),
+      /an HTML page instead of a version/,
+    ],
     ["fails", (_request, response) => void response.writeHead(500).end("v1.2.0"), /HTTP status 500/],
-    ["is a captive portal", answering("<!doctype html><title>Welcome to the hotel</title>"), /no version/],
+    ["is a captive portal", answering("<!doctype html><title>Welcome to the hotel</title>"), /not a version/],
     ["redirects", (_request, response) => void response.writeHead(302, { location: "https://127.0.0.1:1/" }).end(), /redirects are not followed/],
-    ["answers with what is no version", answering("latest"), /no version: .*latest/],
+    ["answers with something else", answering("latest"), /not a version: .*latest/],
     [
       "hangs up in the middle",
       (request, response) => {

@@ -13,12 +13,12 @@ import { type KeptAnswer, Upstream, type UpstreamOptions } from "./upstream.ts";
 export interface ChannelReading {
   /** `v1.2.3`, or `none`. */
   readonly version: string;
-  /** Undefined: the upstream's word could not be had. */
+  /** Undefined: the upstream did not answer. */
   readonly critical: boolean | undefined;
   readonly source: "own" | "static" | "forward";
-  /** Age of the answer, where the upstream has failed since. */
+  /** Age of the answer, if the upstream has failed since. */
   readonly staleSeconds: number | undefined;
-  /** Why the version is `none` though the channel wants one: the sentence after the channel's name. */
+  /** Why the version is `none` although the channel has one: the sentence after the channel's name. */
   readonly why: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface ChannelsOptions {
   /** The proxy's own version, without a leading v. */
   readonly version: string;
   readonly ask: AskUpstream;
-  /** Where good answers survive a restart. */
+  /** File where good answers survive a restart. */
   readonly file: string;
   readonly log: Log;
   readonly now: () => Date;
@@ -35,9 +35,9 @@ export interface ChannelsOptions {
   readonly pause?: UpstreamOptions["pause"];
 }
 
-/** Longest wait for an upstream's first answer, ms. */
+/** Maximum wait for an upstream's first answer, ms. */
 const firstAnswerMs = 5000;
-/** How often an unchanged answer's time is written down, ms. */
+/** Interval at which an unchanged answer's time is stored, ms. */
 const keepMs = 600_000;
 
 /** The proxy's version channels. */
@@ -51,7 +51,7 @@ export class Channels {
   readonly #listeners: (() => void)[] = [];
   #writing: Promise<void> = Promise.resolve();
   #written: ReadonlyMap<string, KeptAnswer> = new Map();
-  /** By channel, what the log was told of a version that is not served. */
+  /** Last logged reason why a version is not served, by channel. */
   #warned: ReadonlyMap<string, string> = new Map();
 
   private constructor(options: ChannelsOptions, kept: ReadonlyMap<string, KeptAnswer>) {
@@ -89,12 +89,12 @@ export class Channels {
     await this.#writing;
   }
 
-  /** What the channel answers at this moment. Throws `not_found`, and `unavailable` when there is nothing to fall back on. */
+  /** The channel's current answer. Throws `not_found`, and `unavailable` when there is nothing to fall back on. */
   read(name: string): ChannelReading {
     const channel = this.#channels.get(name);
     if (channel === undefined) {
       throw new PlatformError("not_found", `channel ${JSON.stringify(name.slice(0, 100))} does not exist`, {
-        hint: "the channel default exists always",
+        hint: "the channel default always exists",
       });
     }
     if (channel === "own") return { version: this.#own, critical: false, source: "own", staleSeconds: undefined, why: undefined };
@@ -103,20 +103,20 @@ export class Channels {
     }
     const reading = this.#upstreams.get(channel.forwardUrl)?.read();
     if (reading === undefined) {
-      throw new PlatformError("unavailable", `the version server that channel ${name} forwards to gives no version`, {
-        hint: "the proxy's log says why",
+      throw new PlatformError("unavailable", `channel ${name} has no version: the version server that it forwards to does not answer`, {
+        hint: "see the proxy's log",
       });
     }
     const { version, critical, staleSeconds } = reading;
     return this.#served({ version, critical: channel.critical ?? critical, source: "forward", staleSeconds });
   }
 
-  /** What an admin should know of them. */
+  /** Warnings about them for an admin. */
   troubles(): readonly ChannelTrouble[] {
     return channelTroubles({ channels: this.#channels, upstreams: this.#upstreams, beyond: (name) => this.#beyond(name) });
   }
 
-  /** Undefined when `read` needs not wait; else resolves once it has something to say, or has waited long enough. */
+  /** Undefined when `read` need not wait; else resolves once there is an answer, or the maximum wait is over. */
   settling(name: string): Promise<void> | undefined {
     const channel = this.#channels.get(name);
     if (channel === undefined || channel === "own" || "staticVersion" in channel) return undefined;
@@ -141,7 +141,7 @@ export class Channels {
   #warnOfBeyond(): void {
     const beyond = new Map(this.troubles().flatMap(({ channel, kind, text }) => (kind === "beyond_major" ? [[channel, text] as const] : [])));
     for (const [channel, why] of beyond) {
-      if (this.#warned.get(channel) !== why) this.#options.log.warn("a version channel serves none", { channel, why: `it ${why}` });
+      if (this.#warned.get(channel) !== why) this.#options.log.warn("a version channel serves no version", { channel, why: `it ${why}` });
     }
     this.#warned = beyond;
   }
@@ -152,7 +152,7 @@ export class Channels {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Writes the good answers down, one write at a time, when one has changed or has become much younger. */
+  /** Stores the good answers, one write at a time, when one has changed or is much newer. */
   #keep(): void {
     const good = new Map([...this.#upstreams].flatMap(([url, { good: answer }]) => (answer === undefined ? [] : [[url, answer] as const])));
     const worth = [...good].some(([url, answer]) => {
@@ -164,6 +164,6 @@ export class Channels {
     const { file, log } = this.#options;
     this.#writing = this.#writing
       .then(() => writeKeptAnswers(file, good))
-      .catch((error: unknown) => log.warn("the last answers of version servers could not be written down", { file, error: errorText(error) }));
+      .catch((error: unknown) => log.warn("could not store the last answers of version servers", { file, error: errorText(error) }));
   }
 }

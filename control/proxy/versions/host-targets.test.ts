@@ -72,7 +72,7 @@ describe("a host's version", () => {
     expect(await open(async () => ({ version })).targets.of(ask("h"))).toMatchObject({
       version: "none",
       critical: false,
-      held: expect.stringMatching(/stays as it is/),
+      held: expect.stringMatching(/keeps its version/),
     });
   });
 
@@ -83,11 +83,11 @@ describe("a host's version", () => {
     expect(await open(failing).targets.of(ask("h"))).toMatchObject({
       version: "none",
       critical: false,
-      held: expect.stringMatching(/cannot be asked/),
+      held: expect.stringMatching(/the auth service is unreachable/),
     });
   });
 
-  test("is asked for once in a few seconds, and anew when the channel changes", async () => {
+  test("is requested once in a few seconds, and again when the channel changes", async () => {
     const { targets, asked, forward } = open(async () => ({ version: "v1.2.0" }));
     await Promise.all([targets.of(ask("h")), targets.of(ask("h")), targets.of(ask("i"))]);
     expect(asked).toEqual(["h default v1.2.0 true", "i default v1.2.0 true"]);

@@ -11,9 +11,9 @@ export interface HostTarget {
   readonly critical: boolean;
   /** Why this is not the channel's own answer; undefined: it is. */
   readonly held: string | undefined;
-  /** Why the version is `none` though the channel wants one: the sentence after the channel's name. */
+  /** Why the version is `none` although the channel has one: the sentence after the channel's name. */
   readonly why?: string | undefined;
-  /** The auth service's signature over it; left out: it gave none. */
+  /** The auth service's signature over it; left out: not signed. */
   readonly signed?: string | undefined;
 }
 
@@ -22,19 +22,19 @@ export interface HostTargetsOptions {
   readonly log: Log;
   /** The proxy's own version, with a leading v. */
   readonly own: string;
-  /** Milliseconds that only grow. */
+  /** Monotonic milliseconds. */
   readonly clock: () => number;
 }
 
-/** How long an answer is used, ms: an updater asks for version and criticality one after the other. */
+/** How long an answer is used, ms: an updater requests version and criticality one after the other. */
 const cacheMs = 5000;
-/** Longest wait for the auth service, ms. */
+/** Maximum wait for the auth service, ms. */
 const limitMs = 5000;
-/** Hosts remembered; beyond, the one asked for first is forgotten. */
+/** Maximum number of cached hosts; the oldest one is dropped first. */
 const maxHosts = 20_000;
-/** Questions to the auth service at a time; beyond, hosts are held for the moment. */
+/** Maximum of simultaneous requests to the auth service; beyond it, hosts are held for the moment. */
 const maxAsking = 500;
-/** Longest sentence that goes into a header. */
+/** Maximum length of a sentence in a header. */
 const maxHeld = 300;
 
 export interface HostAsk {
@@ -43,7 +43,7 @@ export interface HostAsk {
   readonly reading: ChannelReading;
 }
 
-/** Which version one host shall have now: the auth service decides by the roll-out. A host whose turn cannot be known is held. */
+/** The version that one host should have now: the auth service decides by the roll-out. A host without a decision is held. */
 export class HostTargets {
   readonly #options: HostTargetsOptions;
   readonly #known = new Map<string, { readonly until: number; readonly target: Promise<HostTarget> }>();
@@ -61,7 +61,7 @@ export class HostTargets {
     const now = this.#options.clock();
     const known = this.#known.get(key);
     if (known !== undefined && now < known.until) return known.target;
-    if (this.#asking >= maxAsking) return Promise.resolve(heldBack("too many hosts ask at once"));
+    if (this.#asking >= maxAsking) return Promise.resolve(heldBack("too many concurrent requests of hosts"));
     const target = this.#ask(ask);
     this.#known.delete(key);
     this.#known.set(key, { until: now + cacheMs, target });
@@ -79,18 +79,19 @@ export class HostTargets {
     try {
       const told = await auth.getUpgradeTarget({ channel, hostId: host, version, critical }, { timeoutMs: limitMs });
       if (told.version !== "" && parseVersion(told.version) === undefined)
-        throw new PlatformError("invalid", "the auth service's answer is no version");
+        throw new PlatformError("invalid", "the auth service's answer is not a version");
       const held = told.held === "" ? undefined : headerText(told.held);
-      const wanted = told.version === "" ? "none" : `v${told.version.replace(/^v/, "")}`;
+      const plain = told.version.replace(/^v/, "");
+      const wanted = plain === "" ? "none" : `v${plain}`;
       const why = beyondMajor(wanted, own);
       if (why !== undefined) return { version: "none", critical: false, held, why };
       const signed = /^[A-Za-z0-9_.-]{1,2000}$/.test(told.signed) ? told.signed : undefined;
       return { version: wanted, critical: told.critical, held, ...(signed !== undefined && { signed }) };
     } catch (thrown) {
-      // An auth service from before roll-outs: there is none.
+      // An auth service without roll-outs: there is none.
       if (thrown instanceof PlatformError && thrown.code === "unsupported") return { version, critical, held: undefined };
-      log.warn("a host's roll-out could not be asked for; the host is held", { host, channel, error: errorText(thrown) });
-      return heldBack("the auth service cannot be asked");
+      log.warn("could not query a host's roll-out; the host is held", { host, channel, error: errorText(thrown) });
+      return heldBack("the auth service is unreachable");
     } finally {
       this.#asking -= 1;
     }
@@ -98,7 +99,7 @@ export class HostTargets {
 }
 
 function heldBack(why: string): HostTarget {
-  return { version: "none", critical: false, held: `${why}, so this host stays as it is` };
+  return { version: "none", critical: false, held: `${why}, so this host keeps its version` };
 }
 
 /** One line of ASCII. */

@@ -19,7 +19,7 @@ const keptSchema = z.object({
 
 const maxFileBytes = 1_048_576;
 
-/** The last good answers from before a restart, by URL. A file that is missing or cannot be read is as good as none. */
+/** The last good answers from before a restart, by URL. A missing or unreadable file counts as empty. */
 export async function readKeptAnswers(file: string): Promise<ReadonlyMap<string, KeptAnswer>> {
   try {
     const text = await readFile(file, "utf8");
@@ -31,10 +31,10 @@ export async function readKeptAnswers(file: string): Promise<ReadonlyMap<string,
   }
 }
 
-/** Replaces the file in one step. Throws what the file system throws. */
+/** Replaces the file in one step. Throws the file system's errors. */
 export async function writeKeptAnswers(file: string, answers: ReadonlyMap<string, KeptAnswer>): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  // Two processes write while one takes over from the other.
+  // Two processes write during a handover.
   const fresh = `${file}.${process.pid}.new`;
   const handle = await open(fresh, "w", 0o600);
   try {

@@ -25,9 +25,9 @@ export interface VersionServer {
   readonly targets: HostTargets;
   readonly limit: RequestLimit;
   readonly clock: () => number;
-  /** The auth service may have forgotten what was reported. */
+  /** The auth service may have lost the reports: sends them again. */
   readonly reportSoon: () => void;
-  /** Until the signal; never rejects. */
+  /** Runs until the signal; never rejects. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -36,12 +36,12 @@ export interface VersionServerDeps {
   readonly version: string;
   readonly auth: AuthClient;
   readonly env: Env;
-  /** PEM: what upstream servers are trusted by, in place of what this machine trusts. */
+  /** Trusted authorities for upstream servers, PEM, instead of this machine's. */
   readonly upstreamCa?: readonly string[] | undefined;
   readonly limit?: UpgradeLimit | undefined;
-  /** True once another process has taken over, which reports in place of this one. */
+  /** True once another process has taken over, which reports instead of this one. */
   readonly retired: () => boolean;
-  /** What the proxy says of itself when it reports. */
+  /** The proxy's report about itself. */
   readonly facts: () => ProxyFacts;
   readonly log: Log;
   readonly now: () => Date;

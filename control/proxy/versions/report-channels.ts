@@ -6,29 +6,29 @@ import type { ProxyFacts } from "../../../core/resources/proxy-facts.ts";
 import { wait } from "../routing/wait.ts";
 import type { Channels } from "./channels.ts";
 
-/** How often the auth service is told, ms; it forgets a silent proxy after three of these. */
+/** Interval of reports to the auth service, ms; it forgets a silent proxy after three of these. */
 const everyMs = 60_000;
-/** After a failure, ms. */
+/** Interval after a failure, ms. */
 const againMs = 10_000;
 
 export interface ChannelReporter {
-  /** Tells the auth service soon: something changed, or it has been restarted. */
+  /** Reports to the auth service soon: something changed, or it has been restarted. */
   soon(): void;
-  /** Until the signal. Never rejects. */
+  /** Runs until the signal. Never rejects. */
   run(signal: AbortSignal): Promise<void>;
 }
 
 export interface ReportOptions {
   readonly channels: Channels;
   readonly auth: AuthClient;
-  /** What the proxy says of itself beside it. */
+  /** The proxy's report about itself, sent along. */
   readonly facts: () => ProxyFacts;
-  /** True once another process reports in place of this one. */
+  /** True once another process reports instead of this one. */
   readonly retired: () => boolean;
   readonly log: Log;
 }
 
-/** Keeps the auth service informed of what the channels answer, so that it sees when proxies disagree. */
+/** Keeps the auth service informed of the channels' answers, so that it notices disagreeing proxies. */
 export function reportChannels(options: ReportOptions): ChannelReporter {
   const { channels, log } = options;
   let woken = Promise.withResolvers<void>();
@@ -40,7 +40,7 @@ export function reportChannels(options: ReportOptions): ChannelReporter {
       for (let said = false; !signal.aborted && !options.retired(); ) {
         woken = Promise.withResolvers<void>();
         const fault = await report(options, signal);
-        if (fault !== undefined && !said && !signal.aborted) log.warn("version channels could not be reported", { error: errorText(fault) });
+        if (fault !== undefined && !said && !signal.aborted) log.warn("could not report version channels", { error: errorText(fault) });
         said = fault !== undefined;
         const waiting = new AbortController();
         const pause = wait(fault === undefined ? everyMs : againMs, AbortSignal.any([signal, waiting.signal]));
@@ -51,7 +51,7 @@ export function reportChannels(options: ReportOptions): ChannelReporter {
   };
 }
 
-/** What went wrong. An auth service from before channels were reported wants to know nothing. */
+/** The failure, if any. An older auth service without channel reports is not a failure. */
 async function report({ channels, auth, facts }: ReportOptions, signal: AbortSignal): Promise<unknown> {
   try {
     const troublesJson = JSON.stringify(boundedTroubles(channels.troubles()));
@@ -63,7 +63,7 @@ async function report({ channels, auth, facts }: ReportOptions, signal: AbortSig
   }
 }
 
-/** What can be answered now; a channel without an answer is left out. */
+/** The current answers; a channel without one is left out. */
 function currentAnswers(channels: Channels): string {
   const answers = channels.names.flatMap((name) => {
     try {

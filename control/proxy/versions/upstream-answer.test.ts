@@ -49,7 +49,7 @@ describe("an upstream's word on whether it is critical", () => {
     expect(criticalOf(answer(text))).toBe(critical);
   });
 
-  test("is no where the question is unknown", () => {
+  test("is false where the path is unknown", () => {
     expect(criticalOf(answer("<html>", 404))).toBe(false);
   });
 

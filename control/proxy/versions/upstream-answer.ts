@@ -2,28 +2,28 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HttpsAnswer } from "../../../core/transport/dial/https-get.ts";
 import { parseVersion } from "../../../core/versions/parse-version.ts";
 
-/** Longest answer that is looked at, bytes. */
+/** Maximum size of a response, bytes. */
 export const maxAnswerBytes = 16_384;
-/** Longest that can be an answer: anything longer is a page. */
+/** Maximum length of an answer: anything longer is a page. */
 const maxTextBytes = 256;
 
 const words: Readonly<Record<string, boolean>> = { yes: true, true: true, no: false, false: false };
 
-/** `v1.2.3`, or `none` where the server wants no version. Throws `unavailable`: a captive portal's page is no version. */
+/** `v1.2.3`, or `none` where the server wants no version. Throws `unavailable`: a captive portal's page is not a version. */
 export function versionOf(answer: HttpsAnswer): string {
   const text = textOf(answer);
   if (text.toLowerCase() === "none") return "none";
   const version = parseVersion(text);
-  if (version === undefined) throw new PlatformError("unavailable", `answered with what is no version: ${excerpt(text)}`);
+  if (version === undefined) throw new PlatformError("unavailable", `returned something that is not a version: ${excerpt(text)}`);
   return `v${version.text}`;
 }
 
-/** Throws `unavailable` for what is neither yes nor no. A server that does not know the question (404) says no. */
+/** Throws `unavailable` for anything but yes or no. A server without this path (404) means no. */
 export function criticalOf(answer: HttpsAnswer): boolean {
   if (answer.status === 404) return false;
   const text = textOf(answer);
   const critical = words[text.toLowerCase()];
-  if (critical === undefined) throw new PlatformError("unavailable", `answered with neither yes nor no: ${excerpt(text)}`);
+  if (critical === undefined) throw new PlatformError("unavailable", `returned neither yes nor no: ${excerpt(text)}`);
   return critical;
 }
 
@@ -37,7 +37,7 @@ function textOf({ status, headers, body }: HttpsAnswer): string {
   return body.toString("latin1").trim();
 }
 
-/** For the log: nothing that a peer sends can forge a line or fill it. */
+/** For the log: a peer's text cannot forge a line or fill it. */
 function excerpt(text: string): string {
   return JSON.stringify(text.slice(0, 40).replace(/[^ -~]/g, "?"));
 }

@@ -4,40 +4,40 @@ import { backOffDelay } from "../../../core/transport/back-off.ts";
 import { wait } from "../routing/wait.ts";
 import type { AskUpstream, UpstreamAnswer } from "./ask-upstream.ts";
 
-/** The last answer that was one. */
+/** The last valid answer. */
 export interface KeptAnswer extends UpstreamAnswer {
-  /** When it was given, ms since 1970. */
+  /** Time of the answer, ms since 1970. */
   readonly at: number;
 }
 
 export interface UpstreamOptions {
   readonly url: string;
   readonly ask: AskUpstream;
-  /** From before a restart. */
+  /** Last answer before a restart. */
   readonly kept?: KeptAnswer | undefined;
   readonly log: Log;
   readonly now: () => Date;
-  /** After each answer and each failure. */
+  /** Called after each answer and each failure. */
   readonly onChange: () => void;
-  /** Between two questions; resolves early at the signal. For tests: the default waits. */
+  /** Delay between two requests; resolves early at the signal. For tests: the default waits. */
   readonly pause?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** How long an answer is used without asking again, ms. */
+/** How long an answer is used without another request, ms. */
 const freshMs = 60_000;
-/** The shortest wait after a failure, ms. */
+/** Minimum wait after a failure, ms. */
 const leastMs = 2000;
 /** How long the last good answer is served while the upstream fails, ms. */
 const staleMs = 7 * 24 * 3_600_000;
 
 export interface Reading extends UpstreamAnswer {
-  /** Age in seconds, when the upstream has failed since. */
+  /** Age in seconds, if the upstream has failed since. */
   readonly staleSeconds: number | undefined;
 }
 
 /**
- * Another version server, asked in the background by one loop, so that nobody who asks us ever waits for it (but for the very
- * first answer), and no number of askers makes it be asked more often.
+ * Another version server, queried in the background by one loop, so that our clients never wait for it (except for the
+ * first answer), and many clients do not cause more requests.
  */
 export class Upstream {
   readonly url: string;
@@ -75,14 +75,14 @@ export class Upstream {
   read(): Reading | undefined {
     if (this.#good === undefined) return undefined;
     const { version, critical, at } = this.#good;
-    // A clock that was set back makes no answer younger than new.
+    // A clock that was set back does not make an age negative.
     const age = Math.max(0, this.#options.now().getTime() - at);
     const fresh = this.#asked && this.#failure === undefined;
     if (!fresh && age > staleMs) return undefined;
     return { version, critical, staleSeconds: fresh ? undefined : Math.floor(age / 1000) };
   }
 
-  /** Asks again and again until the signal. Never rejects. */
+  /** Queries repeatedly until the signal. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { pause = wait } = this.#options;
     for (let failures = 0; !signal.aborted; ) {
@@ -117,7 +117,7 @@ export class Upstream {
     return this.#failure === undefined;
   }
 
-  /** What was said of this version before still holds when only this question fails. */
+  /** The previous answer for this version still holds when only this request fails. */
   #sameCritical(version: string): boolean | undefined {
     return this.#good?.version === version ? this.#good.critical : undefined;
   }

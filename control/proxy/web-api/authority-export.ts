@@ -9,7 +9,7 @@ export interface Authorities {
 }
 
 /**
- * Public halves of the authorities, as the programs that use them read them: PEM for `tls-host` and `tls-user`; lines for
+ * Public halves of the authorities, in the formats of the programs that use them: PEM for `tls-host` and `tls-user`; lines for
  * known_hosts for `host`; lines for sshd's TrustedUserCAKeys for `user`. Throws `invalid` for another type.
  */
 export function exportAuthority(type: string, authorities: Authorities): string {
@@ -24,7 +24,7 @@ export function exportAuthority(type: string, authorities: Authorities): string 
     case "user":
       return joined(authorities.userCaSsh.map((line) => `${keyOf(line)} ${authorities.clusterName}`));
     default:
-      throw new PlatformError("invalid", `${JSON.stringify(type.slice(0, 64))} is no type of authority`, {
+      throw new PlatformError("invalid", `unknown authority type ${JSON.stringify(type.slice(0, 64))}`, {
         hint: "use type=host, user, tls-host or tls-user",
       });
   }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { exportAuthority } from "./authority-export.ts";
 import type { WebServices } from "./web-services.ts";
 
-/** `GET /webapi/auth/export?type=…`: the public halves of the authorities, for everybody. */
+/** `GET /webapi/auth/export?type=…`: the public halves of the authorities, public. */
 export function authorityRoutes(app: FastifyInstance, { access, clusterName }: WebServices): void {
   for (const prefix of ["", "/v1"]) {
     app.get<{ Querystring: { type?: string } }>(`${prefix}/webapi/auth/export`, async (request, reply) => {

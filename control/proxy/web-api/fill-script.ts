@@ -1,4 +1,4 @@
-/** The line of the install script that takes the address of the proxy that serves it. */
+/** The line of the install script for the address of the proxy that serves it. */
 const emptyLine = /^PLATFORM_PROXY=''$/m;
 
 /** The install script with the proxy's public address filled in, quoted for the shell. Throws Error when it has no such line. */

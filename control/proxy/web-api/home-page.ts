@@ -4,14 +4,14 @@ export interface HomeFacts {
   readonly clusterName: string;
   /** `host:port` */
   readonly proxy: string;
-  /** Needed to log in where nothing that people's machines trust has issued the web certificate; empty: it is not shown. */
+  /** Needed to log in where users' machines do not trust the web certificate; empty: not shown. */
   readonly caPins: readonly string[];
   readonly version: string;
   /** This proxy serves packages. */
   readonly servesPackages: boolean;
 }
 
-/** For people who come with a browser: whose door this is, and how to get in. */
+/** The page for browsers: the cluster, and how to log in. */
 export function homePage({ clusterName, proxy, caPins, version, servesPackages }: HomeFacts): string {
   const options = [`--proxy=${proxy}`, "--user=…"].map((option) => `<span>${escapeHtml(option)}</span>`).join(" ");
   const pins = caPins.map((pin) => `<span>${escapeHtml(`--ca-pin=${pin}`)}</span>`).join(" ");

@@ -5,11 +5,11 @@ import { pageHeaders } from "./page.ts";
 import { publicAddress } from "./ping.ts";
 import type { WebServices } from "./web-services.ts";
 
-/** `GET /`: a page for people. It shows nothing that ping and the export of authorities do not. */
+/** `GET /`: a page for people. It shows only facts that ping and the export of authorities show too. */
 export function homeRoutes(app: FastifyInstance, { auth, clusterName, ping, packagesDir }: WebServices): void {
   app.get("/", async (_request, reply) => {
     const facts = ping();
-    // The page is there also while the auth service is not.
+    // The page works even while the auth service is unreachable.
     const caPins = await auth.getCluster({}, { timeoutMs: 5000 }).then(
       (cluster) => cluster.caPins,
       () => [],

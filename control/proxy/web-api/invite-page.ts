@@ -7,9 +7,9 @@ export interface InviteFacts {
   /** SVG of the QR code. */
   readonly picture: string;
   readonly secret: string;
-  /** `otpauth://…`: what the QR code says, for an app on the same device. */
+  /** `otpauth://…`: the content of the QR code, for an app on the same device. */
   readonly uri: string;
-  /** What was wrong with the last try. */
+  /** The error of the last attempt. */
   readonly error?: PlatformError | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface AcceptedFacts {
   readonly caPins: readonly string[];
 }
 
-/** After success: what to type next. */
+/** The page after success: the command to type next. */
 export function acceptedPage({ user, clusterName, proxy, caPins }: AcceptedFacts): string {
   const options = [`--proxy=${proxy}`, `--user=${user}`, ...caPins.map((pin) => `--ca-pin=${pin}`)];
   const command = options.map((option) => `<span>${escapeHtml(option)}</span>`).join(" ");
@@ -60,7 +60,7 @@ export function acceptedPage({ user, clusterName, proxy, caPins }: AcceptedFacts
   );
 }
 
-/** For a link that is no invite, or no longer. */
+/** The page for an unknown or used link. */
 export function refusedPage(error: PlatformError): string {
   return page("This link does not work", `<h1>This link does not work</h1>\n${errorBox(error)}`);
 }

@@ -15,7 +15,7 @@ type WithToken = { Params: { token: string } };
 const acceptSchema = z.object({ password: z.string().min(1).max(1024), code: z.string().trim().min(1).max(16) });
 const formSchema = acceptSchema.extend({ repeat: z.string().max(1024) });
 
-/** The link that an invited user gets: a page, and the same as JSON. The token is the secret and is never logged. */
+/** The link for an invited user: a page, and the same as JSON. The token is the secret and is never logged. */
 export function inviteRoutes(app: FastifyInstance, services: WebServices): void {
   addPage(app, services);
   addJson(app, services);
@@ -27,7 +27,7 @@ function addPage(app: FastifyInstance, services: WebServices): void {
   };
   const refuse = async (reply: FastifyReply, thrown: unknown): Promise<void> => {
     const error = toPlatformError(thrown);
-    if (error.code === "internal") services.log.error("an invite page failed", { error });
+    if (error.code === "internal") services.log.error("could not serve an invite page", { error });
     await send(reply, httpStatus[error.code], refusedPage(error));
   };
   app.get<WithToken>("/web/invite/:token", async (request, reply) => {
@@ -44,7 +44,7 @@ function addPage(app: FastifyInstance, services: WebServices): void {
       await send(reply, 200, acceptedPage(await loginFacts(services, user)));
     } catch (thrown) {
       const error = toPlatformError(thrown);
-      // The same form again with what was wrong, as long as the invite still stands.
+      // The same form again with the error, as long as the invite is still open.
       const again = await form(services, ask, error).catch(() => undefined);
       if (again === undefined) await refuse(reply, thrown);
       else await send(reply, httpStatus[error.code], again);
@@ -68,7 +68,7 @@ function addJson(app: FastifyInstance, { auth }: WebServices): void {
 
 interface Asked {
   readonly token: string;
-  /** Calls are made for the client at its own address: limits and audit count that, not this proxy. */
+  /** Calls carry the client's own address: limits and audit use that, not this proxy's. */
   readonly call: ReturnType<typeof onBehalfOf>;
 }
 

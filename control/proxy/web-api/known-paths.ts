@@ -5,7 +5,7 @@ interface KnownPath {
   readonly methods: ReadonlySet<string>;
 }
 
-/** The paths of all routes that are added from now on, to tell a wrong method from a wrong path. */
+/** The paths of all routes that are added from now on, to distinguish a wrong method from a wrong path. */
 export class KnownPaths {
   readonly #paths: KnownPath[] = [];
 
@@ -16,7 +16,7 @@ export class KnownPaths {
     });
   }
 
-  /** Methods that the path takes, in order; empty: there is nothing at it. `url` may have a query. */
+  /** Methods of the path, in order; empty: unknown path. `url` may have a query. */
   methods(url: string): readonly string[] {
     const [path = ""] = url.split("?", 1);
     return [...new Set(this.#paths.flatMap(({ pattern, methods }) => (pattern.test(path) ? [...methods] : [])))].sort();

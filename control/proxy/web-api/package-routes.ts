@@ -8,23 +8,23 @@ import { openPackage, type PackageFile } from "../packages/open-package.ts";
 import { parsePackagePath } from "../packages/package-path.ts";
 
 export interface PackageServices {
-  /** Left out: this proxy serves none. */
+  /** Left out: this proxy does not serve packages. */
   readonly packagesDir: string | undefined;
   readonly now: () => Date;
   readonly log: Log;
   readonly downloads?: DownloadPlacesOptions;
 }
 
-/** 256 times what a download holds, 128 KiB here and as much in its connection, is 64 MiB. */
+/** 256 downloads with 128 KiB here and as much in the connection are 64 MiB. */
 const usualDownloads: DownloadPlacesOptions = { places: 256, line: 1024, waitMs: 20_000, lookMs: 5000, leastBytes: 81_920 };
 
 const prefix = "/packages/";
-/** Read and held of a file at a time, for each download, bytes. */
+/** Size of a piece read and held at a time, for each download, bytes. */
 const chunkBytes = 131_072;
-/** A client that takes nothing for this long is gone, ms. A slow one is not. */
+/** Time without progress after which a client counts as gone, ms. A slow one does not. */
 const stalledMs = 300_000;
 
-/** `/packages/…`: the files of package repositories, for everybody, so that a host needs to reach nothing but the proxy. */
+/** `/packages/…`: the files of package repositories, public, so that a host only needs to reach the proxy. */
 export function packageRoutes(app: FastifyInstance, services: PackageServices): void {
   const serving = { ...services, places: new DownloadPlaces(services.downloads ?? usualDownloads) };
   app.route({ method: ["GET", "HEAD"], exposeHeadRoute: false, url: `${prefix}*`, handler: (request, reply) => serve(request, reply, serving) });
@@ -37,12 +37,14 @@ interface Serving extends PackageServices {
 async function serve(request: FastifyRequest, reply: FastifyReply, serving: Serving): Promise<FastifyReply> {
   const { packagesDir, now } = serving;
   if (packagesDir === undefined) {
-    throw new PlatformError("not_found", "this proxy serves no packages", { hint: "set proxy_service.packages_dir to a folder of repositories" });
+    throw new PlatformError("not_found", "this proxy does not serve packages", {
+      hint: "set proxy_service.packages_dir to a folder of repositories",
+    });
   }
   const [encoded = ""] = (request.raw.url ?? "").slice(prefix.length).split("?", 1);
   const path = parsePackagePath(encoded);
   const file = path === undefined ? undefined : await openPackage(packagesDir, path, now());
-  if (path === undefined || file === undefined) throw new PlatformError("not_found", "there is no such file");
+  if (path === undefined || file === undefined) throw new PlatformError("not_found", "no such file");
   try {
     return await answer(request, reply, { ...serving, path, file });
   } catch (thrown) {
@@ -81,20 +83,20 @@ async function answer(request: FastifyRequest, reply: FastifyReply, answering: A
   return await reply.send(handle.createReadStream({ start, end: start + length - 1, highWaterMark: chunkBytes }));
 }
 
-/** Of the body; undefined: there is none. */
+/** Bytes of the body; undefined: no body. */
 function lengthOf(part: Part, size: number): number | undefined {
   if (part.status === 200) return size;
   return part.status === 206 ? part.range.end - part.range.start + 1 : undefined;
 }
 
-/** Until the answer is out or its client gone. */
+/** Lasts until the answer is sent or the client is gone. */
 async function takePlace({ raw: { socket } }: FastifyRequest, reply: FastifyReply, { places, path, log }: Answering): Promise<void> {
   const gone = new AbortController();
   const leave = (): void => gone.abort(new PlatformError("unavailable", "the client has gone"));
   if (socket.destroyed) leave();
   reply.raw.once("close", leave);
   const end = (): void => {
-    log.info("a download was ended: its client took too little while others waited", { peer: socket.remoteAddress, path });
+    log.info("download ended: its client was too slow while others waited", { peer: socket.remoteAddress, path });
     socket.destroy();
   };
   try {

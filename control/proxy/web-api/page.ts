@@ -30,7 +30,7 @@ pre span, .secret span { display: inline-block; max-width: 100%; }
 a { color: var(--accent); color: light-dark(#1a56db, #8ab0ff); }
 `;
 
-/** A whole page around `body`, which is HTML. It needs no script and nothing from elsewhere. */
+/** A whole page around `body`, which is HTML. It needs no scripts and no external resources. */
 export function page(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -50,7 +50,7 @@ ${body}
 `;
 }
 
-/** Headers of every page: the one style is allowed by its hash, forms go to this site, nothing else is. */
+/** Headers of every page: they allow the style by its hash, forms to this site, and nothing else. */
 export function pageHeaders(): Record<string, string> {
   const hash = createHash("sha256").update(style).digest("base64");
   return {

@@ -1,13 +1,13 @@
 import { formatHostPort, type HostPort, withPort } from "../../../core/transport/host-port.ts";
 
-/** What the ping answer is made of: the running configuration, with the ports that were bound. */
+/** Facts for the ping answer: the running configuration, with the bound ports. */
 export interface PingFacts {
   readonly clusterName: string;
   readonly version: string;
   readonly multiplex: boolean;
   readonly nodename: string;
   readonly webListen: HostPort;
-  /** Listeners of their own, where there are any. */
+  /** Separate listeners, if any. */
   readonly sshListen?: HostPort | undefined;
   readonly tunnelListen?: HostPort | undefined;
   readonly publicAddr?: HostPort | undefined;
@@ -15,7 +15,7 @@ export interface PingFacts {
   readonly tunnelPublicAddr?: HostPort | undefined;
 }
 
-/** Every field that clients of the reference select, always present; addresses are `host:port`, and empty for a service that is not there. */
+/** Every field that clients of the reference select, always present; addresses are `host:port`, and empty for a missing service. */
 export interface PingProxy {
   readonly kube: { readonly enabled: boolean; readonly public_addr: string; readonly listen_addr: string };
   readonly ssh: {
@@ -42,18 +42,18 @@ export interface PingAnswer extends FindAnswer {
   readonly auth: { readonly type: "local"; readonly second_factor: "otp" };
 }
 
-/** The web address that people and agents use: as configured (without a port there: with the port that was bound), else the host's own name with the port that was bound. */
+/** The web address for users and agents: as configured (with the bound port if it has none), else the host's own name with the bound port. */
 export function publicAddress(facts: Pick<PingFacts, "publicAddr" | "nodename" | "webListen">): HostPort {
   const { publicAddr, nodename, webListen } = facts;
   return publicAddr === undefined ? { host: nodename, port: webListen.port } : withPort(publicAddr, webListen);
 }
 
-/** A service that this proxy does not have is nowhere. */
+/** A service that this proxy does not have gets empty addresses. */
 const nowhere = "";
 
 /**
- * SSH without a listener of its own is reached at the web address, which routes by ALPN. `automaticUpgrades`: the version channel of this
- * proxy names a version.
+ * SSH without a separate listener is reached at the web address, which routes by ALPN. `automaticUpgrades`: the version channel of this
+ * proxy has a version.
  */
 export function findAnswer(facts: PingFacts, automaticUpgrades: boolean): FindAnswer {
   const web = formatHostPort(facts.webListen);
@@ -80,7 +80,7 @@ export function findAnswer(facts: PingFacts, automaticUpgrades: boolean): FindAn
     min_client_version: previousMajor(facts.version),
     cluster_name: facts.clusterName,
     automatic_upgrades: automaticUpgrades,
-    // The one that is built: its package is platform-ent.
+    // The edition that is built: its package is platform-ent.
     edition: "ent",
   };
 }

@@ -4,7 +4,7 @@ import { fillScript } from "./fill-script.ts";
 import { installScript } from "./install-script.ts";
 import { type PingFacts, publicAddress } from "./ping.ts";
 
-/** `GET /scripts/install.sh`: the install script, which then needs no further address than this proxy's. */
+/** `GET /scripts/install.sh`: the install script, with this proxy's address filled in. */
 export function scriptRoutes(app: FastifyInstance, { ping }: { ping: () => PingFacts }): void {
   app.get("/scripts/install.sh", async (_request, reply) => {
     const script = fillScript(installScript(), formatHostPort(publicAddress(ping())));

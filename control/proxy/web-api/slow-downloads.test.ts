@@ -70,17 +70,17 @@ test("who takes nothing is ended as soon as another one waits, and that is logge
   await once(stuck, "readable");
   const other = await ask("small.deb");
   expect(await all(other)).toMatch(/^HTTP\/1.1 200 .*\r\n\r\n0123456789$/s);
-  await expect.poll(() => lines.join("")).toMatch(/a download was ended: its client took too little while others waited.*huge\.deb/);
+  await expect.poll(() => lines.join("")).toMatch(/download ended: its client was too slow while others waited.*huge\.deb/);
   await expect.poll(opened).toBe(0);
 });
 
-test("when too many wait the next one is told so; what sends no file waits for nothing", async () => {
+test("when too many wait the next one is refused; requests without a file do not wait", async () => {
   await serve({});
   const { stuck, waiting } = await oneWaits();
   const refused = await all(await ask("small.deb"));
   expect(refused).toMatch(/^HTTP\/1.1 503 /);
   expect(refused).toMatch(/\r\nretry-after: 60\r\n/i);
-  expect(refused).toContain("too many downloads are under way");
+  expect(refused).toContain("too many simultaneous downloads");
   expect(refused).not.toMatch(/\r\netag: |immutable/i);
   expect(await all(await ask("small.deb", "HEAD"))).toMatch(/^HTTP\/1.1 200 /);
   stuck.destroy();

@@ -7,8 +7,8 @@ import { errorBody } from "./error-body.ts";
 import { heldHeader, signedHeader, staleHeader, upgradePrefixes, whyHeader, whyText } from "./upgrade-paths.ts";
 
 /**
- * `GET …/automaticupgrades/channel/<name>/version` and `/critical`, for everybody. With `?host=<id>` the roll-out has
- * a say.
+ * `GET …/automaticupgrades/channel/<name>/version` and `/critical`, public. With `?host=<id>` the roll-out
+ * applies.
  */
 export function upgradeRoutes(app: FastifyInstance, server: VersionServer): void {
   for (const prefix of upgradePrefixes) {
@@ -33,7 +33,7 @@ async function answer({ request, reply, server, prefix }: Asked): Promise<Fastif
     void reply.header("Retry-After", "1");
     throw new PlatformError("limit", "too many requests from this address", { hint: "try again in a minute" });
   }
-  // The path as it was sent: the router's own decoding would not tell a%2Fb from a/b apart from errors.
+  // The raw path: the router's own decoding does not distinguish a%2Fb from a/b.
   const [path = "", query = ""] = (request.raw.url ?? "").slice(prefix.length).split("?", 2);
   const { channel, what } = parseChannelPath(path);
   const host = hostOf(query);
@@ -42,7 +42,7 @@ async function answer({ request, reply, server, prefix }: Asked): Promise<Fastif
   try {
     reading = server.channels.read(channel);
     if (what === "critical" && reading.critical === undefined) {
-      throw new PlatformError("unavailable", `the version server that channel ${channel} forwards to does not say whether its version is critical`);
+      throw new PlatformError("unavailable", `the version server that channel ${channel} forwards to did not report whether its version is critical`);
     }
   } catch (thrown) {
     if (!(thrown instanceof PlatformError) || thrown.code !== "unavailable") throw thrown;
@@ -57,14 +57,14 @@ async function answer({ request, reply, server, prefix }: Asked): Promise<Fastif
   return await reply.send(what === "version" ? target.version : yesOrNo(target.critical));
 }
 
-/** Of `?host=<id>`; undefined: nothing is said of a host. Throws `invalid`. */
+/** The id of `?host=<id>`; undefined: no host was given. Throws `invalid`. */
 function hostOf(query: string): string | undefined {
   const hosts = new URLSearchParams(query).getAll("host");
   const [host] = hosts;
   if (host === undefined) return undefined;
   if (hosts.length > 1 || !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(host)) {
-    throw new PlatformError("invalid", "host is not the id of a host, a UUID", {
-      hint: "leave it out, or give the id that `tctl inventory ls` shows",
+    throw new PlatformError("invalid", "host must be the id of a host, a UUID", {
+      hint: "leave it out, or use the id from `tctl inventory ls`",
     });
   }
   return host.toLowerCase();

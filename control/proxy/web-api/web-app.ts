@@ -31,7 +31,7 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
     forceCloseConnections: true,
     routerOptions: { maxParamLength: 128 },
     frameworkErrors: (_error, _request, reply) => {
-      void (reply as FastifyReply).code(400).send(errorBody(new PlatformError("invalid", "the path cannot be read")));
+      void (reply as FastifyReply).code(400).send(errorBody(new PlatformError("invalid", "could not decode the path")));
     },
   });
   addSafeHeaders(app);

@@ -2,18 +2,18 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { Socket } from "node:net";
 
 export interface WebServer {
-  /** Requests go to this handler from now on. Returns Node's server, which listens nowhere. */
+  /** Sets the handler of requests. Returns Node's server, which does not listen itself. */
   serve(handler: RequestListener): Server;
-  /** Takes a connection whose TLS handshake is done. */
+  /** Accepts a connection after its TLS handshake. */
   accept(socket: Socket): void;
   /** Requests without an answer yet. */
   readonly requests: number;
-  /** Ends connections that had an answer and wait for nothing. */
+  /** Ends idle connections after an answer. */
   closeIdle(): void;
   closeAll(): void;
 }
 
-/** Requests of one connection: a busy client comes back to another of several proxies after so many. */
+/** Maximum requests of one connection: a busy client then reconnects, perhaps to another of several proxies. */
 const maxRequests = 1000;
 
 /** HTTP/1.1 with bounded headers and waits. */
@@ -21,7 +21,7 @@ export function createWebServer(): WebServer {
   const server = createServer({ maxHeaderSize: 16_384, requestTimeout: 20_000, headersTimeout: 10_000, keepAliveTimeout: 30_000 });
   server.maxRequestsPerSocket = maxRequests;
   server.timeout = 60_000;
-  // Node checks header and request times only in a server that listens; this one gets its connections handed.
+  // Node checks header and request times only in a server that listens; this one gets its connections from a listener.
   server.emit("listening");
   let requests = 0;
   return {

@@ -4,13 +4,13 @@ import type { Access } from "../routing/access-cache.ts";
 import type { VersionServer } from "../versions/open-version-server.ts";
 import type { PingFacts } from "./ping.ts";
 
-/** What the web API works with. */
+/** Dependencies of the web API. */
 export interface WebServices {
   readonly auth: AuthClient;
   readonly access: { current(): Promise<Access> };
   readonly log: Log;
   readonly clusterName: string;
-  /** As of now: ports are known once they are bound. */
+  /** Current facts: ports are known once they are bound. */
   readonly ping: () => PingFacts;
   readonly versionServer: VersionServer;
   /** A folder of package repositories. */

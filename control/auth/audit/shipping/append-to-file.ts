@@ -4,15 +4,15 @@ import { dirname } from "node:path";
 
 export interface ShippedFile {
   readonly path: string;
-  /** A file that would grow past it is put aside as `<path>.1`, which becomes `.2`, and so on. */
+  /** Maximum size of the file, bytes; a larger one is renamed to `<path>.1`, which becomes `.2`, and so on. */
   readonly maxBytes: number;
-  /** So many of those are kept. */
+  /** Number of renamed files that are kept. */
   readonly keep: number;
 }
 
 /**
- * Appends lines, durable when it returns. The file is opened anew each time: whoever renames it away gets what is there, and the
- * next lines begin another. What a kill or a full disk left of a line is cut off first: it comes again. Mode 0640.
+ * Appends lines, durable when it returns. The file is opened again each time: a rotation program may rename it away, and the
+ * next lines start another. A partial line left by a kill or a full disk is cut off first: it is written again. Mode 0640.
  */
 export async function appendToFile(file: ShippedFile, lines: readonly string[]): Promise<void> {
   const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(""));
@@ -36,7 +36,7 @@ async function openShared(path: string): Promise<FileHandle> {
   const handle = await open(path, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK, 0o640);
   try {
     const facts = await handle.stat();
-    if (!facts.isFile()) throw new Error(`${path} is no regular file`);
+    if (!facts.isFile()) throw new Error(`${path} is not a regular file`);
     if ((facts.mode & 0o137) !== 0) await handle.chmod(facts.mode & 0o640);
     return handle;
   } catch (thrown) {
@@ -45,7 +45,7 @@ async function openShared(path: string): Promise<FileHandle> {
   }
 }
 
-/** All or nothing: of a write that failed nothing stays. */
+/** Atomic: a failed write leaves nothing behind. */
 async function writeWhole(handle: FileHandle, bytes: Buffer): Promise<void> {
   const { size } = await handle.stat();
   try {
@@ -57,18 +57,18 @@ async function writeWhole(handle: FileHandle, bytes: Buffer): Promise<void> {
   }
 }
 
-/** Longer than any line. */
+/** More than the length of any line. */
 const tail = 131_072;
 const newline = 10;
 
-/** The size of what is whole. */
+/** The size of the complete lines. */
 async function cutTornLine(handle: FileHandle): Promise<number> {
   const { size } = await handle.stat();
   if (size === 0) return 0;
   const from = Math.max(0, size - tail);
   const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(size - from), position: from });
   const end = buffer.subarray(0, bytesRead).lastIndexOf(newline) + 1;
-  // Without an end of line in all of it, it is nothing of ours: left as it is.
+  // A file without any end of line is not ours: it stays unchanged.
   const whole = end === 0 && from > 0 ? size : from + end;
   if (whole < size) await handle.truncate(whole);
   return whole;

@@ -25,7 +25,7 @@ function event(name: string, now = new Date()) {
 const nameOf = (line: string): string => (JSON.parse(line) as { name: string }).name;
 const linesOf = (path: string): string[] => readFileSync(path, "utf8").trimEnd().split("\n");
 
-test("a file is appended to, is no one else's to read, and is put aside before it is too large", async () => {
+test("a file is appended to, is readable by its owner only, and is renamed before it is too large", async () => {
   await using temporary = await folder();
   const path = join(temporary.path, "logs", "audit.jsonl");
   const file = { path, maxBytes: 25, keep: 2 };
@@ -51,7 +51,7 @@ test("a torn last line is cut off, and a file that others could read is closed t
 test("a device, a folder or a pipe is not written to", async () => {
   await using temporary = await folder();
   mkdirSync(join(temporary.path, "folder"));
-  await expect(appendToFile({ path: "/dev/null", maxBytes: 9, keep: 1 }, ["x"])).rejects.toThrow(/no regular file/);
+  await expect(appendToFile({ path: "/dev/null", maxBytes: 9, keep: 1 }, ["x"])).rejects.toThrow(/not a regular file/);
   await expect(appendToFile({ path: join(temporary.path, "folder"), maxBytes: 9, keep: 1 }, ["x"])).rejects.toThrow(/EISDIR/);
 });
 

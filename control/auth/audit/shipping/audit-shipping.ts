@@ -8,19 +8,19 @@ import { appendToFile } from "./append-to-file.ts";
 import { sendToJournal } from "./send-to-journal.ts";
 
 export interface AuditShippingOptions {
-  /** Left out: there are none. */
+  /** Left out: no destinations. */
   readonly destinations: StorageConfig | undefined;
   readonly log: Log;
 }
 
-/** How often it is looked for new events, ms. */
+/** Interval of the search for new events, ms. */
 const lookMs = 1_000;
-/** Events at once. */
+/** Maximum number of events in one batch. */
 const batch = 500;
 
 /**
- * Ships every event to every destination, in order and at least once: what a kill interrupts is sent again, with the same uid.
- * A destination that fails holds up itself only, and is told in the log and in `tctl status`.
+ * Ships every event to every destination, in order and at least once: an interrupted batch is sent again, with the same uids.
+ * A failing destination delays only itself, and is reported in the log and in `tctl status`.
  */
 export class AuditShipping {
   readonly #store: AuditStore;
@@ -36,7 +36,7 @@ export class AuditShipping {
     return [...this.#problems].map(([uri, { since, why }]) => `audit events have not reached ${uri} since ${since.toISOString()}: ${why}`);
   }
 
-  /** Until aborted. Never throws. */
+  /** Runs until aborted. Never throws. */
   async run(signal: AbortSignal): Promise<void> {
     const { destinations } = this.#options;
     await Promise.all((destinations?.audit_events_uri ?? []).map((one) => this.#keepShipping(one, signal)));
@@ -76,10 +76,10 @@ export class AuditShipping {
   #failed({ uri }: AuditDestination, why: string): void {
     const known = this.#problems.get(uri);
     this.#problems.set(uri, { since: known?.since ?? new Date(), why });
-    if (known?.why !== why) this.#options.log.error("audit events cannot be shipped; they are kept until they can", { to: uri, error: why });
+    if (known?.why !== why) this.#options.log.error("could not ship audit events; they are kept and retried", { to: uri, error: why });
   }
 
   #recovered({ uri }: AuditDestination): void {
-    if (this.#problems.delete(uri)) this.#options.log.info("audit events are shipped again", { to: uri });
+    if (this.#problems.delete(uri)) this.#options.log.info("shipping of audit events works again", { to: uri });
   }
 }

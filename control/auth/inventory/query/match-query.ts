@@ -1,12 +1,12 @@
 import type { Labels } from "../../../../core/resources/metadata.ts";
 import type { Query, QueryField, QueryText } from "./query.ts";
 
-/** What a query is asked of. */
+/** Fields of a host that a query can use. */
 export interface HostFacts extends Readonly<Record<QueryField, string>> {
   readonly labels: Labels;
 }
 
-/** Whether a host is one that the query means. Pure; as long as query times host. */
+/** Whether a host matches the query. Pure; its cost is query size times host size. */
 export function matchQuery(query: Query, host: HostFacts): boolean {
   switch (query.kind) {
     case "and":

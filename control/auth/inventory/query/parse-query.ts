@@ -1,18 +1,18 @@
 import { type Query, type QueryField, type QueryText, queryFields } from "./query.ts";
 import { QueryReader, type Token } from "./query-reader.ts";
 
-/** Parentheses and negations within each other. */
+/** Maximum nesting of parentheses and negations. */
 const maxDepth = 50;
 
 /**
  * The reference's filter language: `&&`, `||`, `!`, `==`, `!=`, parentheses; `labels["key"]`, `labels.key`, `name`, `id`,
  * `version`, `status`; `equals`, `exists`, `search`, `hasPrefix`, `hasSuffix`, `contains(split(text, ","), item)`.
- * Throws `invalid` with the place. Pure.
+ * Throws `invalid` with the position. Pure.
  */
 export function parseQuery(text: string): Query {
   const reader = new QueryReader(text);
   const query = readEither(reader, 0);
-  if (reader.peek().kind !== "end") throw reader.wrong("nothing more was expected");
+  if (reader.peek().kind !== "end") throw reader.wrong("unexpected text after the query");
   return query;
 }
 
@@ -38,11 +38,11 @@ function readList(reader: QueryReader, depth: number, { kind, sign, part }: List
 }
 
 function readNegated(reader: QueryReader, depth: number): Query {
-  if (depth > maxDepth) throw reader.wrong("it is nested too deep");
+  if (depth > maxDepth) throw reader.wrong("it is nested too deeply");
   if (reader.skip("!")) return { kind: "not", part: readNegated(reader, depth + 1) };
   if (!reader.skip("(")) return readCondition(reader);
   const query = readEither(reader, depth + 1);
-  reader.expect(")", "after what is in parentheses");
+  reader.expect(")", "after the expression in parentheses");
   return query;
 }
 
@@ -73,7 +73,7 @@ const calls: Readonly<Record<string, Call>> = {
     reader.expect(",", "between the text and its separator");
     const separator = readQuoted(reader, "split");
     reader.expect(")", "after the arguments of split");
-    reader.expect(",", "between the list and what it shall contain");
+    reader.expect(",", "between the list and its item");
     return { kind: "contains", text, separator, item: readText(reader) };
   },
 };
@@ -97,10 +97,10 @@ function readCondition(reader: QueryReader): Query {
   const left = readText(reader);
   if (reader.skip("==")) return { kind: "equals", left, right: readText(reader) };
   if (reader.skip("!=")) return { kind: "not", part: { kind: "equals", left, right: readText(reader) } };
-  throw reader.wrong("== or != is missing: this is a text, and no condition");
+  throw reader.wrong("== or != is missing: this is a text, not a condition");
 }
 
-/** The reference's longer names of the same. */
+/** The reference's longer names of the same fields. */
 const longNames: Readonly<Record<string, QueryField>> = {
   "resource.metadata.name": "id",
   "resource.spec.hostname": "name",
@@ -120,7 +120,7 @@ function readText(reader: QueryReader): QueryText {
   const field = queryFields.find((one) => one === path) ?? (Object.hasOwn(longNames, path) ? longNames[path] : undefined);
   if (field !== undefined) return { kind: "field", field };
   const known = `fields are ${queryFields.join(", ")} and labels["key"]; functions are ${Object.keys(calls).join(", ")}, split`;
-  throw reader.wrong(`there is no ${path.slice(0, 100)}: ${known}`, token);
+  throw reader.wrong(`unknown field or function ${path.slice(0, 100)}: ${known}`, token);
 }
 
 function readLabel(reader: QueryReader): QueryText {
@@ -139,6 +139,6 @@ function readName(reader: QueryReader): Token {
 
 function readQuoted(reader: QueryReader, what: string): string {
   const token = reader.next();
-  if (token.kind !== "text") throw reader.wrong(`${what} takes a text in double quotes`, token);
+  if (token.kind !== "text") throw reader.wrong(`${what} requires a text in double quotes`, token);
   return token.value;
 }

@@ -1,13 +1,13 @@
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 
-/** Longest query, characters. */
+/** Maximum length of a query, characters. */
 export const maxQuery = 4_096;
 
 export interface Token {
   readonly kind: "name" | "text" | "sign" | "end";
   /** A name, the content of a quoted text, or the sign itself. */
   readonly value: string;
-  /** Where it begins, from 0. */
+  /** Its position, from 0. */
   readonly at: number;
 }
 
@@ -16,15 +16,15 @@ const name = /[A-Za-z_][A-Za-z0-9_]*/y;
 const quoted = /"((?:[^"\\\n]|\\["\\])*)"|`([^`]*)`/y;
 const sign = /\|\||&&|==|!=|[!()[\],.]/y;
 
-/** Reads a query token by token. Every error names the place. */
+/** Reads a query token by token. Every error names the position. */
 export class QueryReader {
   readonly #text: string;
   #next: Token;
-  /** Where the token after that begins, or blanks before it. */
+  /** Position of the next token, or of the blanks before it. */
   #after: number;
 
   constructor(text: string) {
-    if (text.length > maxQuery) throw new PlatformError("invalid", `a query of ${text.length} characters; ${maxQuery} are allowed`);
+    if (text.length > maxQuery) throw new PlatformError("invalid", `the query has ${text.length} characters; the maximum is ${maxQuery}`);
     this.#text = text;
     [this.#next, this.#after] = this.#read(0);
   }
@@ -39,7 +39,7 @@ export class QueryReader {
     return token;
   }
 
-  /** Takes the sign if it comes next. */
+  /** Consumes the sign if it comes next. */
   skip(value: string): boolean {
     if (this.#next.kind !== "sign" || this.#next.value !== value) return false;
     this.next();
@@ -53,7 +53,7 @@ export class QueryReader {
   wrong(why: string, { at }: Pick<Token, "at"> = this.#next): PlatformError {
     const rest = this.#text.slice(at, at + 20);
     const place = rest === "" ? "at its end" : `at character ${at + 1}, before ${JSON.stringify(rest)}`;
-    return new PlatformError("invalid", `the query cannot be read ${place}: ${why}`, { hint: queryHint });
+    return new PlatformError("invalid", `could not parse the query ${place}: ${why}`, { hint: queryHint });
   }
 
   #read(from: number): [token: Token, after: number] {
@@ -66,7 +66,7 @@ export class QueryReader {
     const mark = this.#take(sign, at);
     if (mark !== undefined) return [{ kind: "sign", value: mark[0], at }, at + mark[0].length];
     const open = /["`]/.test(this.#text[at] ?? "");
-    throw this.wrong(open ? "a quoted text is not closed" : "this character has no meaning here", { at });
+    throw this.wrong(open ? "a quoted text is not closed" : "unexpected character", { at });
   }
 
   #take(pattern: RegExp, from: number): RegExpExecArray | undefined {

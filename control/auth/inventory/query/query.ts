@@ -2,7 +2,7 @@
 export const queryFields = ["name", "id", "version", "status"] as const;
 export type QueryField = (typeof queryFields)[number];
 
-/** A text: written in the query, or one of the host's. A label that is not there is the empty text. */
+/** A text: a literal in the query, or a field of the host. A missing label is the empty text. */
 export type QueryText =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "field"; readonly field: QueryField }

@@ -42,7 +42,7 @@ export function read(text: string): Played {
     reason,
     reasonTarget: says("at-1.0.5") ? "1.0.5" : "1.1.0",
     sessions: 0,
-    offered: says("told") ? t - 25 * minute : undefined,
+    offered: says("instructed") ? t - 25 * minute : undefined,
   };
   return { host, ...(says("was-old") && { before: "1.0.0" }) };
 }
