@@ -158,7 +158,7 @@ test.for<readonly [why: string, server: () => Server, stopsAt: string, says: Reg
   const asked = await run(program("tsh"), ["doctor", `--proxy=${address}`, `--ca-pin=${await cluster.pin()}`, "--format=json"], { env });
   const report = JSON.parse(asked.stdout) as Report;
   expect(report.stops_at).toBe(stopsAt);
-  expect(finding(report, stopsAt)).toMatchObject({ says: expect.stringMatching(says), hint: expect.stringContaining("ends TLS") });
+  expect(finding(report, stopsAt)).toMatchObject({ says: expect.stringMatching(says), hint: expect.stringContaining("terminates TLS") });
   expect(finding(report, "certificate")?.outcome).toBe("skipped");
 });
 

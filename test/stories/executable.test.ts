@@ -149,7 +149,7 @@ describe("start", () => {
     expect(service.printed()).toMatch(/platform starts version=\S+ node=24\.21\.0 ssh_crypto=native/);
     expect((await readFile(pid, "utf8")).trim()).toBe(String(service.pid));
     const second = await run(executable, ["start", "--config", config, "--pid-file", pid]);
-    expect(second).toMatchObject({ status: 7, stderr: expect.stringContaining("already runs") });
+    expect(second).toMatchObject({ status: 7, stderr: expect.stringContaining("is already running") });
     await service.stop();
     expect(service.printed()).toContain("stopped");
     await expect(stat(pid)).rejects.toThrow("ENOENT");

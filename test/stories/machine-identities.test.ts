@@ -161,7 +161,7 @@ describe("identities of machines", () => {
   test.for([
     [["--user=nobody"], 5, /does not exist/],
     [["--user=robot", "--host=x"], 2, /pass either --user or --host/],
-    [["--host=x", "--format=tls"], 2, /has the format openssh/],
+    [["--host=x", "--format=tls"], 2, /requires the format openssh/],
     [["--user=robot", "--ttl=0s"], 2, /is not a valid validity period/],
   ] as const)("tctl auth sign %j is refused, and nothing is written", async ([args, status, reason]) => {
     const refused = await cluster.tctl(["auth", "sign", ...args, `--out=${path("refused")}`]);
@@ -185,12 +185,12 @@ describe("identities of machines", () => {
     await cluster.admin("auth", "sign", "--user=robot", `--out=${file}`);
     await chmod(file, 0o644);
     const refused = await bare("tsh", ["-i", file, `--proxy=${cluster.proxy}`, "ls"]);
-    expect(refused, refused.stderr).toMatchObject({ status: 2, stderr: expect.stringMatching(/others may read/) });
+    expect(refused, refused.stderr).toMatchObject({ status: 2, stderr: expect.stringMatching(/other users may read/) });
     await chmod(file, 0o600);
     const text = await readFile(file, "utf8");
     await writeFile(file, text.replace(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/, ""));
     const damaged = await bare("tsh", ["-i", file, `--proxy=${cluster.proxy}`, "ls"]);
-    expect(damaged, damaged.stderr).toMatchObject({ status: 2, stderr: expect.stringMatching(/is no identity file/) });
+    expect(damaged, damaged.stderr).toMatchObject({ status: 2, stderr: expect.stringMatching(/is not an identity file/) });
     expect(damaged.stderr).not.toContain("PRIVATE KEY");
   });
 

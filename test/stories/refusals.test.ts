@@ -96,12 +96,12 @@ describe("refusals", () => {
     const accept = () =>
       curl(token, "-H", "content-type: application/json", "-d", JSON.stringify({ password: "a long password", code: oneTimeCode(uri) }));
     expect(JSON.parse(await accept())).toEqual({ user: "dave" });
-    expect(JSON.parse(await accept())).toMatchObject({ error: { code: "denied", message: expect.stringMatching(/used already/) } });
+    expect(JSON.parse(await accept())).toMatchObject({ error: { code: "denied", message: expect.stringMatching(/already used/) } });
     await audited(cluster, "invite.accepted", (event) => event.user === "dave" && event["addr.remote"] === "127.0.0.1");
-    await audited(cluster, "invite.refused", (event) => /used already/.test(String(event.error)));
+    await audited(cluster, "invite.refused", (event) => /already used/.test(String(event.error)));
     const second = linkOf(await cluster.admin("users", "reset", "dave"));
     await cluster.admin("users", "reset", "dave");
-    expect(JSON.parse(await curl(second))).toMatchObject({ error: { message: expect.stringMatching(/not known/) } });
+    expect(JSON.parse(await curl(second))).toMatchObject({ error: { message: expect.stringMatching(/is unknown/) } });
   });
 
   test("five wrong codes lock the user for half an hour, the right code does not help then", async () => {

@@ -66,7 +66,7 @@ describe("a reload that goes wrong", () => {
   const broken: readonly (readonly [string, (host: Host) => Promise<void>, RegExp])[] = [
     ["crashes", ({ platform }) => replace(platform, "#!/bin/sh\nexit 1\n"), /ended at its start/],
     ["is not a program", ({ platform }) => replace(platform, "nonsense\0"), /ended at its start/],
-    ["hangs", ({ platform }) => replace(platform, "#!/bin/sh\nexec sleep 1000\n"), /does not start/],
+    ["hangs", ({ platform }) => replace(platform, "#!/bin/sh\nexec sleep 1000\n"), /did not start/],
     [
       "cannot connect",
       // Nothing listens there, and it knows of no other proxy.

@@ -100,5 +100,5 @@ test("the canary goes first; its roll-back stops the roll-out for all; resume an
   expect(await cluster.admin("upgrades", "pause")).toContain("paused by");
   await cluster.restart();
   await until("a pause outlives a restart", async () => (await prod.ask()).includes("has been paused since"));
-  expect((await cluster.tctl(["upgrades", "pause"])).stderr).toContain("is paused already");
+  expect((await cluster.tctl(["upgrades", "pause"])).stderr).toContain("is already paused");
 });
