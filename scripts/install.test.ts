@@ -95,7 +95,7 @@ test.for([
   [["1.2.3\n4.5.6", "cloud"], "first argument must be a version"],
   [["1.2.3"], "second argument must be cloud or enterprise"],
   [["1.2.3", "oss"], 'not "oss"'],
-  [["1.2.3", "cloud", "more"], "one argument too many: more"],
+  [["1.2.3", "cloud", "more"], "unexpected argument: more"],
   [["1.2.3", "cloud", "--force"], "unknown option --force"],
   [["1.2.3", "cloud", "--proxy"], "--proxy requires a value"],
   [["1.2.3", "cloud"], "no repository given"],

@@ -126,7 +126,7 @@ function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/(^|\s)\/\/.*$/gm, "");
 }
 
-/** Paths in git of what is installed, built or kept for the next run; a link of that name counts too. */
+/** Paths in git that are installed, built or kept for the next run; a link of that name counts too. */
 export function committedProducts(paths: readonly string[]): string[] {
   return paths.filter((path) => /^(node_modules|dist|\.cache|coverage)(\/|$)/.test(path)).map((path) => `${path} is in git and is not a source`);
 }

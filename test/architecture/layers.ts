@@ -1,6 +1,6 @@
 import type { SourceFile } from "./source-tree.ts";
 
-/** The layer table of ARCHITECTURE.md: a folder and what it may import besides itself. The longest match counts. */
+/** The layer table of ARCHITECTURE.md: a folder and the folders that it may import besides itself. The longest match counts. */
 const lowest = ["core/errors", "core/log", "core/bytes", "core/versions", "core/kinds"];
 const nouns = [...lowest, "core/identity", "core/resources"];
 const middle = [...nouns, "core/access", "core/transport"];
@@ -57,7 +57,7 @@ function allowed(path: string, layer: string, target: string): boolean {
   if (wanted !== undefined && wanted !== service && within(path, "agent") && !namesServices.includes(path) && !(isTest && service === undefined))
     return false;
   if (within(target, layer)) return true;
-  // A test may take what it needs from test/ and scripts/ but never widens what its folder may import.
+  // A test may import from test/ and scripts/ but never widens the imports of its folder.
   if (isTest && within(target, "test")) return true;
   return (layers[layer] ?? []).some((folder) => within(target, folder));
 }
@@ -67,7 +67,7 @@ export function missingImports(files: readonly SourceFile[], exists: (path: stri
   return files.flatMap((file) => file.imports.flatMap((target) => (exists(target) ? [] : [`${file.path} imports ${target}, which is not there`])));
 }
 
-/** Each cycle of imports once, as the chain of its files. Types count: what needs each other to be read is one piece. */
+/** Each cycle of imports once, as the chain of its files. Types count: files that need each other to be understood are one unit. */
 export function cycles(files: readonly SourceFile[]): string[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const finished = new Set<string>();

@@ -6,14 +6,14 @@ import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import type { UserIdentity } from "../../core/identity/identity.ts";
 import { generateSshKey, toOpensshPrivate } from "../../core/ssh/keys.ts";
 
-/** What a user shows in TLS. */
+/** A user's TLS credentials. */
 export interface UserTls {
   /** PEM. */
   readonly cert: string;
   readonly key: string;
 }
 
-/** The authorities of a cluster inside a test, and what they issue. */
+/** The authorities of a cluster inside a test, and their certificates. */
 export interface InsideAuthorities {
   readonly cluster: string;
   readonly userCaPem: string;

@@ -22,7 +22,7 @@ export class StoryTimes implements Reporter {
   }
 }
 
-/** What earlier runs took; empty in a fresh checkout. */
+/** Times of earlier runs; empty in a fresh checkout. */
 export function readTimes(): Readonly<Record<string, number>> {
   try {
     return JSON.parse(readFileSync(timesFile, "utf8")) as Record<string, number>;

@@ -7,7 +7,7 @@ export interface Accepted {
   code(): string;
 }
 
-/** Does with an invite link what a person does: opens it in a browser, which is `curl`, scans the code, chooses a password. */
+/** Uses an invite link like a person: opens it in a browser, which is `curl`, scans the code, chooses a password. */
 export async function acceptInvite(link: string, curl: (args: readonly string[]) => Promise<string>): Promise<Accepted> {
   const page = await curl(["-fsS", link]);
   const uri = /href="(otpauth:[^"]+)"/.exec(page)?.[1]?.replaceAll("&amp;", "&");

@@ -4,7 +4,7 @@ import { UpgradeError } from "../../updater/upgrade-error.ts";
 
 /**
  * Runs on a machine of the tests: `node call-agent-service.ts facts|reload|restart|watch [VERSION [ready]]` calls one method of
- * what the updater knows of the agent's service, and prints what came of it as JSON.
+ * the updater's view of the agent's service, and prints the result as JSON.
  */
 const [method = "", version = "", wasReady] = process.argv.slice(2);
 

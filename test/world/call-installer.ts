@@ -6,7 +6,7 @@ import { UpgradeError } from "../../updater/upgrade-error.ts";
 
 /**
  * Runs on a machine of the tests: `node call-installer.ts auto|apt|yum|zypper METHOD [ARGUMENT…]` calls one method of the
- * updater's installer and prints what came of it as JSON; the log goes to the standard error.
+ * updater's installer and prints the result as JSON; the log goes to the standard error.
  */
 const [kind = "auto", method = "", name = "platform-ent", version = ""] = process.argv.slice(2);
 

@@ -1,13 +1,13 @@
 import type { Finished, RunOptions } from "./program.ts";
 
-/** What an admin of a cluster does. */
+/** Actions of a cluster's admin. */
 export interface ClusterAdmin {
   /** Runs tctl; never throws for its exit status. */
   tctl(args: readonly string[], options?: RunOptions): Promise<Finished>;
   /** A tctl that must succeed; its standard output. */
   admin(...args: string[]): Promise<string>;
   pin(): Promise<string>;
-  /** For a host that joins, or with `--type=…` for what that says. */
+  /** A token for a joining host, or with `--type=…` for that type. */
   token(...args: string[]): Promise<string>;
 }
 

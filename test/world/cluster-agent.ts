@@ -28,7 +28,7 @@ export interface AgentOptions {
   readonly sshService?: string;
   /** More lines of `platform`, indented by two. */
   readonly platformSection?: string;
-  /** Sections of what it serves, in place of `ssh_service`. */
+  /** Sections of its services, in place of `ssh_service`. */
   readonly services?: string;
   /** Control groups that it starts in. */
   readonly groups?: readonly string[];

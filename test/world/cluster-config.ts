@@ -102,7 +102,7 @@ export interface AgentFacts {
   readonly more?: string;
   /** More lines of `platform`. */
   readonly morePlatform?: string;
-  /** Sections of what it serves, in place of ssh_service. */
+  /** Sections of its services, in place of ssh_service. */
   readonly services?: string | undefined;
 }
 

@@ -19,7 +19,7 @@ export interface ClusterOptions {
   /** Name that clients and agents use for it; default the address. */
   readonly name?: string;
   readonly netns?: string | undefined;
-  /** Another executable than the built one, for what runs as a service. */
+  /** Another executable than the built one, for services. */
   readonly platform?: string;
   /** More environment of control. */
   readonly env?: Readonly<Record<string, string>>;

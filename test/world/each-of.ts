@@ -1,4 +1,4 @@
-/** Does it for all at once, waits until the last one is over, and throws what the first failed with. */
+/** Runs it for all in parallel, waits for the last one, and throws the first error. */
 export async function eachOf<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
   const done = await Promise.allSettled(items.map(act));
   const failed = done.find((one) => one.status === "rejected");

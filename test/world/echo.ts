@@ -7,14 +7,14 @@ export interface EchoServer extends Disposable {
   readonly port: number;
 }
 
-/** Says what it hears, on loopback, and ends when the other side has. */
+/** Echoes its input, on loopback, and ends when the other side has. */
 export async function startEcho(): Promise<EchoServer> {
   const server = createServer({ allowHalfOpen: true }, (socket) => void socket.on("error", () => {}).pipe(socket));
   await once(server.listen(0, "127.0.0.1"), "listening");
   return { port: (server.address() as AddressInfo).port, [Symbol.dispose]: () => void server.close() };
 }
 
-/** Sends a text to where an echo shall be, as soon as somebody listens there, and reads it back to the end. */
+/** Sends a text to an echo address, as soon as it listens, and reads it back to the end. */
 export async function echoed(where: { port: number; host?: string } | { path: string }, text: string): Promise<string> {
   const socket = await until("somebody listens", async () => {
     const attempt = connect({ ...where, allowHalfOpen: true });

@@ -3,7 +3,7 @@ import type { Machine } from "./machine.ts";
 import { packagedVersions } from "./package-world.ts";
 import { until } from "./until.ts";
 
-/** What systemd says of the unit of the last release, and of today's. */
+/** systemd's state of the unit of the last release, and of the current one. */
 const units = {
   now: { NotifyAccess: "all" },
   next: { NotifyAccess: "main", OOMPolicy: "continue", Delegate: "yes", LimitCORE: "0" },

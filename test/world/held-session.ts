@@ -5,12 +5,12 @@ import { until } from "./until.ts";
 
 /** A `tsh` that a test types into and reads. */
 export interface HeldSession extends AsyncDisposable {
-  /** What has come so far on standard output. */
+  /** Standard output so far. */
   shown(): string;
-  /** What has come so far on standard error. */
+  /** Standard error so far. */
   told(): string;
   type(text: string): void;
-  /** Waits until it has shown this; what it has shown then. */
+  /** Waits until it has shown this; returns the output. */
   until(wanted: RegExp | string, limitMs?: number): Promise<string>;
   /** Its exit status, once it has ended. */
   readonly ended: Promise<number>;
@@ -47,7 +47,7 @@ export function holdSession(user: User, args: readonly string[], netns?: string)
   };
 }
 
-/** A command on the host that prints "up" when it has begun. Throws with what it said when it does not. */
+/** A command on the host that prints "up" when it has begun. Throws with its output when it does not begin. */
 export async function startSession(user: User, target: string, command: string, netns?: string): Promise<HeldSession> {
   const session = holdSession(user, ["ssh", target, command], netns);
   const early = session.ended.then((status): never => {

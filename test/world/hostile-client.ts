@@ -13,7 +13,7 @@ import type { Cluster } from "./cluster.ts";
 import type { User } from "./cluster-user.ts";
 import { cleanEnv, output, program } from "./program.ts";
 
-/** A user of the cluster who logs in properly, and then does what no client does. */
+/** A user of the cluster who logs in properly, and then misbehaves. */
 export interface Hostile extends Disposable {
   readonly client: SshConnection;
   /** Resolves when the other side has ended the connection. */

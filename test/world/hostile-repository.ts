@@ -11,7 +11,7 @@ import { output } from "./program.ts";
 import { makeTestKey } from "./stand-in-packages.ts";
 
 /**
- * How the repository is served: `good`; `tampered`: its index was changed after it was signed; `wrong_key`: signed by a stranger;
+ * How the repository is served: `good`; `tampered`: its index was changed after it was signed; `wrong_key`: signed by an unknown key;
  * `expired`: an index of long ago; `bad_package`, `no_package`: packages changed, or not there; `unsigned_package`: rpms without a
  * signature, in an index that is well and signed; `gone`: nothing is there;
  * `portal`: a login page in place of everything.

@@ -61,7 +61,7 @@ export class InstallerHost implements AsyncDisposable {
     return { ...answer, log: done.stderr };
   }
 
-  /** What a method that must succeed has given. */
+  /** Result of a method that must succeed. */
   async value(method: string, ...args: string[]): Promise<unknown> {
     const { value, reason, message, log } = await this.call(method, args);
     if (reason !== undefined) throw new Error(`${method}: ${reason}: ${message}\n${log}`);

@@ -26,7 +26,7 @@ export interface JumpStreamsAsk {
 /** Channels of one connection that a jump host takes. */
 const ofConnection = 100;
 
-/** Streams to a host through a proxy's SSH port, on which nobody ever logs in. */
+/** Streams to a host through a proxy's SSH port, without any login. */
 export async function openJumpStreams(cluster: Cluster, { host, port, identity, target, count }: JumpStreamsAsk): Promise<JumpStreams> {
   const privateKey = fromOpensshPrivate(await readFile(identity, "utf8"));
   const certificate = parseCertificateLine(await readFile(`${identity}-cert.pub`, "utf8")).blob;

@@ -3,7 +3,7 @@ import { machinesSkip } from "./machine-skip.ts";
 
 /**
  * Something that all tests of a file or a `describe` share, and that needs machines: opened before the first, closed after the
- * last. Where machines are impossible, or for another given reason, the tests are skipped. Call what it gives inside of tests only.
+ * last. Where machines are impossible, or for another given reason, the tests are skipped. Call the returned function only inside of tests.
  *
  *     const site = machineFixture(openUpgradeSite);
  *     test("…", async () => { await using host = await site().host(); });

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { run } from "./program.ts";
 
-/** Fixed, so that what a killed test run left is found by the next one, of whatever clone. */
+/** Fixed, so that leftovers of a killed test run are found by the next one, of any clone. */
 const runs = "/tmp/platform-test-machines";
 
 /** A machine's own folder, named for it, in that of who runs it: never is there one without its owner, which another run would remove. */
@@ -24,7 +24,7 @@ export async function removeMachine(dir: string): Promise<void> {
   }
   await run("ip", ["netns", "del", name]);
   await run("ip", ["link", "del", name]);
-  // What was killed just now may still write.
+  // A process that was just killed may still write.
   await rm(dir, { recursive: true, force: true, maxRetries: 5 });
   for (const controller of controllers()) await removeTree(join(controller, name));
 }

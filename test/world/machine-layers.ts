@@ -9,7 +9,7 @@ import { output, run } from "./program.ts";
 const cache: string = resolve(import.meta.dirname, "../../.cache/world/machines");
 
 /**
- * Read-only folders for an overlay, top first: the Debian root that all machines share, and what is laid over it. Each is made
+ * Read-only folders for an overlay, top first: the Debian root that all machines share, and the layers over it. Each is made
  * at its first use (the root takes 25 s, the rpm layer 15 s) and kept, named for its recipe.
  */
 export async function machineLayers(rpm: RpmManager | undefined, packages: readonly string[]): Promise<string[]> {
@@ -47,7 +47,7 @@ async function layer(name: string, recipe: unknown, make: (dir: string) => Promi
   });
 }
 
-/** What an attempt that was killed has left. */
+/** Leftovers of a killed attempt. */
 async function clear(half: string): Promise<void> {
   for (const mount of ["root/proc", "root", "proc", "sys", "dev"]) await run("umount", ["--lazy", "--quiet", join(half, mount)]);
   await rm(half, { recursive: true, force: true });

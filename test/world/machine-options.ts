@@ -1,4 +1,4 @@
-/** What the machine's packages are installed by; decides which distribution it says it is. */
+/** The machine's package manager; decides which distribution it reports. */
 export type MachineManager = "apt" | "dnf" | "yum" | "zypper";
 
 export interface MachineOptions {
@@ -21,7 +21,7 @@ export interface MachineOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** What tells programs which distribution they are on. */
+/** The file that names the distribution. */
 export const osReleases: Readonly<Record<Exclude<MachineManager, "apt">, string>> = {
   dnf: 'NAME="Rocky Linux"\nVERSION="9.4 (Blue Onyx)"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.4"\nPRETTY_NAME="Rocky Linux 9.4"\n',
   yum: 'NAME="Amazon Linux"\nVERSION="2"\nID="amzn"\nID_LIKE="centos rhel fedora"\nVERSION_ID="2"\nPRETTY_NAME="Amazon Linux 2"\n',

@@ -1,4 +1,4 @@
-/** What all machines have: systemd, apt, and what tests on them use. No network use of its own, no daily jobs, no console. */
+/** Contents of all machines: systemd, apt, and the programs that tests use. No network use of its own, no daily jobs, no console. */
 export const debianRoot = {
   suite: "bookworm",
   packages: [

@@ -13,7 +13,7 @@ export interface MachineRunOptions extends Omit<RunOptions, "netns" | "cwd"> {
   readonly user?: string;
 }
 
-/** Needs what `machinesSkip` says. Removes before it starts what killed test runs have left. */
+/** See `machinesSkip` for its requirements. Before it starts, it removes leftovers of killed test runs. */
 export async function startMachine(options: MachineOptions = {}): Promise<Machine> {
   const name = `pm${randomBytes(4).toString("hex")}`;
   const dir = await makeMachineFolder(name);
@@ -55,7 +55,7 @@ interface MachineFacts {
  *
  * A service of the host that the machine shall reach listens on `machine.gateway`, or on the address of `openHostAddress`
  * (machine-network.ts), which is there before the first machine and serves several (`startCluster({ address, name, keypair })`). /etc/default/locale, resolv.conf and apt's
- * sources are empty: nothing on it knows of the Internet. Commands of `run` have the host's capabilities; to see what a unit
+ * sources are empty: nothing on it uses the Internet. Commands of `run` have the host's capabilities; to see what a unit
  * may do, use `systemd-run --wait --pipe`. Not as on real hardware: LimitNOFILE above 20000 and a negative OOMScoreAdjust have
  * no effect, memory limits neither; the clock is the host's (see machine-clock.ts).
  */
@@ -173,7 +173,7 @@ export class Machine implements AsyncDisposable {
   }
 }
 
-/** What of the options concerns the process on this host. */
+/** Options of the process on this host. */
 function hereOnly({ input, limitMs }: MachineRunOptions): RunOptions {
   return { ...(input !== undefined && { input }), ...(limitMs !== undefined && { limitMs }) };
 }

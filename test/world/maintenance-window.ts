@@ -1,7 +1,7 @@
 import type { Cluster } from "./cluster.ts";
 import { until } from "./until.ts";
 
-/** What a story does inside a window must be over before the hour is, minutes. */
+/** Time that a story needs inside a window, before the hour is over, minutes. */
 const roomMinutes = 8;
 
 /**

@@ -9,7 +9,7 @@ import { makeCertificate } from "./http-proxy/make-certificate.ts";
 import type { Machine } from "./machine.ts";
 import { output } from "./program.ts";
 
-/** Somebody on the way from a machine to the cluster, with a certificate of an authority that nobody trusts. */
+/** A man in the middle between a machine and the cluster, with a certificate of an untrusted authority. */
 export interface ManInTheMiddle extends AsyncDisposable {
   /** Connections that were led to him so far. */
   readonly connections: number;

@@ -49,7 +49,7 @@ const places = {
   "import.meta.dirname": JSON.stringify(join(root, "control/proxy/web-api")),
 };
 
-/** What an agent needs to begin, as the unit tests compile it. */
+/** Native files that an agent needs to start, as compiled by the unit tests. */
 const compiledHere: Plugin = {
   name: "compiled-here",
   setup: (hooks) => {

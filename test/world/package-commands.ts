@@ -1,7 +1,7 @@
 import type { Machine } from "./machine.ts";
 import type { MachineManager } from "./machine-options.ts";
 
-/** What an admin types, per package manager; our repository is bound to /repository. */
+/** An admin's commands, per package manager; our repository is bound to /repository. */
 interface PackageCommands {
   readonly addRepository: readonly string[];
   /** Takes over the keys that the repository names now. */
@@ -16,7 +16,7 @@ interface PackageCommands {
 const names = ["platform-ent", "platform-ent-updater"];
 const shell = (script: string): readonly string[] => ["sh", "-ec", script];
 
-/** Keys are trusted from a file of the host alone: what a repository offers by itself is not. */
+/** Keys are trusted from a file of the host alone: keys offered by a repository are not. */
 const rpmKey = "/etc/pki/rpm-gpg/platform.asc";
 const rpmTrust = shell(`cp /repository/keys/platform.asc ${rpmKey}; rpm --import ${rpmKey}`);
 const rpmRepository = (folder: string): readonly string[] =>

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 
 export const root: string = resolve(import.meta.dirname, "../..");
 
-/** What the programs and packages are made of. */
+/** Sources of the programs and packages. */
 const sources = ["agent", "cli", "control", "core", "packaging", "programs", "scripts", "updater", "main.ts", "package-lock.json"];
 
 /** Equal sources have equal digests; tests do not count as sources. */

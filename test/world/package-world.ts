@@ -8,7 +8,7 @@ import { type Broken, brokenProgram, brokenPrograms, nextDist } from "./package-
 import { root, sourceDigest } from "./package-world-sources.ts";
 import { output, run } from "./program.ts";
 
-/** The versions in its repository. `now` is what the control of the tests has. */
+/** The versions in its repository. `now` is the version of the tests' control. */
 export const packagedVersions = { now: "1.0.0", next: "1.1.0", crashes: "1.2.0", hangs: "1.3.0", unconnected: "1.4.0" } as const;
 
 /**

@@ -3,7 +3,7 @@ import type { MachineManager } from "./machine-options.ts";
 import { PackageManager } from "./package-commands.ts";
 import { until } from "./until.ts";
 
-/** A machine that knows our repository, and what our packages do to it. */
+/** A machine that knows our repository, and the effects of our packages on it. */
 export class PackagedHost implements AsyncDisposable {
   readonly machine: Machine;
   readonly packages: PackageManager;
@@ -59,7 +59,7 @@ export class PackagedHost implements AsyncDisposable {
     return (await this.machine.run(["sh", "-c", '[ -e "$0" ] || [ -L "$0" ]', path])).status === 0;
   }
 
-  /** Its main process, once what drains is there too. */
+  /** Its main process, once the draining one exists too. */
   async startAgent(): Promise<string> {
     await this.machine.write("/etc/platform.yaml", "version: v3\n");
     await this.machine.systemctl("enable", "--now", "platform");

@@ -14,7 +14,7 @@ export interface Packager extends AsyncDisposable {
   follow(block: string): Promise<Finished>;
 }
 
-/** What it builds is for this machine alone and compressed quickly, but in `make test-long`: options of `make packages` that its help names. */
+/** Its packages are only for this machine and compressed quickly, except in `make test-long`: options of `make packages` that its help names. */
 const quickly = { ARCH: process.arch, ...(!long && { FAST: "1" }) };
 
 export async function openPackager(server: Machine, name: string, options: ComputerOptions): Promise<Packager> {
@@ -42,6 +42,6 @@ async function cloneTo(clone: string): Promise<void> {
   for (const name of await readdir(root)) if (!left.includes(name)) await cp(join(root, name), join(clone, name), { recursive: true });
   for (const folder of [join(root, ".cache/build"), join(clone, ".cache")]) await mkdir(folder, { recursive: true });
   for (const name of shared) if (existsSync(join(root, name))) await symlink(join(root, name), join(clone, name));
-  // Older than what is installed: nothing is installed again, which would go through the link.
+  // Older than the installed packages: nothing is installed again, which would go through the link.
   await utimes(join(clone, "package-lock.json"), 0, 0);
 }

@@ -1,7 +1,7 @@
 import type { OwnRoot } from "./own-root.ts";
 import { until } from "./until.ts";
 
-/** What a module was called with, by a script that pam_exec runs. */
+/** Arguments of a module's call, from a script that pam_exec runs. */
 export interface PamCall {
   readonly type: string;
   readonly service: string;

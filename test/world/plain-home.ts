@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Mounts an empty home over root's own, seen by nobody else, and turns into the program that it is given. */
+/** Mounts an empty home over root's own, visible only to itself, and turns into the given program. */
 const script = (home: string): string => `#!/bin/sh
 exec unshare --mount sh -c 'mount --bind ${home} ${homedir()} && exec "$@"' sh "$@"
 `;

@@ -15,7 +15,7 @@ const upgradeFrom = process.env.TEST_FROM;
 /** Why nothing can be upgraded from there, or undefined: for `machineFixture(openRelease, releaseSkip)`. */
 export const releaseSkip: string | undefined = upgradeFrom === undefined ? "make test-upgrade names the commit to begin with" : machinesSkip;
 
-/** What another commit's sources make. Shared: copy it, write nothing into it. */
+/** The build of another commit's sources. Shared: copy it, do not write into it. */
 export interface ReleasedPackages {
   /** Its debs and rpms, in the version `packagedVersions.now`, whatever it calls itself: what comes after it is `next`. */
   readonly packages: string;

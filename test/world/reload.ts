@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { until } from "./until.ts";
 
-/** What a process tells on its status socket. */
+/** Status of a process from its status socket. */
 export interface Status {
   readonly pid: number;
   readonly version: string;

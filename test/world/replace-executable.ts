@@ -1,6 +1,6 @@
 import { copyFile, rename } from "node:fs/promises";
 
-/** As a package manager does it: what runs keeps the file of before, what starts gets this one. */
+/** Like a package manager: running processes keep the old file, new ones get this one. */
 export async function replaceExecutable(path: string, executable: string): Promise<void> {
   await copyFile(executable, `${path}.new`);
   await rename(`${path}.new`, path);

@@ -33,7 +33,7 @@ export async function step(cluster: Cluster, authority: "user" | "host", phase: 
 
 const credentialsSchema = z.object({ sshCertificate: z.string(), hostCaSsh: z.array(z.string()), userCaSsh: z.array(z.string()) });
 
-/** What an agent (or a proxy of its own) has stored of the authorities, and which of them signed its certificate. */
+/** The authorities stored by an agent (or a separate proxy), and which of them signed its certificate. */
 export async function storedTrust(folder: string, service: "agent" | "proxy" = "agent") {
   const stored = credentialsSchema.parse(JSON.parse(await readFile(join(folder, service, "credentials.json"), "utf8")));
   const { authority } = parseCertificateLine(stored.sshCertificate);

@@ -1,4 +1,4 @@
-/** `make test-long`: what proves by repetition runs in full. */
+/** `make test-long`: tests that prove by repetition run in full. */
 export const long = process.env.TEST_LONG === "1";
 
 /** How often such a story repeats: `full` times in `make test-long`, `once` in `make test`. */

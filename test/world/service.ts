@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { type RunOptions, start } from "./program.ts";
 
-/** A long-running process of ours under test, with what it has printed. */
+/** A long-running process of ours under test, with its output. */
 export interface Service extends AsyncDisposable {
   readonly pid: number;
   /** Everything printed so far, both streams. */

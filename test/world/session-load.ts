@@ -21,7 +21,7 @@ export interface LoadOptions {
 
 /** People at work: a shell, a transfer, a stock OpenSSH connection, a forwarded port, and a new login every now and then. */
 export interface SessionLoad extends AsyncDisposable {
-  /** What is said in the shell, through OpenSSH and through the forwarded port is answered. Throws when it is not. */
+  /** Checks that the shell, OpenSSH and the forwarded port answer. Throws when one does not. */
   stillThere(): Promise<void>;
   /** Whether the transfer's end was reached with every byte right. */
   readonly transferred: Promise<boolean>;

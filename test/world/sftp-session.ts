@@ -21,7 +21,7 @@ export interface SftpSession {
   readonly dir: string;
   readonly client: SftpClient;
   readonly child: ChildProcess;
-  /** Raw names and handles are left out of what is compared. */
+  /** Raw names and handles are left out of the comparison. */
   ask(request: Ask): Promise<Response>;
   open(name: string, flags: number, attributes?: Attributes): Promise<Buffer>;
   at(name: string): Buffer;

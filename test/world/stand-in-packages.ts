@@ -7,7 +7,7 @@ import { output } from "./program.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** A signed repository of our packages in which scripts stand in for the executables: what counts is what installing does. */
+/** A signed repository of our packages in which scripts stand in for the executables: only the effects of the installation matter. */
 export interface StandInRepository extends AsyncDisposable {
   /** Bind it into machines: apt/, yum/, keys/platform.asc. */
   readonly folder: string;
@@ -75,7 +75,7 @@ echo "platform ${version}"
 `;
 }
 
-/** A run does what a test has left for it. */
+/** A run executes the commands that a test has left for it. */
 function updater(version: string): string {
   return `#!/bin/sh
 if [ "$1" = run ] && [ -x /opt/updater-run ]; then exec /opt/updater-run; fi

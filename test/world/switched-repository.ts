@@ -7,9 +7,9 @@ import { output } from "./program.ts";
 import { makeTestKey } from "./stand-in-packages.ts";
 
 /**
- * What the repository offers: `good`; `tampered`: its index was changed after it was signed; `wrong_key`: signed by a stranger;
+ * Contents of the repository: `good`; `tampered`: its index was changed after it was signed; `wrong_key`: signed by an unknown key;
  * `expired`: an index of long ago; `old`: a well signed index from when there was nothing but the version before (a replay, or
- * a version that nobody has published); `bad_package`: packages that are not what the index says; `gone`: nothing.
+ * a version that nobody has published); `bad_package`: packages that differ from the index; `gone`: nothing.
  */
 type Offered = "good" | "tampered" | "wrong_key" | "expired" | "old" | "bad_package" | "gone";
 

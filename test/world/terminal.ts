@@ -5,7 +5,7 @@ import { until } from "./until.ts";
 export interface Terminal extends AsyncDisposable {
   /** Types a line. */
   type(line: string): void;
-  /** Waits until this is shown after the line that was typed last; what is shown since then. */
+  /** Waits until this is shown after the last typed line; returns the output since then. */
   shows(wanted: RegExp, limitMs?: number): Promise<string>;
 }
 

@@ -6,7 +6,7 @@ import { packagedVersions } from "./package-world.ts";
 import type { Finished } from "./program.ts";
 import { until } from "./until.ts";
 
-/** What the cluster knows of a host. */
+/** A host's record in the cluster. */
 interface HostRecord {
   readonly metadata: { readonly name: string };
   readonly spec: { readonly hostname: string; readonly version: string };
@@ -84,7 +84,7 @@ curl -fsS https://${this.#cluster.proxy}/scripts/install.sh | sh -s -- ${package
     return await this.machine.run(["platform-upgrade", command], { limitMs: 300_000 });
   }
 
-  /** What the cluster says of this host. */
+  /** The cluster's record of this host. */
   async record(): Promise<HostRecord> {
     const nodes = JSON.parse(await this.#cluster.admin("get", "node", "--format=json")) as readonly HostRecord[];
     const found = nodes.find(({ spec }) => spec.hostname === this.machine.hostname);

@@ -1,8 +1,8 @@
 import { output } from "../program.ts";
 
 /**
- * A network namespace for proxies, joined to this machine by a veth pair. Targets listen on `here`, so what reaches them
- * through a proxy comes from `there`, and what comes directly comes from `here`.
+ * A network namespace for proxies, joined to this machine by a veth pair. Targets listen on `here`, so connections
+ * through a proxy come from `there`, and direct ones from `here`.
  */
 export interface ProxyNetwork extends AsyncDisposable {
   readonly netns: string;

@@ -12,7 +12,7 @@ export interface TinyproxyOptions extends ProxyOptions {
 export interface Tinyproxy extends AsyncDisposable {
   /** With the credentials in it. */
   readonly httpUrl: string;
-  /** What it printed so far, with one line for each request. */
+  /** Output so far, with one line per request. */
   accessLog(): Promise<string>;
   stop(): Promise<void>;
 }
