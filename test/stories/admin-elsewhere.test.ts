@@ -62,7 +62,7 @@ describe("tctl away from the auth host", () => {
     expect((await user.tsh(["ls", "--format=json"])).stdout).not.toContain("web-1");
   });
 
-  test("without an admin file and without a login, it says what to do", async () => {
+  test("without an admin file and without a login, it explains what to do", async () => {
     const done = await run(program("tctl"), ["users", "ls"], {
       env: { TSH_HOME: join(cluster.dir, "nobody"), PLATFORM_DATA_DIR: join(cluster.dir, "nowhere") },
     });

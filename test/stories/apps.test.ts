@@ -104,7 +104,7 @@ describe("raw TCP applications", () => {
     expect(start).toMatchObject({ server_name: expect.stringMatching(/^apps-[12]$/), code: "T2007I" });
   });
 
-  test("what no role allows is refused by name, listed to nobody, and audited", async () => {
+  test("an application that no role allows is refused by name, never listed, and audited", async () => {
     expect(await listed(bob)).toEqual([]);
     const refused = await alice.tsh(["proxy", "app", "payroll"]);
     expect(refused.status).not.toBe(0);
@@ -112,7 +112,7 @@ describe("raw TCP applications", () => {
     expect((await auditEvents(cluster, "app.session.start")).filter(({ app_name: name }) => name === "payroll")).toEqual([]);
   });
 
-  test("a role that is taken away counts for the next connection, and is said to who makes it", async () => {
+  test("a removed role affects the next connection, and its user gets the reason", async () => {
     await using proxied = await proxyApp(alice, "orders");
     expect(await echoed({ port: proxied.port }, "a")).toMatch(/:a$/);
     await putRole(cluster, "orders", { allow: { app_labels: { env: "prod" } } });

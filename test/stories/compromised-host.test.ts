@@ -59,7 +59,7 @@ describe.skipIf(process.getuid?.() !== 0)("a compromised host", () => {
     await cluster?.[Symbol.asyncDispose]();
   });
 
-  test("gets nobody who means another host, whatever it calls itself", { timeout: 120_000 }, async () => {
+  test("gets no users of another host, under any name", { timeout: 120_000 }, async () => {
     const served = async (target: string): Promise<string> => {
       const done = await alice.tsh(["ssh", `root@${target}`, "tr '\\0' ' ' < /proc/$PPID/cmdline"]);
       return /agent-([a-z0-9-]+)/.exec(done.stdout)?.[1] ?? done.stderr;
@@ -78,7 +78,7 @@ describe.skipIf(process.getuid?.() !== 0)("a compromised host", () => {
     expect(await cluster.admin("inventory", "status")).toMatch(/Without a requested name: 1/);
   });
 
-  test("a host that joins under the name of one that is away gets nobody who means that one, until an admin says that it is gone", {
+  test("a host that joins under the name of an offline one gets none of its users, until an admin removes that one", {
     timeout: 120_000,
   }, async () => {
     const idOf = async (name: string, connected: boolean): Promise<string> => {

@@ -74,7 +74,7 @@ platform configure ${agent} --output=${configured[1]}`;
   await machine.output(["sh", "-ec", script]);
 }
 
-test("control of the last release becomes today's by its package, keeps what it has stored, and goes back; nothing is cut", {
+test("control of the last release is upgraded by the current package, keeps its data, and is downgraded again; no connection is cut", {
   timeout: 1_200_000,
 }, async () => {
   await using stack = new AsyncDisposableStack();

@@ -104,7 +104,7 @@ describe("a connection that is lost", () => {
     },
   ];
 
-  test.for(cuts)("$name: every command fails and says so", { timeout: 150_000 }, async ({ cut, mend, limitMs }) => {
+  test.for(cuts)("$name: every command fails with a message", { timeout: 150_000 }, async ({ cut, mend, limitMs }) => {
     await agent.connected();
     const listed = async (): Promise<readonly string[]> => (await user.tsh(["sessions", "ls", "--format=names"])).stdout.split("\n").filter(Boolean);
     // Those of a killed agent stay listed for a while.
@@ -138,7 +138,7 @@ describe("a connection that is lost", () => {
     }
   });
 
-  test("tctl and tsh ls, whenever control is killed or stops to answer, have done what they say, or fail and say so", {
+  test("tctl and tsh ls, whenever control is killed or stops responding, either succeed or fail with a message", {
     timeout: 120_000,
   }, async () => {
     const call = () => cluster.tctl(["get", "roles", "--format=json"], { limitMs: 60_000 });

@@ -130,7 +130,7 @@ describe.skipIf(process.getuid?.() !== 0)("direct mode among hostile peers", () 
     expect(none.service.printed()).toMatch(/who joins the auth service directly needs platform\.ca_pin/);
   });
 
-  test("an agent behind a proxy opens no port, whatever listen_addr says", async () => {
+  test("an agent behind a proxy opens no port, with any listen_addr", async () => {
     const { netns } = world.hosts.stranger;
     await cluster.agent({ name: "quiet", netns, sshService: "  listen_addr: 0.0.0.0:3022\n" });
     expect(await output("ss", ["-Hlnt"], { netns })).toBe("");

@@ -123,7 +123,7 @@ describe.skipIf(process.getuid?.() !== 0)("an agent that listens", () => {
     expect(findings.at(-1)).toMatchObject({ check: "port", outcome: "failed", says: "no agent answers at 127.0.0.1:3022" });
   });
 
-  test("an agent that stops says so; one that is removed is reached no more, and its sessions end", { timeout: 120_000 }, async () => {
+  test("a stopping agent reports it; a removed one is no longer reachable, and its sessions end", { timeout: 120_000 }, async () => {
     const web2 = await world.agent("web-2", "two");
     await web2.service.stop();
     await until("it is offline", async () => /web-2 +\(offline\)/.test((await tsh("ls")).stdout));

@@ -96,7 +96,7 @@ describe.skipIf(process.getuid?.() !== 0)("direct mode", () => {
       expect([world.hosts.one.address, world.hosts.two.address]).toContain(shared.stdout.trim());
     });
 
-    test("who goes to the port itself is turned away in words, whatever certificate it has", async () => {
+    test("a client of the port itself is refused with a message, with any certificate", async () => {
       const done = await openssh(["-v", "-p", "3022", `root@${world.hosts.one.address}`, "true"]);
       expect(done.status).toBe(255);
       expect(done.stderr).toContain("Only the cluster's proxies connect here. Use `tsh ssh`");
@@ -106,7 +106,7 @@ describe.skipIf(process.getuid?.() !== 0)("direct mode", () => {
     });
   });
 
-  test("several hosts under one public address are one name: who answers serves, and when one is gone the other does", async () => {
+  test("several hosts under one public address are one name: the one that answers serves, and when it is gone the other does", async () => {
     const answered = async (): Promise<string> => (await tsh("ssh", "root@web.test", printAddress)).stdout.trim();
     expect([world.hosts.one.address, world.hosts.two.address]).toContain(await answered());
     await web1.service.kill();

@@ -42,7 +42,7 @@ test.for([executable, updater])("%s has at most 115 MB and asks for no C library
   expect(major * 100 + minor, symbol).toBeLessThanOrEqual(228);
 });
 
-test("two builds are byte-identical, and say nothing but what was built", async () => {
+test("two builds are byte-identical, and print only the built files", async () => {
   const hash = async (file: string): Promise<string> =>
     createHash("sha256")
       .update(await readFile(file))
@@ -141,7 +141,7 @@ describe("the environment opens nothing:", () => {
 });
 
 describe("start", () => {
-  test("says its version and that SSH is native, and ends well with the first signal", async () => {
+  test("reports its version and native SSH, and ends cleanly with the first signal", async () => {
     const { config, diagnostics } = await controlConfig("native");
     const pid = join(dir, "native.pid");
     await using service = startService(executable, ["start", "--config", config, "--pid-file", pid]);
@@ -155,7 +155,7 @@ describe("start", () => {
     await expect(stat(pid)).rejects.toThrow("ENOENT");
   });
 
-  test("works where the native code is not wanted, and says so", async () => {
+  test("works with the native code turned off, and reports it", async () => {
     const { config, diagnostics } = await controlConfig("javascript");
     await using service = startService(executable, ["start", "--config", config], { env: { PLATFORM_SSH_CRYPTO: "javascript" } });
     await until("ready", async () => (await fetch(`${diagnostics}/readyz`)).ok);

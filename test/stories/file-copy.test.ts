@@ -98,7 +98,7 @@ describe("copying files", () => {
     expect((await stat(`/home/${account}/empty`)).size).toBe(0);
   });
 
-  test("tsh scp goes on where a copy was cut off, and starts again when what is there is another file", async () => {
+  test("tsh scp continues an interrupted copy, and starts again when the file there is a different one", async () => {
     const place = await fresh("resume");
     const source = join(dir, "tree/big");
     const target = join(place, "big");
@@ -141,7 +141,7 @@ describe("copying files", () => {
     expect(done.status).toBe(status);
   });
 
-  test("a FIFO, where nobody writes or reads, is refused at once on both sides", async () => {
+  test("a FIFO without a writer or reader is refused at once on both sides", async () => {
     const fifo = join(dir, "fifo");
     await output("mkfifo", [fifo]);
     expect(await scp(fifo, `${login}@web-1:${far}/fifo`)).toMatchObject({ status: 2, stderr: expect.stringContaining("fifo: not a regular file") });
@@ -156,7 +156,7 @@ describe("copying files", () => {
     expect((await run("ls", [place], { env: env() })).raw.toString("latin1")).toBe("gr\xfcn\n");
   });
 
-  test.skipIf(!root)("nobody reaches more through SFTP than the Unix user may", async () => {
+  test.skipIf(!root)("SFTP gives no more access than the Unix user has", async () => {
     const read = await scp(`${login}@web-1:/etc/shadow`, join(dir, "shadow"));
     expect(read).toMatchObject({ status: 4, stderr: expect.stringContaining("/etc/shadow: Permission denied") });
     const written = await scp(join(dir, "tree/empty"), `${login}@web-1:${far}/../../../../../etc/platform-was-here`);
@@ -270,7 +270,7 @@ describe("copying files", () => {
     expect(await bob.tsh(["ssh", `${login}@web-1`, "echo a shell is allowed"])).toMatchObject({ status: 0, stdout: "a shell is allowed\n" });
   });
 
-  test("the audit log has what was done, and its sum", async () => {
+  test("the audit log has the actions, and their totals", async () => {
     const listed = await cluster.admin("audit", "ls", "--format=json");
     for (const code of [
       "T3001I",

@@ -80,7 +80,7 @@ describe("forwarding with stock OpenSSH", () => {
     });
   });
 
-  test("-D carries what a SOCKS client wants", async () => {
+  test("-D carries a SOCKS client's connections", async () => {
     const [port] = (await freePorts(1)) as [number];
     const web = createServer((socket) => socket.end("HTTP/1.0 200 OK\r\n\r\nfrom the host"));
     await once(web.listen(0, "127.0.0.1"), "listening");
@@ -108,7 +108,7 @@ describe("forwarding with stock OpenSSH", () => {
     });
   });
 
-  test("-L and -R of Unix sockets; what listens on the host belongs to the user", async () => {
+  test("-L and -R of Unix sockets; the listener on the host belongs to the user", async () => {
     const there = `/tmp/${login}-there`;
     await during(["-R", `${there}:127.0.0.1:${echoPort}`, "-L", `${join(dir, "here")}:${there}`], async () => {
       // ssh opens its own end before the host has answered for the other.

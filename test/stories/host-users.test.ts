@@ -108,7 +108,7 @@ describe.skipIf(machinesSkip !== undefined)("users that a host makes", { timeout
     expect((await user.tsh(["ssh", "kate@web-1", "cat file; sudo -n id -u"])).stdout).toBe("mine\n0\n");
   });
 
-  test("off, or no word of it: no user is made, and the refusal says so", async () => {
+  test("off, or not set: no user is created, and the refusal has the reason", async () => {
     for (const [name, roles] of [
       ["nora", "access,drops,never"],
       ["nils", "access"],
@@ -121,7 +121,7 @@ describe.skipIf(machinesSkip !== undefined)("users that a host makes", { timeout
     }
   });
 
-  test("what a role denies, the user does not get", async () => {
+  test("the user does not get what a role denies", async () => {
     const user = await cluster.user("dean", { roles: "access,drops,no-ops", logins: "dean" });
     const shown = await user.tsh(["ssh", "dean@web-1", "id -Gn; sudo -n id -u || echo refused"]);
     expect(shown.stdout).toBe("dean platform-system deployers\nrefused\n");
@@ -157,7 +157,7 @@ describe.skipIf(machinesSkip !== undefined)("users that a host makes", { timeout
     expect(refused.stderr).toContain("cannot create one with this name");
   });
 
-  test("an agent that was killed removes at its next start what its sessions left", async () => {
+  test("a killed agent removes leftovers of its sessions at its next start", async () => {
     const user = await cluster.user("kim", { roles: "access,drops", logins: "kim" });
     const session = await held(user.home, "kim@web-1");
     await host.kill();

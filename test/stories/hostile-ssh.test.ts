@@ -54,7 +54,7 @@ describe("hostile SSH clients", () => {
   }
   const protocolOf = ({ client }: Hostile) => rawConnection(client)._protocol;
 
-  test("who overruns a window is cut off, and audited", { timeout: 120_000 }, async () => {
+  test("a client that overruns a window is disconnected, and audited", { timeout: 120_000 }, async () => {
     using hostile = await hostileClient(cluster, mallory, "tunnel");
     const grew = await attack(agent.service.pid, async () => {
       const channel = await new Promise<object>((resolve, reject) =>
@@ -99,7 +99,7 @@ describe("hostile SSH clients", () => {
     },
   );
 
-  test("512 forwards whose far side reads nothing hold little of what their client sends", { timeout: 240_000 }, async () => {
+  test("512 forwards whose far side does not read buffer little of their client's data", { timeout: 240_000 }, async () => {
     const sockets: Socket[] = [];
     const sink = createServer((socket) => void sockets.push(socket.pause().on("error", () => {})));
     await once(sink.listen(0, "127.0.0.1"), "listening");
@@ -164,7 +164,9 @@ describe("hostile SSH clients", () => {
     }
   });
 
-  test("who guesses passwords is cut off after six, over a thousand connections: bounded memory, others get in", { timeout: 300_000 }, async () => {
+  test("a client that guesses passwords is disconnected after six, over a thousand connections: bounded memory, others get in", {
+    timeout: 300_000,
+  }, async () => {
     const tries: number[] = [];
     const grew = await attack(cluster.control.pid, async () => {
       for (let count = 0; count < 1000; count += 50) {

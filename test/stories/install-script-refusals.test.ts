@@ -39,7 +39,7 @@ async function refused(machine: Machine, args: readonly string[], env: Record<st
   return { status: done.status, said: done.stderr, traces: await traces(machine) };
 }
 
-test.for(rows(managers, ["dnf"]))("%s: what is not there, or cannot be trusted, changes nothing", async (manager) => {
+test.for(rows(managers, ["dnf"]))("%s: a missing or untrusted source changes nothing", async (manager) => {
   await using machine = await site().machine({ manager });
   const wrongKey = `--key-fingerprint=${"0".repeat(40)}`;
   for (const [args, status, words] of [

@@ -68,7 +68,7 @@ test.for(rows(["apt", "dnf", "yum", "zypper"] as const, ["apt", "yum", "zypper"]
   },
 );
 
-test.for(rows(["apt", "dnf", "zypper"] as const, ["zypper"]))("%s: --dry-run says each file and command, and does nothing", async (manager) => {
+test.for(rows(["apt", "dnf", "zypper"] as const, ["zypper"]))("%s: --dry-run prints each file and command, and does nothing", async (manager) => {
   await using machine = await site().machine({ manager });
   const before = await disk(machine);
   const { asked } = site().server;

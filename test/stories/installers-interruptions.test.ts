@@ -48,7 +48,7 @@ describe.each(rows<MachineManager>(["apt", "dnf", "zypper"], ["apt", "dnf"]))("%
     }
   });
 
-  test("what an interruption leaves behind is put right", async () => {
+  test("the results of an interruption are repaired", async () => {
     await host().value("install", "platform-ent", "1.1.0");
     await host().value("keep", "platform-ent", "1.1.0");
     const kept = `/var/cache/platform-upgrade/platform-ent_1.1.0.${manager === "apt" ? "deb" : "rpm"}`;

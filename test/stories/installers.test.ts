@@ -76,7 +76,7 @@ describe.each(rows<MachineManager>(["apt", "dnf", "yum", "zypper"], ["apt", "yum
     expect(await host().value("heal")).toBe("clean");
   });
 
-  test("goes to an older version only when it may, and says what the repository has not", async () => {
+  test("installs an older version only when allowed, and reports versions that the repository lacks", async () => {
     await host().value("install", "platform-ent", "1.1.0");
     await host().call("install", ["platform-ent", "1.0.0"]);
     expect(await host().onDisk()).toBe("1.1.0");

@@ -69,7 +69,7 @@ describe("identities of machines", () => {
     expect(again, again.stderr).toMatchObject({ status: 4, stderr: expect.stringMatching(/stolen/) });
   });
 
-  test("who is removed is out at once, with what runs, everywhere; who has the name next works, and revives nothing", async () => {
+  test("a removed user is out at once everywhere, with running sessions; the next user of the name works, and revives nothing", async () => {
     const through = (identity: string, ...args: string[]) => bare("tsh", ["-i", path(identity), `--proxy=${cluster.proxy}`, ...args]);
     const sign = async (name: string, ...args: string[]) => await cluster.admin("auth", "sign", ...args, `--out=${path(name)}`);
     await create(user("leaver", ["always", "reader"]));
@@ -194,7 +194,7 @@ describe("identities of machines", () => {
     expect(damaged.stderr).not.toContain("PRIVATE KEY");
   });
 
-  test("who has no rule for the authorities signs nothing, and is audited", async () => {
+  test("a user without a rule for the authorities cannot sign, and is audited", async () => {
     const file = path("plain.id");
     await cluster.admin("auth", "sign", "--user=plain", `--out=${file}`);
     for (const args of [

@@ -71,7 +71,7 @@ test("a disk can be small and full, and the clock off", async () => {
   expect(full.stderr).toContain("No space left on device");
 });
 
-test("what a killed test run has left is removed when the next machine starts", async () => {
+test("leftovers of a killed test run are removed when the next machine starts", async () => {
   const script = `import { startMachine } from ${JSON.stringify(resolve(import.meta.dirname, "../world/machine.ts"))};
     const machine = await startMachine({});
     console.log(machine.netns);

@@ -86,7 +86,7 @@ describe.runIf(root)("an agent that is not root and owns the schedule file, not 
     expect(await readdir(folder)).toEqual(["schedule"]);
   });
 
-  test("says what to do when there is no file that it may write", async () => {
+  test("explains what to do when there is no writable file", async () => {
     expect(await writeAsNobody(1)).toEqual({ status: 3, said: expect.stringMatching(/^denied: this user may not create .*schedule/) });
     await writeFile(file, "");
     expect(await writeAsNobody(1)).toEqual({ status: 3, said: expect.stringMatching(/^denied: .*could not write .*schedule: EACCES/) });

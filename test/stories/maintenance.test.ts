@@ -91,7 +91,7 @@ async function hourOf(agent: { config: string }): Promise<number | undefined> {
   return Number.isFinite(start) ? new Date(start * 1000).getUTCHours() : undefined;
 }
 
-test("what an updater says is in the inventory, with what the agent sees of it, and its outcome is audited once", { timeout: 240_000 }, async () => {
+test("an updater's report is in the inventory, with the agent's observations, and its outcome is audited once", { timeout: 240_000 }, async () => {
   await using cluster = await startCluster();
   const agent = await enrolledAgent(cluster, "web-1");
   await cluster.agent({ name: "web-2", env: { PLATFORM_UPGRADE_PROGRAM: join(cluster.dir, "none") } });

@@ -80,7 +80,7 @@ describe.skipIf(skip)("an OpenSSH host without an agent", () => {
     expect(jumped, jumped.stderr).toMatchObject({ status: 0, stdout: "jumped\n" });
   });
 
-  test("is refused at the proxy by its labels, by a lock, and to who holds a login that is not allowed there", async () => {
+  test("is refused at the proxy by its labels, by a lock, and for a login that is not allowed there", async () => {
     const stranger = await cluster.user("bert", { roles: "elsewhere", logins: login });
     const denied = await stranger.tsh(["ssh", "daemon@legacy-1", "true"]);
     expect(denied, denied.stderr).toMatchObject({ status: 4, stderr: expect.stringMatching(/allows its labels/) });

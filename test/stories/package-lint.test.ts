@@ -56,7 +56,7 @@ describe.skipIf(!canPack)("packages", () => {
     }
   });
 
-  test.skipIf(!hasProgram("lintian"))("lintian has nothing to say but what is overridden with a reason", async () => {
+  test.skipIf(!hasProgram("lintian"))("lintian reports nothing except overrides with a reason", async () => {
     for (const file of await made(join(dir, "first"), ".deb")) {
       // Packed with zstd, because this one is for a test: lintian of Debian 12 does not know it.
       const done = await run("lintian", ["--allow-root", "--fail-on", "error,warning", "--suppress-tags", "malformed-deb-archive", file]);
@@ -75,7 +75,7 @@ describe.skipIf(!canPack)("packages", () => {
     }
   });
 
-  test.skipIf(!hasProgram("rpmlint"))("rpmlint has nothing to say but what is filtered with a reason", async () => {
+  test.skipIf(!hasProgram("rpmlint"))("rpmlint reports nothing except filters with a reason", async () => {
     const done = await run("rpmlint", ["-r", join(root, "packaging/rpm/rpmlintrc"), ...(await made(join(dir, "first"), ".rpm"))]);
     expect(done.stdout).toContain("0 errors, 0 warnings");
   });

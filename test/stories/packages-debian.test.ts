@@ -8,7 +8,7 @@ import { makeStandInRepository } from "../world/stand-in-packages.ts";
 const repository = machineFixture(() => makeStandInRepository(["1.0.0", "1.1.0"]));
 
 describe("apt alone:", () => {
-  test("purge takes what we wrote, and neither the admin's files nor a cluster's data", async () => {
+  test("purge removes our files, and neither the admin's files nor a cluster's data", async () => {
     await using host = await PackagedHost.start("apt", repository().folder);
     const { machine, packages } = host;
     const purge = async (): Promise<string> => await machine.output(["sh", "-c", "apt-get -qqy purge platform-ent platform-ent-updater 2>&1"]);

@@ -11,7 +11,7 @@ import { until } from "../world/until.ts";
 const repository = machineFixture(() => makeStandInRepository(["1.0.0", "1.1.0"]));
 
 describe.each(rows<MachineManager>(["apt", "dnf", "zypper"], ["apt", "dnf"]))("%s:", (manager) => {
-  test("removal leaves nothing running, and what is the admin's; what was disabled stays so when it comes again", async () => {
+  test("removal stops everything, and leaves the admin's files; disabled units stay so after reinstallation", async () => {
     await using host = await PackagedHost.start(manager, repository().folder);
     const { machine, packages } = host;
     await packages.install("1.0.0");

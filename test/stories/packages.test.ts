@@ -11,7 +11,7 @@ import { makeStandInRepository } from "../world/stand-in-packages.ts";
 const repository = machineFixture(() => makeStandInRepository(["1.0.0", "1.1.0"]));
 
 describe.each(rows<MachineManager>(["apt", "dnf", "zypper"], ["apt", "zypper"]))("%s:", (manager) => {
-  test("a first installation starts the timer and nothing else; its units say what they must", async () => {
+  test("a first installation starts the timer and nothing else; its units are as required", async () => {
     await using host = await PackagedHost.start(manager, repository().folder);
     const { machine, packages } = host;
     await packages.install("1.0.0");
@@ -41,7 +41,7 @@ describe.each(rows<MachineManager>(["apt", "dnf", "zypper"], ["apt", "zypper"]))
     expect(verified).toMatchObject({ status: 0, stderr: "" });
   });
 
-  test("upgrade, downgrade and reinstallation leave the running agent alone, and what the admin disabled", async () => {
+  test("upgrade, downgrade and reinstallation leave the running agent and disabled units alone", async () => {
     await using host = await PackagedHost.start(manager, repository().folder);
     const { machine, packages } = host;
     await packages.install("1.0.0");

@@ -51,7 +51,7 @@ describe.skipIf(machinesSkip !== undefined)("PAM on a host with systemd", { time
     return { session, id, shown: await machine.output(["loginctl", "show-session", id]) };
   }
 
-  test("logind has the session of a user, in a scope of its own, with whence it comes; and its end", async () => {
+  test("logind has the session of a user, in a scope of its own, with its origin; and its end", async () => {
     const { session, id, shown } = await held();
     expect(shown).toMatch(/^Name=bob$/m);
     expect(shown).toMatch(/^Service=sshd$/m);

@@ -56,7 +56,7 @@ describe.skipIf(machinesSkip !== undefined)("PAM", { timeout: 120_000 }, () => {
       });
     });
 
-    test("modules are called at open and at close with who comes, from where and to what", async () => {
+    test("modules are called at open and at close with the user, the origin and the terminal", async () => {
       expect((await ssh("bob", "exit 7")).status).toBe(7);
       const facts = {
         service: "platform-test",
@@ -153,7 +153,7 @@ describe.skipIf(machinesSkip !== undefined)("PAM", { timeout: 120_000 }, () => {
     expect(await world.pam.calls()).toEqual([]);
   });
 
-  test("a host whose PAM cannot be used does not start its agent, and says what to do", async () => {
+  test("a host whose PAM cannot be used does not start its agent, and explains what to do", async () => {
     await world.root.sh("mv /lib/x86_64-linux-gnu/libpam.so.0 /lib/x86_64-linux-gnu/libpam.so.none");
     try {
       const agent = await failedStart(["platform"]);
@@ -164,7 +164,7 @@ describe.skipIf(machinesSkip !== undefined)("PAM", { timeout: 120_000 }, () => {
     }
   });
 
-  test("an agent that is not root does not start with it, and says so", async () => {
+  test("an agent that is not root does not start with it, and reports why", async () => {
     expect(await failedStart(["runuser", "-u", "bob", "--", "platform"])).toMatch(/an agent that is not root cannot open PAM sessions/);
   });
 

@@ -63,7 +63,7 @@ describe("recording at the proxy", () => {
     expect(await readdir(join(cluster.dir, "control", "proxy", "recordings"))).toEqual([]);
   });
 
-  test.skipIf(skip)("several sessions of one stock ssh, each under its own id; what has no terminal is not recorded", async () => {
+  test.skipIf(skip)("several sessions of one stock ssh, each under its own id; sessions without a terminal are not recorded", async () => {
     const before = await listRecordings(cluster);
     const { base, env, host } = await stock(alice);
     const control = ["-o", `ControlPath=${join(cluster.dir, "ctl")}`];
@@ -140,7 +140,7 @@ describe("recording at the proxy", () => {
     await cluster.admin("rm", `lock/${lock?.metadata.name}`);
   });
 
-  test("what a proxy that was killed leaves behind is sent by the next one, with what was shown", async () => {
+  test("recordings left behind by a killed proxy are sent by the next one, complete", async () => {
     const before = await listRecordings(cluster);
     await using session = holdSession(alice, ["ssh", "-tt", `${login}@web-1`, "echo kill-begins; cat"]);
     await session.until("kill-begins");

@@ -78,7 +78,7 @@ describe("a recording of mode node", () => {
     await until("what was shown is there", async () => (await world.played(sid)) === session.shown());
   });
 
-  test("of an agent that is killed is completed by the next one with what was there", async () => {
+  test("of a killed agent is completed by the next one with all data on disk", async () => {
     const before = await world.listed();
     await using session = holdSession(world.alice, ["ssh", "-tt", `${login}@web-1`, script("kill")]);
     await session.until("kill-begins");
@@ -98,7 +98,7 @@ describe("a recording of mode node", () => {
     expect(await world.events("session.upload")).toContainEqual(expect.objectContaining({ sid, interrupted: true }));
   });
 
-  test("goes on while the auth service is restarted, and is whole", async () => {
+  test("continues while the auth service restarts, and is complete", async () => {
     const before = await world.listed();
     await using session = holdSession(world.alice, ["ssh", "-tt", `${login}@web-1`, script("restart")]);
     await session.until("restart-begins");

@@ -42,7 +42,7 @@ describe("a recorded session", () => {
     return { shown: Buffer.concat(chunks), sid: one.sid };
   };
 
-  test("is played back as it was shown, byte for byte, and what was typed without echo is not in it", async () => {
+  test("is played back byte for byte, without input that was not echoed", async () => {
     const script =
       "read -rsp ready: secret; echo got $(printf %s $secret | wc -c); seq 20000; printf 'caf\\303\\251 \\377\\376 \\033[31mred\\033[0m\\n'; stty size";
     const { shown, sid } = await recorded(script, { prompt: "ready:", answer: "hunter2hunter2\n" });
@@ -78,7 +78,7 @@ describe("a recorded session", () => {
     expect(await listed()).toHaveLength(before.length);
   });
 
-  test("is for its own user and for who may read sessions; each look and each upload is audited", async () => {
+  test("is for its own user and for users who may read sessions; each view and each upload is audited", async () => {
     const { sid } = await recorded("echo mine");
     const bob = await cluster.user("bob", { logins: login });
     const eve = await cluster.user("eve", { roles: "auditor" });
@@ -138,7 +138,7 @@ describe("a recorded session", () => {
     }
   });
 
-  test("that is damaged shows what is whole, and says so", async () => {
+  test("that is damaged shows its intact parts, and reports the damage", async () => {
     const { sid } = await recorded("echo start; seq 100000; echo finish");
     const file = join(cluster.dir, "damaged.cast.gz");
     const bytes = await readFile(join(cluster.dir, "control", "auth", "recordings", `${sid}.cast.gz`));

@@ -27,7 +27,7 @@ describe("refusals", () => {
     return agent.service.printed();
   };
 
-  test("an agent with a wrong CA pin sends no token and says what to compare", async () => {
+  test("an agent with a wrong CA pin sends no token and explains what to compare", async () => {
     const pin = `sha256:${createHash("sha256").update("another").digest("hex")}`;
     const token = await cluster.token();
     const printed = await refusedAgent("wrong-pin", { pin, token });

@@ -79,7 +79,7 @@ describe("a reload that goes wrong", () => {
     ],
     ["finds a wrong configuration", ({ folder }) => appendFile(join(folder, "platform.yaml"), "nonsense: yes\n"), /nonsense/],
   ];
-  test.concurrent.for(broken)("the new process %s: the old one goes on and says why", { timeout: 150_000 }, async ([what, breakIt, reason]) => {
+  test.concurrent.for(broken)("the new process %s: the old one continues and reports why", { timeout: 150_000 }, async ([what, breakIt, reason]) => {
     const it = await host(`bad-${what.replaceAll(" ", "-")}`);
     await breakIt(it);
     const before = await it.service.hangUp();
@@ -103,7 +103,7 @@ describe("a reload that goes wrong", () => {
     return await until("a second process is ready", async () => (await service.all()).find(({ role, ready }) => role === "standby" && ready)?.pid);
   }
 
-  test.concurrent("the new process is killed on probation: the old one goes on, and the next reload works", { timeout: 150_000 }, async () => {
+  test.concurrent("the new process is killed on probation: the old one continues, and the next reload works", { timeout: 150_000 }, async () => {
     const it = await host("kill-new");
     const before = await it.service.hangUp();
     process.kill(await onProbation(it.service), "SIGKILL");

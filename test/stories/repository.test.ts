@@ -124,7 +124,7 @@ test("a key with a passphrase is noticed before any work, and signs with it", as
   expect((await to({ key, passphraseFile })).channels["stable/v1"]).toBe(4);
 });
 
-test("a published copy has each file once, goes on from link to link, and drops what is old", async ({ skip }) => {
+test("a published copy has each file once, continues from link to link, and drops old files", async ({ skip }) => {
   skip(!hasProgram("rsync"), "needs rsync");
   const [out, to] = [newFolder(), newFolder()];
   const size = async (folder: string): Promise<number> => Number((await output("du", ["-s", "--block-size=1", folder])).split("\t")[0]);

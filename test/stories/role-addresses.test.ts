@@ -31,7 +31,7 @@ describe.runIf(userInfo().uid === 0).for(["one process", "two processes"] as con
     });
     const elsewhere = () => ({ netns: network.control });
 
-    test("it works where it was issued, and says so", async () => {
+    test("it works where it was issued, and shows the address", async () => {
       expect((await user.tsh(["ssh", "root@web-1", "echo in"])).stdout).toBe("in\n");
       expect((await user.tsh(["ls"])).stdout).toContain("web-1");
       const found = (await output("find", [user.home, "-name", "*-cert.pub"])).trim().split("\n")[0] as string;

@@ -42,7 +42,7 @@ describe("what roles and locks say of a session", () => {
     expect(calm.stdout).toBe("calm\n");
   });
 
-  test("an option that nobody enforces is refused by name", async () => {
+  test("an option that is not enforced is refused by name", async () => {
     const document = { kind: "role", version: "v7", metadata: { name: "odd" }, spec: { options: { desktop_clipboard: false } } };
     const made = await cluster.tctl(["create", "-"], { input: JSON.stringify(document) });
     expect(made.status).not.toBe(0);

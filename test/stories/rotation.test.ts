@@ -21,7 +21,7 @@ async function crash(cluster: Cluster): Promise<void> {
 }
 
 describe("a rotation of the user authority", () => {
-  test("takes what the old key signed until standby, and refuses it from then on", { timeout: 300_000 }, async () => {
+  test("accepts certificates of the old key until standby, and refuses it from then on", { timeout: 300_000 }, async () => {
     await using cluster = await startCluster();
     const agent = await cluster.agent({ name: "web-1" });
     const user = await cluster.user("alice", { logins: login });
@@ -47,7 +47,7 @@ describe("a rotation of the user authority", () => {
 });
 
 describe("a rotation of the host authority", () => {
-  test("serves who logged in before it, in every phase, and stock OpenSSH by the profile's known_hosts", { timeout: 300_000 }, async () => {
+  test("serves users who logged in before it, in every phase, and stock OpenSSH by the profile's known_hosts", { timeout: 300_000 }, async () => {
     await using cluster = await startCluster();
     const agent = await cluster.agent({ name: "web-1" });
     const user = await cluster.user("alice", { logins: login });

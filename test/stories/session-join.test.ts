@@ -43,7 +43,7 @@ describe("joining a session", () => {
     await cluster?.[Symbol.asyncDispose]();
   });
 
-  test("an observer sees what was shown and what comes, and what it types is not heard", async () => {
+  test("an observer sees past and new output, and its input is ignored", async () => {
     const { session, sid } = await ownSession(alice, "watched");
     await using owner = session;
     await using watching = holdSession(bob, ["join", sid]);
@@ -161,7 +161,7 @@ describe("joining a session", () => {
     expect(all.map((one) => one.sid)).toContain(sid);
   });
 
-  test("nobody logs in under the name of those who join", async () => {
+  test("nobody can log in under the name for joining", async () => {
     const { session } = await ownSession(alice, "name");
     await using _owner = session;
     const done = await carol.tsh(["ssh", "-l", "-join-", "web-1", "id"]);
@@ -169,7 +169,7 @@ describe("joining a session", () => {
     expect(done.stdout).toBe("");
   });
 
-  test("at a terminal an observer leaves with Ctrl-C, which nobody else hears; a peer with ~. and not with Ctrl-C", async () => {
+  test("at a terminal an observer leaves with Ctrl-C, which has no other effect; a peer with ~. and not with Ctrl-C", async () => {
     const { session, sid } = await ownSession(alice, "keys", "trap 'echo was-interrupted' INT; while :; do read -r line && echo got-$line; done");
     await using owner = session;
     const atTerminal = (user: User, ...args: string[]): ChildProcess =>
@@ -191,7 +191,7 @@ describe("joining a session", () => {
     await told(owner, "user carol left");
   });
 
-  test("a lock on one who joined ends that one alone", async () => {
+  test("a lock on one participant ends only that one", async () => {
     const dave = await cluster.user("dave", { roles: "helper", logins: "nobody-here" });
     const { session, sid } = await ownSession(alice, "locked");
     await using owner = session;
@@ -208,7 +208,7 @@ describe("joining a session", () => {
     await audited(cluster, "client.disconnect", { sid, user: "dave" });
   });
 
-  test("one who does not read is cut off with a clear word, and the owner never waits", async () => {
+  test("a participant who does not read is disconnected with the reason, and the owner never waits", async () => {
     const { session, sid } = await ownSession(alice, "slow", "read go; head -c 12000000 /dev/zero | tr '\\0' x; echo; echo all-shown; cat");
     await using owner = session;
     const slow: ChildProcess = start(program("tsh"), ["join", sid], { env: { TSH_HOME: bob.home } });
