@@ -108,7 +108,7 @@ describe("a channel without an upstream", () => {
     const { channels, lines } = await open({ default: { staticVersion: "v2.0.0", critical: false } });
     expect(channels.read("stable/cloud").version).toBe("none");
     expect(channels.troubles().map(({ channel }) => channel)).toEqual(["default"]);
-    expect(lines.join("").match(/serves none/g)).toHaveLength(1);
+    expect(lines.join("").match(/serves no version/g)).toHaveLength(1);
   });
 
   test("that nobody configured does not exist", async () => {
