@@ -99,7 +99,7 @@ describe("the web API", () => {
   ] as const)("%s %s is refused with the methods that are taken", async ([method, path, allowed]) => {
     const answer = await call(path, { method });
     expect([answer.status, answer.headers.allow]).toEqual([405, allowed]);
-    expect(answer.json()).toMatchObject({ error: { code: "invalid", hint: `it takes ${allowed}` } });
+    expect(answer.json()).toMatchObject({ error: { code: "invalid", hint: `it supports ${allowed}` } });
   });
 
   test("shows people who come with a browser whose door it is and how to get in, and needs nothing from elsewhere", async () => {
