@@ -69,5 +69,5 @@ test("one user has at most 500 streams to a host; others and other hosts are not
   const [first] = all as [PassThrough];
   await once(first.destroy(), "close");
   open();
-  expect(() => open()).toThrow(/alice has 500 streams/);
+  expect(() => open()).toThrow(expect.objectContaining({ code: "limit" }));
 });

@@ -44,7 +44,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   } catch (cause) {
     const taken = cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
     const hint = taken ? "another program listens there; change the address in /etc/platform.yaml" : undefined;
-    throw new PlatformError("unavailable", `cannot listen on ${formatHostPort(address)}: ${errorText(cause)}`, { cause, hint });
+    throw new PlatformError("unavailable", `could not listen on ${formatHostPort(address)}: ${errorText(cause)}`, { cause, hint });
   }
 }
 
