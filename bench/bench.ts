@@ -3,6 +3,7 @@ import { cpus, release } from "node:os";
 import { resolve } from "node:path";
 import { agentMemory } from "./agent-memory.ts";
 import { fileCopy } from "./file-copy.ts";
+import { forwardedConnection } from "./forwarded-connection.ts";
 import { manyAgents } from "./many-agents.ts";
 import { manySessions } from "./many-sessions.ts";
 import { newChannel } from "./new-channel.ts";
@@ -18,6 +19,7 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
   relay: () => relayThroughput(7),
   login: () => sshLoginTime(21),
   channels: () => newChannel(200),
+  forwards: () => forwardedConnection(300),
   copies: () => fileCopy(5),
   streams: () => parallelStreams(5),
   startup: () => startup(21),

@@ -56,10 +56,12 @@ describe.skipIf(!canPack)("packages", () => {
     }
   });
 
-  test.skipIf(!hasProgram("lintian"))("lintian reports nothing except overrides with a reason", async () => {
+  test.skipIf(!hasProgram("lintian"))("lintian reports nothing except overrides with a reason", { timeout: 400_000 }, async () => {
     for (const file of await made(join(dir, "first"), ".deb")) {
       // Packed with zstd, because this one is for a test: lintian of Debian 12 does not know it.
-      const done = await run("lintian", ["--allow-root", "--fail-on", "error,warning", "--suppress-tags", "malformed-deb-archive", file]);
+      const done = await run("lintian", ["--allow-root", "--fail-on", "error,warning", "--suppress-tags", "malformed-deb-archive", file], {
+        limitMs: 170_000,
+      });
       expect(done).toMatchObject({ status: 0, stdout: "" });
     }
   });
@@ -70,7 +72,7 @@ describe.skipIf(!canPack)("packages", () => {
     const small = join(root, "LICENSE");
     await pack(out, { fast: false, executable: small, updater: small, pty: small });
     for (const file of await made(out, ".deb")) {
-      const done = await run("lintian", ["--allow-root", "--tags", "malformed-deb-archive", file]);
+      const done = await run("lintian", ["--allow-root", "--tags", "malformed-deb-archive", file], { limitMs: 170_000 });
       expect(done).toMatchObject({ status: 0, stdout: "" });
     }
   });

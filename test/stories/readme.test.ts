@@ -16,6 +16,7 @@ import { openNetwork } from "../world/network.ts";
 import { openPackager } from "../world/packager.ts";
 import type { Finished } from "../world/program.ts";
 import { readmeBlocks, readmeCommand } from "../world/readme-commands.ts";
+import { rounds } from "../world/rounds.ts";
 import { openTerminal } from "../world/terminal.ts";
 import { until } from "../world/until.ts";
 
@@ -132,7 +133,8 @@ test("README has the commands that this story types, and no others", () => {
 });
 
 test("README alone leads from the sources to hosts, to a shell on one, and to a second version that a host behind an HTTP proxy with a password takes", {
-  timeout: 900_000,
+  // In full it compresses as a release does: two versions, deb and rpm.
+  timeout: rounds(2_700_000, 900_000),
 }, async () => {
   const dir = await mkdtemp(join(tmpdir(), "platform-readme-"));
   const certificate = await makeCertificate(dir, [name]);

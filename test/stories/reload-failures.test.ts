@@ -71,7 +71,9 @@ describe("a reload that goes wrong", () => {
       "cannot connect",
       // Nothing listens there, and it knows of no other proxy.
       async ({ folder }) => {
-        await rm(join(folder, "data", "agent", "proxies.json"));
+        const list = join(folder, "data", "agent", "proxies.json");
+        await until("the agent has kept the list of proxies", () => existsSync(list));
+        await rm(list);
         const file = join(folder, "platform.yaml");
         await writeFile(file, (await readFile(file, "utf8")).replace(/proxy_server: .*/, "proxy_server: 127.0.0.1:1"));
       },

@@ -95,7 +95,7 @@ async function receive(child: ChildProcess, { bytes, bytesPerSecond }: LoadOptio
     const aheadMs = (count / bytesPerSecond) * 1000 - (performance.now() - began);
     if (aheadMs > 20) await sleep(aheadMs);
   }
-  const expected = (await output("sh", ["-c", `${stream(bytes)} | sha256sum`])).slice(0, 64);
+  const expected = (await output("sh", ["-c", `${stream(bytes)} | sha256sum`], { limitMs: 170_000 })).slice(0, 64);
   return count === bytes && hash.digest("hex") === expected;
 }
 
