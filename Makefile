@@ -21,7 +21,7 @@ help:
 	@echo "make repository  adds them to signed apt and yum repositories: KEY=secret-key-file [PASSPHRASE_FILE=file] [PACKAGES=dist/packages] [OUT=dist/repository]"
 	@echo "make publish     copies the repositories to where they are served from: TO=host:/folder [OUT=dist/repository]"
 	@echo "make bench   measurements beside their peers, into bench/RESULTS.md"
-	@echo "make fuzz    every decoder, at least 100,000 runs each"
+	@echo "make fuzz    every decoder, 100,000 runs each, or what five minutes allow"
 
 demo: build
 	@scripts/prepare.sh demo

@@ -12,7 +12,7 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "..");
 const resultsFile = join(root, "bench/LONG.md");
 const heading = "# The last long runs\n\nWritten by `make test-long`.\n";
-const linesShown = 14;
+const linesShown = 24;
 
 interface Step {
   readonly title: string;
@@ -32,7 +32,11 @@ const steps: Readonly<Record<string, Step>> = {
     argv: ["make", "test-upgrade"],
     shown: /^.*(?:✓|×|held: ).*$|^ *Tests .*$/gm,
   },
-  fuzz: { title: "Fuzzing, 100,000 runs of each property", argv: ["make", "fuzz"], shown: /^ *(?:Test Files|Tests) .*$/gm },
+  fuzz: {
+    title: "Fuzzing, 100,000 runs of each property, five minutes at most",
+    argv: ["make", "fuzz"],
+    shown: /^\d+ runs in \d+ s: .*$|^ *(?:Test Files|Tests) .*$/gm,
+  },
   soak: { title: "An hour of sessions", argv: ["make", "soak"], shown: /^\|.*\|$|^.*Failed: .*$/gm },
 };
 
