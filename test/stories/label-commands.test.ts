@@ -45,7 +45,7 @@ describe("labels from commands", { timeout: 120_000 }, () => {
   test("commands that fail or hang hold nothing up, give no label and are named in the log", async () => {
     const text = await cluster.admin("get", "node", "--format=json");
     expect(text).not.toMatch(/"(broken|hanging)"/);
-    expect(agent.service.printed()).toMatch(/label failed.*label=broken.*exit status 1/);
-    expect(agent.service.printed()).toMatch(/label failed.*label=hanging.*within 1 s/);
+    expect(agent.service.printed()).toMatch(/label command failed.*label=broken.*exit status 1/);
+    expect(agent.service.printed()).toMatch(/label command failed.*label=hanging.*within 1 s/);
   });
 });
