@@ -3,9 +3,9 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { silentLog } from "../../core/log/log.ts";
-import type { AuditFacts } from "../../core/resources/audit-event-schema.ts";
 import type { Lock } from "../../core/resources/lock.ts";
 import { type Role, roleSchema } from "../../core/resources/role.ts";
 import type { RoleOptions } from "../../core/resources/role-options.ts";

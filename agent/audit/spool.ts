@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { startOf } from "../../core/processes/start-of.ts";
-import type { AuditFacts } from "../../core/resources/audit-event-schema.ts";
 import { freeSegments, type Segment, segmentName, sequenceOf } from "./spool-segments.ts";
 
 /** Audit events on this host until the auth service has them. */
@@ -81,7 +81,7 @@ class FileSpool implements Spool {
   async record(facts: AuditFacts): Promise<void> {
     const { clusterName, now = () => new Date(), maxBytes = 64 * 1024 * 1024, log } = this.#options;
     // Loaded at the first event: its schemas take megabytes that an idle agent can save.
-    const { makeAuditEvent } = await import("../../core/resources/audit-event.ts");
+    const { makeAuditEvent } = await import("../../core/audit/audit-event.ts");
     const line = `${JSON.stringify(makeAuditEvent(facts, { clusterName, now: now(), uid: randomUUID() }))}\n`;
     const full = this.#bytes + line.length > maxBytes;
     if (full !== this.#isFull) {

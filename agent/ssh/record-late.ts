@@ -1,5 +1,5 @@
+import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { errorText } from "../../core/errors/platform-error.ts";
-import type { AuditFacts } from "../../core/resources/audit-event-schema.ts";
 import type { SessionChannel } from "./session-channel.ts";
 
 /** Records an event that has already happened: a failure is only logged. */

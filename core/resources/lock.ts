@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { auditEvents, change, short, text } from "../audit/event-spec.ts";
 import { loginText, metadataSchema, nameText } from "./metadata.ts";
 import { userIdText } from "./user.ts";
 
@@ -55,3 +56,8 @@ export function lockTargetText({ user, role, login, server_id: host }: LockTarge
   if (role !== undefined) return `role ${role}`;
   return login === undefined ? `host ${host}` : `login ${login}`;
 }
+
+export const lockEvents = auditEvents({
+  "lock.created": { code: "TLK00I", fields: { ...change, target: short, reason: text.optional(), expires: short.optional() } },
+  "lock.deleted": { code: "TLK01I", fields: { ...change, target: short } },
+});

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { auditEvents, change } from "../audit/event-spec.ts";
 import { metadataSchema } from "./metadata.ts";
 
 /** The only document of this kind; the specification's manifest does not name it. */
@@ -37,3 +38,8 @@ export const maintenanceSchema = z.strictObject({
   }),
 });
 export type Maintenance = z.infer<typeof maintenanceSchema>;
+
+export const maintenanceEvents = auditEvents({
+  "maintenance.updated": { code: "TM001I", fields: change },
+  "maintenance.deleted": { code: "TM002I", fields: change },
+});

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { auditEvents, change } from "../audit/event-spec.ts";
 import { hostStatusSchema } from "./host-status.ts";
 import { labelsSchema, metadataSchema } from "./metadata.ts";
 
@@ -52,3 +53,8 @@ export const nodeSchema = plainNodeSchema.superRefine(({ sub_kind: kind, spec },
   context.addIssue({ code: "custom", path: ["spec", "addr"], message });
 });
 export type Node = z.infer<typeof nodeSchema>;
+
+export const nodeEvents = auditEvents({
+  "node.updated": { code: "TN001I", fields: change },
+  "node.deleted": { code: "TN002I", fields: change },
+});

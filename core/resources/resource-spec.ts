@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { AuditEventSpecs } from "../audit/event-spec.ts";
 import type { Metadata } from "./metadata.ts";
 
 /** A resource as users write it. */
@@ -9,7 +10,7 @@ export interface ResourceDocument {
 }
 
 /** Name of an event of the audit log, and its code. */
-export type EventOfResource = readonly [name: string, code: string];
+type EventOfResource = readonly [name: string, code: string];
 
 /** A kind of resource without behaviour of its own: stored, listed, shown and audited as described here. */
 export interface PlainResource<D extends ResourceDocument> {
@@ -28,6 +29,8 @@ export interface ResourceSpec<D extends ResourceDocument = ResourceDocument> {
   readonly aliases: readonly string[];
   /** Name of the one document of a kind that has no other. */
   readonly only?: string;
+  /** Audit events of its changes; a kind without behaviour lists them in `plain`. */
+  readonly events?: AuditEventSpecs;
   /** Omitted if control/auth has a folder for it. */
   readonly plain?: PlainResource<D>;
 }

@@ -1,23 +1,24 @@
 import type { z } from "zod";
+import { change } from "../audit/event-spec.ts";
 import { appSpec } from "./app.ts";
-import { lockSchema } from "./lock.ts";
-import { maintenanceName, maintenanceSchema } from "./maintenance.ts";
-import { nodeSchema } from "./node.ts";
+import { lockEvents, lockSchema } from "./lock.ts";
+import { maintenanceEvents, maintenanceName, maintenanceSchema } from "./maintenance.ts";
+import { nodeEvents, nodeSchema } from "./node.ts";
 import type { ResourceSpec } from "./resource-spec.ts";
-import { roleSchema } from "./role.ts";
-import { tokenSchema } from "./token.ts";
-import { upgradeRolloutSchema } from "./upgrade-rollout.ts";
-import { userSchema } from "./user.ts";
+import { roleEvents, roleSchema } from "./role.ts";
+import { tokenEvents, tokenSchema } from "./token.ts";
+import { upgradeRolloutEvents, upgradeRolloutSchema } from "./upgrade-rollout.ts";
+import { userEvents, userSchema } from "./user.ts";
 
 /** Every kind of resource. A kind without behaviour is a module with its `ResourceSpec`, and a line here. */
 export const resourceSpecs = {
-  role: { schema: roleSchema, aliases: ["roles"] },
-  user: { schema: userSchema, aliases: ["users"] },
-  token: { schema: tokenSchema, aliases: ["tokens"] },
-  node: { schema: nodeSchema, aliases: ["nodes", "server", "servers"] },
-  lock: { schema: lockSchema, aliases: ["locks"] },
-  cluster_maintenance_config: { schema: maintenanceSchema, aliases: ["cmc"], only: maintenanceName },
-  upgrade_rollout: { schema: upgradeRolloutSchema, aliases: ["rollout"], only: "default" },
+  role: { schema: roleSchema, aliases: ["roles"], events: roleEvents },
+  user: { schema: userSchema, aliases: ["users"], events: userEvents },
+  token: { schema: tokenSchema, aliases: ["tokens"], events: tokenEvents },
+  node: { schema: nodeSchema, aliases: ["nodes", "server", "servers"], events: nodeEvents },
+  lock: { schema: lockSchema, aliases: ["locks"], events: lockEvents },
+  cluster_maintenance_config: { schema: maintenanceSchema, aliases: ["cmc"], only: maintenanceName, events: maintenanceEvents },
+  upgrade_rollout: { schema: upgradeRolloutSchema, aliases: ["rollout"], only: "default", events: upgradeRolloutEvents },
   app: appSpec,
 } as const satisfies Readonly<Record<string, ResourceSpec>>;
 
@@ -35,8 +36,16 @@ export const ruleResources = [...resourceKinds, "session", "event", "cert_author
 export type RuleResource = (typeof ruleResources)[number];
 
 export const plainKinds = resourceKinds.filter((kind): kind is PlainKind => "plain" in resourceSpecs[kind]);
-/** Name and code of every event of the kinds without behaviour. */
-export const plainEvents = plainKinds.flatMap((kind) => Object.values(resourceSpecs[kind].plain.events)) as readonly (readonly [
-  name: PlainEventName,
-  code: string,
-])[];
+
+interface PlainEvent {
+  readonly code: string;
+  readonly fields: typeof change;
+}
+const plainEvents = Object.fromEntries(
+  plainKinds.flatMap((kind) => Object.values(resourceSpecs[kind].plain.events)).map(([name, code]) => [name, { code, fields: change }]),
+) as Readonly<Record<PlainEventName, PlainEvent>>;
+const ownEvents = Object.fromEntries(
+  resourceKinds.flatMap((kind) => ("events" in resourceSpecs[kind] ? [[kind, resourceSpecs[kind].events]] : [])),
+) as unknown as { readonly [Kind in Exclude<ResourceKind, PlainKind>]: Specs[Kind]["events"] };
+/** Audit events of changes of resources, by kind. */
+export const resourceEvents = { ...ownEvents, plainEvents };

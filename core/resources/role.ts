@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { auditEvents, change } from "../audit/event-spec.ts";
 import type { LabelsCondition, NamesCondition } from "../kinds/service-kinds.ts";
 import { hostGroupText, sudoersText } from "./host-user.ts";
 import { metadataSchema } from "./metadata.ts";
@@ -65,3 +66,9 @@ export const roleSchema = z.strictObject({
   }),
 });
 export type Role = z.infer<typeof roleSchema>;
+
+export const roleEvents = auditEvents({
+  "role.created": { code: "T9000I", fields: change },
+  "role.updated": { code: "T9002I", fields: change },
+  "role.deleted": { code: "T9001I", fields: change },
+});

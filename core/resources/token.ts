@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { auditEvents, change, short } from "../audit/event-spec.ts";
 import { type ServiceKind, serviceKinds, serviceNames } from "../kinds/service-kinds.ts";
 import { metadataSchema } from "./metadata.ts";
 
@@ -31,3 +32,9 @@ export const tokenSchema = z.strictObject({
   }),
 });
 export type Token = z.infer<typeof tokenSchema>;
+
+export const tokenEvents = auditEvents({
+  "join_token.create": { code: "T8000I", fields: { ...change, roles: z.array(short), expires: short.optional() } },
+  "join_token.update": { code: "T8002I", fields: change },
+  "join_token.delete": { code: "T8001I", fields: change },
+});

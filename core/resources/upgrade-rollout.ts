@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { auditEvents, change } from "../audit/event-spec.ts";
 import { parseDuration } from "./duration.ts";
 import { durationText } from "./duration-text.ts";
 import { metadataSchema } from "./metadata.ts";
@@ -78,3 +79,8 @@ function durationOf(text: string): number | undefined {
     return undefined;
   }
 }
+
+export const upgradeRolloutEvents = auditEvents({
+  "rollout.updated": { code: "TR001I", fields: change },
+  "rollout.deleted": { code: "TR002I", fields: change },
+});

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { auditEvents, change, short } from "../audit/event-spec.ts";
 import { loginText, metadataSchema, nameText } from "./metadata.ts";
 
 /** Traits fill role templates: `{{internal.logins}}` is `traits.logins`. */
@@ -31,3 +32,9 @@ export const userSchema = z.strictObject({
     .optional(),
 });
 export type User = z.infer<typeof userSchema>;
+
+export const userEvents = auditEvents({
+  "user.create": { code: "T1002I", fields: { ...change, roles: z.array(short) } },
+  "user.update": { code: "T1003I", fields: { ...change, roles: z.array(short) } },
+  "user.delete": { code: "T1004I", fields: change },
+});

@@ -5,7 +5,7 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openAuditStore } from "../../control/auth/audit/audit-store.ts";
-import { makeAuditEvent } from "../../core/resources/audit-event.ts";
+import { makeAuditEvent } from "../../core/audit/audit-event.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import { output } from "../world/program.ts";
 import { until } from "../world/until.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openAuthClient } from "../../core/api/auth-client.ts";
 import { loadCredentials } from "../../core/api/credential-store.ts";
-import { makeAuditEvent } from "../../core/resources/audit-event.ts";
+import { makeAuditEvent } from "../../core/audit/audit-event.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";

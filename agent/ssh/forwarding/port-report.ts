@@ -1,4 +1,4 @@
-import type { AuditFacts } from "../../../core/resources/audit-event-schema.ts";
+import type { AuditFacts } from "../../../core/audit/audit-events.ts";
 
 export interface PortAttempt {
   readonly direction: "local" | "remote";

@@ -1,7 +1,7 @@
 import { constants } from "node:os";
 import type { ServerChannel } from "ssh2";
+import { clipCommand } from "../../../core/audit/audit-event.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { clipCommand } from "../../../core/resources/audit-event.ts";
 import { holdLittle } from "../../../core/ssh/hold-little.ts";
 import type { Exit } from "../../host/spawn.ts";
 import { recordLate } from "../record-late.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { sftpActions } from "../../../core/resources/audit-event-schema.ts";
+import { sftpActions } from "../../../core/kinds/ssh/file-events.ts";
 
 const path = z.string().max(1024);
 const count = z.int().min(0);

@@ -1,5 +1,5 @@
 import { shownText } from "../../../core/bytes/shown-text.ts";
-import type { SftpAction } from "../../../core/resources/audit-event-schema.ts";
+import type { SftpAction } from "../../../core/kinds/ssh/file-events.ts";
 import type { OpenFile } from "./open-handles.ts";
 import type { Reply } from "./reply.ts";
 import type { SftpReport } from "./sftp-report.ts";

@@ -1,43 +1,15 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { parseAuditEvent } from "../../../core/audit/audit-event.ts";
+import { type AuditEvent, mayReport } from "../../../core/audit/audit-events.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
-import { parseAuditEvent } from "../../../core/resources/audit-event.ts";
-import type { AuditEvent, AuditEventName } from "../../../core/resources/audit-event-schema.ts";
 import { type Api, unary } from "./guard.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "emitEvents" | "listEvents">;
 
 const maxEventsAtOnce = 500;
 const maxPage = 1_000;
-/** Events that hosts may report. An agent reports only its own; a proxy reports its refusals. */
-const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[]>> = {
-  node: [
-    "session.start",
-    "app.session.start",
-    "app.session.end",
-    "session.join",
-    "session.leave",
-    "session.end",
-    "session.data",
-    "resize",
-    "scp",
-    "session.recording.failed",
-    "session.rejected",
-    "client.disconnect",
-    "exec",
-    "subsystem",
-    "sftp",
-    "sftp_summary",
-    "port",
-    "x11",
-    "auth",
-    "host_user.created",
-    "host_user.removed",
-  ],
-  proxy: ["auth", "cert.refused", "session.connect", "session.data", "session.recording.failed"],
-  auth: ["auth"],
-};
 
 export function auditMethods(api: Api): Methods {
   const { context } = api;
@@ -69,7 +41,7 @@ export function auditMethods(api: Api): Methods {
 }
 
 function checkOrigin(event: AuditEvent, host: HostIdentity): void {
-  if (!hostEvents[host.role].includes(event.event)) {
+  if (!mayReport(host.role, event.event)) {
     throw new PlatformError("denied", `access denied: a host of role ${host.role} may not report ${event.event}`);
   }
   const named = "server_id" in event ? event.server_id : undefined;

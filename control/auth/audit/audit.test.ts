@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { makeAuditEvent } from "../../../core/resources/audit-event.ts";
-import type { AuditFacts } from "../../../core/resources/audit-event-schema.ts";
+import { makeAuditEvent } from "../../../core/audit/audit-event.ts";
+import type { AuditFacts } from "../../../core/audit/audit-events.ts";
 import { addUser, codeOf, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
 
 async function joinedHost(t: TestAuth) {

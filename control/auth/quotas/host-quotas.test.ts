@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import { makeAuditEvent } from "../../../core/resources/audit-event.ts";
+import { makeAuditEvent } from "../../../core/audit/audit-event.ts";
 import { joinHost, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
 import { createHostQuotas } from "./host-quotas.ts";
 

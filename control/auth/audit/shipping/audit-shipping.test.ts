@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { StorageConfig } from "../../../../core/config/audit-destination.ts";
 import { createLog } from "../../../../core/log/log.ts";
-import { makeAuditEvent } from "../../../../core/resources/audit-event.ts";
+import { makeAuditEvent } from "../../../../core/audit/audit-event.ts";
 import { until } from "../../../../test/world/until.ts";
 import { openAuditStore } from "../audit-store.ts";
 import { forgetOld } from "../keep-audit.ts";

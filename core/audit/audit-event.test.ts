@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
-import { clipCommand, makeAuditEvent, parseAuditEvent } from "./audit-event.ts";
-import { type AuditFacts, maxAuditCommand, maxAuditEvent } from "./audit-event-schema.ts";
+import { clipCommand, makeAuditEvent, maxAuditEvent, parseAuditEvent } from "./audit-event.ts";
+import type { AuditFacts } from "./audit-events.ts";
+import { maxAuditCommand } from "./event-spec.ts";
 
 const origin = { clusterName: "test", now: new Date("2026-01-02T03:04:05.678Z"), uid: "7f3b1c80-5a1e-4e6f-9d0c-2b8a4f6e1d3c" };
 const session = { server_id: "s", server_name: "web1", user: "alice", login: "root", sid: "1" };

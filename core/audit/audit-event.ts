@@ -1,7 +1,10 @@
 import { parseJson } from "../bytes/parse-json.ts";
 import { PlatformError } from "../errors/platform-error.ts";
-import { codeOf } from "./audit-codes.ts";
-import { type AuditEvent, type AuditFacts, auditEventSchema, maxAuditCommand, maxAuditEvent, maxShort, maxText } from "./audit-event-schema.ts";
+import { type AuditEvent, type AuditFacts, auditEventSchema, codeOf } from "./audit-events.ts";
+import { maxAuditCommand, maxShort, maxText } from "./event-spec.ts";
+
+/** Longest event, bytes of JSON. */
+export const maxAuditEvent = 65_536;
 
 export interface AuditOrigin {
   readonly clusterName: string;

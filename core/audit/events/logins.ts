@@ -1,0 +1,10 @@
+import { auditEvents, change, outcome, short, text } from "../event-spec.ts";
+
+export const loginEvents = auditEvents({
+  "user.login": { code: ["T1000I", "T1000W"], fields: { ...outcome, user: short } },
+  "user.locked": { code: "T1010W", fields: { user: short, locked_until: short } },
+  "user.unlocked": { code: "T1011I", fields: change },
+  "invite.create": { code: "T6000I", fields: { ...change, expires: short } },
+  "invite.accepted": { code: "T6001I", fields: { user: short } },
+  "invite.refused": { code: "T6001W", fields: { user: short.optional(), error: text } },
+});
