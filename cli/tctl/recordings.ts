@@ -33,16 +33,21 @@ export async function listRecordings(call: Call): Promise<Result> {
 }
 
 export function recordingsTable(recordings: readonly Recording[]): string {
-  const rows = recordings.map(({ sid, started, ended, user, login, server_name: host, bytes, state }) => [
+  const rows = recordings.map(({ sid, started, ended, user, bytes, state, ...where }) => [
     sid,
     started.replace(/\.\d+Z$/, "Z"),
     user,
-    `${login}@${host}`,
+    placeText(where),
     ended === undefined ? "" : durationText(Date.parse(ended) - Date.parse(started)),
     sizeText(bytes),
     state,
   ]);
   return renderTable(["Session", "Started", "User", "Where", "Length", "Size", "State"], rows);
+}
+
+/** `root@web-1`; for other services their kind and resource: `app/orders`. */
+function placeText({ kind, login, server_name: host, resource = host }: Pick<Recording, "kind" | "login" | "server_name" | "resource">): string {
+  return kind === undefined ? `${login ?? ""}@${host}` : `${kind}/${resource}`;
 }
 
 /** `1:02:03`, `2:03`. */

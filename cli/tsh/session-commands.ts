@@ -1,3 +1,4 @@
+import { recordingFormats } from "../../core/recording/formats.ts";
 import type { CommandSpec, OptionSpec } from "../command.ts";
 import { identityOption } from "../identity-option.ts";
 
@@ -41,7 +42,7 @@ export function sessionCommands(proxy: OptionSpec): readonly CommandSpec[] {
         {
           flags: "--format <format>",
           text: "pty plays it; asciicast prints asciicast v2; text prints the lines that were shown",
-          choices: ["pty", "asciicast", "text"],
+          choices: ["pty", ...Object.keys(recordingFormats), "text"],
         },
         proxy,
       ],

@@ -1,11 +1,11 @@
 import { errorText, PlatformError } from "../errors/platform-error.ts";
-import type { OpenRecording } from "./recording-spool.ts";
+import type { SpooledRecording } from "./recording-spool.ts";
 
 /** Maximum delay at the auth service of a recording that must be stored there, ms. */
 const syncMs = 10_000;
 
 /** Checks whether the auth service keeps up; `onBehind` is called once when it does not. Returns the function that stops it. */
-export function watchUpload({ spooled }: OpenRecording, onBehind: (why: PlatformError) => void): () => void {
+export function watchUpload({ spooled }: { readonly spooled: SpooledRecording }, onBehind: (why: PlatformError) => void): () => void {
   let upToDate = performance.now();
   const timer = setInterval(() => {
     const now = performance.now();

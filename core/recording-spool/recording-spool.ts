@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { errorText, PlatformError } from "../errors/platform-error.ts";
 import type { Log } from "../log/log.ts";
 import { startOf } from "../processes/start-of.ts";
-import { RecordingReader } from "../recording/recording-reader.ts";
+import { recordingFormat, recordingFormats } from "../recording/formats.ts";
+import { headerFacts } from "../recording/header-facts.ts";
 import type { RecordingEnd, RecordingFacts } from "../resources/recording.ts";
-import { RecordingWriter } from "./recording-writer.ts";
+import type { RecordingFileOptions } from "./recording-file.ts";
 
 /** A recording on this host that is being sent to the auth service. */
 export interface SpooledRecording {
@@ -22,17 +23,23 @@ export interface SpooledRecording {
   notBefore?: number;
 }
 
-export interface NewRecording {
+/** Writes a recording in its format. */
+export interface RecordingWriter {
+  /** Ends the recording, with all of it on disk if possible. Never throws. */
+  end(): Promise<void>;
+}
+
+export interface NewRecording<Writer extends RecordingWriter> {
   readonly facts: RecordingFacts;
-  readonly term: string;
-  readonly size: { readonly columns: number; readonly rows: number };
+  /** Opens the file, with the facts in its header. Throws PlatformError. */
+  readonly open: (file: RecordingFileOptions) => Promise<Writer>;
   /** Called when nothing more is recorded. */
   readonly onFailed: (why: PlatformError) => void;
 }
 
-export interface OpenRecording {
+export interface OpenRecording<Writer extends RecordingWriter> {
   readonly spooled: SpooledRecording;
-  readonly writer: RecordingWriter;
+  readonly writer: Writer;
   /** The session has ended. Never throws. */
   end(): Promise<void>;
 }
@@ -47,7 +54,8 @@ export interface RecordingSpoolOptions {
 }
 
 /** Its writer by process and start, or `ended`. */
-const pattern = /^([0-9a-f-]{36})\.(?:ended|(\d{1,10})-(\d{1,20}))\.cast\.gz$/;
+const pattern = /^([0-9a-f-]{36})\.(?:ended|(\d{1,10})-(\d{1,20}))\.([a-z.]+)$/;
+const endings: readonly string[] = Object.values(recordingFormats).map(({ ending }) => ending);
 /** Maximum length within which the header must be, bytes. */
 const headBytes = 65_536;
 
@@ -73,14 +81,12 @@ export class RecordingSpool {
   }
 
   /** Begins a recording; its header is on the disk then. Throws PlatformError. */
-  async begin({ facts, term, size, onFailed }: NewRecording): Promise<OpenRecording> {
-    const file = join(this.#options.folder, `${facts.sid}.${this.#own}.cast.gz`);
+  async begin<Writer extends RecordingWriter>({ facts, open, onFailed }: NewRecording<Writer>): Promise<OpenRecording<Writer>> {
+    const file = join(this.#options.folder, `${facts.sid}.${this.#own}.${endingOf(facts)}`);
     const spooled: SpooledRecording = { facts, file, written: 0, sent: 0 };
     let failed: PlatformError | undefined;
-    const header = { width: size.columns, height: size.rows, timestamp: Math.floor(Date.parse(facts.started) / 1000), term, platform: facts };
-    const writer = await RecordingWriter.open({
+    const writer = await open({
       file,
-      header,
       refuseMore: (bytes) => this.#refuseMore(spooled, bytes),
       onWritten: (bytes) => {
         this.#bytes += bytes - spooled.written;
@@ -121,8 +127,8 @@ export class RecordingSpool {
   /** Takes over recordings of ended processes. At opening, a file with this process's name belongs to an earlier one. */
   async adopt(isOpening = false): Promise<void> {
     for (const name of await readdir(this.#options.folder)) {
-      const [, sid, pid, start] = pattern.exec(name) ?? [];
-      if (sid === undefined || this.#held.has(sid)) continue;
+      const [, sid, pid, start, ending = ""] = pattern.exec(name) ?? [];
+      if (sid === undefined || !endings.includes(ending) || this.#held.has(sid)) continue;
       const isEnded = pid === undefined;
       const isOwn = `${pid}-${start}` === this.#own;
       if (isOwn ? !isOpening : !isEnded && (await startOf(Number(pid))) === start) continue;
@@ -152,7 +158,7 @@ export class RecordingSpool {
 
   /** Its name marks it as complete, whatever happens to this process. */
   #finish(recording: SpooledRecording, end: RecordingEnd): void {
-    const ended = join(this.#options.folder, `${recording.facts.sid}.ended.cast.gz`);
+    const ended = join(this.#options.folder, `${recording.facts.sid}.ended.${endingOf(recording.facts)}`);
     if (!end.interrupted && renamed(recording.file, ended)) recording.file = ended;
     recording.end = end;
     this.onNews();
@@ -169,14 +175,17 @@ function renamed(from: string, to: string): boolean {
   }
 }
 
-/** Header of a recording; undefined when it has none. */
+function endingOf({ format }: RecordingFacts): string {
+  const known = recordingFormat(format);
+  if (known === undefined) throw new Error(`no recording format ${format}`);
+  return recordingFormats[known].ending;
+}
+
+/** Facts in the header of a recording; undefined when it has none. */
 async function readFacts(file: string): Promise<RecordingFacts | undefined> {
   await using handle = await open(file, "r");
   const { bytesRead, buffer } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
-  const reader = new RecordingReader();
-  const items = [...reader.push(buffer.subarray(0, bytesRead)), ...reader.end()];
-  const header = items.flatMap((item) => ("header" in item ? [item.header] : []))[0];
   // Loaded when needed: its schemas take memory that an idle agent can save.
   const { recordingFactsSchema } = await import("../resources/recording.ts");
-  return recordingFactsSchema.safeParse(header?.platform).data;
+  return recordingFactsSchema.safeParse(headerFacts(buffer.subarray(0, bytesRead))).data;
 }

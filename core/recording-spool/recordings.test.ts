@@ -11,6 +11,7 @@ import { startOf } from "../processes/start-of.ts";
 import { RecordingReader } from "../recording/recording-reader.ts";
 import type { NewRecording } from "./recording-spool.ts";
 import { openRecordings, type Recordings, type RecordingsOptions } from "./recordings.ts";
+import { type TerminalFacts, type TerminalWriter, terminalRecording } from "./terminal-writer.ts";
 import type { RecordingCall } from "./upload-recordings.ts";
 
 let folder: string;
@@ -49,10 +50,10 @@ class Taken {
 const open = (taken: Taken, more: Partial<RecordingsOptions> = {}): Promise<Recordings> =>
   openRecordings({ folder, log: silentLog, send: taken.send, ...more });
 
-function recording(more: Partial<NewRecording> = {}): NewRecording {
+function recording(more: Partial<TerminalFacts> = {}): NewRecording<TerminalWriter> {
   const started = "2026-01-02T03:04:05.000Z";
   const facts = { sid: randomUUID(), server_id: "h", server_name: "web1", user: "alice", login: "root", started };
-  return { facts, term: "xterm", size: { columns: 80, rows: 24 }, onFailed: () => {}, ...more };
+  return terminalRecording({ facts, term: "xterm", size: { columns: 80, rows: 24 }, onFailed: () => {}, ...more });
 }
 
 test("output is sent while the session runs, and deleted here once it is complete", async () => {

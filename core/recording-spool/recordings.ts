@@ -1,11 +1,18 @@
 import { PlatformError } from "../errors/platform-error.ts";
-import { type NewRecording, type OpenRecording, RecordingSpool, type RecordingSpoolOptions, type SpooledRecording } from "./recording-spool.ts";
+import {
+  type NewRecording,
+  type OpenRecording,
+  RecordingSpool,
+  type RecordingSpoolOptions,
+  type RecordingWriter,
+  type SpooledRecording,
+} from "./recording-spool.ts";
 import { type RecordingCall, sendRecordings, uploadPart, uploadRecordings } from "./upload-recordings.ts";
 
-/** Recordings of terminals, on this host and on their way to the auth service. */
+/** Recordings of sessions, on this host and on their way to the auth service. */
 export interface Recordings {
   /** Throws PlatformError when it cannot be written. */
-  begin(recording: NewRecording): Promise<OpenRecording>;
+  begin<Writer extends RecordingWriter>(recording: NewRecording<Writer>): Promise<OpenRecording<Writer>>;
   /** Sends the current state of one. Throws PlatformError when the auth service does not accept it. */
   sendNow(recording: SpooledRecording): Promise<void>;
   /** Sends all of them as they grow, until aborted. */

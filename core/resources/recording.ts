@@ -15,13 +15,20 @@ export function recordedAt(mode: RecordingMode): { readonly place: "node" | "pro
 
 const short = z.string().max(256);
 
-/** The user and the host of a recording, as reported by the host. */
+/** The user and the host or resource of a recording, as reported by the host. Omitted as noted: the version before refuses unknown fields. */
 export const recordingFactsSchema = z.strictObject({
   sid: z.uuid(),
   server_id: short,
   server_name: short,
   user: short,
-  login: short,
+  /** Unix user; omitted for services without one. */
+  login: short.optional(),
+  /** Kind of service; omitted for ssh. */
+  kind: short.optional(),
+  /** Name of the resource; omitted for ssh, where it is the host. */
+  resource: short.optional(),
+  /** One of core/recording/formats; omitted for asciicast. */
+  format: short.optional(),
   started: z.iso.datetime(),
 });
 export type RecordingFacts = z.infer<typeof recordingFactsSchema>;

@@ -1,6 +1,7 @@
 import { errorText, type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/must-be-recorded.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
+import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
 import { recordedAt } from "../../../core/resources/recording.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
@@ -28,9 +29,9 @@ export async function recordTerminal(channel: SessionChannel, size: TerminalSize
   };
   const { "addr.remote": _address, ...who } = sessionFacts(facts, sid);
   const started = (deps.now ?? (() => new Date()))().toISOString();
-  let recording: OpenRecording | undefined;
+  let recording: OpenRecording<TerminalWriter> | undefined;
   try {
-    recording = await deps.recordings.begin({ facts: { ...who, started }, term: kind, size, onFailed });
+    recording = await deps.recordings.begin(terminalRecording({ facts: { ...who, started }, term: kind, size, onFailed }));
     if (isSync) await deps.recordings.sendNow(recording.spooled);
   } catch (thrown) {
     if (!isTold) onFailed(toPlatformError(thrown));

@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { openAuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { encodeCastEvent, encodeCastHeader } from "../../../core/recording/cast.ts";
+import { headerFacts } from "../../../core/recording/header-facts.ts";
 import { parseDuration } from "../../../core/resources/duration.ts";
 import type { Call } from "../../command.ts";
 import { type Result, textResult } from "../../output.ts";
@@ -9,36 +9,31 @@ import { dialProxy } from "../../profile/dial-proxy.ts";
 import { otherAuthority } from "../../profile/other-authority.ts";
 import { requireValid } from "../../profile/profile.ts";
 import { chosenProfile } from "../with-profile.ts";
-import { fetchRecording } from "./fetch-recording.ts";
-import { openTape, type Tape } from "./open-tape.ts";
-import { PlainText } from "./plain-text.ts";
+import { type FetchedRecording, fetchRecording, formatSchema } from "./fetch-recording.ts";
 import { speeds } from "./playback.ts";
-import { printAll, showTape } from "./show-tape.ts";
+import { playRecording } from "./players.ts";
 
 const sessionId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** Maximum size of a file to play, bytes. */
 const maxFile = 1024 * 1024 * 1024;
+/** Length within which the header of a file must be, bytes. */
+const maxHeader = 65_536;
 
-/** `tsh play <session|file>`: plays it, or prints it as asciicast or text. */
+/** `tsh play <session|file>`: plays it with the player of its format, or prints it. */
 export async function play(call: Call): Promise<Result> {
   const { io, options } = call;
   const [name = ""] = call.args;
-  const ask = { speed: speedOption(options.text("speed")), from: fromOption(options.text("from")) };
-  const file = sessionId.test(name) ? await fetched(call, name) : await readRecording(name);
-  const tape = openTape(file, name);
-  const notes = tape.damages === 0 ? [] : [`the recording is damaged or cut at ${placesText(tape.damages)}: the intact parts are shown`];
-  const format = options.text("format");
-  if (format === "asciicast") await printAll(castOf(tape), io);
-  else if (format === "text") await printAll(textOf(tape), io);
-  else await showTape(tape, ask, io);
-  return textResult("", notes);
+  const show = { speed: speedOption(options.text("speed")), from: fromOption(options.text("from")) };
+  const recording = sessionId.test(name) ? await fetched(call, name) : await readRecording(name);
+  const damages = await playRecording({ ...recording, name, wanted: options.text("format"), show }, io);
+  return textResult("", damages === 0 ? [] : [`the recording is damaged or cut at ${placesText(damages)}: the intact parts are shown`]);
 }
 
 function placesText(count: number): string {
   return count === 1 ? "one place" : `${count} places`;
 }
 
-async function fetched(call: Call, name: string): Promise<Buffer> {
+async function fetched(call: Call, name: string): Promise<FetchedRecording> {
   const { facts, secrets, hostCaPem } = await chosenProfile(call);
   requireValid(facts, new Date());
   const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
@@ -48,28 +43,19 @@ async function fetched(call: Call, name: string): Promise<Buffer> {
   });
 }
 
-async function readRecording(path: string): Promise<Buffer> {
+/** A recording in a file: its header states the format. */
+async function readRecording(path: string): Promise<FetchedRecording> {
   try {
     const { size } = await stat(path);
     if (size > maxFile) throw new PlatformError("limit", `${path} is larger than ${maxFile} bytes`);
-    return await readFile(path);
+    const file = await readFile(path);
+    return { file, format: formatSchema.safeParse(headerFacts(file.subarray(0, maxHeader))).data?.format };
   } catch (cause) {
     if (cause instanceof PlatformError) throw cause;
     const { code, message } = cause as NodeJS.ErrnoException;
     if (code !== "ENOENT") throw new PlatformError("invalid", `could not read ${path}: ${message}`, { cause });
     throw new PlatformError("not_found", `${path} is neither a session id nor a file`, { hint: "tctl recordings ls lists the ids", cause });
   }
-}
-
-function* castOf(tape: Tape): Generator<string> {
-  yield encodeCastHeader(tape.header);
-  for (const event of tape.events()) yield encodeCastEvent(event);
-}
-
-function* textOf(tape: Tape): Generator<string> {
-  const text = new PlainText();
-  for (const { kind, data } of tape.events()) if (kind === "o") yield text.take(data.toWellFormed());
-  yield text.end();
 }
 
 function speedOption(text: string | undefined): number {

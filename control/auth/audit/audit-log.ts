@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { errorText } from "../../../core/errors/platform-error.ts";
-import type { Log } from "../../../core/log/log.ts";
 import { makeAuditEvent } from "../../../core/audit/audit-event.ts";
 import type { AuditEvent, AuditFacts } from "../../../core/audit/audit-events.ts";
+import { errorText } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
 import { RefusalLimit, suppressedText } from "../../limits/refusal-limit.ts";
 import type { AuditStore } from "./audit-store.ts";
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuditEvent } from "../../../core/audit/audit-events.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { guarded } from "../../storage/database-error.ts";
 import { openDatabase } from "../../storage/open-database.ts";
 

@@ -61,6 +61,19 @@ test("what comes after the end changes nothing", async () => {
   expect((await readAll(t.admin, sidOf(factsJson))).data.toString()).toBe("abc");
 });
 
+test("a format is stored with its recording, none is stated for asciicast, and an unknown one is refused", async () => {
+  await using t = await openTestAuth();
+  const host = await joinHost(t, "web1");
+  const [stated, unstated, unknown] = [factsOf(host, { format: "asciicast" }), factsOf(host), factsOf(host, { format: "db-queries" })];
+  for (const factsJson of [stated, unstated]) await host.client.uploadRecording({ factsJson, offset: 0, data: Buffer.from("abc"), endJson: end });
+  const refused = host.client.uploadRecording({ factsJson: unknown, offset: 0, data: Buffer.from("abc"), endJson: end });
+  await expect(refused).rejects.toMatchObject({ code: "invalid", message: 'this auth service does not support recordings of format "db-queries"' });
+  expect((await readAll(t.admin, sidOf(stated))).recording.format).toBe("asciicast");
+  // tctl and a control of the version before read it, and know no such field.
+  expect((await readAll(t.admin, sidOf(unstated))).recording).not.toHaveProperty("format");
+  await expect(readAll(t.admin, sidOf(unknown))).rejects.toMatchObject({ code: "not_found" });
+});
+
 test("a host may write its own recordings only", async () => {
   await using t = await openTestAuth();
   const [mine, other] = [await joinHost(t, "web1"), await joinHost(t, "web2")];

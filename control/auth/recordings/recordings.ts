@@ -3,6 +3,7 @@ import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
+import { recordingFormat, recordingFormats } from "../../../core/recording/formats.ts";
 import type { Recording, RecordingEnd, RecordingFacts } from "../../../core/resources/recording.ts";
 import type { DiskRoom } from "../../storage/disk-room.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
@@ -43,7 +44,7 @@ export async function openRecordings({ dir, audit, room, isAtProxy = false }: Re
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const store = openRecordingStore(join(dir, "recordings.sqlite"));
   const turns = createTurns();
-  const fileOf = (sid: string): string => join(dir, `${sid}.cast.gz`);
+  const fileOf = (facts: RecordingFacts): string => join(dir, `${facts.sid}.${endingOf(facts)}`);
   const append = async ({ facts, offset, data, end }: RecordingPart, host: HostIdentity): Promise<number> => {
     const { sid } = facts;
     const known = store.find(sid);
@@ -53,6 +54,7 @@ export async function openRecordings({ dir, audit, room, isAtProxy = false }: Re
     if (!isOwn && !isProxys) {
       throw new PlatformError("denied", `access denied: host ${host.id} may send only its own recordings`);
     }
+    const file = fileOf(known ?? facts);
     const { bytes, state } = known ?? store.add(facts);
     if (state !== "running" || offset > bytes) return bytes;
     const fresh = data.subarray(bytes - offset);
@@ -60,7 +62,7 @@ export async function openRecordings({ dir, audit, room, isAtProxy = false }: Re
     if (size > maxRecording) throw new PlatformError("limit", `the recording is larger than the maximum of ${maxRecording} bytes`);
     if (fresh.length > 0) {
       refuseFullDisk(room);
-      await writeAt(fileOf(sid), fresh, bytes);
+      await writeAt(file, fresh, bytes);
       store.grow(sid, size);
     }
     if (end === undefined || offset + data.length < size) return size;
@@ -72,13 +74,22 @@ export async function openRecordings({ dir, audit, room, isAtProxy = false }: Re
     find: store.find,
     list: store.list,
     append: (part, host) => turns(part.facts.sid, () => append(part, host)),
-    read: ({ sid, bytes }) => readFirst(fileOf(sid), bytes),
+    read: (recording) => readFirst(fileOf(recording), recording.bytes),
     close: store.close,
   };
 }
 
-function sessionOf({ sid, server_id, server_name, user, login }: Omit<RecordingFacts, "started">) {
-  return { sid, server_id, server_name, user, login };
+function sessionOf({ sid, server_id, server_name, user, login, kind, resource }: RecordingFacts) {
+  return { sid, server_id, server_name, user, login, kind, resource };
+}
+
+/** Throws `invalid` for a format that this version does not know. */
+function endingOf({ format }: RecordingFacts): string {
+  const known = recordingFormat(format);
+  if (known !== undefined) return recordingFormats[known].ending;
+  throw new PlatformError("invalid", `this auth service does not support recordings of format ${JSON.stringify(format)}`, {
+    hint: "upgrade the auth service",
+  });
 }
 
 /** A host retries soon after `unavailable`. */

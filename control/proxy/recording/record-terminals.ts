@@ -3,6 +3,7 @@ import type { Log } from "../../../core/log/log.ts";
 import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/must-be-recorded.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
 import type { Recordings } from "../../../core/recording-spool/recordings.ts";
+import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
 import type { RecordingFacts } from "../../../core/resources/recording.ts";
 import { sessionIdOf } from "../../../core/resources/session-id.ts";
 import type { BeginWatch, TerminalWatcher } from "../../../core/ssh/watch-terminals.ts";
@@ -40,10 +41,10 @@ export function recordTerminals(facts: RecordedConnection, services: RecordingSe
       audit.emit({ event: "session.recording.failed", ...who, sid, "addr.remote": clientAddress, reason });
       if (isStrict) cut(mustBeRecorded(why));
     };
-    let recording: OpenRecording | undefined;
+    let recording: OpenRecording<TerminalWriter> | undefined;
     try {
       const recorded = { ...who, sid, started: now().toISOString() };
-      recording = await recordings.begin({ facts: recorded, term: kind, size: { columns, rows }, onFailed });
+      recording = await recordings.begin(terminalRecording({ facts: recorded, term: kind, size: { columns, rows }, onFailed }));
       if (isSync) await recordings.sendNow(recording.spooled);
       return watcherOf(recording, isSync ? watchUpload(recording, onFailed) : () => {});
     } catch (thrown) {
@@ -55,7 +56,7 @@ export function recordTerminals(facts: RecordedConnection, services: RecordingSe
   };
 }
 
-function watcherOf({ writer, end }: OpenRecording, stop: () => void): TerminalWatcher {
+function watcherOf({ writer, end }: OpenRecording<TerminalWriter>, stop: () => void): TerminalWatcher {
   return {
     show: (data) => writer.show(data),
     resize: (columns, rows) => writer.resize(columns, rows),

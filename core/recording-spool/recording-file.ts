@@ -1,12 +1,9 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { PlatformError, toPlatformError } from "../errors/platform-error.ts";
-import { type CastHeader, encodeCastEvent, encodeCastHeader } from "../recording/cast.ts";
 import { encodeMember } from "../recording/member.ts";
-import { TerminalText } from "../recording/terminal-text.ts";
 
-export interface WriterOptions {
+export interface RecordingFileOptions {
   readonly file: string;
-  readonly header: CastHeader;
   /** Throws `limit` when there is no room for that many more bytes. */
   readonly refuseMore: (bytes: number) => void;
   /** Called with the number of bytes on disk. */
@@ -17,18 +14,14 @@ export interface WriterOptions {
 
 /** Maximum delay until output is on disk, ms. */
 const flushMs = 1_000;
-/** Amount of text that is written as a member at once, and that makes the terminal wait for the disk, characters. */
+/** Amount of text that is written as a member at once, and that makes the session wait for the disk, characters. */
 const flushLength = 128 * 1024;
 const waitLength = 512 * 1024;
-/** Longest text of one event, bytes: JSON may make it six times as long. */
-const eventBytes = 64 * 1024;
 
-/** Writes the output of one terminal into a file, as it comes. It never sees the input. */
-export class RecordingWriter {
-  readonly #options: WriterOptions;
+/** A recording's file: whole lines of any format, in gzip members, written as they come. */
+export class RecordingFile {
+  readonly #options: RecordingFileOptions;
   readonly #handle: FileHandle;
-  readonly #began = performance.now();
-  readonly #text = new TerminalText();
   #lines: string[] = [];
   #length = 0;
   #members = 0;
@@ -37,48 +30,43 @@ export class RecordingWriter {
   #writing: Promise<void> | undefined;
   #hasFailed = false;
 
-  /** Creates the file, which must not exist, with the header on disk. Throws PlatformError. */
-  static async open(options: WriterOptions): Promise<RecordingWriter> {
+  /** Creates the file, which must not exist, with the header (its first line) on disk. Throws PlatformError. */
+  static async open(options: RecordingFileOptions, header: string): Promise<RecordingFile> {
     const handle = await open(options.file, "wx", 0o600).catch((cause: unknown) => {
       throw cannotWrite(cause);
     });
-    const writer = new RecordingWriter(options, handle);
-    writer.#add(encodeCastHeader(options.header));
-    await writer.#flush();
-    return writer;
+    const file = new RecordingFile(options, handle);
+    file.#keep(header);
+    await file.#flush();
+    return file;
   }
 
-  private constructor(options: WriterOptions, handle: FileHandle) {
+  private constructor(options: RecordingFileOptions, handle: FileHandle) {
     this.#options = options;
     this.#handle = handle;
   }
 
-  /** Records output. If it returns a promise, wait for it before more. */
-  show(chunk: Buffer): Promise<void> | undefined {
-    for (let at = 0; at < chunk.length; at += eventBytes) this.#event("o", this.#text.take(chunk.subarray(at, at + eventBytes)));
+  /** Adds a line, which ends with a line feed. After a failure it does nothing. */
+  add(line: string): void {
+    if (this.#hasFailed) return;
+    this.#keep(line);
+    if (this.#length >= flushLength) void this.#flush();
+    else this.#timer ??= setTimeout(() => void this.#flush(), flushMs);
+  }
+
+  /** A promise when too much is waiting for the disk: wait for it before adding more. */
+  whenBehind(): Promise<void> | undefined {
     return this.#length >= waitLength ? this.#flush() : undefined;
   }
 
-  resize(columns: number, rows: number): void {
-    this.#event("r", `${columns}x${rows}`);
-  }
-
-  /** Ends the recording, with all of it on disk if possible. Never throws. */
+  /** Ends the file, with all of it on disk if possible. Never throws. */
   async end(): Promise<void> {
-    this.#event("o", this.#text.end());
     clearTimeout(this.#timer);
     await this.#flush();
     await this.#handle.close().catch(() => {});
   }
 
-  #event(kind: string, data: string): void {
-    if (data === "" || this.#hasFailed) return;
-    this.#add(encodeCastEvent({ time: (performance.now() - this.#began) / 1000, kind, data }));
-    if (this.#length >= flushLength) void this.#flush();
-    else this.#timer ??= setTimeout(() => void this.#flush(), flushMs);
-  }
-
-  #add(line: string): void {
+  #keep(line: string): void {
     this.#lines.push(line);
     this.#length += line.length;
   }

@@ -1,0 +1,26 @@
+interface RecordingFormatRow {
+  /** Of the uncompressed recording. */
+  readonly contentType: string;
+  /** End of its file's name, after the session's id. A file consists of gzip members (member.ts); its first line is a header (header-facts.ts). */
+  readonly ending: string;
+  /** How `tsh play` shows it. */
+  readonly player: string;
+  /** Whether `tsh play --format=text` can print it. */
+  readonly hasText: boolean;
+}
+
+/** Formats of recordings. A service with a format of its own adds a row here; the compiler asks for its player in cli/tsh/play. */
+export const recordingFormats = {
+  asciicast: { contentType: "application/x-asciicast", ending: "cast.gz", player: "terminal", hasText: true },
+} as const satisfies Readonly<Record<string, RecordingFormatRow>>;
+
+export type RecordingFormat = keyof typeof recordingFormats;
+export type RecordingPlayer = (typeof recordingFormats)[RecordingFormat]["player"];
+
+/** Format of a recording that states none, as those of terminals do: the version before refuses any statement. */
+export const usualFormat = "asciicast" satisfies RecordingFormat;
+
+/** The format of this name; undefined when this version does not know it. */
+export function recordingFormat(name: string = usualFormat): RecordingFormat | undefined {
+  return Object.keys(recordingFormats).find((format): format is RecordingFormat => format === name);
+}
