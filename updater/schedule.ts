@@ -1,11 +1,7 @@
-/** One maintenance window, Unix seconds. */
-export interface Window {
-  readonly start: number;
-  readonly stop: number;
-}
+import { parseWindow, type UpgradeWindow } from "../core/versions/upgrade-schedule.ts";
 
 export interface Schedule {
-  readonly windows: readonly Window[];
+  readonly windows: readonly UpgradeWindow[];
   /** Number of lines that are not a window; they are skipped. */
   readonly unreadable: number;
 }
@@ -18,15 +14,13 @@ export type WindowNow =
   | { readonly kind: "none" };
 
 const maxWindows = 1000;
-/** 9999-12-31: a later time is a mistake. */
-const latest = 253_402_300_799;
 
 /**
  * The file that the agent writes: lines `<start> <stop>` in Unix seconds; blank lines and lines that begin with `#` are ignored.
  * A file that is torn in the middle of a line loses that line. Never throws.
  */
 export function parseSchedule(text: string): Schedule {
-  const windows: Window[] = [];
+  const windows: UpgradeWindow[] = [];
   let unreadable = 0;
   for (const raw of text.split("\n")) {
     const line = raw.trim();
@@ -46,11 +40,4 @@ export function windowAt(schedule: Schedule, now: number): WindowNow {
   if (future.length > 0) return { kind: "closed", next: Math.min(...future) };
   if (schedule.windows.length > 0) return { kind: "past", last: Math.max(...schedule.windows.map(({ stop }) => stop)) };
   return { kind: "none" };
-}
-
-function parseWindow(line: string): Window | undefined {
-  const parts = /^(\d{1,12})[ \t]+(\d{1,12})$/.exec(line);
-  if (parts === null) return undefined;
-  const [start, stop] = [Number(parts[1]), Number(parts[2])];
-  return start < stop && stop <= latest ? { start, stop } : undefined;
 }

@@ -1,9 +1,10 @@
 import { finished } from "node:stream/promises";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { withoutCluster } from "../../core/identity/cluster-names.ts";
 import type { Call } from "../command.ts";
 import { type Result, textResult } from "../output.ts";
 import { openSshStream } from "./open-stream.ts";
-import { parseSshTarget, withoutCluster } from "./ssh-target.ts";
+import { parseSshTarget } from "./ssh-target.ts";
 import { defaultLogin } from "./ssh-to-host.ts";
 import { chosenProfile } from "./with-profile.ts";
 import { withTrust } from "./with-trust.ts";

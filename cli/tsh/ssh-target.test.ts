@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { joinCommand, parseLabelTarget, parseSshTarget, withoutCluster } from "./ssh-target.ts";
+import { withoutCluster } from "../../core/identity/cluster-names.ts";
+import { joinCommand, parseLabelTarget, parseSshTarget } from "./ssh-target.ts";
 
 test.for([
   ["web-1", undefined, { login: undefined, host: "web-1", port: undefined }],

@@ -60,9 +60,3 @@ export function joinCommand(words: readonly string[]): string | undefined {
   }
   return words.length === 0 ? undefined : command;
 }
-
-/** `web-1.example.com` of the cluster `example.com` is the host `web-1`; any other name is unchanged. */
-export function withoutCluster(host: string, cluster: string | undefined): string {
-  const suffix = `.${cluster ?? ""}`;
-  return cluster !== undefined && host.length > suffix.length && host.endsWith(suffix) ? host.slice(0, -suffix.length) : host;
-}

@@ -1,4 +1,5 @@
 import type { UpgradeChannel } from "../../core/config/upgrade-channels.ts";
+import type { Queues } from "../../core/limits/queue.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { FailedReload } from "../../core/resources/proxy-facts.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
@@ -13,7 +14,6 @@ import type { LiveNodes } from "./inventory/live-nodes.ts";
 import type { LiveProxies } from "./inventory/live-proxies.ts";
 import type { ProxyReports } from "./inventory/proxy-reports.ts";
 import type { RecordedNames } from "./inventory/recorded-names.ts";
-import type { Turns } from "./login/turns.ts";
 import type { LiveOffered } from "./offered/live-offered.ts";
 import type { Cluster } from "./open-cluster.ts";
 import type { PresenceWatch } from "./presence/presence-watch.ts";
@@ -59,11 +59,11 @@ export interface AuthContext {
   /** Presence of hosts. */
   readonly presence: PresenceWatch;
   /** One login at a time for each user name, and one session report for each host. */
-  readonly turns: Turns;
+  readonly queues: Queues;
   /** Delayed logins, one after the other for each user name. */
-  readonly slowTurns: Turns;
+  readonly slowQueues: Queues;
   /** One change at a time of each user's connections. */
-  readonly connectionTurns: Turns;
+  readonly connectionQueues: Queues;
   readonly log: Log;
   readonly now: () => Date;
 }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
+import { createQueues } from "../../core/limits/queue.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { Node } from "../../core/resources/node.ts";
 import type { FailedReload } from "../../core/resources/proxy-facts.ts";
@@ -36,7 +37,6 @@ import { listNodes } from "./inventory/nodes.ts";
 import { ProxyReports } from "./inventory/proxy-reports.ts";
 import { RecordedNames } from "./inventory/recorded-names.ts";
 import { anonymousLimit, createRateLimit, type RateLimitOptions } from "./login/rate-limit.ts";
-import { createTurns } from "./login/turns.ts";
 import { lookWhileServing } from "./look-while-serving.ts";
 import { authMetrics } from "./metrics/auth-metrics.ts";
 import { LiveOffered } from "./offered/live-offered.ts";
@@ -167,11 +167,15 @@ async function openContext(
     room: stores.room,
     isAtProxy: recordedAt(config.sessionRecording)?.place === "proxy",
   });
-  const turns = { turns: createTurns(), slowTurns: createTurns(maxSlow), connectionTurns: createTurns(maxChanges) };
+  const queues = {
+    queues: createQueues({ atOnce: 1, waiting: 15 }),
+    slowQueues: createQueues({ atOnce: 1, waiting: maxSlow - 1 }),
+    connectionQueues: createQueues({ atOnce: 1, waiting: maxChanges - 1 }),
+  };
   const { upgradeChannels = {} } = config;
   const quotas = createHostQuotas(now);
   const names = new RecordedNames({ storage: stores.storage, log });
-  return { context: { ...own, upgradeChannels, ...stores, ...live, ...turns, rollouts, presence, shipping, recordings, quotas, names }, cluster };
+  return { context: { ...own, upgradeChannels, ...stores, ...live, ...queues, rollouts, presence, shipping, recordings, quotas, names }, cluster };
 }
 
 interface Parts {

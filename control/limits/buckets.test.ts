@@ -10,6 +10,7 @@ test("a burst is let through, then the average; each owner has buckets of its ow
   expect(buckets.take("a", [1, 0], at(0))).toBe(false);
   expect(buckets.take("b", [1, 0], at(0))).toBe(true);
   expect(buckets.take("a", [2, 700], at(1))).toBe(false);
+  expect([buckets.has("a", [2, 700], at(1)), buckets.has("a", [2, 600], at(1)), buckets.has("c", [10, 1_000], at(1))]).toEqual([false, true, true]);
   expect(buckets.take("a", [2, 600], at(1))).toBe(true);
   expect(buckets.take("a", [11, 0], at(100_000))).toBe(false);
   expect(buckets.take("a", [10, 1_000], at(100_000))).toBe(true);

@@ -9,32 +9,48 @@ interface Filled {
   readonly at: number;
 }
 
-/** Maximum number of owners; the least recently used one is forgotten first, which gives it full buckets. */
-const maxOwners = 100_000;
+/** Default maximum number of owners; the least recently used one is forgotten first, which gives it full buckets. */
+const usualOwners = 100_000;
 
 /** Several buckets for each owner, from which amounts are taken atomically. */
 export class Buckets {
   readonly #sizes: readonly BucketSize[];
   readonly #owners = new Map<string, Filled>();
+  #maxOwners = usualOwners;
 
   constructor(...sizes: readonly BucketSize[]) {
     this.#sizes = sizes;
   }
 
+  /** For at most this number of owners. */
+  static ofAtMost(maxOwners: number, ...sizes: readonly BucketSize[]): Buckets {
+    const buckets = new Buckets(...sizes);
+    buckets.#maxOwners = maxOwners;
+    return buckets;
+  }
+
   /** `amounts` are in the order of the sizes. Returns false, and takes nothing, when one of the buckets holds too little. */
   take(owner: string, amounts: readonly number[], now: Date): boolean {
-    const known = this.#owners.get(owner);
-    const time = now.getTime();
-    const seconds = known === undefined ? 0 : Math.max(0, time - known.at) / 1000;
-    const full = this.#sizes.map(({ perSecond, burst }, index) => Math.min(burst, (known?.left[index] ?? burst) + seconds * perSecond));
+    const full = this.#filled(owner, now);
     const left = full.map((one, index) => one - (amounts[index] ?? 0));
     const isEnough = left.every((one) => one >= 0);
     this.#owners.delete(owner);
-    this.#owners.set(owner, { left: isEnough ? left : full, at: time });
+    this.#owners.set(owner, { left: isEnough ? left : full, at: now.getTime() });
     for (const first of this.#owners.keys()) {
-      if (this.#owners.size <= maxOwners) break;
+      if (this.#owners.size <= this.#maxOwners) break;
       this.#owners.delete(first);
     }
     return isEnough;
+  }
+
+  /** Whether `take` would take these amounts. */
+  has(owner: string, amounts: readonly number[], now: Date): boolean {
+    return this.#filled(owner, now).every((one, index) => one >= (amounts[index] ?? 0));
+  }
+
+  #filled(owner: string, now: Date): readonly number[] {
+    const known = this.#owners.get(owner);
+    const seconds = known === undefined ? 0 : Math.max(0, now.getTime() - known.at) / 1000;
+    return this.#sizes.map(({ perSecond, burst }, index) => Math.min(burst, (known?.left[index] ?? burst) + seconds * perSecond));
   }
 }

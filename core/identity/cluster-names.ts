@@ -16,9 +16,13 @@ export function canonicalName(name: string): string {
 /** The names that a target may mean: as given, and without the cluster's name at the end. In canonical spelling. */
 export function namesMeant(target: string, cluster: string): readonly string[] {
   const wanted = canonicalName(target);
-  const suffix = `.${canonicalName(cluster)}`;
-  const short = wanted.endsWith(suffix) ? wanted.slice(0, -suffix.length) : wanted;
-  return [...new Set([wanted, short])].filter((name) => name !== "");
+  return [...new Set([wanted, withoutCluster(wanted, canonicalName(cluster))])].filter((name) => name !== "");
+}
+
+/** `web-1.example.com` of the cluster `example.com` is the host `web-1`; any other name is unchanged. */
+export function withoutCluster(name: string, cluster: string | undefined): string {
+  const suffix = `.${cluster ?? ""}`;
+  return cluster !== undefined && name.length > suffix.length && name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;
 }
 
 /** The name without any trailing cluster names: hosts whose names have the same base answer to the same targets. */

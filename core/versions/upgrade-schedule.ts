@@ -20,14 +20,23 @@ export function encodeSchedule(windows: readonly UpgradeWindow[]): string {
   return firstLine + windows.map(({ start, stop }) => `${start} ${stop}\n`).join("");
 }
 
-/** The windows of a schedule file, in its order. Anything but a complete line with a window is skipped; never throws. */
+/** The windows of a schedule file, in its order. Anything but a complete line as it is written above is skipped; never throws. */
 export function parseSchedule(text: string): readonly UpgradeWindow[] {
   if (text.length > maxLength) return [];
   const lines = text.split("\n").slice(0, -1);
   return lines.flatMap((line) => {
-    const found = /^(\d{1,11}) (\d{1,11})$/.exec(line.trimEnd());
-    if (found === null) return [];
-    const [start, stop] = [Number(found[1]), Number(found[2])];
-    return start < stop ? [{ start, stop }] : [];
+    const found = parseWindow(line);
+    return found !== undefined && line.trimEnd() === `${found.start} ${found.stop}` ? [found] : [];
   });
+}
+
+/** 9999-12-31: a later time is a mistake. */
+const latest = 253_402_300_799;
+
+/** One line of a schedule file, which people may have written: blanks and tabs separate. Undefined when it is not a window. */
+export function parseWindow(line: string): UpgradeWindow | undefined {
+  const parts = /^(\d{1,12})[ \t]+(\d{1,12})$/.exec(line.trim());
+  if (parts === null) return undefined;
+  const [start, stop] = [Number(parts[1]), Number(parts[2])];
+  return start < stop && stop <= latest ? { start, stop } : undefined;
 }

@@ -13,6 +13,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/kinds": ["core/audit/event-spec.ts"],
   "core/audit/event-spec.ts": [],
   "core/audit": [...lowest, "core/resources"],
+  "core/limits": ["core/errors"],
   "core/memory": ["core/errors", "core/log"],
   "core/sftp": ["core/errors", "core/bytes"],
   "core/recording": ["core/errors"],

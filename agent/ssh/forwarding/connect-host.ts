@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP, type Socket } from "node:net";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { createQueue } from "../../service/queue.ts";
+import { createQueue } from "../../../core/limits/queue.ts";
 import { systemText } from "../../service/system-text.ts";
 import type { TcpSockets } from "./tcp-sockets.ts";
 

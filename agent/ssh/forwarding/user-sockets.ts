@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { Server, Socket } from "node:net";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { createQueue } from "../../../core/limits/queue.ts";
 import type { UnixUser } from "../../host/unix-user.ts";
-import { createQueue } from "../../service/queue.ts";
 import { systemText } from "../../service/system-text.ts";
 import type { SocketAnswer, SocketOrder, SocketTask } from "./socket-order.ts";
 

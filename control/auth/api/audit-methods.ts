@@ -4,6 +4,7 @@ import { parseAuditEvent } from "../../../core/audit/audit-event.ts";
 import { type AuditEvent, mayReport } from "../../../core/audit/audit-events.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
+import { callingHost } from "./caller.ts";
 import { type Api, unary } from "./guard.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "emitEvents" | "listEvents">;
@@ -15,13 +16,13 @@ export function auditMethods(api: Api): Methods {
   const { context } = api;
   return {
     emitEvents: unary(api, "emitEvents", async ({ eventsJson }, caller) => {
-      if (caller.kind !== "host") throw new PlatformError("denied", "access denied: emitEvents is for hosts");
+      const host = callingHost(caller);
       if (eventsJson.length > maxEventsAtOnce)
         throw new PlatformError("limit", `too many events in one call: ${eventsJson.length}; the maximum is ${maxEventsAtOnce}`);
       context.room.require("events");
-      context.quotas.events(caller.identity, eventsJson);
+      context.quotas.events(host, eventsJson);
       const events = eventsJson.map(parseAuditEvent);
-      for (const event of events) checkOrigin(event, caller.identity);
+      for (const event of events) checkOrigin(event, host);
       context.audit.append(events);
       return {};
     }),

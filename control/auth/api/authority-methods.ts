@@ -2,11 +2,10 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { authorityKinds, rotationPhases } from "../../../core/resources/rotation.ts";
-import type { Actor } from "../actor.ts";
 import { signHost } from "../certificates/sign-host.ts";
 import { signUser } from "../certificates/sign-user.ts";
 import { listRotations, rotate } from "../rotation/rotate.ts";
-import { type Caller, callerName } from "./caller.ts";
+import { actorOf } from "./caller.ts";
 import { clusterFacts } from "./cluster-facts.ts";
 import { type Api, unary } from "./guard.ts";
 
@@ -38,8 +37,4 @@ function oneOf<T extends string>(what: string, known: readonly T[], text: string
   const found = known.find((one) => one === text);
   if (found !== undefined) return found;
   throw new PlatformError("invalid", `unknown ${what} ${JSON.stringify(text.slice(0, 64))}; known are ${known.join(", ")}`);
-}
-
-function actorOf(caller: Caller): Actor {
-  return { name: callerName(caller), address: caller.address };
 }

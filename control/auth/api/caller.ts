@@ -1,6 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { fromX509Subject, type HostIdentity, type Identity, type UserIdentity } from "../../../core/identity/identity.ts";
+import type { Actor } from "../actor.ts";
 import type { Authorities, Authority, TrustedAuthority } from "../authority/open-authorities.ts";
 
 /** The caller, and its address. */
@@ -49,6 +50,17 @@ const loginHint = "log in again with: tsh login; a host joins again with a token
 function issuedBy(certificate: X509Certificate, { trusted }: TrustedAuthority): boolean {
   const isIssuer = ({ certificate: authority }: Authority): boolean => certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
   return !certificate.ca && trusted.some(isIssuer);
+}
+
+/** The host that calls. Throws `denied` for any other caller. */
+export function callingHost(caller: Caller): HostIdentity {
+  if (caller.kind !== "host") throw new PlatformError("denied", "access denied: this method is for hosts");
+  return caller.identity;
+}
+
+/** The author of the changes that a caller makes. */
+export function actorOf(caller: Caller): Actor {
+  return { name: callerName(caller), address: caller.address };
 }
 
 /** The caller's name in the audit log. */

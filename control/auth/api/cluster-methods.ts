@@ -1,10 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { accessState, watchAccess } from "../access/access-state.ts";
 import { rolesForKinds } from "../access/roles-for-kinds.ts";
-import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
 import { keepClusterProxy, listProxies, proxiesRevision, proxyStates } from "../inventory/cluster-proxies.ts";
 import { findDirectHosts } from "../inventory/direct-hosts.ts";
@@ -15,11 +12,11 @@ import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
 import { allowedServices } from "../inventory/node-services.ts";
 import { reportNode } from "../inventory/nodes.ts";
 import { proxyFacts, proxyWarnings } from "../presence/proxy-warnings.ts";
-import type { Caller } from "./caller.ts";
+import { callingHost } from "./caller.ts";
 import { clusterFacts, clusterWarnings, webCertificates } from "./cluster-facts.ts";
 import { type Api, serverStream, unary } from "./guard.ts";
 import { nodeReport } from "./node-report.ts";
-import { requireRule } from "./permissions.ts";
+import { hasRule } from "./permissions.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "getCluster" | "getAccess" | "watchAccess" | "reportNode" | "findDirectHosts" | "listProxies">;
 
@@ -27,7 +24,7 @@ export function clusterMethods(api: Api): Methods {
   const { context } = api;
   return {
     getCluster: unary(api, "getCluster", async (_request, caller) => {
-      if (!(await mayListNodes(context, caller))) return clusterFacts(context);
+      if (!(await hasRule(context, caller, { resource: "node", verb: "list" }))) return clusterFacts(context);
       // The warnings name hosts.
       const warnings = [...(await clusterWarnings(context)), ...proxyWarnings(await proxyFacts(context))];
       const proxiesJson = (await proxyStates(context)).map((proxy) => JSON.stringify(proxy));
@@ -46,7 +43,7 @@ export function clusterMethods(api: Api): Methods {
       return { ...access, ...trustedKeys(context.authorities), sessionRecording: context.sessionRecording };
     }),
     watchAccess: serverStream(api, "watchAccess", async function* ({ publicAddr, version }, caller, signal) {
-      const { id, role } = hostOf(caller);
+      const { id, role } = callingHost(caller);
       const isAgent = role === "node";
       if (!isAgent) await keepProxyVersion(context, id, version);
       const cameBack = context.proxies.isLost(id);
@@ -61,7 +58,7 @@ export function clusterMethods(api: Api): Methods {
       }
     }),
     reportNode: unary(api, "reportNode", async (request, caller) => {
-      const host = hostOf(caller);
+      const host = callingHost(caller);
       if (host.role === "node") context.quotas.report(host, request.statusJson.length);
       const report = nodeReport(request, host);
       const allowed: readonly string[] = await allowedServices(context.storage, report.hostId);
@@ -71,7 +68,7 @@ export function clusterMethods(api: Api): Methods {
     }),
     findDirectHosts: unary(api, "findDirectHosts", async ({ target }, caller) => {
       const hosts = await findDirectHosts(context.storage, target, context.clusterName);
-      const tunnelled = await findTunnelled(context, target, hostOf(caller).id);
+      const tunnelled = await findTunnelled(context, target, callingHost(caller).id);
       const recorded = await findRecorded(context, target, new Set([...hosts, ...tunnelled].map(({ id }) => id)));
       const json = (found: readonly object[]): string[] => found.map((host) => JSON.stringify(host));
       return { hostsJson: json(hosts), tunnelledJson: json(tunnelled), recordedJson: json(recorded) };
@@ -81,19 +78,4 @@ export function clusterMethods(api: Api): Methods {
       return { revision, proxiesJson: (await listProxies(context.storage)).map((proxy) => JSON.stringify(proxy)) };
     }),
   };
-}
-
-async function mayListNodes(context: AuthContext, caller: Caller): Promise<boolean> {
-  try {
-    await requireRule(context, caller, { resource: "node", verb: "list" });
-    return true;
-  } catch (thrown) {
-    if (thrown instanceof PlatformError && (thrown.code === "denied" || thrown.code === "unauthenticated")) return false;
-    throw thrown;
-  }
-}
-
-function hostOf(caller: Caller): HostIdentity {
-  if (caller.kind !== "host") throw new PlatformError("denied", "access denied: this method is for hosts");
-  return caller.identity;
 }

@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { holdConnection, releaseConnection } from "../connections/connections.ts";
-import type { Caller } from "./caller.ts";
+import { callingHost } from "./caller.ts";
 import { type Api, unary } from "./guard.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "holdConnection" | "releaseConnection">;
@@ -12,10 +12,10 @@ export function connectionMethods(api: Api): Methods {
   return {
     holdConnection: unary(api, "holdConnection", async ({ user, connectionId, maximum }, caller) => {
       if (maximum < 1) throw new PlatformError("invalid", "maximum must be at least 1");
-      return { validSeconds: await holdConnection(context, { ...named(user, connectionId), maximum, host: hostOf(caller) }) };
+      return { validSeconds: await holdConnection(context, { ...named(user, connectionId), maximum, host: callingHost(caller).id }) };
     }),
     releaseConnection: unary(api, "releaseConnection", async ({ user, connectionId }, caller) => {
-      await releaseConnection(context, { ...named(user, connectionId), host: hostOf(caller) });
+      await releaseConnection(context, { ...named(user, connectionId), host: callingHost(caller).id });
       return {};
     }),
   };
@@ -25,10 +25,4 @@ function named(user: string, id: string): { user: string; id: string } {
   if (user === "" || user.length > 256 || id === "" || id.length > 64)
     throw new PlatformError("invalid", "user and id are required, with at most 256 and 64 characters");
   return { user, id };
-}
-
-/** A host holds and releases only its own connections. */
-function hostOf(caller: Caller): string {
-  if (caller.kind !== "host") throw new PlatformError("denied", "access denied: this method is for hosts");
-  return caller.identity.id;
 }

@@ -1,8 +1,8 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { renewHost } from "../inventory/renew-host.ts";
 import { checkJoin, join } from "../tokens/join.ts";
+import { callingHost } from "./caller.ts";
 import { clusterFacts } from "./cluster-facts.ts";
 import { type Api, unary } from "./guard.ts";
 
@@ -32,11 +32,11 @@ export function hostMethods(api: Api): Methods {
       return { expires: metadata.expires ?? "", ...(spec.uses_left !== undefined && { usesLeft: spec.uses_left }) };
     }),
     renewHost: unary(api, "renewHost", async (request, caller) => {
-      if (caller.kind !== "host") throw new PlatformError("denied", "access denied: renewHost is for hosts");
-      context.quotas.renewal(caller.identity);
+      const host = callingHost(caller);
+      context.quotas.renewal(host);
       const { hostname, names, sshPublicKey, tlsPublicKey } = request;
-      const issued = await renewHost(context, caller.identity, { hostname, names, sshPublicKey, tlsPublicKey, address: caller.address });
-      return { hostId: caller.identity.id, ...issued, cluster: clusterFacts(context) };
+      const issued = await renewHost(context, host, { hostname, names, sshPublicKey, tlsPublicKey, address: caller.address });
+      return { hostId: host.id, ...issued, cluster: clusterFacts(context) };
     }),
   };
 }

@@ -1,20 +1,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { authorize } from "../../../core/access/authorize.ts";
 import type { AuthService, OfferedResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { maxOffered, type Offered, offeredSchema } from "../../../core/resources/offered.ts";
-import { ipOf } from "../../../core/transport/ip-of.ts";
 import { requireHost } from "../inventory/host-records.ts";
 import { allowedServices } from "../inventory/node-services.ts";
-import { listLocks } from "../locks/locks.ts";
 import { listOffered, type OfferedResource } from "../offered/list-offered.ts";
-import { rolesNamed } from "../roles/roles.ts";
-import type { UserCaller } from "./caller.ts";
 import { type Api, unary } from "./guard.ts";
-import { isDenied } from "./list-nodes.ts";
-import { requireRule } from "./permissions.ts";
+import { isDenied, mayReach, requireRule } from "./permissions.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "reportOffered" | "listOffered">;
 
@@ -38,7 +32,8 @@ export function offeredMethods(api: Api): Methods {
         await requireRule(context, caller, { resource: "node", verb: "list" });
       } catch (thrown) {
         if (!isDenied(thrown) || caller.kind !== "user") throw thrown;
-        isVisible = await mayReach(api, caller);
+        const reaches = await mayReach(context, caller);
+        isVisible = (one, serverId) => one.kind === "app" && reaches({ kind: "app", app: { name: one.name, labels: one.labels }, serverId });
       }
       const isWanted = (one: Offered, hostId: string): boolean => (kind === "" || one.kind === kind) && isVisible(one, hostId);
       return { resources: listOffered(context.offered, context.live, isWanted).map(message) };
@@ -48,19 +43,4 @@ export function offeredMethods(api: Api): Methods {
 
 function message({ kind, name, labels, hostIds }: OfferedResource): MessageInitShape<typeof OfferedResourceSchema> {
   return { kind, name, labels: { ...labels }, hostIds: [...hostIds] };
-}
-
-async function mayReach({ context }: Pick<Api, "context">, { identity, address }: UserCaller): Promise<(one: Offered, hostId: string) => boolean> {
-  const roles = await rolesNamed(context.storage, identity.roles);
-  const facts = { identity, roles, locks: await listLocks(context.storage), clientIp: ipOf(address), now: context.now() };
-  return ({ kind, name, labels }, serverId) => {
-    if (kind !== "app") return false;
-    try {
-      authorize({ ...facts, ask: { kind, app: { name, labels }, serverId } });
-      return true;
-    } catch (thrown) {
-      if (isDenied(thrown)) return false;
-      throw thrown;
-    }
-  };
 }

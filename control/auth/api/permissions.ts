@@ -1,4 +1,4 @@
-import type { ResourceAsk } from "../../../core/access/ask.ts";
+import type { AppAsk, ResourceAsk, SshAsk } from "../../../core/access/ask.ts";
 import { authorize } from "../../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { refuseSourceIp } from "../../../core/access/source-ip.ts";
@@ -11,7 +11,7 @@ import { requireHost } from "../inventory/host-records.ts";
 import { listLocks } from "../locks/locks.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import { findUser } from "../users/user-records.ts";
-import type { Caller } from "./caller.ts";
+import type { Caller, UserCaller } from "./caller.ts";
 
 /** Callers of a method. `by kind`: the handler asks `requireRule` once the resource is known. */
 interface Permission {
@@ -104,6 +104,36 @@ export async function requirePermission(context: AuthContext, caller: Caller, me
 
 /** Resources that hosts may read: an agent offers the applications that match its configuration. */
 const seenByHosts = { node: ["app"], proxy: ["node", "role"], auth: [] } as const satisfies Record<HostRole, readonly RuleResource[]>;
+
+/** Whether the caller's rules allow it. */
+export async function hasRule(context: AuthContext, caller: Caller, ask: Omit<ResourceAsk, "kind">): Promise<boolean> {
+  try {
+    await requireRule(context, caller, ask);
+    return true;
+  } catch (thrown) {
+    if (isDenied(thrown) || (thrown instanceof PlatformError && thrown.code === "unauthenticated")) return false;
+    throw thrown;
+  }
+}
+
+/** Whether a user's roles give any access to a resource. */
+export async function mayReach(context: AuthContext, { identity, address }: UserCaller): Promise<(ask: SshAsk | AppAsk) => boolean> {
+  const roles = await rolesNamed(context.storage, identity.roles);
+  const facts = { identity, roles, locks: await listLocks(context.storage), clientIp: ipOf(address), now: context.now() };
+  return (ask) => {
+    try {
+      authorize({ ...facts, ask });
+      return true;
+    } catch (thrown) {
+      if (isDenied(thrown)) return false;
+      throw thrown;
+    }
+  };
+}
+
+export function isDenied(thrown: unknown): boolean {
+  return thrown instanceof PlatformError && thrown.code === "denied";
+}
 
 /** Throws `denied` unless the caller's rules allow it. */
 export async function requireRule(context: AuthContext, caller: Caller, ask: Omit<ResourceAsk, "kind">): Promise<void> {

@@ -4,9 +4,9 @@ import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type Recording, recordingEndSchema, recordingFactsSchema } from "../../../core/resources/recording.ts";
 import { parseTime } from "./audit-methods.ts";
-import { type Caller, callerName } from "./caller.ts";
+import { type Caller, callerName, callingHost } from "./caller.ts";
 import { type Api, serverStream, unary } from "./guard.ts";
-import { requireRule } from "./permissions.ts";
+import { hasRule, requireRule } from "./permissions.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "uploadRecording" | "listRecordings" | "readRecording">;
 
@@ -17,14 +17,14 @@ export function recordingMethods(api: Api): Methods {
   const { recordings } = context;
   return {
     uploadRecording: unary(api, "uploadRecording", async ({ factsJson, offset, data, endJson }, caller) => {
-      if (caller.kind !== "host") throw new PlatformError("denied", "access denied: uploadRecording is for agents");
-      context.quotas.recording(caller.identity, data.length);
+      const host = callingHost(caller);
+      context.quotas.recording(host, data.length);
       const facts = parseJsonAs(recordingFactsSchema, factsJson, "the facts of a recording");
       const end = endJson === "" ? undefined : parseJsonAs(recordingEndSchema, endJson, "the end of a recording");
-      return { size: await recordings.append({ facts, offset, data, end }, caller.identity) };
+      return { size: await recordings.append({ facts, offset, data, end }, host) };
     }),
     listRecordings: unary(api, "listRecordings", async ({ from, to, user, limit, cursor }, caller) => {
-      const own = (await mayUse(api, caller, "list")) ? undefined : callerName(caller);
+      const own = (await hasRule(context, caller, { resource: "session", verb: "list" })) ? undefined : callerName(caller);
       const empty = (text: string): string | undefined => (text === "" ? undefined : text);
       // The name of another user finds nothing, as if there were no recordings.
       if (own !== undefined && user !== "" && user !== own) return { recordingsJson: [], cursor: "" };
@@ -57,14 +57,4 @@ async function readable(api: Api, caller: Caller, sid: string): Promise<Recordin
   throw new PlatformError("not_found", `there is no recording of session ${JSON.stringify(sid.slice(0, 64))}`, {
     hint: "tctl recordings ls lists the recordings",
   });
-}
-
-async function mayUse(api: Api, caller: Caller, verb: "list"): Promise<boolean> {
-  try {
-    await requireRule(api.context, caller, { resource: "session", verb });
-    return true;
-  } catch (thrown) {
-    if (thrown instanceof PlatformError && thrown.code === "denied") return false;
-    throw thrown;
-  }
 }

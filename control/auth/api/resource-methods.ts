@@ -4,14 +4,13 @@ import { z } from "zod";
 import type { AuthService, ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { parseJson } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { Actor } from "../actor.ts";
 import { checkDocument, type Document } from "../documents/document.ts";
 import { getAnyNode, storedKey } from "../inventory/all-nodes.ts";
 import { createToken } from "../tokens/tokens.ts";
-import { type Caller, callerName } from "./caller.ts";
+import { actorOf } from "./caller.ts";
 import { type Api, unary } from "./guard.ts";
-import { isDenied, listNodesFor, mayReach } from "./list-nodes.ts";
-import { requireRule } from "./permissions.ts";
+import { anyLogin, listNodesFor } from "./list-nodes.ts";
+import { isDenied, mayReach, requireRule } from "./permissions.ts";
 import { resourceKind } from "./resource-kinds.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "createToken" | "listResources" | "getResource" | "putResource" | "deleteResource">;
@@ -42,7 +41,7 @@ export function resourceMethods(api: Api): Methods {
         // Users without a rule for nodes see those that they may reach; for any other kind only the rule decides.
         if (!isDenied(thrown) || kind !== "node" || caller.kind !== "user") throw thrown;
         const node = await getAnyNode(context, name);
-        if (!(await mayReach(api, caller))(node)) throw new PlatformError("not_found", `${kind} ${name} does not exist`);
+        if (!(await mayReach(context, caller))(anyLogin(node))) throw new PlatformError("not_found", `${kind} ${name} does not exist`);
         return message(node);
       }
       return message(await found.get(context, name));
@@ -71,8 +70,4 @@ function parse(json: string): z.infer<typeof headSchema> {
 
 function message(document: Document): MessageInitShape<typeof ResourceSchema> {
   return { kind: document.kind, name: document.metadata.name, json: JSON.stringify(document) };
-}
-
-function actorOf(caller: Caller): Actor {
-  return { name: callerName(caller), address: caller.address };
 }

@@ -3,7 +3,7 @@ import type { AuthService } from "../../../core/api/generated/platform/auth/v1/a
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { rolloutActions } from "../rollout/change-rollout.ts";
 import { vouchFor } from "../rollout/vouch-for.ts";
-import { callerName } from "./caller.ts";
+import { actorOf } from "./caller.ts";
 import { type Api, unary } from "./guard.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "getUpgradeTarget" | "getUpgradePlan" | "changeRollout">;
@@ -22,7 +22,7 @@ export function rolloutMethods(api: Api): Methods {
       const known = rolloutActions.find((one) => one === action);
       if (known === undefined)
         throw new PlatformError("invalid", `unknown roll-out action ${JSON.stringify(action.slice(0, 64))}; use ${rolloutActions.join(", ")}`);
-      const actor = { name: callerName(caller), address: caller.address };
+      const actor = actorOf(caller);
       return { json: JSON.stringify(await rollouts.change({ action: known, channel, group, actor })) };
     }),
   };

@@ -1,14 +1,12 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { joinableModes } from "../../../core/access/authorize-join.ts";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { ActiveSession, JoinMode, ListedSession } from "../../../core/resources/session.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import { findActiveSession, listActiveSessions, reportSessions } from "../sessions/active-sessions.ts";
-import type { Caller } from "./caller.ts";
+import { type Caller, callingHost } from "./caller.ts";
 import { type Api, unary } from "./guard.ts";
-import { isDenied } from "./list-nodes.ts";
-import { requireRule } from "./permissions.ts";
+import { hasRule } from "./permissions.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "reportSessions" | "listSessions" | "findSession">;
 
@@ -16,17 +14,17 @@ export function sessionMethods(api: Api): Methods {
   const { context } = api;
   return {
     reportSessions: unary(api, "reportSessions", async ({ process, sessionsJson }, caller) => {
-      if (caller.kind !== "host") throw new PlatformError("denied", "access denied: reportSessions is for agents");
+      const host = callingHost(caller);
       context.room.require("events");
       context.quotas.report(
-        caller.identity,
+        host,
         sessionsJson.reduce((sum, json) => sum + json.length, 0),
       );
-      return { validSeconds: await reportSessions(context, { host: caller.identity.id, process, sessionsJson }) };
+      return { validSeconds: await reportSessions(context, { host: host.id, process, sessionsJson }) };
     }),
     listSessions: unary(api, "listSessions", async (_request, caller) => {
       const mayJoin = await joining(api, caller);
-      const seesAll = await mayList(api, caller);
+      const seesAll = await hasRule(context, caller, { resource: "session", verb: "list" });
       const seen = (await listActiveSessions(context)).flatMap((session) => {
         const modes = mayJoin(session);
         return seesAll || modes.length > 0 ? [JSON.stringify(listed(session, modes))] : [];
@@ -45,16 +43,6 @@ async function joining({ context }: Api, caller: Caller): Promise<(session: Acti
   if (caller.kind !== "user") return () => [];
   const roles = await rolesNamed(context.storage, caller.identity.roles);
   return (session) => joinableModes(caller.identity, roles, session);
-}
-
-async function mayList({ context }: Api, caller: Caller): Promise<boolean> {
-  try {
-    await requireRule(context, caller, { resource: "session", verb: "list" });
-    return true;
-  } catch (thrown) {
-    if (isDenied(thrown)) return false;
-    throw thrown;
-  }
 }
 
 function listed({ roles: _roles, process: _process, ...session }: ActiveSession, modes: readonly JoinMode[]): ListedSession {

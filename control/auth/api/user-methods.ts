@@ -3,7 +3,7 @@ import type { AuthService } from "../../../core/api/generated/platform/auth/v1/a
 import { login } from "../login/login.ts";
 import { acceptInvite, createInvite, getInvite } from "../users/invites.ts";
 import { unlockUser } from "../users/unlock-user.ts";
-import { callerName } from "./caller.ts";
+import { actorOf } from "./caller.ts";
 import { clusterFacts } from "./cluster-facts.ts";
 import { type Api, unary } from "./guard.ts";
 
@@ -27,12 +27,12 @@ export function userMethods(api: Api): Methods {
       return { user: await acceptInvite(context, { token, password, code, address }) };
     }),
     createInvite: unary(api, "createInvite", async ({ user, ttlSeconds }, caller) => {
-      const actor = { name: callerName(caller), address: caller.address };
+      const actor = actorOf(caller);
       const { token, expires } = await createInvite(context, { user, ttlSeconds, actor });
       return { token, expires: expires.toISOString() };
     }),
     unlockUser: unary(api, "unlockUser", async ({ user }, caller) => {
-      const actor = { name: callerName(caller), address: caller.address };
+      const actor = actorOf(caller);
       return { wasLocked: await unlockUser(context, { user, actor }) };
     }),
   };

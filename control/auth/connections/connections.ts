@@ -25,9 +25,9 @@ export async function releaseConnection(context: AuthContext, ask: Pick<LeaseAsk
 
 type Next = (leases: readonly Lease[], now: Date) => readonly Lease[];
 
-async function change({ storage, connectionTurns, now }: AuthContext, user: string, next: Next): Promise<void> {
+async function change({ storage, connectionQueues, now }: AuthContext, user: string, next: Next): Promise<void> {
   const key = `/connection/${createHash("sha256").update(user).digest("hex")}`;
-  await connectionTurns(user, async () => {
+  await connectionQueues(user, async () => {
     for (let left = tries; left > 0; left -= 1) if (await tryChange(storage, key, { next, now: now() })) return;
     throw new PlatformError("unavailable", "too many concurrent changes of this user's connections", { hint: "try again shortly" });
   });

@@ -7,7 +7,7 @@ export function upgradeMemoryKey(id: string): string {
   return `/upgrade-audited/${id}`;
 }
 
-type Context = Pick<AuthContext, "storage" | "audit" | "turns">;
+type Context = Pick<AuthContext, "storage" | "audit" | "queues">;
 
 /**
  * Audits the upgrades in a host's report. The event is durable before it is remembered: after a crash in between it is recorded
@@ -16,7 +16,7 @@ type Context = Pick<AuthContext, "storage" | "audit" | "turns">;
 export async function auditUpgrades(context: Context, host: { id: string; hostname: string; version: string; status: HostStatus }): Promise<void> {
   const { id, hostname, version, status } = host;
   const key = upgradeMemoryKey(id);
-  await context.turns(key, async () => {
+  await context.queues(key, async () => {
     const stored = await context.storage.get(key);
     const before = stored === undefined ? undefined : upgradeMemorySchema.safeParse(JSON.parse(stored.value)).data;
     const { event, memory } = upgradeEvent(before, { version, status });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { findLock, lockedError as lockedByAdmin } from "../../../core/access/find-lock.ts";
+import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { nameText } from "../../../core/resources/metadata.ts";
 import { clientNetwork } from "../../limits/client-network.ts";
@@ -11,7 +11,7 @@ import { credentialWrite, readCredential } from "../users/credentials.ts";
 import { acceptedStep, newTotpSecret } from "../users/totp.ts";
 import { readUserId } from "../users/user-ids.ts";
 import { findUser } from "../users/user-records.ts";
-import { countFailure, type LoginTry, lockedError, lockedUntil, rememberLogin, waitOf } from "./lock.ts";
+import { countFailure, type LoginTry, rememberLogin, throttledError, throttledUntil, waitOf } from "./login-throttle.ts";
 
 export interface LoginAsk {
   readonly user: string;
@@ -36,10 +36,10 @@ export async function login(context: AuthContext, ask: LoginAsk): Promise<Issued
   try {
     const user = ask.user.slice(0, 256);
     // One at a time per name and address; delayed logins from unknown addresses run one after the other.
-    const issued = await context.turns(`login ${user} ${clientNetwork(ask.address)}`, async () => {
+    const issued = await context.queues(`login ${user} ${clientNetwork(ask.address)}`, async () => {
       const waitMs = await waitOf(context.storage, ask);
-      if (waitMs > 0) await context.slowTurns(user, () => sleep(waitMs));
-      return await context.turns(`login ${user}`, () => prove(context, ask, name));
+      if (waitMs > 0) await context.slowQueues(user, () => sleep(waitMs));
+      return await context.queues(`login ${user}`, () => prove(context, ask, name));
     });
     return issued;
   } catch (thrown) {
@@ -51,8 +51,8 @@ export async function login(context: AuthContext, ask: LoginAsk): Promise<Issued
 
 async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise<IssuedCertificates> {
   const { storage } = context;
-  const locked = await lockedUntil(storage, ask);
-  if (locked !== undefined) throw lockedError(locked);
+  const locked = await throttledUntil(storage, ask);
+  if (locked !== undefined) throw throttledError(locked);
   const userId = await readUserId(storage, ask.user);
   const user = await findUser(context, ask.user);
   const stored = await readCredential(storage, ask.user);
@@ -68,7 +68,7 @@ async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise
     throw wrongError(until);
   }
   const lock = findLock(await listLocks(storage), { user: user.metadata.name, userId, roles: user.spec.roles, now });
-  if (lock !== undefined) throw lockedByAdmin(lock);
+  if (lock !== undefined) throw lockedError(lock);
   const { ttlSeconds, address } = ask;
   const identity = await userIdentity(context, user, { userId, ttlSeconds, most: loginTtl, address });
   const issued = await context.authorities.issueUser(identity, { ...ask, now });

@@ -1,4 +1,5 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { Buckets } from "../../limits/buckets.ts";
 import { clientNetwork } from "../../limits/client-network.ts";
 
 export interface RateLimitOptions {
@@ -18,21 +19,13 @@ export interface RateLimit {
   check(address: string, now: Date): void;
 }
 
-export function createRateLimit(options: RateLimitOptions): RateLimit {
-  const buckets = new Map<string, { left: number; at: number }>();
-  const spend = (address: string, now: Date, amount: number): void => {
-    const key = clientNetwork(address);
-    const known = buckets.get(key);
-    const time = now.getTime();
-    const gained = known === undefined ? 0 : (Math.max(0, time - known.at) / 60_000) * options.perMinute;
-    const left = known === undefined ? options.burst : Math.min(options.burst, known.left + gained);
-    buckets.delete(key);
-    buckets.set(key, { left: Math.max(0, left - amount), at: time });
-    if (buckets.size > maxAddresses) {
-      const oldest = buckets.keys().next();
-      if (oldest.done !== true) buckets.delete(oldest.value);
-    }
-    if (left < 1) throw new PlatformError("limit", "too many attempts from this address", { hint: "try again in a minute" });
+export function createRateLimit({ perMinute, burst }: RateLimitOptions): RateLimit {
+  const buckets = Buckets.ofAtMost(maxAddresses, { perSecond: perMinute / 60, burst });
+  const refuseUnless = (isLeft: boolean): void => {
+    if (!isLeft) throw new PlatformError("limit", "too many attempts from this address", { hint: "try again in a minute" });
   };
-  return { take: (address, now) => spend(address, now, 1), check: (address, now) => spend(address, now, 0) };
+  return {
+    take: (address, now) => refuseUnless(buckets.take(clientNetwork(address), [1], now)),
+    check: (address, now) => refuseUnless(buckets.has(clientNetwork(address), [1], now)),
+  };
 }

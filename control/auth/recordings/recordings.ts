@@ -3,11 +3,11 @@ import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
+import { createQueues } from "../../../core/limits/queue.ts";
 import { recordingFormat, recordingFormats } from "../../../core/recording/formats.ts";
 import type { Recording, RecordingEnd, RecordingFacts } from "../../../core/resources/recording.ts";
 import type { DiskRoom } from "../../storage/disk-room.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
-import { createTurns } from "../login/turns.ts";
 import { openRecordingStore, type RecordingStore } from "./recording-store.ts";
 
 /** Maximum size of a recording, bytes: agents stop before. */
@@ -43,7 +43,7 @@ export interface RecordingsOptions {
 export async function openRecordings({ dir, audit, room, isAtProxy = false }: RecordingsOptions): Promise<Recordings> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const store = openRecordingStore(join(dir, "recordings.sqlite"));
-  const turns = createTurns();
+  const queues = createQueues({ atOnce: 1, waiting: 15 });
   const fileOf = (facts: RecordingFacts): string => join(dir, `${facts.sid}.${endingOf(facts)}`);
   const append = async ({ facts, offset, data, end }: RecordingPart, host: HostIdentity): Promise<number> => {
     const { sid } = facts;
@@ -73,7 +73,7 @@ export async function openRecordings({ dir, audit, room, isAtProxy = false }: Re
   return {
     find: store.find,
     list: store.list,
-    append: (part, host) => turns(part.facts.sid, () => append(part, host)),
+    append: (part, host) => queues(part.facts.sid, () => append(part, host)),
     read: (recording) => readFirst(fileOf(recording), recording.bytes),
     close: store.close,
   };

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { createQueues } from "../../../core/limits/queue.ts";
 import type { ListedSession } from "../../../core/resources/session.ts";
 import { addUser, joinHost, loggedIn, openTestAuth } from "../../../test/inside/open-auth.ts";
 import { openSqlite } from "../../storage/sqlite.ts";
 import { LiveNodes } from "../inventory/live-nodes.ts";
-import { createTurns } from "../login/turns.ts";
 import { listActiveSessions, reportSessions } from "./active-sessions.ts";
 
 const here = randomUUID();
@@ -100,7 +100,12 @@ test("a host has at most four processes, the newest, and 2,000 sessions; also wh
   const folder = mkdtempSync(join(tmpdir(), "platform-sessions-"));
   let time = Date.now();
   const now = () => new Date(time);
-  const context = { storage: openSqlite({ path: join(folder, "auth", "state.sqlite"), now }), now, turns: createTurns(), live: new LiveNodes() };
+  const context = {
+    storage: openSqlite({ path: join(folder, "auth", "state.sqlite"), now }),
+    now,
+    queues: createQueues({ atOnce: 1, waiting: 15 }),
+    live: new LiveNodes(),
+  };
   const all = async () => (await listActiveSessions(context)).map(({ sid }) => sid);
   const report = (count: number, sid = randomUUID(), more: object = {}) => {
     const sessionsJson = Array.from({ length: count }, (_one, index) => told(index === 0 ? sid : randomUUID(), more));

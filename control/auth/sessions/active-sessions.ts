@@ -32,7 +32,7 @@ export interface SessionReport {
  * Takes the sessions of one process of a host: stored, since a reload of this service runs two processes. A process beyond the maximum
  * replaces the one with the oldest report. Throws `invalid`, and `limit` when the host has too many sessions.
  */
-export async function reportSessions(context: Pick<AuthContext, "storage" | "now" | "turns">, report: SessionReport): Promise<number> {
+export async function reportSessions(context: Pick<AuthContext, "storage" | "now" | "queues">, report: SessionReport): Promise<number> {
   const process = processSchema.safeParse(report.process);
   if (!process.success) throw new PlatformError("invalid", "process must be a UUID");
   if (report.sessionsJson.length > maxSessions) throw new PlatformError("invalid", `at most ${maxSessions} sessions per process are allowed`);
@@ -41,7 +41,7 @@ export async function reportSessions(context: Pick<AuthContext, "storage" | "now
   const own = sessions.map((session) => ({ ...session, server_id: report.host, process: report.process }));
   const key = `${prefix}${report.host}/${report.process}`;
   if (own.length === 0) await context.storage.delete(key);
-  else await context.turns(`sessions ${report.host}`, () => keep(context, { key, host: report.host, own }));
+  else await context.queues(`sessions ${report.host}`, () => keep(context, { key, host: report.host, own }));
   return sessionSeconds;
 }
 

@@ -5,7 +5,7 @@ import type { Entry, Write } from "../../storage/storage.ts";
 import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { documentKey } from "../documents/document.ts";
-import { clearFailures } from "../login/lock.ts";
+import { clearFailures } from "../login/login-throttle.ts";
 import { credentialWrite, readCredential } from "./credentials.ts";
 import { checkPassword } from "./password.ts";
 import { acceptedStep, newTotpSecret, totpUri } from "./totp.ts";

@@ -1,6 +1,7 @@
 import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { createQueue } from "../../../core/limits/queue.ts";
 
 /** How hard a hash is: memory in KiB, passes, lanes. */
 export interface HashCost {
@@ -35,7 +36,7 @@ const maxWaiting = 64;
 const hashLength = 32;
 
 export function createPasswordHasher(cost: HashCost = defaultHashCost): PasswordHasher {
-  const turn = createGate();
+  const turn = createQueue({ atOnce: maxRunning, waiting: maxWaiting, what: "logins" });
   const decoy: PasswordHash = {
     algorithm: "argon2id",
     ...cost,
@@ -65,23 +66,4 @@ function derive(password: string, nonce: Buffer, cost: HashCost): Promise<Buffer
   const { memory, passes, parallelism } = cost;
   const parameters: Argon2Parameters = { message: password.normalize("NFKC"), nonce, parallelism, tagLength: hashLength, memory, passes };
   return new Promise((resolve, reject) => argon2("argon2id", parameters, (error, key) => (error === null ? resolve(key) : reject(error))));
-}
-
-/** Runs at most `maxRunning` tasks at once; throws `limit` when too many wait. */
-function createGate(): <T>(work: () => Promise<T>) => Promise<T> {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  return async (work) => {
-    if (running >= maxRunning) {
-      if (waiting.length >= maxWaiting) throw new PlatformError("limit", "too many concurrent logins", { hint: "try again shortly" });
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else running += 1;
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
 }

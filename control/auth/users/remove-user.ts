@@ -4,7 +4,7 @@ import type { AuthContext } from "../auth-context.ts";
 import { machineTtl } from "../certificates/user-identity.ts";
 import { documentKey, named } from "../documents/document.ts";
 import { auditLock, removalLock } from "../locks/locks.ts";
-import { clearFailures } from "../login/lock.ts";
+import { clearFailures } from "../login/login-throttle.ts";
 import { credentialKey, readCredential } from "./credentials.ts";
 import { inviteKey } from "./invites.ts";
 import { newUserId, readUserId, userIdKey } from "./user-ids.ts";

@@ -3,7 +3,7 @@ import { type User, userSchema } from "../../../core/resources/user.ts";
 import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
-import { lockedSomewhere } from "../login/lock.ts";
+import { throttledSomewhere } from "../login/login-throttle.ts";
 import { readCredential } from "./credentials.ts";
 import { userIdWrite } from "./user-ids.ts";
 
@@ -54,7 +54,7 @@ export async function putUser(context: AuthContext, user: User, how: PutMode & {
 
 async function withStatus({ storage }: Stores, user: User): Promise<User> {
   const name = user.metadata.name;
-  const locked = await lockedSomewhere(storage, name);
+  const locked = await throttledSomewhere(storage, name);
   if (locked !== undefined) return { ...user, status: { state: "locked", locked_until: locked.toISOString() } };
   const stored = await readCredential(storage, name);
   return { ...user, status: { state: stored?.credential.password === undefined ? "invited" : "active" } };

@@ -4,9 +4,9 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { clientNetwork } from "../../limits/client-network.ts";
 import type { Entry, Storage, Write } from "../../storage/storage.ts";
 
-/** Failed attempts for a user name from one address before that address is locked out, and the duration of the lock, ms. */
+/** Failed attempts for a user name from one address before that address must wait, and for how long, ms. */
 const maxFailures = 5;
-const lockMs = 30 * 60_000;
+const throttleMs = 30 * 60_000;
 /** Failed attempts for a user name from all addresses after which unknown addresses wait, and the maximum wait, ms. */
 const freeFailures = 15;
 const firstWaitMs = 500;
@@ -28,8 +28,8 @@ export interface LoginTry {
  * Attempts on a name from many addresses make unknown addresses wait, one after the other, but not those with an earlier login. Kept
  * in the storage, across restarts, until 30 minutes after the last failure.
  */
-export async function lockedUntil(storage: Storage, attempt: LoginTry): Promise<Date | undefined> {
-  return lockOf(await storage.get(ofAddress(attempt)));
+export async function throttledUntil(storage: Storage, attempt: LoginTry): Promise<Date | undefined> {
+  return endOf(await storage.get(ofAddress(attempt)));
 }
 
 /** Delay of this attempt, ms: grows with the failures of others. */
@@ -39,19 +39,19 @@ export async function waitOf(storage: Storage, attempt: LoginTry): Promise<numbe
   return Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(failures, 16));
 }
 
-/** Counts a failure; returns the end of the name's lock for that address, if locked. */
+/** Counts a failure; returns the time until which that address must wait, if it must. */
 export async function countFailure(storage: Storage, attempt: LoginTry, now: Date): Promise<Date | undefined> {
   const [key, all] = [ofAddress(attempt), ofName(attempt.user)];
   const failures = countOf(await storage.get(key)) + 1;
   const ofAll = countOf(await storage.get(all)) + 1;
-  const end = new Date(now.getTime() + lockMs);
-  const locked = failures >= maxFailures;
-  const value = JSON.stringify(locked ? { failures, locked_until: end.toISOString() } : { failures });
+  const end = new Date(now.getTime() + throttleMs);
+  const isThrottled = failures >= maxFailures;
+  const value = JSON.stringify(isThrottled ? { failures, locked_until: end.toISOString() } : { failures });
   await storage.batch([
     { key, value, expires: end },
     { key: all, value: JSON.stringify({ failures: ofAll }), expires: end },
   ]);
-  return locked ? end : undefined;
+  return isThrottled ? end : undefined;
 }
 
 /** Records a successful login: clears the failures of its address, which is known from now on. */
@@ -66,13 +66,13 @@ export async function clearFailures(storage: Storage, user: string, forget = fal
   return [{ key: ofName(user) }, ...entries.flat().map(({ key }) => ({ key }))].filter(isFirst);
 }
 
-/** For `tctl users ls`: the end of the lock of a name for any address. */
-export async function lockedSomewhere(storage: Storage, user: string): Promise<Date | undefined> {
-  const locks = (await storage.list(failuresPrefix(user))).flatMap((entry) => lockOf(entry) ?? []);
-  return locks.reduce<Date | undefined>((last, lock) => (last === undefined || lock > last ? lock : last), undefined);
+/** For `tctl users ls`: the time until which some address must wait. */
+export async function throttledSomewhere(storage: Storage, user: string): Promise<Date | undefined> {
+  const ends = (await storage.list(failuresPrefix(user))).flatMap((entry) => endOf(entry) ?? []);
+  return ends.reduce<Date | undefined>((last, end) => (last === undefined || end > last ? end : last), undefined);
 }
 
-export function lockedError(until: Date): PlatformError {
+export function throttledError(until: Date): PlatformError {
   return new PlatformError("limit", `too many failed attempts: this user name is locked for this address until ${until.toISOString()}`, {
     hint: "wait, or ask an admin to run: tctl users unlock",
   });
@@ -82,7 +82,7 @@ function isFirst({ key }: Write, index: number, all: readonly Write[]): boolean 
   return all.findIndex((other) => other.key === key) === index;
 }
 
-function lockOf(entry: Entry | undefined): Date | undefined {
+function endOf(entry: Entry | undefined): Date | undefined {
   const until = entry === undefined ? undefined : countSchema.parse(JSON.parse(entry.value)).locked_until;
   return until === undefined ? undefined : new Date(until);
 }
