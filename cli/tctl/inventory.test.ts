@@ -32,13 +32,13 @@ id-web2   web2     node     1.1.0   unknown`,
   );
 });
 
-test.for(["node", "Proxy", "auth"])("--services=%s is one", (name) => {
+test.for(["node", "App", "Proxy", "auth"])("--services=%s is one", (name) => {
   expect(parseService(name)).toBe(name.toLowerCase());
 });
 
 test.for([
-  ["kube", /^services are node, proxy, auth$/],
-  ["ssh", /^services are node, proxy, auth$/],
+  ["kube", /^services are node, app, proxy, auth$/],
+  ["ssh", /^services are node, app, proxy, auth$/],
   ["nodes", /^did you mean node\? services are/],
 ] as const)("--services=%s is refused with the list", ([name, hint]) => {
   expect(() => parseService(name)).toThrow(expect.objectContaining({ code: "invalid", hint: expect.stringMatching(hint) }));

@@ -1,6 +1,7 @@
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { nearestName } from "../../core/config/nearest-name.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { inventoryName, serviceNames } from "../../core/kinds/service-kinds.ts";
 import { type Instance, instanceSchema } from "../../core/resources/instance.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
@@ -9,7 +10,7 @@ import { withAdmin } from "./connect.ts";
 import { inventoryStatusText } from "./inventory-status-text.ts";
 import { summarizeInventory } from "./summarize-inventory.ts";
 
-const inventoryServices: readonly string[] = ["node", "proxy", "auth"];
+const inventoryServices: readonly string[] = [...serviceNames.map(inventoryName), "proxy", "auth"];
 
 /** `tctl inventory ls`: connected instances that match the filters. */
 export async function listInventory(call: Call): Promise<Result> {
@@ -59,9 +60,9 @@ export function inventoryTable(instances: readonly Instance[]): string {
   return renderTable(["Server ID", "Hostname", "Services", "Version", "Upgrader"], rows);
 }
 
-/** A host with the ssh service is called a node, as at its join: in text, in JSON and in the filter. */
+/** Services have the names that join tokens have for them (`node` for ssh): in text, in JSON and in the filter. */
 function named(instance: Instance): Instance {
-  return { ...instance, services: instance.services.map((name) => (name === "ssh" ? "node" : name)) };
+  return { ...instance, services: instance.services.map(inventoryName) };
 }
 
 /** Parses `--services`. Throws `invalid` for an unknown service. */

@@ -10,7 +10,7 @@ interface NameKind {
 interface ServiceKindRow {
   /** Its section of platform.yaml. */
   readonly section: `${string}_service`;
-  /** Role that a join token needs so that hosts joining with it may offer such a service. */
+  /** Role that a join token needs so that hosts joining with it may offer such a service; the inventory lists the service under this name. */
   readonly token: string;
   /** The field of a role's allow and deny whose labels its resources must match. */
   readonly labels: `${string}_labels`;
@@ -37,3 +37,9 @@ export type LabelsCondition = (typeof serviceKinds)[ServiceKind]["labels"];
 export type NamesCondition = { [Kind in ServiceKind]: ConditionOf<NamesOf<Kind>> }[ServiceKind];
 
 export const serviceNames = Object.keys(serviceKinds) as readonly ServiceKind[];
+
+/** Name of a service in the inventory: as in join tokens for kinds of services, itself for `proxy`, `auth` and what a newer host reports. */
+export function inventoryName(service: string): string {
+  const kind = serviceNames.find((one) => one === service);
+  return kind === undefined ? service : serviceKinds[kind].token;
+}

@@ -27,3 +27,14 @@ test("a failed reload is remembered in one line until one succeeds, and the clus
   expect(state.failedReload).toBeUndefined();
   expect(told).toBe(3);
 });
+
+test.for([[["ssh"]], [["app"]], [["auth", "proxy", "app"]]] as const)(
+  "a process with the services %j is ready with its agent's tunnel only",
+  ([services]) => {
+    const state = new ProcessState(services, "main");
+    state.serves();
+    expect(state.isReady).toBe(false);
+    state.reportAgent({ state: () => ({ hostId: "h", cluster: "c", tunnels: 1, sessions: 0, connected: true }) });
+    expect(state.isReady).toBe(true);
+  },
+);

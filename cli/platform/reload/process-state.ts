@@ -1,7 +1,10 @@
 import { z } from "zod";
+import { serviceNames } from "../../../core/kinds/service-kinds.ts";
 import { type FailedReload, failedReloadSchema, webCertificateSchema } from "../../../core/resources/proxy-facts.ts";
 import { version } from "../../../core/versions/version.ts";
 import type { AgentReport, ControlReport, HostNames } from "../services.ts";
+
+const kinds: readonly string[] = serviceNames;
 
 const reloadSchema = z.object({
   state: z.enum(["none", "starting", "failed", "done"]),
@@ -103,7 +106,7 @@ export class ProcessState {
 
   /** An agent needs its tunnel. */
   get isReady(): boolean {
-    const hasAgent = this.#services.includes("ssh");
+    const hasAgent = this.#services.some((name) => kinds.includes(name));
     return this.#serves && (!hasAgent || this.#agent?.state().connected === true);
   }
 

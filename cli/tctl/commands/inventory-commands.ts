@@ -14,7 +14,11 @@ export const inventoryCommands: CommandSpec = {
           text: "only instances with this updater: none (not enrolled in automatic upgrades), unit, kube",
           choices: ["none", "unit", "kube"],
         },
-        { flags: "--services <names>", text: "only instances with one of these services: node, proxy, auth; separated by commas", multiple: true },
+        {
+          flags: "--services <names>",
+          text: "only instances with one of these services: node, app, proxy, auth; separated by commas",
+          multiple: true,
+        },
         { flags: "--older-than <version>", text: "only older versions" },
         { flags: "--newer-than <version>", text: "only newer versions" },
         { flags: "--exact-version <version>", text: "only this version" },

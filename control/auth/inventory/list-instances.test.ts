@@ -90,6 +90,7 @@ test.for<[filter: object, matches: boolean]>([
   [{ upgrader: "none" }, false],
   [{ services: ["proxy", "SSH"] }, true],
   [{ services: ["node"] }, true],
+  [{ services: ["app"] }, false],
   [{ services: ["db"] }, false],
   [{ olderThan: "1.2.0" }, false],
   [{ olderThan: "v1.10.0" }, true],

@@ -1,4 +1,5 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { inventoryName } from "../../../core/kinds/service-kinds.ts";
 import { upgraders } from "../../../core/resources/host-status.ts";
 import type { Instance } from "../../../core/resources/instance.ts";
 import { compareVersions } from "../../../core/versions/compare-versions.ts";
@@ -24,10 +25,10 @@ export function instanceMatcher(filter: InventoryFilter): (instance: Instance) =
   const older = bound(filter.olderThan);
   const newer = bound(filter.newerThan);
   const exact = bound(filter.exactVersion);
-  const wanted = new Set(services.map((name) => name.toLowerCase()).map((name) => (name === "node" ? "ssh" : name)));
+  const wanted = new Set(services.map((name) => inventoryName(name.toLowerCase())));
   return (instance) => {
     if (upgrader !== "" && instance.upgrader !== upgrader) return false;
-    if (wanted.size > 0 && !instance.services.some((name) => wanted.has(name))) return false;
+    if (wanted.size > 0 && !instance.services.some((name) => wanted.has(inventoryName(name)))) return false;
     const version = parseVersion(instance.version)?.text;
     // A malformed version is neither older nor newer.
     if (version === undefined) return older === undefined && newer === undefined && exact === undefined;

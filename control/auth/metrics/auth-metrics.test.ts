@@ -9,7 +9,7 @@ test("without any roll-out every host is named, and counted by version, updater 
   const join = async (hostname: string, ...reports: readonly { connected: boolean; statusJson?: string }[]): Promise<string> => {
     const { secret } = await t.admin.createToken({ roles: ["node"] });
     const { hostId } = await t.connect().join({ token: secret, role: "node", hostname, ...publicKeys(generateKeys()) });
-    for (const report of reports) await t.auth.localClient("proxy").reportNode({ hostId, hostname, version: "1.2.3", ...report });
+    for (const report of reports) await t.auth.localClient("proxy").reportNode({ hostId, hostname, version: "1.2.3", services: ["ssh"], ...report });
     return hostId;
   };
   const statusJson = JSON.stringify({ upgrader: "unit", reason: "up_to_date" });
@@ -23,6 +23,7 @@ test("without any roll-out every host is named, and counted by version, updater 
       'platform_hosts{version="1.2.3",upgrader="unit"} 1',
       'platform_hosts{version="1.2.3",upgrader="unknown"} 1',
       'platform_host_upgrade_reason{reason="up_to_date"} 1',
+      'platform_hosts_offering{service="ssh"} 1',
     ]),
   );
   await t.admin.deleteResource({ kind: "node", name: web1 });

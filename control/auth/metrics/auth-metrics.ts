@@ -1,3 +1,4 @@
+import { serviceNames } from "../../../core/kinds/service-kinds.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import type { ProxyState } from "../../../core/resources/proxy.ts";
 import { judgeFit } from "../../../core/versions/judge-fit.ts";
@@ -57,12 +58,20 @@ function addHosts(gauge: AddGauge, { presence, nodes }: Pick<Watched, "presence"
     return [{ version, upgrader }, count] as const;
   });
   gauge("platform_hosts", "Hosts of the inventory", others === 0 ? told : [...told, [{ version: "other", upgrader: "other" }, others]]);
+  gauge("platform_hosts_offering", "Connected hosts that offer a service, by its kind", offering(nodes));
   const reasons = countBy(nodes, ({ status }) => status?.host?.reason);
   gauge(
     "platform_host_upgrade_reason",
     "Hosts by the result of their updater's last tick",
     [...reasons].map(([reason, count]) => [{ reason }, count]),
   );
+}
+
+/** Hosts choose what they report: services of unknown kinds are left out. */
+function offering(nodes: readonly Node[]): Series {
+  const connected = nodes.filter(({ status }) => status?.connected === true);
+  const counts = serviceNames.map((service) => [{ service }, connected.filter(({ spec }) => spec.services.includes(service)).length] as const);
+  return counts.filter(([, count]) => count > 0);
 }
 
 function addVersions(gauge: AddGauge, { channels, live }: Watched): void {

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { errorText } from "../../../core/errors/platform-error.ts";
-import type { Log } from "../../../core/log/log.ts";
 import { makeAuditEvent } from "../../../core/audit/audit-event.ts";
 import type { AuditFacts } from "../../../core/audit/audit-events.ts";
+import { errorText } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
 import { backOffDelay } from "../../../core/transport/back-off.ts";
 import { RefusalLimit, suppressedText } from "../../limits/refusal-limit.ts";
 import { wait } from "./wait.ts";

@@ -1,3 +1,4 @@
+import { type ServiceKind, serviceNames } from "../../../core/kinds/service-kinds.ts";
 import { formatHostPort, type HostPort, withPort } from "../../../core/transport/host-port.ts";
 
 /** Facts for the ping answer: the running configuration, with the bound ports. */
@@ -48,34 +49,49 @@ export function publicAddress(facts: Pick<PingFacts, "publicAddr" | "nodename" |
   return publicAddr === undefined ? { host: nodename, port: webListen.port } : withPort(publicAddr, webListen);
 }
 
-/** A service that this proxy does not have gets empty addresses. */
-const nowhere = "";
+type Sections = Omit<PingProxy, "tls_routing_enabled">;
+interface Addresses {
+  readonly facts: PingFacts;
+  /** The web address for users and agents. */
+  readonly open: HostPort;
+}
 
-/**
- * SSH without a separate listener is reached at the web address, which routes by ALPN. `automaticUpgrades`: the version channel of this
- * proxy has a version.
- */
-export function findAnswer(facts: PingFacts, automaticUpgrades: boolean): FindAnswer {
-  const web = formatHostPort(facts.webListen);
-  const open = publicAddress(facts);
+/** Sections that clients select whether or not there is such a kind of service: empty addresses. */
+const absent: Sections = {
+  ssh: { listen_addr: "", tunnel_listen_addr: "", web_listen_addr: "", public_addr: "", ssh_public_addr: "", ssh_tunnel_public_addr: "" },
+  kube: { enabled: false, public_addr: "", listen_addr: "" },
+  db: { postgres_public_addr: "", mysql_listen_addr: "", mysql_public_addr: "" },
+};
+
+/** What each kind of service puts into the answer; applications are reached at the web address, and clients expect nothing about them. */
+const sections: { readonly [Kind in ServiceKind]: (addresses: Addresses) => Partial<Sections> } = {
+  ssh: (addresses) => ({ ssh: sshSection(addresses) }),
+  app: () => ({}),
+};
+
+/** SSH without a separate listener is reached at the web address, which routes by ALPN. */
+function sshSection({ facts, open }: Addresses): Sections["ssh"] {
   const own = (listen: HostPort | undefined): HostPort | undefined => (facts.multiplex ? undefined : listen);
   const [ssh, tunnel] = [own(facts.sshListen), own(facts.tunnelListen)];
   const outside = (configured: HostPort | undefined, listen: HostPort | undefined): string =>
     formatHostPort(listen === undefined ? open : withPort(configured ?? { host: open.host, port: listen.port }, listen));
   return {
-    proxy: {
-      kube: { enabled: false, public_addr: nowhere, listen_addr: nowhere },
-      ssh: {
-        listen_addr: formatHostPort(ssh ?? facts.webListen),
-        tunnel_listen_addr: formatHostPort(tunnel ?? facts.webListen),
-        web_listen_addr: web,
-        public_addr: formatHostPort(open),
-        ssh_public_addr: outside(facts.sshPublicAddr, ssh),
-        ssh_tunnel_public_addr: outside(facts.tunnelPublicAddr, tunnel),
-      },
-      db: { postgres_public_addr: nowhere, mysql_listen_addr: nowhere, mysql_public_addr: nowhere },
-      tls_routing_enabled: facts.multiplex,
-    },
+    listen_addr: formatHostPort(ssh ?? facts.webListen),
+    tunnel_listen_addr: formatHostPort(tunnel ?? facts.webListen),
+    web_listen_addr: formatHostPort(facts.webListen),
+    public_addr: formatHostPort(open),
+    ssh_public_addr: outside(facts.sshPublicAddr, ssh),
+    ssh_tunnel_public_addr: outside(facts.tunnelPublicAddr, tunnel),
+  };
+}
+
+/** `automaticUpgrades`: the version channel of this proxy has a version. */
+export function findAnswer(facts: PingFacts, automaticUpgrades: boolean): FindAnswer {
+  const addresses = { facts, open: publicAddress(facts) };
+  const filled: Sections = { ...absent };
+  for (const kind of serviceNames) Object.assign(filled, sections[kind](addresses));
+  return {
+    proxy: { ...filled, tls_routing_enabled: facts.multiplex },
     server_version: facts.version,
     min_client_version: previousMajor(facts.version),
     cluster_name: facts.clusterName,
