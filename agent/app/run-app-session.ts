@@ -1,11 +1,12 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { AppGrant } from "../../core/access/authorize.ts";
-import { errorText, type PlatformError } from "../../core/errors/platform-error.ts";
+import type { PlatformError } from "../../core/errors/platform-error.ts";
 import { relay } from "../../core/transport/relay.ts";
 import { encodeStreamReply } from "../../core/transport/stream-request.ts";
 import type { ConnectionLease } from "../service/connection-lease.ts";
 import { holdToRules } from "../service/hold-to-rules.ts";
+import { recordOrLog } from "../service/record-or-log.ts";
 import type { AppDeps } from "./deps.ts";
 import type { OfferedApp } from "./offered-apps.ts";
 
@@ -53,11 +54,7 @@ export async function runAppSession(session: AppSession, deps: AppDeps, signal: 
   });
   const counts = { bytes_transmitted: upstream.bytesRead, bytes_received: upstream.bytesWritten };
   const end = { session_start: started.toISOString(), ...counts, ...(reason && { reason: reason.message.slice(0, 2000) }) };
-  try {
-    await deps.audit.record({ event: "app.session.end", ...facts, ...end });
-  } catch (thrown) {
-    deps.log.error("could not record app.session.end", { session: session.sid, error: errorText(thrown) });
-  }
+  await recordOrLog(deps, { event: "app.session.end", ...facts, ...end });
 }
 
 function sessionFacts({ grant, sid, app, clientAddress }: AppSession, deps: AppDeps) {

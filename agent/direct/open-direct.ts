@@ -1,5 +1,4 @@
 import type { TLSSocket } from "node:tls";
-import { errorText } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { HostStatus } from "../../core/resources/host-status.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
@@ -10,6 +9,7 @@ import type { DirectWay } from "../config.ts";
 import type { AuthorityFollower } from "../follow-authorities.ts";
 import type { IdentityKeeper } from "../identity-keeper.ts";
 import type { Reach } from "../reach.ts";
+import { recordOrLog } from "../service/record-or-log.ts";
 import { DirectPort } from "./direct-port.ts";
 import { FollowAuth } from "./follow-auth.ts";
 import { ownAddresses } from "./own-addresses.ts";
@@ -81,9 +81,7 @@ async function openPort({ way, sockets, log, identity, audit, serve, nodename }:
     log.info("connections ended before a proxy authenticated", { count, peer, error });
     const text = `${count} ${count === 1 ? "connection" : "connections"} to the agent's port ended before a proxy authenticated; the last: ${error}`;
     const host = { server_id: identity.current().hostId, server_name: nodename };
-    audit.record({ event: "auth", error: text.slice(0, 2000), "addr.remote": peer, ...host }).catch((thrown: unknown) => {
-      log.error("could not record refused connections", { error: errorText(thrown) });
-    });
+    void recordOrLog({ audit, log }, { event: "auth", error: text, "addr.remote": peer, ...host });
   };
   return await DirectPort.open({ address: way.listen, sockets, log, credentials: () => identity.current(), serve, onStrangers });
 }

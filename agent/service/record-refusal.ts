@@ -1,11 +1,12 @@
 import type { Grant } from "../../core/access/authorize.ts";
-import { errorText, type PlatformError } from "../../core/errors/platform-error.ts";
+import type { PlatformError } from "../../core/errors/platform-error.ts";
 import type { ServiceDeps } from "./deps.ts";
+import { recordOrLog } from "./record-or-log.ts";
 
 export interface RefusedLogin {
   readonly error: PlatformError;
   /** The recorded reason, where it differs from the one sent to the user. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** As stated in the certificate. */
   readonly user: string;
   /** Unix login; left out where a service has none. */
@@ -33,10 +34,6 @@ export async function recordRefusal({ error, reason, user, login, app, clientAdd
   };
   const text = (reason ?? error.message).slice(0, 2000);
   const maximum = error.code === "limit" ? grant?.maxConnections : undefined;
-  try {
-    if (maximum === undefined) await deps.audit.record({ event: "auth", error: text, ...common });
-    else await deps.audit.record({ event: "session.rejected", reason: text, maximum, ...common });
-  } catch (cause) {
-    deps.log.error("could not record a refusal", { error: errorText(cause) });
-  }
+  if (maximum === undefined) await recordOrLog(deps, { event: "auth", error: text, ...common });
+  else await recordOrLog(deps, { event: "session.rejected", reason: text, maximum, ...common });
 }

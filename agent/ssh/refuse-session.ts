@@ -1,6 +1,7 @@
 import type { Connection, RejectConnection } from "ssh2";
-import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
 import { refuseChannel } from "../../core/ssh/refuse-channel.ts";
+import { recordOrLog } from "../service/record-or-log.ts";
 import { sessionFacts } from "./session-facts.ts";
 import type { UserConnection } from "./user-connection.ts";
 
@@ -19,12 +20,11 @@ const refused = new WeakMap<Connection, number>();
 
 /** Refuses a session beyond the connection's limit, and records it. The connection continues. */
 export function refuseSession({ connection, reject, facts, limit, track }: RefusedSession): void {
-  const { audit, log } = facts.deps;
   const reason = `too many sessions on this connection (max_sessions: ${limit})`;
   refuseChannel(connection, reject, new PlatformError("limit", reason));
   const count = (refused.get(connection) ?? 0) + 1;
   refused.set(connection, count);
   if (count > mostRecorded) return;
   const event = { event: "session.rejected", ...sessionFacts(facts, facts.request.sessionId), reason, maximum: limit } as const;
-  track(audit.record(event).catch((thrown: unknown) => log.error("could not record a refused session", { error: errorText(thrown) })));
+  track(recordOrLog(facts.deps, event));
 }

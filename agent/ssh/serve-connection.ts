@@ -3,13 +3,9 @@ import type { AcceptConnection, Connection, RejectConnection, Session } from "ss
 import type { PlatformError } from "../../core/errors/platform-error.ts";
 import { sessionIdOf } from "../../core/resources/session-id.ts";
 import { countBytes } from "../../core/ssh/count-bytes.ts";
-import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
-import { limitWindows } from "../../core/ssh/limit-windows.ts";
 import { channelNumbers } from "../../core/ssh/watch-traffic.ts";
-import { holdToRules } from "../service/hold-to-rules.ts";
-import { type CutConnection, cutOff, recordEnd } from "./cut-off.ts";
 import { serveForwarding } from "./forwarding/serve-forwarding.ts";
-import type { UserLimits } from "./login/user-limits.ts";
+import { holdClient } from "./hold-client.ts";
 import { refuseSession } from "./refuse-session.ts";
 import { authAgent } from "./requests/auth-agent.ts";
 import { env } from "./requests/env.ts";
@@ -21,8 +17,8 @@ import { subsystem } from "./requests/subsystem.ts";
 import { windowChange } from "./requests/window-change.ts";
 import { x11 } from "./requests/x11.ts";
 import type { RequestReply, SessionChannel } from "./session-channel.ts";
+import { sessionFacts } from "./session-facts.ts";
 import type { UserConnection } from "./user-connection.ts";
-import { watchActivity } from "./watch-activity.ts";
 
 /** Maximum concurrent sessions of one connection: an editor opens many. */
 const maxSessions = 512;
@@ -45,39 +41,37 @@ function onRequests(session: Session, channel: SessionChannel): void {
   session.on("x11", bound(x11));
 }
 
-/** Limits on what a client can make this host hold and record, and the rules that end it. */
-function boundClient({ connection, facts, track }: CutConnection, cut: (why: PlatformError) => void): ReturnType<UserLimits["ofConnection"]> {
-  const shared = facts.deps.limits.ofConnection(facts.grant.identity.name);
-  limitWindows(connection, shared.windows);
-  guardRefusals(connection, cut);
-  facts.lease?.onLost(cut);
-  // The client broke the protocol: its stream is already closed.
-  connection.on("error", (error: Error & { readonly level?: string }) => {
-    if (error.level !== "client-socket" && error.level !== "client-timeout") track(recordEnd(facts, error));
-  });
-  return shared;
+/** Shows each session why this host ends the connection, and hangs up its program. */
+function hangUp(open: ReadonlyMap<SessionChannel, AbortController>, why: PlatformError): void {
+  const hint = why.hint === undefined ? "" : ` (${why.hint})`;
+  for (const [channel, closed] of open) {
+    channel.stream?.stderr.write(`\r\nplatform: ${why.message}${hint}\r\n`);
+    closed.abort(why);
+  }
 }
 
 /** Serves sessions and forwarding until the connection is closed and every program has ended. */
-export function serveConnection(connection: Connection, facts: UserConnection, abort: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const { deps, grant, request } = facts;
+export async function serveConnection(connection: Connection, facts: UserConnection, abort: AbortSignal): Promise<void> {
+  const { deps, grant, lease, request } = facts;
   const open = new Map<SessionChannel, AbortController>();
-  const running = new Set<Promise<void>>();
   let accepted = 0;
   const connectionId = request.sessionId || randomUUID();
-  const track = (work: Promise<void>): void => {
-    running.add(work);
-    void work.finally(() => running.delete(work));
-  };
-  let isCut = false;
-  const cut = (why: PlatformError): void => {
-    if (!isCut) cutOff({ connection, facts, open, track }, why);
-    isCut = true;
-  };
+  const client = holdClient({
+    connection,
+    grant,
+    lease,
+    deps,
+    who: sessionFacts(facts, request.sessionId),
+    isTerminal: (number) => [...open.keys()].some((channel) => channel.number === number && channel.wanted !== undefined),
+    onCut: (why) => hangUp(open, why),
+    onClose: () => {
+      for (const closed of open.values()) closed.abort();
+      track(forwarding.end());
+    },
+  });
+  const { track } = client;
   const limit = Math.min(maxSessions, grant.rules.maxSessions ?? maxSessions);
-  const shared = boundClient({ connection, facts, open, track }, cut);
-  const forwarding = serveForwarding(connection, facts, shared.forwards);
+  const forwarding = serveForwarding(connection, facts, client.forwards);
   const countsOf = countBytes(connection);
   connection.on("session", (accept: AcceptConnection<Session>, reject: RejectConnection) => {
     if (abort.aborted) return reject();
@@ -96,14 +90,5 @@ export function serveConnection(connection: Connection, facts: UserConnection, a
       closed.abort();
     });
   });
-  const isTerminal = (number: number): boolean => [...open.keys()].some((channel) => channel.number === number && channel.wanted !== undefined);
-  const now = deps.now ?? (() => new Date());
-  const release = holdToRules({ grant, access: deps.access, now, onActivity: watchActivity(connection, isTerminal), end: cut });
-  connection.once("close", () => {
-    release();
-    for (const closed of open.values()) closed.abort();
-    void Promise.allSettled([...running, forwarding.end()]).then(() => resolve());
-    shared.end();
-  });
-  return promise;
+  await client.ended;
 }

@@ -2,8 +2,8 @@ import type { ServerChannel } from "ssh2";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { holdLittle } from "../../../core/ssh/hold-little.ts";
 import { pump } from "../../service/pump.ts";
-import type { JoinConnection } from "./join-connection.ts";
-import { recordJoin, recordLeave } from "./record-join.ts";
+import { recordOrLog } from "../../service/record-or-log.ts";
+import { type JoinConnection, joinFacts } from "./join-connection.ts";
 import { Seat } from "./seat.ts";
 import { findTerminal, type SharedTerminal } from "./shared-terminal.ts";
 
@@ -31,7 +31,7 @@ export async function takePart(stream: ServerChannel, facts: JoinConnection, { g
     if (terminal === undefined) throw new PlatformError("unavailable", "the session has just ended");
     terminal.requireRoom();
     // A join that cannot be recorded does not happen.
-    await recordJoin(facts);
+    await deps.audit.record({ event: "session.join", ...joinFacts(facts) });
   } catch (thrown) {
     refuse(stream, toPlatformError(thrown));
     return;
@@ -60,4 +60,8 @@ function refuse(stream: ServerChannel, { message }: PlatformError): void {
   stream.exit(faultStatus);
   stream.resume();
   stream.end();
+}
+
+async function recordLeave(facts: JoinConnection, reason: string | undefined): Promise<void> {
+  await recordOrLog(facts.deps, { event: "session.leave", ...joinFacts(facts), ...(reason !== undefined && { reason }) });
 }

@@ -1,8 +1,9 @@
-import { errorText, type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/must-be-recorded.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
 import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
 import { recordedAt } from "../../../core/resources/recording.ts";
+import { recordOrLog } from "../../service/record-or-log.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 import type { TerminalSize } from "./terminal.ts";
@@ -49,11 +50,6 @@ export async function recordTerminal(channel: SessionChannel, size: TerminalSize
 }
 
 async function recordFailure({ facts, sid }: SessionChannel, why: PlatformError): Promise<void> {
-  const { audit, log } = facts.deps;
-  log.error("a session is not recorded", { sid, error: why });
-  try {
-    await audit.record({ event: "session.recording.failed", ...sessionFacts(facts, sid), reason: why.message.slice(0, 2000) });
-  } catch (thrown) {
-    log.error("could not audit that a session is not recorded", { sid, error: errorText(thrown) });
-  }
+  facts.deps.log.error("a session is not recorded", { sid, error: why });
+  await recordOrLog(facts.deps, { event: "session.recording.failed", ...sessionFacts(facts, sid), reason: why.message });
 }

@@ -4,7 +4,7 @@ import { clipCommand } from "../../../core/audit/audit-event.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { holdLittle } from "../../../core/ssh/hold-little.ts";
 import type { Exit } from "../../host/spawn.ts";
-import { recordLate } from "../record-late.ts";
+import { recordOrLog } from "../../service/record-or-log.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 
@@ -73,7 +73,7 @@ async function recordStart(channel: SessionChannel, asked: RecordedWork["asked"]
 
 /** Records a command that did not run, or that failed because of an error of ours. */
 async function recordFault(channel: SessionChannel, command: string, { message }: PlatformError): Promise<void> {
-  await recordLate(channel, {
+  await recordOrLog(channel.facts.deps, {
     event: "exec",
     ...sessionFacts(channel.facts, channel.sid),
     command: clipCommand(command),
@@ -87,8 +87,8 @@ async function recordEnd(channel: SessionChannel, started: Date, end: { exit_cod
   const { received, sent } = channel.bytes;
   // At once: one write to the disk serves both.
   await Promise.all([
-    recordLate(channel, { event: "session.data", ...facts, bytes_transmitted: sent, bytes_received: received }),
-    recordLate(channel, {
+    recordOrLog(channel.facts.deps, { event: "session.data", ...facts, bytes_transmitted: sent, bytes_received: received }),
+    recordOrLog(channel.facts.deps, {
       event: "session.end",
       ...facts,
       ...(everyone && { participants: [...everyone] }),

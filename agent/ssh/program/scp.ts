@@ -1,6 +1,6 @@
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Exit } from "../../host/spawn.ts";
-import { recordLate } from "../record-late.ts";
+import { recordOrLog } from "../../service/record-or-log.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 
@@ -31,10 +31,10 @@ export async function runScp(copy: ScpCopy, channel: SessionChannel, run: () => 
   try {
     exit = await run();
   } catch (thrown) {
-    await recordLate(channel, { ...facts, error: errorText(thrown) });
+    await recordOrLog(channel.facts.deps, { ...facts, error: errorText(thrown) });
     throw thrown;
   }
   const error = exit.signal === null ? exit.code !== 0 && `exit status ${exit.code}` : `ended by ${exit.signal}`;
-  await recordLate(channel, { ...facts, ...(exit.code !== null && { exit_code: exit.code }), ...(error !== false && { error }) });
+  await recordOrLog(channel.facts.deps, { ...facts, ...(exit.code !== null && { exit_code: exit.code }), ...(error !== false && { error }) });
   return exit;
 }

@@ -1,4 +1,4 @@
-import { recordLate } from "../record-late.ts";
+import { recordOrLog } from "../../service/record-or-log.ts";
 import type { SessionChannel } from "../session-channel.ts";
 import { sessionFacts } from "../session-facts.ts";
 
@@ -16,7 +16,7 @@ export function recordResizes(channel: SessionChannel): () => void {
     if (size === told || channel.gone.aborted) return;
     told = size;
     timer = setTimeout(tell, pauseMs).unref();
-    void recordLate(channel, { event: "resize", ...sessionFacts(channel.facts, channel.sid), size });
+    void recordOrLog(channel.facts.deps, { event: "resize", ...sessionFacts(channel.facts, channel.sid), size });
   };
   channel.gone.addEventListener("abort", () => clearTimeout(timer), { once: true });
   return () => {

@@ -1,0 +1,77 @@
+import type { Connection } from "ssh2";
+import type { PlatformError } from "../../core/errors/platform-error.ts";
+import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
+import { limitWindows } from "../../core/ssh/limit-windows.ts";
+import type { ConnectionLease } from "../service/connection-lease.ts";
+import { holdToRules } from "../service/hold-to-rules.ts";
+import { recordOrLog } from "../service/record-or-log.ts";
+import type { Slots } from "../service/slots.ts";
+import type { SshDeps } from "./deps.ts";
+import type { SessionGrant } from "./login/user-login.ts";
+import type { sessionFacts } from "./session-facts.ts";
+import { watchActivity } from "./watch-activity.ts";
+
+export interface ClientFacts {
+  readonly connection: Connection;
+  readonly grant: SessionGrant;
+  readonly lease?: ConnectionLease | undefined;
+  readonly deps: SshDeps;
+  /** Fields of the event when this host ends the connection. */
+  readonly who: ReturnType<typeof sessionFacts>;
+  /** Whether a channel, by the peer's number, is a terminal: it is idle without input. */
+  readonly isTerminal: (channel: number) => boolean;
+  /** Shows the user in each session why this host ends the connection. */
+  readonly onCut: (why: PlatformError) => void;
+  /** The connection is closed: ends its sessions. */
+  readonly onClose: () => void;
+}
+
+/** A client that is held to the limits on what it can make this host hold and record, and to its rules. */
+export interface HeldClient {
+  /** Adds work that the end of the connection waits for. */
+  readonly track: (work: Promise<void>) => void;
+  /** Connections that it may forward. */
+  readonly forwards: Slots;
+  /** Resolves when the connection is closed and all tracked work has ended. */
+  readonly ended: Promise<void>;
+}
+
+/** Limits the client of a logged in user, and ends its connection when a rule, a lock or a limit says so, at most once. */
+export function holdClient(client: ClientFacts): HeldClient {
+  const { connection, grant, lease, deps, who } = client;
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const running = new Set<Promise<void>>();
+  const track = (work: Promise<void>): void => {
+    running.add(work);
+    void Promise.allSettled([work]).then(() => running.delete(work));
+  };
+  const record = (why: Pick<Error, "message">): void => {
+    deps.log.info("ended a connection", { session: who.sid, user: who.user, error: why.message });
+    track(recordOrLog(deps, { event: "client.disconnect", ...who, reason: why.message }));
+  };
+  let isCut = false;
+  const cut = (why: PlatformError): void => {
+    if (isCut) return;
+    isCut = true;
+    record(why);
+    client.onCut(why);
+    connection.end();
+  };
+  const limits = deps.limits.ofConnection(grant.identity.name);
+  limitWindows(connection, limits.windows);
+  guardRefusals(connection, cut);
+  lease?.onLost(cut);
+  // The client broke the protocol: its stream is already closed.
+  connection.on("error", (error: Error & { readonly level?: string }) => {
+    if (error.level !== "client-socket" && error.level !== "client-timeout") record(error);
+  });
+  const now = deps.now ?? (() => new Date());
+  const release = holdToRules({ grant, access: deps.access, now, onActivity: watchActivity(connection, client.isTerminal), end: cut });
+  connection.once("close", () => {
+    release();
+    client.onClose();
+    limits.end();
+    void Promise.allSettled(running).then(() => resolve());
+  });
+  return { track, forwards: limits.forwards, ended };
+}
