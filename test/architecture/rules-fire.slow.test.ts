@@ -140,6 +140,12 @@ describe("the architecture test sees", () => {
       layerViolations,
       /agent\/service\/a\.ts must not import/,
     ],
+    [
+      "a kind of service that reads the union of all audit events",
+      { "core/kinds/ssh/a.ts": 'import "../../audit/audit-events.ts";' },
+      layerViolations,
+      /core\/kinds\/ssh\/a\.ts must not import core\/audit\/audit-events\.ts/,
+    ],
     ["a program that imports a test", { "agent/a.ts": 'import "../test/world/b.ts";' }, layerViolations, /must not import test/],
     ["a folder without a layer", { "extra/a.ts": "" }, layerViolations, /extra\/a\.ts is in no layer/],
     [
