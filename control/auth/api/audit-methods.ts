@@ -4,7 +4,7 @@ import { parseAuditEvent } from "../../../core/audit/audit-event.ts";
 import { type AuditEvent, mayReport } from "../../../core/audit/audit-events.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
-import { callingHost } from "./caller.ts";
+import { hostOf } from "./caller.ts";
 import { type Api, unary } from "./guard.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "emitEvents" | "listEvents">;
@@ -16,7 +16,7 @@ export function auditMethods(api: Api): Methods {
   const { context } = api;
   return {
     emitEvents: unary(api, "emitEvents", async ({ eventsJson }, caller) => {
-      const host = callingHost(caller);
+      const host = hostOf(caller);
       if (eventsJson.length > maxEventsAtOnce)
         throw new PlatformError("limit", `too many events in one call: ${eventsJson.length}; the maximum is ${maxEventsAtOnce}`);
       context.room.require("events");

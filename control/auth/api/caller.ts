@@ -54,7 +54,7 @@ function issuedBy(certificate: X509Certificate, { trusted }: TrustedAuthority): 
 }
 
 /** The host that calls. Throws `denied` for any other caller. */
-export function callingHost(caller: Caller): HostIdentity {
+export function hostOf(caller: Caller): HostIdentity {
   if (caller.kind !== "host") throw new PlatformError("denied", "access denied: this method is for hosts");
   return caller.identity;
 }

@@ -12,7 +12,7 @@ import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
 import { allowedServices } from "../inventory/node-services.ts";
 import { reportNode } from "../inventory/nodes.ts";
 import { proxyFacts, proxyWarnings } from "../presence/proxy-warnings.ts";
-import { callingHost } from "./caller.ts";
+import { hostOf } from "./caller.ts";
 import { clusterFacts, clusterWarnings, webCertificates } from "./cluster-facts.ts";
 import { type Api, serverStream, unary } from "./guard.ts";
 import { nodeReport } from "./node-report.ts";
@@ -43,7 +43,7 @@ export function clusterMethods(api: Api): Methods {
       return { ...access, ...trustedKeys(context.authorities), sessionRecording: context.sessionRecording };
     }),
     watchAccess: serverStream(api, "watchAccess", async function* ({ publicAddr, version }, caller, signal) {
-      const { id, role } = callingHost(caller);
+      const { id, role } = hostOf(caller);
       const isAgent = role === "node";
       if (!isAgent) await keepProxyVersion(context, id, version);
       const cameBack = context.proxies.isLost(id);
@@ -58,7 +58,7 @@ export function clusterMethods(api: Api): Methods {
       }
     }),
     reportNode: unary(api, "reportNode", async (request, caller) => {
-      const host = callingHost(caller);
+      const host = hostOf(caller);
       if (host.role === "node") context.quotas.report(host, request.statusJson.length);
       const report = nodeReport(request, host);
       const allowed: readonly string[] = await allowedServices(context.storage, report.hostId);
@@ -68,7 +68,7 @@ export function clusterMethods(api: Api): Methods {
     }),
     findDirectHosts: unary(api, "findDirectHosts", async ({ target }, caller) => {
       const hosts = await findDirectHosts(context.storage, target, context.clusterName);
-      const tunnelled = await findTunnelled(context, target, callingHost(caller).id);
+      const tunnelled = await findTunnelled(context, target, hostOf(caller).id);
       const recorded = await findRecorded(context, target, new Set([...hosts, ...tunnelled].map(({ id }) => id)));
       const json = (found: readonly object[]): string[] => found.map((host) => JSON.stringify(host));
       return { hostsJson: json(hosts), tunnelledJson: json(tunnelled), recordedJson: json(recorded) };

@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { holdConnection, releaseConnection } from "../connections/connections.ts";
-import { callingHost } from "./caller.ts";
+import { hostOf } from "./caller.ts";
 import { type Api, unary } from "./guard.ts";
 
 type Methods = Pick<ServiceImpl<typeof AuthService>, "holdConnection" | "releaseConnection">;
@@ -12,10 +12,10 @@ export function connectionMethods(api: Api): Methods {
   return {
     holdConnection: unary(api, "holdConnection", async ({ user, connectionId, maximum }, caller) => {
       if (maximum < 1) throw new PlatformError("invalid", "maximum must be at least 1");
-      return { validSeconds: await holdConnection(context, { ...named(user, connectionId), maximum, host: callingHost(caller).id }) };
+      return { validSeconds: await holdConnection(context, { ...named(user, connectionId), maximum, host: hostOf(caller).id }) };
     }),
     releaseConnection: unary(api, "releaseConnection", async ({ user, connectionId }, caller) => {
-      await releaseConnection(context, { ...named(user, connectionId), host: callingHost(caller).id });
+      await releaseConnection(context, { ...named(user, connectionId), host: hostOf(caller).id });
       return {};
     }),
   };

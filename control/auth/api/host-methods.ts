@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { renewHost } from "../inventory/renew-host.ts";
 import { checkJoin, join } from "../tokens/join.ts";
-import { callingHost } from "./caller.ts";
+import { hostOf } from "./caller.ts";
 import { clusterFacts } from "./cluster-facts.ts";
 import { type Api, unary } from "./guard.ts";
 
@@ -32,7 +32,7 @@ export function hostMethods(api: Api): Methods {
       return { expires: metadata.expires ?? "", ...(spec.uses_left !== undefined && { usesLeft: spec.uses_left }) };
     }),
     renewHost: unary(api, "renewHost", async (request, caller) => {
-      const host = callingHost(caller);
+      const host = hostOf(caller);
       context.quotas.renewal(host);
       const { hostname, names, sshPublicKey, tlsPublicKey } = request;
       const issued = await renewHost(context, host, { hostname, names, sshPublicKey, tlsPublicKey, address: caller.address });

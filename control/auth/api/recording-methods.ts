@@ -4,7 +4,7 @@ import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type Recording, recordingEndSchema, recordingFactsSchema } from "../../../core/resources/recording.ts";
 import { parseTime } from "./audit-methods.ts";
-import { type Caller, callerName, callingHost } from "./caller.ts";
+import { type Caller, callerName, hostOf } from "./caller.ts";
 import { type Api, serverStream, unary } from "./guard.ts";
 import { hasRule, requireRule } from "./permissions.ts";
 
@@ -17,7 +17,7 @@ export function recordingMethods(api: Api): Methods {
   const { recordings } = context;
   return {
     uploadRecording: unary(api, "uploadRecording", async ({ factsJson, offset, data, endJson }, caller) => {
-      const host = callingHost(caller);
+      const host = hostOf(caller);
       context.quotas.recording(host, data.length);
       const facts = parseJsonAs(recordingFactsSchema, factsJson, "the facts of a recording");
       const end = endJson === "" ? undefined : parseJsonAs(recordingEndSchema, endJson, "the end of a recording");

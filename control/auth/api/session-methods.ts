@@ -4,7 +4,7 @@ import type { AuthService } from "../../../core/api/generated/platform/auth/v1/a
 import type { ActiveSession, JoinMode, ListedSession } from "../../../core/resources/session.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import { findActiveSession, listActiveSessions, reportSessions } from "../sessions/active-sessions.ts";
-import { type Caller, callingHost } from "./caller.ts";
+import { type Caller, hostOf } from "./caller.ts";
 import { type Api, unary } from "./guard.ts";
 import { hasRule } from "./permissions.ts";
 
@@ -14,7 +14,7 @@ export function sessionMethods(api: Api): Methods {
   const { context } = api;
   return {
     reportSessions: unary(api, "reportSessions", async ({ process, sessionsJson }, caller) => {
-      const host = callingHost(caller);
+      const host = hostOf(caller);
       context.room.require("events");
       context.quotas.report(
         host,
