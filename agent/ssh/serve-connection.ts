@@ -5,7 +5,7 @@ import { sessionIdOf } from "../../core/resources/session-id.ts";
 import { countBytes } from "../../core/ssh/count-bytes.ts";
 import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
 import { limitWindows } from "../../core/ssh/limit-windows.ts";
-import { channelNumbers } from "../../core/ssh/watch-traffic.ts";
+import { channelNumbers } from "../../core/ssh/ssh2/hooks.ts";
 import { holdToRules } from "../service/hold-to-rules.ts";
 import { type CutConnection, cutOff, recordEnd } from "./cut-off.ts";
 import { serveForwarding } from "./forwarding/serve-forwarding.ts";

@@ -11,7 +11,7 @@ import { usualAlgorithms } from "./algorithms.ts";
 import { checkCertificate } from "./certificate.ts";
 import { generateSshKey } from "./keys.ts";
 import { issue, meet, openChannel } from "./session-fixture.ts";
-import { rawConnection } from "./ssh2.ts";
+import { rekey } from "./ssh2/hooks.ts";
 
 const authority = generateSshKey();
 const stranger = generateSshKey();
@@ -227,7 +227,7 @@ test("bytes pass with ChaCha20 where a server offers no other cipher, over new k
   const arrived = buffer(far);
   near.write(bytes.subarray(0, 1_000_000));
   const renewed = once(server, "rekey");
-  rawConnection(client)._protocol.rekey();
+  rekey(client);
   await renewed;
   near.end(bytes.subarray(1_000_000));
   expect((await arrived).equals(bytes)).toBe(true);
