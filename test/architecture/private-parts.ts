@@ -68,6 +68,6 @@ export function poorTricks(files: readonly SourceFile[], tricks = memoryTricks, 
     ...listed.filter((file) => !paths.has(file)).map((file) => `${file} is listed in test/architecture/private-parts.ts, and does not exist`),
     ...[...paths]
       .filter((path) => within(path, nodeFolder) && !path.endsWith(".test.ts") && !listed.includes(path))
-      .map((path) => `${path} is not listed in test/architecture/private-parts.ts: measure what it saves (bench/idle-connection.ts)`),
+      .map((path) => `${path} is not listed in test/architecture/private-parts.ts: measure what it saves (test/world/idle-connections.ts)`),
   ];
 }

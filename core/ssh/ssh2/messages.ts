@@ -136,7 +136,7 @@ function hookSending(prototype: Protocol): void {
 
 function hookWindows(prototype: Protocol): void {
   const { channelOpenConfirm } = prototype;
-  prototype.channelOpenConfirm = function confirm(this: Hooked, remote, local, window, packetSize) {
+  prototype.channelOpenConfirm = function confirm(this: Hooked, remote, local, ...[window, packetSize]) {
     const hooks = this[state];
     const limit = hooks === undefined ? undefined : newWindow(hooks);
     const bytes = limit?.bytes ?? window;
@@ -144,9 +144,9 @@ function hookWindows(prototype: Protocol): void {
     channelOpenConfirm.call(this, remote, local, bytes, packetSize);
   };
   const opening = (open: OpenChannel): OpenChannel =>
-    function openChannel(this: Hooked, channel, window, packetSize, target) {
+    function openChannel(this: Hooked, channel, window, ...more) {
       const limit = beginOpening(this[state], channel);
-      open.call(this, channel, limit?.bytes ?? window, packetSize, target);
+      open.call(this, channel, limit?.bytes ?? window, ...more);
     };
   prototype.forwardedTcpip = opening(prototype.forwardedTcpip);
   prototype.openssh_forwardedStreamLocal = opening(prototype.openssh_forwardedStreamLocal);

@@ -1,5 +1,5 @@
 /**
- * One end of idle-connection.ts, a process of its own. `server TRICK` accepts tunnels as the proxy does (TLS, SSH in it, a control channel),
+ * One end of idle-connections.ts, a process of its own. `server TRICK` accepts tunnels as the proxy does (TLS, SSH in it, a control channel),
  * without that trick if it is named; `client` opens as many as it is asked for, and keeps them.
  */
 import { once } from "node:events";
@@ -12,27 +12,29 @@ import { connect as connectTls } from "node:tls";
 
 const [role = "", off = "", port = "", authority = ""] = process.argv.slice(2);
 
-const idle: Readonly<Record<string, string>> = {
-  "feed-in-pieces": "feedInPieces",
-  "forget-exchange": "forgetExchange",
+/** The memory tricks, each a function in a file. */
+const tricks: Readonly<Record<string, string>> = {
+  "core/node-internals/feed-in-pieces.ts": "feedInPieces",
+  "core/ssh/ssh2/forget-exchange.ts": "forgetExchange",
 };
+if (off !== "" && tricks[off] === undefined) throw new Error(`${off} is not a memory trick`);
 
-/** A module of the tricks, with functions that do nothing. */
+/** In place of the one that is left out: a function that does nothing. */
 registerHooks({
   load: (url, context, next) => {
-    const name = Object.keys(idle).find((trick) => url.endsWith(`/${trick}.ts`));
-    if (name === undefined || name !== off) return next(url, context);
-    return { format: "module", shortCircuit: true, source: `export function ${idle[name]}() {}` };
+    if (off === "" || !url.endsWith(`/${off}`)) return next(url, context);
+    return { format: "module", shortCircuit: true, source: `export function ${tricks[off]}() {}` };
   },
 });
+
 async function serve(): Promise<void> {
-  const { createTestAuthority } = await import("../core/transport/dial/test-certificate.ts");
-  const { hostContext } = await import("../core/transport/arrivals/server-context.ts");
-  const { peek } = await import("../core/transport/arrivals/peek.ts");
-  const { terminateTls } = await import("../core/transport/arrivals/terminate-tls.ts");
-  const { acceptSsh } = await import("../core/ssh/ssh-server.ts");
-  const { issue } = await import("../core/ssh/session-fixture.ts");
-  const { generateSshKey } = await import("../core/ssh/keys.ts");
+  const { createTestAuthority } = await import("../../core/transport/dial/test-certificate.ts");
+  const { hostContext } = await import("../../core/transport/arrivals/server-context.ts");
+  const { peek } = await import("../../core/transport/arrivals/peek.ts");
+  const { terminateTls } = await import("../../core/transport/arrivals/terminate-tls.ts");
+  const { acceptSsh } = await import("../../core/ssh/ssh-server.ts");
+  const { issue } = await import("../../core/ssh/session-fixture.ts");
+  const { generateSshKey } = await import("../../core/ssh/keys.ts");
   const { cert, key } = await (await createTestAuthority()).issue({ type: "dns", value: "a.test" });
   const context = hostContext({ tlsCertificate: cert, tlsPrivateKey: key });
   const own = generateSshKey();
@@ -69,17 +71,17 @@ async function serve(): Promise<void> {
       await sleep(100);
       globalThis.gc?.();
     }
-    const { heapUsed, external } = process.memoryUsage();
+    const { heapUsed, heapTotal, external } = process.memoryUsage();
     const rollup = await readFile("/proc/self/smaps_rollup", "utf8");
     const anonymous = Number(/^Anonymous:\s+(\d+)/m.exec(rollup)?.[1]);
-    process.stdout.write(`${JSON.stringify({ kept: kept.length, heap: heapUsed / 1024, external: external / 1024, anonymous })}\n`);
+    process.stdout.write(`${JSON.stringify({ kept: kept.length, objects: (heapUsed + external) / 1024, native: anonymous - heapTotal / 1024 })}\n`);
   }
 }
 
 async function open(): Promise<void> {
-  const { connectSsh } = await import("../core/ssh/ssh-client.ts");
-  const { issue } = await import("../core/ssh/session-fixture.ts");
-  const { generateSshKey } = await import("../core/ssh/keys.ts");
+  const { connectSsh } = await import("../../core/ssh/ssh-client.ts");
+  const { issue } = await import("../../core/ssh/session-fixture.ts");
+  const { generateSshKey } = await import("../../core/ssh/keys.ts");
   const { privateKey } = generateSshKey();
   const user = issue(privateKey, "host");
   const { signal } = new AbortController();
