@@ -71,10 +71,12 @@ async function serve(): Promise<void> {
       await sleep(100);
       globalThis.gc?.();
     }
-    const { heapUsed, heapTotal, external } = process.memoryUsage();
+    const { heapUsed, heapTotal, arrayBuffers } = process.memoryUsage();
     const rollup = await readFile("/proc/self/smaps_rollup", "utf8");
     const anonymous = Number(/^Anonymous:\s+(\d+)/m.exec(rollup)?.[1]);
-    process.stdout.write(`${JSON.stringify({ kept: kept.length, objects: (heapUsed + external) / 1024, native: anonymous - heapTotal / 1024 })}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ kept: kept.length, objects: (heapUsed + arrayBuffers) / 1024, native: anonymous - heapTotal / 1024 })}\n`,
+    );
   }
 }
 

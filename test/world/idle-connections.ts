@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 
-/** Memory of one idle connection, KiB. */
+/** Memory of a server with idle connections, KiB. */
 export interface IdleSizes {
   /** JavaScript's objects, with their buffers. */
   readonly objects: number;
@@ -11,29 +11,24 @@ export interface IdleSizes {
   readonly native: number;
 }
 
-/** Connections that warm the server up and are not counted. */
-const warmUp = 100;
-/** Time for all of them, ms: the machine may be busy. */
+/** Time for all connections, ms: the machine may be busy. */
 const patienceMs = 240_000;
 
 /**
- * Memory of a server that accepts tunnels as the proxy does (TLS, SSH in it, one channel), from source, for each of so many idle connections; its
- * clients are in another process. `without` names the file of a memory trick that both leave out; empty for none.
+ * Memory of a server that has accepted so many tunnels as the proxy does (TLS, SSH in it, one channel), from source; its clients are in another
+ * process. `without` names the file of a memory trick that both leave out; empty for none. Servers are compared as a whole: what differs from one
+ * to the next is a few hundred KiB.
  */
 export async function idleConnections(without: string, connections: number): Promise<IdleSizes> {
   using server = end("server", without);
   const { port, authority } = (await server.read()) as { port: number; authority: string };
   using client = end("client", without, String(port), authority);
-  const after = async (more: number): Promise<IdleSizes & { readonly kept: number }> => {
-    client.ask(String(more));
-    await client.read();
-    server.ask("");
-    return (await server.read()) as IdleSizes & { readonly kept: number };
-  };
-  const before = await after(warmUp);
-  const now = await after(connections);
-  const each = (kind: keyof IdleSizes): number => (now[kind] - before[kind]) / (now.kept - before.kept);
-  return { objects: each("objects"), native: each("native") };
+  client.ask(String(connections));
+  await client.read();
+  server.ask("");
+  const { kept, ...sizes } = (await server.read()) as IdleSizes & { readonly kept: number };
+  if (kept !== connections) throw new Error(`${kept} of ${connections} connections are open`);
+  return sizes;
 }
 
 interface End extends Disposable {
