@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { channelWindow } from "./channel-window.ts";
 import { couple } from "./couple.ts";
 import { generateSshKey } from "./keys.ts";
-import { openChannel } from "./session-fixture.ts";
 import { channelEnds, transportOf } from "./ssh2/hooks.ts";
+import { openChannel } from "./testing/session-fixture.ts";
 
 const authority = generateSshKey();
 const said = Buffer.alloc(100_000, "o");

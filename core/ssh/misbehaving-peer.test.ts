@@ -6,9 +6,9 @@ import { string, u8, u32 } from "../bytes/writer.ts";
 import { certificateKey } from "./certificate-key.ts";
 import { channelWindow } from "./channel-window.ts";
 import { generateSshKey } from "./keys.ts";
-import { issue, meet, openChannel } from "./session-fixture.ts";
 import { acceptSsh } from "./ssh-server.ts";
 import { Client, channelEnds, sendPayload, transportOf, verifyWithPlainKey } from "./ssh2/hooks.ts";
+import { issue, meet, openChannel } from "./testing/session-fixture.ts";
 
 const authority = generateSshKey();
 

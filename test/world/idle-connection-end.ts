@@ -28,12 +28,12 @@ registerHooks({
 });
 
 async function serve(): Promise<void> {
-  const { createTestAuthority } = await import("../../core/transport/dial/test-certificate.ts");
+  const { createTestAuthority } = await import("../../core/transport/dial/testing/test-certificate.ts");
   const { hostContext } = await import("../../core/transport/arrivals/server-context.ts");
   const { peek } = await import("../../core/transport/arrivals/peek.ts");
   const { terminateTls } = await import("../../core/transport/arrivals/terminate-tls.ts");
   const { acceptSsh } = await import("../../core/ssh/ssh-server.ts");
-  const { issue } = await import("../../core/ssh/session-fixture.ts");
+  const { issue } = await import("../../core/ssh/testing/session-fixture.ts");
   const { generateSshKey } = await import("../../core/ssh/keys.ts");
   const { cert, key } = await (await createTestAuthority()).issue({ type: "dns", value: "a.test" });
   const context = hostContext({ tlsCertificate: cert, tlsPrivateKey: key });
@@ -82,7 +82,7 @@ async function serve(): Promise<void> {
 
 async function open(): Promise<void> {
   const { connectSsh } = await import("../../core/ssh/ssh-client.ts");
-  const { issue } = await import("../../core/ssh/session-fixture.ts");
+  const { issue } = await import("../../core/ssh/testing/session-fixture.ts");
   const { generateSshKey } = await import("../../core/ssh/keys.ts");
   const { privateKey } = generateSshKey();
   const user = issue(privateKey, "host");

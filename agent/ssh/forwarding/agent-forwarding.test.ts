@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { string, u8, u32 } from "../../../core/bytes/writer.ts";
 import { channelRequest } from "../../../core/ssh/channel-requests.ts";
 import { sendPayload, subscribe } from "../../../core/ssh/ssh2/hooks.ts";
-import { accessRole, openUserSession, ownLogin, runCommand, type UserSession } from "../testing/user-session.ts";
+import { runCommand } from "../../../test/inside/run-command.ts";
+import { accessRole, openUserSession, ownLogin, type UserSession } from "../../../test/inside/ssh-session.ts";
 
 const withAgent = { roles: [accessRole([ownLogin], { "*": "*" }, { forward_agent: true })] };
 

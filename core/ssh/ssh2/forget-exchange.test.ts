@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { generateSshKey } from "../keys.ts";
-import { openChannel } from "../session-fixture.ts";
+import { openChannel } from "../testing/session-fixture.ts";
 import { rekey } from "./hooks.ts";
 import { rawConnection } from "./raw-connection.ts";
 

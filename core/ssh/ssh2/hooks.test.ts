@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Connection } from "ssh2";
 import { expect, test } from "vitest";
 import { generateSshKey } from "../keys.ts";
-import { meet, openChannel } from "../session-fixture.ts";
+import { meet, openChannel } from "../testing/session-fixture.ts";
 import { channelEnds, refuseOpen, rekey, subscribe } from "./hooks.ts";
 
 const authority = generateSshKey();

@@ -12,7 +12,7 @@ import Protocol from "ssh2/lib/protocol/Protocol.js";
 import utils from "ssh2/lib/protocol/utils.js";
 import { expect, test } from "vitest";
 import { generateSshKey } from "../keys.ts";
-import { meet } from "../session-fixture.ts";
+import { meet } from "../testing/session-fixture.ts";
 import { shapeFaults } from "./shape.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../../node_modules/ssh2/package.json", import.meta.url), "utf8")) as { version: string };

@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { channelWindow, leastWindow } from "./channel-window.ts";
 import { generateSshKey } from "./keys.ts";
 import { limitWindows } from "./limit-windows.ts";
-import { meet } from "./session-fixture.ts";
 import { channelEnds, subscribe } from "./ssh2/hooks.ts";
+import { meet } from "./testing/session-fixture.ts";
 import { WindowBudget } from "./window-budget.ts";
 
 const mebibyte = 1024 * 1024;

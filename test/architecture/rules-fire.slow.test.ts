@@ -3,6 +3,7 @@ import { steps } from "../../scripts/check/steps.ts";
 import type { Finished } from "../world/program.ts";
 import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces, tlsContexts } from "./conventions.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
+import { unplainWords } from "./plain-words.ts";
 import { plant } from "./planted.ts";
 import { memoryTricks, poorTricks, privateFields, ssh2Insides } from "./private-parts.ts";
 import { readSources, type SourceFile } from "./source-tree.ts";
@@ -180,6 +181,8 @@ describe("the architecture test sees", () => {
       (files) => poorTricks(files, [...memoryTricks, { file: "core/node-internals/compact-listeners.ts", savesKib: 1.3 }]),
       /compact-listeners\.ts saves 1\.3 KiB .* delete it/,
     ],
+    ["a message in words of another language", { "cli/a.ts": 'throw new Error("this is no host");' }, unplainWords, /cli\/a\.ts:1: .*write is not a/],
+    ["a comment without a subject", { "cli/a.ts": "/** Who asks is refused. */" }, unplainWords, /write a noun as the subject/],
     ["a TLS context of its own", { "control/a.ts": "createSecureContext({ cert, key });" }, tlsContexts, /control\/a\.ts makes a TLS context/],
   ];
   test.for(cases)("%s", ([, files, find, found]) => {
