@@ -7,7 +7,7 @@ import { serviceNames } from "../core/kinds/service-kinds.ts";
 import type { Log } from "../core/log/log.ts";
 import { giveBack } from "../core/memory/give-back.ts";
 import { whenQuiet } from "../core/memory/when-quiet.ts";
-import { sshCryptoKind } from "../core/ssh/native-crypto.ts";
+import { sshCryptoKind } from "../core/ssh/ssh2/hooks.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { formatHostPort } from "../core/transport/host-port.ts";
 import type { ListenSockets } from "../core/transport/listen-sockets.ts";

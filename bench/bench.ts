@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { agentMemory } from "./agent-memory.ts";
 import { fileCopy } from "./file-copy.ts";
 import { forwardedConnection } from "./forwarded-connection.ts";
+import { idleConnection } from "./idle-connection.ts";
 import { manyAgents } from "./many-agents.ts";
 import { manySessions } from "./many-sessions.ts";
 import { newChannel } from "./new-channel.ts";
@@ -27,6 +28,7 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
   versions: () => versionServer(7),
   sessions: () => manySessions({ held: 500, perSecond: 50, seconds: 30 }),
   upgrade: () => upgradeUnderLoad(2),
+  idle: () => idleConnection({ rounds: 5 }),
   agents: () => manyAgents({ agents: 1000, rounds: 5, idleMs: 45_000 }),
 };
 

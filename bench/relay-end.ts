@@ -9,9 +9,9 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer } from "node:net";
 import type { Duplex } from "node:stream";
-import { sshCryptoKind } from "../core/ssh/native-crypto.ts";
 import { connectSsh } from "../core/ssh/ssh-client.ts";
 import { acceptSsh } from "../core/ssh/ssh-server.ts";
+import { sshCryptoKind } from "../core/ssh/ssh2/hooks.ts";
 import { relay } from "../core/transport/relay.ts";
 
 export interface RelayFacts {

@@ -4,7 +4,7 @@ import { controlConfig } from "../control/config.ts";
 import { runControl } from "../control/control.ts";
 import type { PlatformConfig } from "../core/config/platform-config.ts";
 import type { WebCertificate } from "../core/resources/proxy-facts.ts";
-import { sshCryptoKind } from "../core/ssh/native-crypto.ts";
+import { sshCryptoKind } from "../core/ssh/ssh2/hooks.ts";
 
 export const controlService: Services["control"] = (config, deps, signal) => runControl(controlConfig(config), deps, signal);
 

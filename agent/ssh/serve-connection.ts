@@ -3,7 +3,7 @@ import type { AcceptConnection, Connection, RejectConnection, Session } from "ss
 import type { PlatformError } from "../../core/errors/platform-error.ts";
 import { sessionIdOf } from "../../core/resources/session-id.ts";
 import { countBytes } from "../../core/ssh/count-bytes.ts";
-import { channelNumbers } from "../../core/ssh/watch-traffic.ts";
+import { channelNumbers } from "../../core/ssh/ssh2/hooks.ts";
 import { serveForwarding } from "./forwarding/serve-forwarding.ts";
 import { holdClient } from "./hold-client.ts";
 import { refuseSession } from "./refuse-session.ts";

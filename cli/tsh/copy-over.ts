@@ -27,7 +27,7 @@ export interface CopyAsk {
   readonly onFailure: (failure: FileFailure) => void;
 }
 
-/** Bytes in flight: as much as an SSH channel accepts without being read (core/ssh/channel-flow). */
+/** Bytes in flight: as much as an SSH channel accepts without being read (core/ssh/channel-window). */
 const underWay = 8 * 1024 * 1024;
 const filesAtOnce = 16;
 

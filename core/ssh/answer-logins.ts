@@ -1,10 +1,10 @@
 import type { AuthContext, Connection, PublicKeyAuthContext } from "ssh2";
 import { string } from "../bytes/writer.ts";
 import { PlatformError, toPlatformError } from "../errors/platform-error.ts";
-import { certificateSuffix, parseCertificate, type SshCertificate } from "./certificate.ts";
+import { certificateSuffix, parseCertificate, plainAlgorithm, type SshCertificate } from "./certificate.ts";
 import { refusalBanner } from "./refusal.ts";
 import { verifyBlob } from "./signature.ts";
-import { plainAlgorithm, rawConnection, sendPayload } from "./ssh2.ts";
+import { sendPayload, transportOf } from "./ssh2/hooks.ts";
 
 export interface AcceptedLogin {
   readonly username: string;
@@ -33,9 +33,9 @@ const bannerMessage = 53;
 export function answerLogins(connection: Connection, answers: LoginAnswers): void {
   let failures = 0;
   let requests = 0;
-  const raw = rawConnection(connection);
+  const stream = transportOf(connection);
   const refuse = (context: AuthContext, error?: PlatformError): void => {
-    if (raw._sock.destroyed) return;
+    if (stream.destroyed) return;
     if (error !== undefined) answers.onRefused(error);
     context.reject(["publickey"]);
     // `none` asks for the methods.
@@ -59,9 +59,9 @@ export function answerLogins(connection: Connection, answers: LoginAnswers): voi
     if (signature === undefined || blob === undefined) return context.accept();
     const login = { username: context.username, certificate };
     const error = await judge(answers.authenticate, login, { data: blob, signature });
-    if (raw._sock.destroyed) return;
+    if (stream.destroyed) return;
     if (error !== undefined) {
-      sendPayload(raw._protocol, Buffer.concat([Buffer.of(bannerMessage), string(refusalBanner(error)), string("")]));
+      sendPayload(connection, Buffer.concat([Buffer.of(bannerMessage), string(refusalBanner(error)), string("")]));
       return refuse(context, error);
     }
     context.accept();
@@ -74,7 +74,7 @@ export function answerLogins(connection: Connection, answers: LoginAnswers): voi
   const onAttempt = (context: AuthContext): void => {
     decide(context).catch((thrown: unknown) => {
       answers.onRefused(toPlatformError(thrown));
-      raw._sock.destroy();
+      stream.destroy();
     });
   };
   connection.on("authentication", onAttempt);

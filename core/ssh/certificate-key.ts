@@ -1,10 +1,10 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import type { ParsedKey } from "ssh2";
 import { Reader } from "../bytes/reader.ts";
-import { certificateSuffix } from "./certificate.ts";
+import { certificateSuffix, plainAlgorithm } from "./certificate.ts";
 import { publicBlob, toOpensshPrivate } from "./keys.ts";
 import { signRaw } from "./signature.ts";
-import { parseKeyText, plainAlgorithm } from "./ssh2.ts";
+import { parseKeyText } from "./ssh2/hooks.ts";
 
 let template: ParsedKey | undefined;
 

@@ -11,6 +11,11 @@ import { matchesSource } from "./source-address.ts";
 /** Ends the type of every certificate: `ssh-ed25519-cert-v01@openssh.com`. */
 export const certificateSuffix = "-cert-v01@openssh.com";
 
+/** `rsa-sha2-512-cert-v01@openssh.com` signs as `rsa-sha2-512`. */
+export function plainAlgorithm(algorithm: string): string {
+  return algorithm.endsWith(certificateSuffix) ? algorithm.slice(0, -certificateSuffix.length) : algorithm;
+}
+
 /** A parsed certificate. Do not trust anything in it before `checkCertificate`. */
 export interface SshCertificate extends SshCertificateFields {
   /** The certified public key. */

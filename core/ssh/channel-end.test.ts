@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import type { ClientChannel, ServerChannel } from "ssh2";
 import { expect, test } from "vitest";
-import { channelWindow } from "./channel-flow.ts";
+import { channelWindow } from "./channel-window.ts";
 import { couple } from "./couple.ts";
 import { generateSshKey } from "./keys.ts";
-import { channelOf, rawConnection } from "./ssh2.ts";
+import { channelEnds, transportOf } from "./ssh2/hooks.ts";
 import { openChannel } from "./testing/session-fixture.ts";
 
 const authority = generateSshKey();
@@ -15,7 +15,7 @@ const said = Buffer.alloc(100_000, "o");
 async function fill(channel: ClientChannel | ServerChannel): Promise<void> {
   channel.on("error", () => {});
   channel.write(Buffer.alloc(2 * channelWindow));
-  while (channelOf(channel)?.outgoing.window !== 0) await new Promise(setImmediate);
+  while (channelEnds(channel).outgoing.window !== 0) await new Promise(setImmediate);
 }
 
 /** All data from now to the end. Node's consumers would refuse a stream whose other direction failed. */
@@ -35,7 +35,7 @@ test.for(["client", "server"] as const)(
     reader.write(said);
     await fill(writer);
     while (writer.readableLength < said.length) await new Promise(setImmediate);
-    rawConnection(client)._sock.destroy();
+    transportOf(client).destroy();
     expect((await read(writer)).equals(said)).toBe(true);
   },
 );
@@ -63,7 +63,7 @@ test("a forward ends when its connection is lost while it waits for the window",
   const socket = new PassThrough();
   const coupled = couple(near, socket, new AbortController().signal);
   socket.write(Buffer.alloc(2 * channelWindow));
-  while (channelOf(near)?.outgoing.window !== 0) await new Promise(setImmediate);
-  rawConnection(client)._sock.destroy();
+  while (channelEnds(near).outgoing.window !== 0) await new Promise(setImmediate);
+  transportOf(client).destroy();
   await coupled;
 });

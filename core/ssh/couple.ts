@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Channel } from "ssh2";
 import { holdLittle } from "./hold-little.ts";
-import { channelOf } from "./ssh2.ts";
+import { keepHalfOpen } from "./ssh2/hooks.ts";
 
 /**
  * Couples a channel and a socket: data at the pace of the slower side, the end of one direction alone (half-close),
@@ -9,6 +9,7 @@ import { channelOf } from "./ssh2.ts";
  */
 export async function couple(channel: Channel, socket: Duplex, gone: AbortSignal): Promise<void> {
   keepHalfOpen(channel);
+  holdLittle(channel);
   channel.on("error", ignored);
   socket.on("error", ignored);
   const closed = Promise.all([new Promise((resolve) => channel.once("close", resolve)), new Promise((resolve) => socket.once("close", resolve))]);
@@ -31,11 +32,3 @@ export async function couple(channel: Channel, socket: Duplex, gone: AbortSignal
 }
 
 function ignored(): void {}
-
-/** ssh2 closes a server's channel as soon as our side has sent everything. */
-function keepHalfOpen(channel: Channel): void {
-  const raw = channelOf(channel);
-  if (raw === undefined) throw new Error("couple takes an open channel");
-  raw.server = false;
-  holdLittle(channel);
-}

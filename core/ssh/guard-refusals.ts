@@ -1,6 +1,6 @@
 import type { Connection } from "ssh2";
 import { PlatformError } from "../errors/platform-error.ts";
-import { rawConnection } from "./ssh2.ts";
+import { subscribe } from "./ssh2/hooks.ts";
 
 export interface RefusalLimits {
   /** Maximum refused channels within the time, after which the peer counts as malicious. */
@@ -12,16 +12,14 @@ export const usualRefusals: RefusalLimits = { most: 2000, ms: 60_000 };
 
 /** Calls back once when so many channels of a connection were refused in a short time that its peer must be malicious. */
 export function guardRefusals(connection: Connection, tooMany: (why: PlatformError) => void, limits = usualRefusals): void {
-  const { _protocol: protocol } = rawConnection(connection);
-  const send = protocol.channelOpenFail;
   let began = performance.now();
   let count = 0;
-  protocol.channelOpenFail = function channelOpenFail(id, reason, text) {
-    send.call(this, id, reason, text);
+  const refused = (): void => {
     const now = performance.now();
     if (now - began > limits.ms) [began, count] = [now, 0];
     count += 1;
     if (count === limits.most)
       tooMany(new PlatformError("limit", `this connection was ended: ${count} channels were refused in ${limits.ms / 1000} s`));
   };
+  subscribe(connection, { refused });
 }

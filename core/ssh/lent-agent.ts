@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ParsedKey } from "ssh2";
-import agents from "ssh2/lib/agent.js";
+import { BaseAgent } from "./ssh2/hooks.ts";
 
 /** Maximum concurrent connections of the host to the agent. */
 const most = 64;
@@ -9,7 +9,7 @@ const most = 64;
 type Done<T> = (error?: Error | null, value?: T) => void;
 
 /** The SSH agent of this machine, forwarded to a host while the connection lasts. It is not used for logging in. */
-export class LentAgent extends agents.BaseAgent {
+export class LentAgent extends BaseAgent {
   readonly #path: string;
   #open = 0;
 

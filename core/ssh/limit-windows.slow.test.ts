@@ -2,10 +2,10 @@ import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import type { ClientChannel, Connection, ServerChannel } from "ssh2";
 import { expect, test } from "vitest";
-import { channelWindow, leastWindow } from "./channel-flow.ts";
+import { channelWindow, leastWindow } from "./channel-window.ts";
 import { generateSshKey } from "./keys.ts";
 import { limitWindows } from "./limit-windows.ts";
-import { channelOf } from "./ssh2.ts";
+import { channelEnds, subscribe } from "./ssh2/hooks.ts";
 import { meet } from "./testing/session-fixture.ts";
 import { WindowBudget } from "./window-budget.ts";
 
@@ -28,10 +28,10 @@ async function limited(bytes: number, parent?: WindowBudget) {
     });
     return { near, far: await far };
   };
-  return { client, budget, open };
+  return { client, server: connection, budget, open };
 }
 
-const windowOf = (near: ClientChannel): number => channelOf(near)?.outgoing.window ?? Number.NaN;
+const windowOf = (near: ClientChannel): number => channelEnds(near).outgoing.window;
 
 /** Sends this many bytes, and resolves when all were read. */
 async function send({ near, far }: { readonly near: ClientChannel; readonly far: ServerChannel }, bytes: number): Promise<void> {
@@ -105,22 +105,20 @@ test("however channels are read, granted and unread bytes together never exceed 
 }, async () => {
   const count = 12;
   const bytes = 4 * mebibyte;
-  const { client, open, budget } = await limited(bytes);
+  const { client, server, open, budget } = await limited(bytes);
   const first = await open();
   await send(first, 4 * bytes);
   const channels = [first, ...(await Promise.all(Array.from({ length: count - 1 }, open)))];
   const unread = new Map(channels.map((one) => [one, windowOf(one.near)]));
   for (const one of channels) {
-    const { far } = one;
-    const raw = channelOf(far);
-    if (raw === undefined) throw new Error("no channel");
-    const { _protocol: protocol } = raw._client;
-    const adjust = protocol.channelWindowAdjust.bind(protocol);
-    const { id } = raw.outgoing;
-    protocol.channelWindowAdjust = (recipient, amount) => {
-      if (recipient === id) unread.set(one, (unread.get(one) ?? 0) + amount);
-      adjust(recipient, amount);
-    };
+    const { id } = channelEnds(one.far).outgoing;
+    subscribe(server, {
+      sending: {
+        channelWindowAdjust: (_server, recipient, amount) => {
+          if (recipient === id) unread.set(one, (unread.get(one) ?? 0) + amount);
+        },
+      },
+    });
     one.near.write(Buffer.alloc(16 * mebibyte));
   }
   const random = fc.sample(fc.nat(), { numRuns: 1500, seed: 7 });

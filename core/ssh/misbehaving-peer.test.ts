@@ -2,11 +2,12 @@ import { once } from "node:events";
 import { duplexPair } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
+import { string, u8, u32 } from "../bytes/writer.ts";
 import { certificateKey } from "./certificate-key.ts";
-import { channelWindow } from "./channel-flow.ts";
+import { channelWindow } from "./channel-window.ts";
 import { generateSshKey } from "./keys.ts";
 import { acceptSsh } from "./ssh-server.ts";
-import { Client, channelOf, rawConnection } from "./ssh2.ts";
+import { Client, channelEnds, sendPayload, transportOf, verifyWithPlainKey } from "./ssh2/hooks.ts";
 import { issue, meet, openChannel } from "./testing/session-fixture.ts";
 
 const authority = generateSshKey();
@@ -20,10 +21,10 @@ test("a peer that overruns its window is disconnected", async () => {
   far.pause();
   const error = errorOf(server);
   const closed = new Promise<void>((resolve) => server.once("close", () => resolve()));
-  const { _protocol: protocol } = rawConnection(client);
-  const id = channelOf(near)?.outgoing.id ?? -1;
+  const { id } = channelEnds(near).outgoing;
   const packet = Buffer.alloc(32_768);
-  for (let sent = 0; sent <= channelWindow; sent += packet.length) protocol.channelData(id, packet);
+  const message = Buffer.concat([u8(94), u32(id), string(packet)]);
+  for (let sent = 0; sent <= channelWindow; sent += packet.length) sendPayload(client, message);
   expect((await error).message).toMatch(/more than its window/);
   await closed;
   expect(far.readableLength).toBeLessThanOrEqual(channelWindow);
@@ -31,11 +32,11 @@ test("a peer that overruns its window is disconnected", async () => {
 
 test("a peer that accepts only tiny packets is disconnected", async () => {
   const { client, server } = await openChannel({ authority });
-  const handle = rawConnection(server)._protocol._handlers.CHANNEL_OPEN as unknown as (protocol: unknown, info: object) => void;
   const error = errorOf(server);
-  handle(rawConnection(server)._protocol, { type: "session", sender: 1, window: 1000, packetSize: 0 });
+  const closed = once(client, "close");
+  sendPayload(client, Buffer.concat([u8(90), string("session"), u32(1), u32(1000), u32(0)]));
   expect((await error).message).toMatch(/packet size \(0 bytes\)/);
-  await once(client, "close");
+  await closed;
 });
 
 test("unread bytes of one stream of a channel are not granted again through the other", async () => {
@@ -43,7 +44,7 @@ test("unread bytes of one stream of a channel are not granted again through the 
   near.pause();
   near.stderr.resume();
   far.on("error", () => {});
-  const window = (): number => channelOf(near)?.incoming.window ?? Number.NaN;
+  const window = (): number => channelEnds(near).incoming.window;
   far.write(Buffer.alloc(channelWindow - 1000));
   while (near.readableLength < channelWindow - 1000) await new Promise(setImmediate);
   for (let i = 0; i < 50; i += 1) {
@@ -79,18 +80,16 @@ test("stdout and stderr that both wait for the window each arrive once and compl
 test("a peer that grants a huge window and reads nothing fills only bounded memory", async () => {
   const streams = duplexPair();
   const { client, near, far, server } = await openChannel({ authority, streams });
-  const channel = channelOf(far);
-  if (channel === undefined) throw new Error("no channel");
   // The effect of a window adjustment of 2 GiB.
-  channel.outgoing.window = 2 ** 31;
+  channelEnds(far).outgoing.window = 2 ** 31;
   near.on("error", () => {});
   streams[0].pause();
-  rawConnection(client)._sock.pause();
+  transportOf(client).pause();
   const chunk = Buffer.alloc(1024 * 1024);
   let calledBack = 0;
   for (let i = 0; i < 64; i += 1) far.write(chunk, () => calledBack++);
   for (let i = 0; i < 100; i += 1) await new Promise(setImmediate);
-  const { _sock: transport } = rawConnection(server);
+  const transport = transportOf(server);
   expect(transport.writableLength).toBeLessThan(2 * 1024 * 1024);
   expect(calledBack).toBeLessThan(4);
   transport.destroy();
@@ -100,8 +99,8 @@ test("a write that waits for the window fails when the connection is lost", asyn
   const { client, near, far } = await openChannel({ authority });
   far.pause();
   const failed = new Promise<Error | null | undefined>((resolve) => near.write(Buffer.alloc(2 * channelWindow), resolve));
-  while (channelOf(near)?.outgoing.window !== 0) await new Promise(setImmediate);
-  rawConnection(client)._sock.destroy();
+  while (channelEnds(near).outgoing.window !== 0) await new Promise(setImmediate);
+  transportOf(client).destroy();
   expect(await failed).toMatchObject({ code: "unavailable" });
 });
 
@@ -150,8 +149,7 @@ test("a client that keeps failing to log in is disconnected at the sixth attempt
     sock: near,
     username: "root",
     hostVerifier: (blob: Buffer) => {
-      const { negotiated } = rawConnection(client)._protocol._kex;
-      negotiated.serverHostKey = "ssh-ed25519";
+      verifyWithPlainKey(client);
       return blob.length > 0;
     },
     algorithms: { serverHostKey: ["ssh-ed25519-cert-v01@openssh.com" as never] },
@@ -169,7 +167,7 @@ test.for(["client", "server"] as const)("a silent peer is noticed by the %s, whi
   const both = await openChannel({ authority, [side]: { keepalive: { intervalMs: 15, missed: 2 } } });
   const [watcher, silent] = side === "client" ? [both.client, both.server] : [both.server, both.client];
   const closed = new Promise<void>((resolve) => watcher.once("close", () => resolve()));
-  rawConnection(silent)._sock.pause();
+  transportOf(silent).pause();
   expect((await errorOf(watcher)).message).toMatch(/Keepalive timeout/);
   await closed;
 });

@@ -1,5 +1,6 @@
 import type { Algorithms } from "ssh2";
 import { usualAlgorithms } from "./algorithms.ts";
+import { certificateSuffix } from "./certificate.ts";
 
 export interface Keepalive {
   readonly intervalMs: number;
@@ -17,3 +18,8 @@ export const clientAlgorithms: Algorithms = {
   hmac: usualAlgorithms.macAlgos as NonNullable<Algorithms["hmac"]> & string[],
   compress: ["none"],
 };
+
+/** Host certificates that our client can verify. RSA is not among them: ssh2 compares its type too early. */
+export const hostCertificateTypes = ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"].map(
+  (type) => `${type}${certificateSuffix}`,
+);

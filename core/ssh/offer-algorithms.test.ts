@@ -8,7 +8,7 @@ import { knownAlgorithms, type SshAlgorithms, usualAlgorithms } from "./algorith
 import { readClientOffer } from "./key-exchange-init.ts";
 import { generateSshKey } from "./keys.ts";
 import { acceptSsh } from "./ssh-server.ts";
-import { Client, KeyExchangeInit, rawConnection } from "./ssh2.ts";
+import { Client, KeyExchangeInit, offer } from "./ssh2/hooks.ts";
 import { issue } from "./testing/session-fixture.ts";
 
 const gcm = "aes128-gcm@openssh.com,aes256-gcm@openssh.com";
@@ -135,7 +135,7 @@ test.for(["chacha20-poly1305@openssh.com", "aes256-ctr"])("%s is refused without
   client.on("error", () => {});
   client.connect({ sock: near as never, username: "root", password: "none", hostVerifier: () => true });
   const both = { cipher: [cipher], mac: [...usualAlgorithms.macAlgos], compress: ["none"], lang: [] };
-  rawConnection(client)._protocol._offer = new KeyExchangeInit({ kex: ["curve25519-sha256"], serverHostKey: ["ssh-ed25519"], cs: both, sc: both });
+  offer(client, new KeyExchangeInit({ kex: ["curve25519-sha256"], serverHostKey: ["ssh-ed25519"], cs: both, sc: both }));
   await expect(accepted).rejects.toMatchObject({
     code: "unsupported",
     message: `${cipher} needs strict key exchange, which this SSH client does not have`,

@@ -1,17 +1,16 @@
 import type { Connection, NegotiatedAlgorithms } from "ssh2";
-import type { KexInit, Protocol } from "ssh2/lib/protocol/Protocol.js";
 import { string, u8, u32 } from "../bytes/writer.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import { ciphersFor, isAead, needsStrictExchange, type SshAlgorithms } from "./algorithms.ts";
-import { keyExchangeInit, readClientOffer } from "./key-exchange-init.ts";
-import { KeyExchangeInit, rawConnection, sendKeyExchangeInit, sendPayload } from "./ssh2.ts";
+import { readClientOffer } from "./key-exchange-init.ts";
+import { answerOffer, isStrict, KeyExchangeInit, offer as offerFrom, peerVersion, sendPayload, transportOf } from "./ssh2/hooks.ts";
 
 /** The offer of one server: its host keys' algorithms, best first, and the algorithms that it may negotiate. */
 export interface ServerOffer {
   readonly hostKeys: readonly string[];
   readonly algorithms: SshAlgorithms;
   /** Offers by list of ciphers, made once for all connections. */
-  readonly made: Map<string, KexInit>;
+  readonly made: Map<string, KeyExchangeInit>;
 }
 
 /** Timeout for an OpenSSH that withholds its offer, ms. None does. */
@@ -24,13 +23,17 @@ const disconnect = 1;
  * the client's order decides, and its order would choose slower ciphers, or ones that need features an old client lacks.
  */
 export function offerAlgorithms(connection: Connection, offer: ServerOffer): void {
-  const { _protocol: protocol } = rawConnection(connection);
-  const version = protocol._remoteIdentRaw?.toString("latin1") ?? "";
+  const version = peerVersion(connection);
   const { ciphers, macAlgos } = offer.algorithms;
   // paramiko (5.0) refuses a server without MACs, even for a cipher that does not use one.
   const needsMacs = version.startsWith("SSH-2.0-paramiko_") || !ciphers.every(isAead);
-  protocol._offer = kexInit(offer, { ciphers, macs: needsMacs ? macAlgos : [] });
-  if (version.startsWith("SSH-2.0-OpenSSH_")) answerOffer(protocol, offer);
+  offerFrom(connection, kexInit(offer, { ciphers, macs: needsMacs ? macAlgos : [] }));
+  if (!version.startsWith("SSH-2.0-OpenSSH_")) return;
+  const choose = (peers: Buffer | undefined): KeyExchangeInit => {
+    const fitting = peers === undefined ? ciphers : ciphersOf(peers, offer);
+    return kexInit(offer, { ciphers: fitting, macs: fitting.every(isAead) ? [] : macAlgos });
+  };
+  answerOffer(connection, { choose, silenceMs });
 }
 
 /** Ends a connection whose client chose a cipher that needs strict key exchange without supporting it: notifies the client and emits `error`. */
@@ -40,14 +43,13 @@ export function requireStrictExchange(connection: Connection): void {
 
 /** Shared by all connections: an idle one holds nothing of it. */
 function refuseUnlessStrict(this: Connection, { cs, sc }: NegotiatedAlgorithms): void {
-  const { _protocol: protocol, _sock: stream } = rawConnection(this);
   const weak = [cs.cipher, sc.cipher].find(needsStrictExchange);
-  if (weak === undefined || protocol._strictMode === true) return;
+  if (weak === undefined || isStrict(this)) return;
   const hint = "update the client, or choose aes128-gcm@openssh.com";
   const error = new PlatformError("unsupported", `${weak} needs strict key exchange, which this SSH client does not have`, { hint });
-  sendPayload(protocol, Buffer.concat([u8(disconnect), u32(keyExchangeFailed), string(`${error.message}: ${hint}`), string("")]));
+  sendPayload(this, Buffer.concat([u8(disconnect), u32(keyExchangeFailed), string(`${error.message}: ${hint}`), string("")]));
   this.emit("error", error);
-  stream.end();
+  transportOf(this).end();
 }
 
 interface Chosen {
@@ -55,7 +57,7 @@ interface Chosen {
   readonly macs: readonly string[];
 }
 
-function kexInit({ hostKeys, algorithms, made }: ServerOffer, { ciphers, macs }: Chosen): KexInit {
+function kexInit({ hostKeys, algorithms, made }: ServerOffer, { ciphers, macs }: Chosen): KeyExchangeInit {
   const key = [...ciphers, ...macs].join();
   const known = made.get(key);
   if (known !== undefined) return known;
@@ -63,30 +65,6 @@ function kexInit({ hostKeys, algorithms, made }: ServerOffer, { ciphers, macs }:
   const fresh = new KeyExchangeInit({ kex: [...algorithms.kexAlgos, "kex-strict-s-v00@openssh.com"], serverHostKey: hostKeys, cs: both, sc: both });
   made.set(key, fresh);
   return fresh;
-}
-
-/** ssh2 sends its offer as soon as the version line is read: that one is discarded, and another is sent when the client's has arrived. */
-function answerOffer(protocol: Protocol, offer: ServerOffer): void {
-  const { _cipher: cipher, _packetRW: packets } = protocol;
-  const plain = packets.read;
-  protocol._cipher = Object.create(cipher, { encrypt: { value: () => {} } });
-  const answer = (ciphers: readonly string[]): void => {
-    clearTimeout(timer);
-    packets.read = plain;
-    protocol._cipher = cipher;
-    protocol._offer = kexInit(offer, { ciphers, macs: ciphers.every(isAead) ? [] : offer.algorithms.macAlgos });
-    sendKeyExchangeInit(protocol);
-  };
-  const timer = setTimeout(() => {
-    if (protocol._destruct !== undefined) answer(offer.algorithms.ciphers);
-  }, silenceMs).unref();
-  packets.read = {
-    cleanup: () => plain.cleanup(),
-    read: (payload) => {
-      if (payload[0] === keyExchangeInit) answer(ciphersOf(payload, offer));
-      return plain.read(payload);
-    },
-  };
 }
 
 /** ssh2 refuses a malformed one next. */

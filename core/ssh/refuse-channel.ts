@@ -1,20 +1,22 @@
-import type { Connection } from "ssh2";
 import type { PlatformError } from "../errors/platform-error.ts";
-import { rawConnection } from "./ssh2.ts";
+import { refuseOpen } from "./ssh2/hooks.ts";
+import type { SshEnd } from "./subscriber.ts";
 
-/** SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254 §5.1). */
-const prohibited = 1;
+/** RFC 4254 section 5.1; a client such as ssh(1) prints the reason's name, then the text. */
+const reasons = { "administratively prohibited": 1, "connect failed": 2, "resource shortage": 4 } as const;
 
-/** Refuses a channel with a sentence that the client shows. `reject` is ssh2's function for this channel. */
-export function refuseChannel(connection: Connection, reject: () => void, error: PlatformError): void {
-  // ssh2's own reject() cannot send a reason (1.17.0).
-  const { _protocol: protocol } = rawConnection(connection);
-  const answer = protocol.channelOpenFail;
-  const text = error.hint === undefined ? error.message : `${error.message} (${error.hint})`;
-  protocol.channelOpenFail = (recipient) => answer.call(protocol, recipient, prohibited, text.slice(0, 1000));
-  try {
-    reject();
-  } finally {
-    protocol.channelOpenFail = answer;
-  }
+export interface OpenRefusal {
+  readonly reason: keyof typeof reasons;
+  readonly text: string;
+}
+
+/** Refuses a channel that the peer requests, with a reason and a text. `reject` is ssh2's function for this channel. */
+export function refuseChannel(connection: SshEnd, reject: () => void, { reason, text }: OpenRefusal): void {
+  refuseOpen(connection, reject, { reason: reasons[reason], text });
+}
+
+/** The refusal of something that is not permitted, or no more of. */
+export function prohibited({ message, hint }: PlatformError): OpenRefusal {
+  const text = hint === undefined ? message : `${message} (${hint})`;
+  return { reason: "administratively prohibited", text: text.slice(0, 1000) };
 }

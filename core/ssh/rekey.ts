@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
-import type { Connection } from "ssh2";
-import { type Client, rawConnection } from "./ssh2.ts";
+import { isExchanging, rekey, subscribe, transportOf } from "./ssh2/hooks.ts";
+import type { SshEnd, Subscriber } from "./subscriber.ts";
 
 export interface RekeyLimits {
   /** Maximum bytes in both directions together. */
@@ -17,7 +17,7 @@ const exchangeMs = 60_000;
 const looksPerPeriod = 60;
 
 interface Renewal {
-  readonly connection: Client | Connection;
+  readonly connection: SshEnd;
   readonly limits: RekeyLimits;
   /** Since the last key exchange. */
   bytes: number;
@@ -34,27 +34,33 @@ interface Period {
 }
 const periods = new Map<number, Period>();
 
-/** ssh2 never renews its keys by itself. Call when the connection is authenticated; pass the sent bytes to `count`. */
-export function scheduleRekey(connection: Client | Connection, limits: RekeyLimits): { count: (bytes: number) => void } {
-  const { _sock: stream, _protocol: protocol } = rawConnection(connection);
+/** ssh2 never renews its keys by itself. Call when the connection is authenticated; `countWritten` reports the sent bytes. */
+export function scheduleRekey(connection: SshEnd, limits: RekeyLimits): void {
+  const stream = transportOf(connection);
   const renewal: Renewal = { connection, limits, bytes: 0, renewedAt: performance.now() };
   byStream.set(stream, renewal);
   const { renewals } = periods.get(limits.ms) ?? startPeriod(limits.ms);
   renewals.add(renewal);
   connection.on("handshake", startAnew);
   stream.on("close", stop);
-  const count = (bytes: number): void => {
-    const before = renewal.bytes;
-    renewal.bytes += bytes;
-    // Not within ssh2's own call: it may be in the middle of a packet.
-    if (before < limits.bytes && renewal.bytes >= limits.bytes) process.nextTick(renew, renewal);
-  };
-  const { parse } = protocol;
-  protocol.parse = (chunk, start, end) => {
-    count(end - start);
-    parse.call(protocol, chunk, start, end);
-  };
-  return { count };
+  subscribe(connection, countRead);
+}
+
+/** For a stream of any connection, also before its login: those bytes do not count. */
+export function countWritten(stream: Duplex, bytes: number): void {
+  count(byStream.get(stream), bytes);
+}
+
+/** Shared by all connections. */
+const countRead: Subscriber = { read: (connection, bytes) => count(byStream.get(transportOf(connection)), bytes) };
+
+function count(renewal: Renewal | undefined, bytes: number): void {
+  if (renewal === undefined) return;
+  const before = renewal.bytes;
+  renewal.bytes += bytes;
+  const most = renewal.limits.bytes;
+  // Not within ssh2's own call: it may be in the middle of a packet.
+  if (before < most && renewal.bytes >= most) process.nextTick(renew, renewal);
 }
 
 function startPeriod(ms: number): Period {
@@ -69,15 +75,16 @@ function startPeriod(ms: number): Period {
 }
 
 function renew(renewal: Renewal): void {
-  const { _protocol: protocol, _sock: stream } = rawConnection(renewal.connection);
-  if (protocol._kexinit !== undefined || stream.destroyed) return;
+  const { connection } = renewal;
+  const stream = transportOf(connection);
+  if (isExchanging(connection) || stream.destroyed) return;
   renewal.bytes = 0;
   renewal.timer = setTimeout(() => stream.destroy(), exchangeMs);
-  protocol.rekey();
+  rekey(connection);
 }
 
-function startAnew(this: Client | Connection): void {
-  const renewal = byStream.get(rawConnection(this)._sock);
+function startAnew(this: SshEnd): void {
+  const renewal = byStream.get(transportOf(this));
   if (renewal === undefined) return;
   renewal.bytes = 0;
   renewal.renewedAt = performance.now();

@@ -7,7 +7,7 @@ import { until } from "../../test/world/until.ts";
 import { generateSshKey } from "./keys.ts";
 import { type RelayedPackets, relayPackets } from "./relay-packets.ts";
 import type { SshConnection } from "./ssh-client.ts";
-import { rawConnection } from "./ssh2.ts";
+import { transportOf } from "./ssh2/hooks.ts";
 import { type Fixture, meet } from "./testing/session-fixture.ts";
 
 const authority = generateSshKey();
@@ -140,12 +140,12 @@ test("a client whose network is stuck holds the host back: the relay buffers lit
       channel.end();
     });
   });
-  const stream = rawConnection(client)._sock;
+  const stream = transportOf(client);
   const channels = await Promise.all(Array.from({ length: 4 }, () => exec(client, "flood")));
   stream.pause();
   for (const channel of channels) channel.write("go");
-  const middle = rawConnection(near)._sock;
-  await until("no more is read from the host", () => rawConnection(far)._sock.isPaused() && middle.writableNeedDrain);
+  const middle = transportOf(near);
+  await until("no more is read from the host", () => transportOf(far).isPaused() && middle.writableNeedDrain);
   for (let turn = 0; turn < 1_000; turn++) await new Promise(setImmediate);
   expect(middle.writableLength).toBeLessThan(1_000_000);
   stream.resume();
@@ -228,6 +228,6 @@ test("a message and those after it wait for the observer, and an observer that f
   release.reject(new Error("no"));
   await expect(last).rejects.toThrow();
   // Two ends in memory do not learn of each other's close.
-  for (const one of [near, far]) rawConnection(one)._sock.destroy();
+  for (const one of [near, far]) transportOf(one).destroy();
   await done;
 });

@@ -1,6 +1,7 @@
-import type { Connection } from "ssh2";
-import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
-import { type Client, type RawConnection, rawConnection, sendPayload } from "./ssh2.ts";
+import type { Duplex } from "node:stream";
+import type { Client, Connection } from "ssh2";
+import { interceptMessages, isExchanging, sendPayload, subscribe, transportOf } from "./ssh2/hooks.ts";
+import type { SshEnd } from "./subscriber.ts";
 
 /**
  * Sees each message before it is passed on, from its type byte on; true drops it. The buffer belongs to the caller again afterwards. Until a promise
@@ -16,16 +17,14 @@ export interface RelayedPackets {
 /** Messages of the connection protocol (RFC 4250 section 4.1.2). Lower numbers belong to each connection. */
 const firstMessage = 80;
 const disconnect = 1;
-/** A type without a handler: ssh2 drops such messages. */
-const dropped: Buffer = Buffer.of(255);
 /** Maximum bytes waiting for the end of a key exchange on the other side before reading stops. */
 const mostHeld = 4 * 1024 * 1024;
 /** Messages that wait for a promise: reading stops meanwhile, but the messages of the last read are already here. */
 const mostWaiting = 65_536;
 
 interface Side {
-  readonly connection: Connection | Client;
-  readonly raw: RawConnection;
+  readonly connection: SshEnd;
+  readonly stream: Duplex;
   readonly see: SeeMessage;
   /** Held back by a key exchange of this side, bytes. */
   held: number;
@@ -52,39 +51,30 @@ export async function relayPackets(client: Connection, host: Client, { fromClien
 
 /** Sends messages of the connection protocol on its own, and ends the connection after them. */
 export function endWith(connection: Connection, messages: readonly Buffer[]): void {
-  const { _protocol: protocol } = rawConnection(connection);
-  for (const payload of messages) sendPayload(protocol, payload);
+  for (const payload of messages) sendPayload(connection, payload);
   connection.end();
 }
 
-function sideOf(connection: Connection | Client, see: SeeMessage): Side {
-  return { connection, raw: rawConnection(connection), hasLeft: false, see, held: 0, isPaused: false, isLooking: false, waiting: [] };
+function sideOf(connection: SshEnd, see: SeeMessage): Side {
+  return { connection, stream: transportOf(connection), hasLeft: false, see, held: 0, isPaused: false, isLooking: false, waiting: [] };
 }
 
 function pass(from: Side, to: Side): Promise<void> {
-  const { _sock: stream, _protocol: protocol } = from.raw;
-  const read = (payload: Buffer): Buffer => {
+  interceptMessages(from.connection, (payload) => {
     if (payload[0] === disconnect) from.hasLeft = true;
-    if ((payload[0] ?? 0) < firstMessage) return payload;
+    if ((payload[0] ?? 0) < firstMessage) return false;
     if (from.isLooking) keep(from, Buffer.from(payload));
     else look(from, to, payload);
-    return dropped;
-  };
-  const reader = { read, cleanup: () => {} };
-  // ssh2 sets a new one at each key exchange, for compression, which is not used.
-  Object.defineProperty(protocol._packetRW, "read", { get: () => reader, set: () => {} });
-  const { rekey } = protocol;
+    return true;
+  });
   // A key exchange of ours needs the peer's answers: so reading must not be blocked.
-  protocol.rekey = () => {
-    rekey.call(protocol);
-    decide(from, to);
-  };
-  to.raw._sock.on("drain", () => decide(from, to));
+  subscribe(from.connection, { rekeying: () => decide(from, to) });
+  to.stream.on("drain", () => decide(from, to));
   return new Promise((resolve) => {
-    stream.once("close", () => {
+    from.stream.once("close", () => {
       // A connection that was lost on one side is lost on the other.
       if (from.hasLeft) to.connection.end();
-      else to.raw._sock.end();
+      else to.stream.end();
       resolve();
     });
   });
@@ -92,7 +82,7 @@ function pass(from: Side, to: Side): Promise<void> {
 
 function keep(from: Side, payload: Buffer): void {
   from.waiting.push(payload);
-  if (from.waiting.length > mostWaiting) from.raw._sock.destroy();
+  if (from.waiting.length > mostWaiting) from.stream.destroy();
 }
 
 function look(from: Side, to: Side, payload: Buffer): void {
@@ -116,17 +106,16 @@ function look(from: Side, to: Side, payload: Buffer): void {
       decide(from, to);
     },
     () => {
-      from.raw._sock.end();
-      to.raw._sock.end();
+      from.stream.end();
+      to.stream.end();
     },
   );
 }
 
 function send(from: Side, to: Side, payload: Buffer): void {
-  const { _sock: stream, _protocol: protocol } = to.raw;
-  if (stream.destroyed || stream.writableEnded) return;
-  if (isExchanging(protocol)) to.held += payload.length;
-  sendPayload(protocol, payload);
+  if (to.stream.destroyed || to.stream.writableEnded) return;
+  if (isExchanging(to.connection)) to.held += payload.length;
+  sendPayload(to.connection, payload);
   decide(from, to);
 }
 
@@ -137,14 +126,10 @@ function exchanged(side: Side, other: Side): void {
 
 /** Reads no more from a side than the other accepts. */
 function decide(from: Side, to: Side): void {
-  const isBehind = from.isLooking || to.raw._sock.writableNeedDrain || to.held > mostHeld;
-  const shall = isBehind && !isExchanging(from.raw._protocol);
+  const isBehind = from.isLooking || to.stream.writableNeedDrain || to.held > mostHeld;
+  const shall = isBehind && !isExchanging(from.connection);
   if (shall === from.isPaused) return;
   from.isPaused = shall;
-  if (shall) from.raw._sock.pause();
-  else from.raw._sock.resume();
-}
-
-function isExchanging(protocol: Protocol): boolean {
-  return protocol._kexinit !== undefined;
+  if (shall) from.stream.pause();
+  else from.stream.resume();
 }

@@ -3,14 +3,12 @@ import type { Duplex } from "node:stream";
 import { errorText, PlatformError, toPlatformError } from "../errors/platform-error.ts";
 import { checkCertificate, parseCertificate, type SshCertificate } from "./certificate.ts";
 import { certificateKey } from "./certificate-key.ts";
-import { forgetExchanges } from "./forget-exchange.ts";
 import { guardConnection } from "./guard-connection.ts";
 import type { LentAgent } from "./lent-agent.ts";
-import { clientAlgorithms, type Keepalive, usualKeepalive } from "./negotiation.ts";
+import { clientAlgorithms, hostCertificateTypes, type Keepalive, usualKeepalive } from "./negotiation.ts";
 import { readRefusal } from "./refusal.ts";
-import { type RekeyLimits, scheduleRekey, usualRekeyLimits } from "./rekey.ts";
-import { Client, plainAlgorithm, rawConnection } from "./ssh2.ts";
-import { hostCertificateTypes } from "./ssh2-preload.ts";
+import { countWritten, type RekeyLimits, scheduleRekey, usualRekeyLimits } from "./rekey.ts";
+import { Client, hookConnection, verifyWithPlainKey } from "./ssh2/hooks.ts";
 import { tuneStream } from "./tune-stream.ts";
 
 /** ssh2's client, tuned and guarded: it always has a listener for `error`, and `close` follows every end. */
@@ -52,14 +50,13 @@ export async function connectSsh(options: ConnectSshOptions): Promise<SshConnect
   }
   const client = new Client();
   const facts: Handshake = {};
-  let count: (bytes: number) => void = () => {};
-  tuneStream(stream, (bytes) => count(bytes));
+  tuneStream(stream, countWritten);
   const outcome = waitUntilReady(client, options, facts);
   start(client, options, facts);
+  hookConnection(client);
   guardConnection(client);
-  forgetExchanges(client);
   await outcome;
-  ({ count } = scheduleRekey(client, options.rekey ?? usualRekeyLimits));
+  scheduleRekey(client, options.rekey ?? usualRekeyLimits);
   return client;
 }
 
@@ -101,9 +98,7 @@ function verifyHost(client: Client, blob: Buffer, options: ConnectSshOptions, fa
     facts.refusal = toPlatformError(thrown);
     return false;
   }
-  // The exchange's signature names the plain algorithm.
-  const { negotiated } = rawConnection(client)._protocol._kex;
-  negotiated.serverHostKey = plainAlgorithm(negotiated.serverHostKey);
+  verifyWithPlainKey(client);
   return true;
 }
 

@@ -1,18 +1,16 @@
 import type { KeyObject } from "node:crypto";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Connection, ParsedKey } from "ssh2";
-import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
+import type { Connection } from "ssh2";
 import { errorText, PlatformError } from "../errors/platform-error.ts";
 import { type SshAlgorithms, usualAlgorithms } from "./algorithms.ts";
 import { type AcceptedLogin, type Authenticate, answerLogins } from "./answer-logins.ts";
 import { certificateKey, plainKey } from "./certificate-key.ts";
-import { forgetExchanges } from "./forget-exchange.ts";
 import { guardConnection } from "./guard-connection.ts";
 import { type Keepalive, usualKeepalive } from "./negotiation.ts";
 import { offerAlgorithms, requireStrictExchange, type ServerOffer } from "./offer-algorithms.ts";
-import { type RekeyLimits, scheduleRekey, usualRekeyLimits } from "./rekey.ts";
-import { plainAlgorithm, rawConnection, Server } from "./ssh2.ts";
+import { countWritten, type RekeyLimits, scheduleRekey, usualRekeyLimits } from "./rekey.ts";
+import { hookConnection, Server, signWithPlainKey, transportOf } from "./ssh2/hooks.ts";
 import { tuneStream } from "./tune-stream.ts";
 
 export interface AcceptSshOptions {
@@ -55,10 +53,9 @@ export async function acceptSsh(options: AcceptSshOptions): Promise<AcceptedSsh>
     stream.destroy();
     throw new PlatformError("unavailable", "the connection was closed before SSH could start");
   }
-  let count: (bytes: number) => void = () => {};
-  tuneStream(stream, (bytes) => count(bytes));
+  tuneStream(stream, countWritten);
   const accepted = await handshake(options);
-  ({ count } = scheduleRekey(accepted.connection, options.rekey ?? usualRekeyLimits));
+  scheduleRekey(accepted.connection, options.rekey ?? usualRekeyLimits);
   return accepted;
 }
 
@@ -113,7 +110,7 @@ function streamClosed(this: Duplex): void {
 }
 
 function connectionFailed(this: Connection, error: Error): void {
-  fail(rawConnection(this)._sock, connectionError(error));
+  fail(transportOf(this), connectionError(error));
 }
 
 function endWith(signal: AbortSignal, stream: Duplex): void {
@@ -141,16 +138,16 @@ function startEnding(signal: AbortSignal): Ending {
 
 /** Called when the client's version line has arrived, before any packet. */
 function greet(connection: Connection): void {
-  const { _sock: stream, _protocol: protocol } = rawConnection(connection);
+  const stream = transportOf(connection);
+  hookConnection(connection);
   guardConnection(connection);
   const handshake = handshakes.get(stream);
   if (handshake === undefined) {
     stream.destroy();
     return;
   }
-  protocol._hostKeys = hostKeysOf(protocol);
+  signWithPlainKey(connection);
   offerAlgorithms(connection, serverFor(handshake.options).offer);
-  forgetExchanges(connection);
   connection.on("error", connectionFailed);
   requireStrictExchange(connection);
   answerLogins(connection, {
@@ -160,19 +157,6 @@ function greet(connection: Connection): void {
     },
     onAccepted: (login) => settle(stream)?.outcome.resolve({ connection, ...login }),
   });
-}
-
-/** The exchange's signature names the plain algorithm; ssh2 would write the negotiated one. */
-function hostKeysOf(protocol: Protocol): Protocol["_hostKeys"] {
-  const named = Object.entries(protocol._hostKeys ?? {}).map(([type, key]): [string, ParsedKey] => {
-    const sign = (data: Buffer | string): Buffer | Error => {
-      const { negotiated } = protocol._kex;
-      negotiated.serverHostKey = plainAlgorithm(negotiated.serverHostKey);
-      return key.sign(data);
-    };
-    return [type, Object.create(key, { sign: { value: sign } })];
-  });
-  return Object.fromEntries(named);
 }
 
 interface SharedServer {

@@ -10,7 +10,7 @@ import { relay } from "../transport/relay.ts";
 import { usualAlgorithms } from "./algorithms.ts";
 import { checkCertificate } from "./certificate.ts";
 import { generateSshKey } from "./keys.ts";
-import { rawConnection } from "./ssh2.ts";
+import { rekey } from "./ssh2/hooks.ts";
 import { issue, meet, openChannel } from "./testing/session-fixture.ts";
 
 const authority = generateSshKey();
@@ -227,7 +227,7 @@ test("bytes pass with ChaCha20 where a server offers no other cipher, over new k
   const arrived = buffer(far);
   near.write(bytes.subarray(0, 1_000_000));
   const renewed = once(server, "rekey");
-  rawConnection(client)._protocol.rekey();
+  rekey(client);
   await renewed;
   near.end(bytes.subarray(1_000_000));
   expect((await arrived).equals(bytes)).toBe(true);

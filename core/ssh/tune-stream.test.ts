@@ -17,7 +17,7 @@ test("data written in one tick leaves in one piece, and is counted", async () =>
       done();
     },
   });
-  tuneStream(stream, (bytes) => {
+  tuneStream(stream, (_stream, bytes) => {
     counted += bytes;
   });
   stream.write(Buffer.alloc(3));

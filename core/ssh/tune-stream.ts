@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { Duplex } from "node:stream";
+import { interceptWrites } from "./ssh2/hooks.ts";
 
 /** Maximum buffered bytes: a peer that sends requests without reading the answers is disconnected. Channel data waits far below this. */
 const mostQueued = 16 * 1024 * 1024;
@@ -11,19 +12,18 @@ const lingerMs = 3000;
  * Prepares a stream to carry SSH: no Nagle delay, and data written in one tick leaves in one piece.
  * ssh2 writes a packet in up to three parts; together with Nagle that cost 175 ms for each login.
  */
-export function tuneStream(stream: Duplex, onBytes: (count: number) => void): void {
+export function tuneStream(stream: Duplex, onBytes: (stream: Duplex, count: number) => void): void {
   if ("setNoDelay" in stream && typeof stream.setNoDelay === "function") stream.setNoDelay(true);
   // Each connection in it listens for its end in several places.
   setMaxListeners(0, stream);
   // Listeners that all streams share: there are thousands of idle ones.
   stream.on("finish", closeInTime).on("end", closeNow).on("close", forgetTimer);
-  const write: (chunk: Buffer) => boolean = stream.write;
   let corked = false;
   const uncork = (): void => {
     corked = false;
     stream.uncork();
   };
-  stream.write = (chunk: Buffer): boolean => {
+  interceptWrites(stream, (chunk, write) => {
     if (stream.writableLength > mostQueued) {
       stream.destroy();
       return false;
@@ -33,9 +33,9 @@ export function tuneStream(stream: Duplex, onBytes: (count: number) => void): vo
       stream.cork();
       process.nextTick(uncork);
     }
-    onBytes(chunk.length);
-    return write.call(stream, chunk);
-  };
+    onBytes(stream, chunk.length);
+    return write(chunk);
+  });
 }
 
 const lingering = new WeakMap<Duplex, NodeJS.Timeout>();

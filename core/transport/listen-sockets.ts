@@ -1,5 +1,6 @@
 import { closeSync } from "node:fs";
 import type { Server } from "node:net";
+import { serverDescriptor } from "../node-internals/server-descriptor.ts";
 import type { HostPort } from "./host-port.ts";
 
 /** A listening socket that one process passes to the next. */
@@ -73,7 +74,7 @@ export class ListenSockets {
 
   /** Sockets for the next process. */
   handOver(): readonly HandedSocket[] {
-    return [...this.#open].flatMap(([name, { server, port }]) => (server.listening ? [{ name, fd: descriptor(server), port }] : []));
+    return [...this.#open].flatMap(([name, { server, port }]) => (server.listening ? [{ name, fd: serverDescriptor(server), port }] : []));
   }
 }
 
@@ -91,12 +92,4 @@ function listening(server: Server, listen: () => void): Promise<void> {
 function boundPort(server: Server): number | undefined {
   const bound = server.address();
   return typeof bound === "object" && bound !== null ? bound.port : undefined;
-}
-
-/** Node does not expose a server's descriptor; its handle does (Node 24.21, net.js). The tests fail if that changes. */
-function descriptor(server: Server): number {
-  const handle: unknown = Reflect.get(server, "_handle");
-  const fd: unknown = typeof handle === "object" && handle !== null ? Reflect.get(handle, "fd") : undefined;
-  if (typeof fd !== "number" || fd < 0) throw new Error("a listening server has no file descriptor");
-  return fd;
 }

@@ -36,9 +36,12 @@ export function relay(a: Duplex, b: Duplex, options: { readonly signal?: AbortSi
 
 function ignoreError(): void {}
 
-/** Ends the writable half. A server's ssh2 channel closes both halves at its end, unless it is marked as a client's. */
-function endHalf(stream: Duplex & { server?: unknown }): void {
-  if (stream.server === true) stream.server = false;
+/** A stream that closes both halves at the end of one unless it is asked not to: a channel of an SSH server. */
+type Closing = Duplex & { readonly keepHalfOpen?: () => void };
+
+/** Ends the writable half. */
+function endHalf(stream: Closing): void {
+  stream.keepHalfOpen?.();
   stream.end();
 }
 

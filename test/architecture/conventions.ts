@@ -106,13 +106,6 @@ export function environmentReaders(files: readonly SourceFile[]): string[] {
   });
 }
 
-/** A module that loads ssh2 before core/ssh/ssh2.ts has patched it disables the patches for the whole process. */
-export function ssh2Loaders(files: readonly SourceFile[]): string[] {
-  return files.flatMap(({ path, text }) =>
-    /^import (?!type\b)[^;]*?"ssh2"/m.test(text) && !path.endsWith(".d.ts") ? [`${path} loads ssh2 by itself; core/ssh/ssh2.ts has it`] : [],
-  );
-}
-
 /** A module that makes its own TLS server context misses the settings that all of them share. */
 export function tlsContexts(files: readonly SourceFile[]): string[] {
   const own = ["core/transport/arrivals/server-context.ts", "core/transport/dial/"];

@@ -2,19 +2,11 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import {
-  badExports,
-  badNames,
-  committedProducts,
-  environmentReaders,
-  impurities,
-  missingPurePlaces,
-  ssh2Loaders,
-  tlsContexts,
-} from "./conventions.ts";
+import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces, tlsContexts } from "./conventions.ts";
 import { layerTable, tableIn } from "./layer-table.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { unplainWords } from "./plain-words.ts";
+import { poorTricks, privateFields, ssh2Insides } from "./private-parts.ts";
 import { listFiles, readSources } from "./source-tree.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -59,8 +51,16 @@ test("only main.ts and programs/ read the environment", () => {
   expect(environmentReaders(files)).toEqual([]);
 });
 
-test("ssh2 is loaded by core/ssh/ssh2.ts only", () => {
-  expect(ssh2Loaders(files)).toEqual([]);
+test("ssh2 is reached through core/ssh/ssh2/hooks.ts only", () => {
+  expect(ssh2Insides(files)).toEqual([]);
+});
+
+test("private fields of ssh2 and of Node are touched in their own folders only", () => {
+  expect(privateFields(files)).toEqual([]);
+});
+
+test("every memory trick saves enough, and every file for Node's private fields has a reason", () => {
+  expect(poorTricks(files)).toEqual([]);
 });
 
 test("every TLS server takes its context from one place", () => {

@@ -1,19 +1,11 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { steps } from "../../scripts/check/steps.ts";
 import type { Finished } from "../world/program.ts";
-import {
-  badExports,
-  badNames,
-  committedProducts,
-  environmentReaders,
-  impurities,
-  missingPurePlaces,
-  ssh2Loaders,
-  tlsContexts,
-} from "./conventions.ts";
+import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces, tlsContexts } from "./conventions.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { unplainWords } from "./plain-words.ts";
 import { plant } from "./planted.ts";
+import { memoryTricks, poorTricks, privateFields, ssh2Insides } from "./private-parts.ts";
 import { readSources, type SourceFile } from "./source-tree.ts";
 
 /** A check that cannot fail is a defect: here each one is seen to fail on a violation planted for it. */
@@ -173,7 +165,28 @@ describe("the architecture test sees", () => {
     ["a re-export", { "cli/a.ts": 'export { b } from "./b.ts";' }, badExports, /re-exports/],
     ["a default export", { "cli/a.ts": "export default 1;" }, badExports, /default export/],
     ["a reader of the environment", { "agent/a.ts": "export const home = process.env.HOME;" }, environmentReaders, /process\.env/],
-    ["a second way to ssh2", { "core/a.ts": 'import ssh2 from "ssh2";' }, ssh2Loaders, /core\/a\.ts loads ssh2/],
+    ["a second way to ssh2", { "core/a.ts": 'import ssh2 from "ssh2";' }, ssh2Insides, /core\/a\.ts loads ssh2/],
+    ["an inner module of ssh2", { "agent/a.ts": 'import type { Protocol } from "ssh2/lib/protocol/Protocol.js";' }, ssh2Insides, /imports ssh2\/lib/],
+    [
+      "a way around ssh2's hooks",
+      { "core/ssh/a.ts": 'import { sendData } from "./ssh2/channel-flow.ts";' },
+      ssh2Insides,
+      /hooks\.ts is the only way/,
+    ],
+    ["a private field of ssh2", { "core/ssh/a.ts": "connection._protocol.exec = wrapped;" }, privateFields, /core\/ssh\/a\.ts touches _protocol/],
+    ["one in a test", { "agent/ssh/a.test.ts": "const { _sock: stream } = client;" }, privateFields, /touches _sock/],
+    ["Node's listeners", { "control/a.ts": "const events = emitter._events;" }, privateFields, /touches _events/],
+    ["Node's handle by its name", { "core/transport/a.ts": 'Reflect.get(server, "_handle");' }, privateFields, /touches _handle/],
+    ["a replaced method of a socket", { "core/transport/a.ts": "socket.read = () => null;" }, privateFields, /touches read/],
+    ["a flag of Node's TLS", { "control/a.ts": "Object.assign(tls, { secureConnecting: false });" }, privateFields, /touches secureConnecting/],
+    ["a trick that nobody has measured", { "core/node-internals/a.ts": "" }, poorTricks, /a\.ts is not listed/],
+    ["a trick that is gone", {}, poorTricks, /feed-in-pieces\.ts is listed .* does not exist/],
+    [
+      "a trick that saves little",
+      {},
+      (files) => poorTricks(files, [...memoryTricks, { file: "core/node-internals/compact-listeners.ts", savesKib: 1.3 }]),
+      /compact-listeners\.ts saves 1\.3 KiB .* delete it/,
+    ],
     ["a message in words of another language", { "cli/a.ts": 'throw new Error("this is no host");' }, unplainWords, /cli\/a\.ts:1: .*write is not a/],
     ["a comment without a subject", { "cli/a.ts": "/** Who asks is refused. */" }, unplainWords, /write a noun as the subject/],
     ["a TLS context of its own", { "control/a.ts": "createSecureContext({ cert, key });" }, tlsContexts, /control\/a\.ts makes a TLS context/],

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import type { Channel } from "ssh2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { channelOf, rawConnection } from "../../core/ssh/ssh2.ts";
+import { string, u8, u32 } from "../../core/bytes/writer.ts";
+import { channelEnds, sendPayload, transportOf } from "../../core/ssh/ssh2/hooks.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
@@ -48,26 +49,24 @@ describe("hostile SSH clients", () => {
   }
   /** More than 16 MiB would wait here, for which our own client ends the connection. */
   async function room({ client }: Hostile): Promise<void> {
-    const { _sock: stream } = rawConnection(client);
+    const stream = transportOf(client);
     do await sleep(1);
     while (stream.writableLength > 1024 * 1024 && !stream.destroyed);
   }
-  const protocolOf = ({ client }: Hostile) => rawConnection(client)._protocol;
 
   test("a client that overruns a window is disconnected, and audited", { timeout: 120_000 }, async () => {
     using hostile = await hostileClient(cluster, mallory, "tunnel");
     const grew = await attack(agent.service.pid, async () => {
-      const channel = await new Promise<object>((resolve, reject) =>
+      const channel = await new Promise<Channel>((resolve, reject) =>
         hostile.client.exec("sleep 300", (error, opened) => (error === undefined ? resolve(opened) : reject(error))),
       );
-      const id = channelOf(channel)?.outgoing.id ?? -1;
-      const packet = Buffer.alloc(32_768);
+      const data = Buffer.concat([u8(94), u32(channelEnds(channel).outgoing.id), string(Buffer.alloc(32_768))]);
       let isOpen = true;
       void hostile.closed.then(() => {
         isOpen = false;
       });
       for (let sent = 0; isOpen && sent < 64 * 1024; sent += 1) {
-        protocolOf(hostile).channelData(id, packet);
+        sendPayload(hostile.client, data);
         if (sent % 32 === 31) await room(hostile);
       }
       await hostile.closed;
@@ -83,13 +82,12 @@ describe("hostile SSH clients", () => {
       using hostile = await hostileClient(cluster, mallory, through);
       const { pid } = through === "tunnel" ? agent.service : cluster.control;
       const grew = await attack(pid, async () => {
-        const protocol = protocolOf(hostile) as unknown as { session(id: number, window: number, packet: number): void };
         let isOpen = true;
         void hostile.closed.then(() => {
           isOpen = false;
         });
         for (let count = 0; isOpen && count < 100_000; count += 1) {
-          protocol.session(count, 2_097_152, 32_768);
+          sendPayload(hostile.client, Buffer.concat([u8(90), string("session"), u32(count), u32(2_097_152), u32(32_768)]));
           if (count % 200 === 199) await room(hostile);
         }
         await hostile.closed;

@@ -5,10 +5,9 @@ import { join } from "node:path";
 import { Duplex } from "node:stream";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
-import { clientAlgorithms } from "../../core/ssh/negotiation.ts";
+import { clientAlgorithms, hostCertificateTypes } from "../../core/ssh/negotiation.ts";
 import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
-import { Client, plainAlgorithm, rawConnection } from "../../core/ssh/ssh2.ts";
-import { hostCertificateTypes } from "../../core/ssh/ssh2-preload.ts";
+import { Client, verifyWithPlainKey } from "../../core/ssh/ssh2/hooks.ts";
 import type { Cluster } from "./cluster.ts";
 import type { User } from "./cluster-user.ts";
 import { cleanEnv, output, program } from "./program.ts";
@@ -68,10 +67,9 @@ export async function guessPasswords(sock: Duplex): Promise<number> {
     username: "root",
     algorithms: { ...clientAlgorithms, serverHostKey: hostCertificateTypes as never },
     readyTimeout: 60_000,
-    // Accepts any host key. The exchange's signature names the plain algorithm.
+    // Accepts any host key.
     hostVerifier: () => {
-      const { negotiated } = rawConnection(client)._protocol._kex;
-      negotiated.serverHostKey = plainAlgorithm(negotiated.serverHostKey);
+      verifyWithPlainKey(client);
       return true;
     },
     authHandler: (_left, _partial, next) => {

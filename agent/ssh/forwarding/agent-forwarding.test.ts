@@ -1,7 +1,9 @@
 import { stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { rawConnection } from "../../../core/ssh/ssh2.ts";
+import { string, u8, u32 } from "../../../core/bytes/writer.ts";
+import { channelRequest } from "../../../core/ssh/channel-requests.ts";
+import { sendPayload, subscribe } from "../../../core/ssh/ssh2/hooks.ts";
 import { runCommand } from "../../../test/inside/run-command.ts";
 import { accessRole, openUserSession, ownLogin, type UserSession } from "../../../test/inside/ssh-session.ts";
 
@@ -9,17 +11,16 @@ const withAgent = { roles: [accessRole([ownLogin], { "*": "*" }, { forward_agent
 
 /** Sends the request as ssh(1) does for each session: ssh2's client sends it for the first one only, and ends a session that is refused. */
 async function runWithAgent({ client }: UserSession, command: string) {
-  const { _protocol: protocol } = rawConnection(client);
-  const { exec } = protocol;
-  protocol.exec = (channel, ...rest) => {
-    protocol.openssh_agentForward(channel, false);
-    exec.call(protocol, channel, ...rest);
-  };
-  try {
-    return await runCommand(client, command);
-  } finally {
-    protocol.exec = exec;
-  }
+  let isAsked = false;
+  subscribe(client, {
+    arrived: {
+      CHANNEL_OPEN_CONFIRMATION: (_client, { sender }) => {
+        if (!isAsked) sendPayload(client, Buffer.concat([u8(channelRequest), u32(sender), string("auth-agent-req@openssh.com"), u8(0)]));
+        isAsked = true;
+      },
+    },
+  });
+  return await runCommand(client, command);
 }
 
 test("a session's agent socket is the user's alone, is shared by the connection, and is removed with it", async () => {

@@ -1,6 +1,6 @@
 import type { Connection } from "ssh2";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import { openAgentChannel } from "../../../core/ssh/open-agent-channel.ts";
+import { openAgentChannel } from "../../../core/ssh/ssh2/hooks.ts";
 import type { Forwarding } from "./forwarding.ts";
 import { handOver } from "./hand-over.ts";
 import { listenInPrivate, removeAsUser, type UserListener } from "./user-sockets.ts";

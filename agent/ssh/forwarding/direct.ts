@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import type { AcceptConnection, Channel, RejectConnection } from "ssh2";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import { type OpenRefusal, refuseChannel } from "../../../core/ssh/channel-open.ts";
 import { couple } from "../../../core/ssh/couple.ts";
+import { type OpenRefusal, refuseChannel } from "../../../core/ssh/refuse-channel.ts";
 import { type Forwarding, noForwarding } from "./forwarding.ts";
 
 /** A channel that the client asks to open to some destination. */

@@ -1,4 +1,4 @@
-import type { Client } from "../../../core/ssh/ssh2.ts";
+import type { Client } from "ssh2";
 import type { CliIo } from "../../io.ts";
 
 /** State shared by all forwards of one connection. */

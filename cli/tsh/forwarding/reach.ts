@@ -1,6 +1,5 @@
 import type { Socket } from "node:net";
-import type { Channel } from "ssh2";
-import type { Client } from "../../../core/ssh/ssh2.ts";
+import type { Channel, Client } from "ssh2";
 import type { Endpoint } from "./forward-spec.ts";
 
 /** Opens a channel from the host to the target. Throws ssh2's error, with the host's message. */

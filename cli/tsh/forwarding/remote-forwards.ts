@@ -1,8 +1,8 @@
 import { connect, type Socket } from "node:net";
 import type { AcceptConnection, Channel, RejectConnection } from "ssh2";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import { refuseChannel } from "../../../core/ssh/channel-open.ts";
 import { couple } from "../../../core/ssh/couple.ts";
+import { refuseChannel } from "../../../core/ssh/refuse-channel.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { writeNote } from "../../output.ts";
 import type { Endpoint, ForwardSpec } from "./forward-spec.ts";

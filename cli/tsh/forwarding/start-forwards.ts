@@ -1,8 +1,8 @@
 import { unlink } from "node:fs/promises";
 import type { Server, Socket } from "node:net";
+import type { Client } from "ssh2";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import { couple } from "../../../core/ssh/couple.ts";
-import type { Client } from "../../../core/ssh/ssh2.ts";
 import type { CliIo } from "../../io.ts";
 import { writeNote } from "../../output.ts";
 import type { Endpoint, ForwardSpec } from "./forward-spec.ts";

@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
-import type { Channel, X11Options } from "ssh2";
+import type { Channel, Client, X11Options } from "ssh2";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { couple } from "../../../core/ssh/couple.ts";
-import type { Client } from "../../../core/ssh/ssh2.ts";
 import type { CliIo } from "../../io.ts";
 import { writeNote } from "../../output.ts";
 import { type Display, parseDisplay } from "./display.ts";

@@ -4,6 +4,7 @@ import { type SecureContext, TLSSocket } from "node:tls";
 import { createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { leaveHandshake } from "../../../core/node-internals/leave-handshake.ts";
 import { alpn } from "../../../core/transport/alpn.ts";
 import { hostContext } from "../../../core/transport/arrivals/server-context.ts";
 import type { AuthContext } from "../auth-context.ts";
@@ -171,9 +172,7 @@ function handshake(stream: Duplex, contexts: Contexts, done: (tls: TLSSocket) =>
   tls.once("close", stop);
   tls.once("secure", () => {
     clearTimeout(timer);
-    // Node's own TLS server clears this flag, without which an HTTP/2 session waits for ever; a bare TLSSocket keeps it
-    // (Node 24.21, lib/internal/tls/wrap.js). The tests of open-auth fail if that changes.
-    Object.assign(tls, { secureConnecting: false });
+    leaveHandshake(tls);
     if (tls.alpnProtocol === "h2" || tls.alpnProtocol === alpn.authRelay) done(tls);
     else stop();
   });

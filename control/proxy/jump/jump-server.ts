@@ -4,7 +4,7 @@ import { PlatformError, toPlatformError } from "../../../core/errors/platform-er
 import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import { checkCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
 import { guardRefusals } from "../../../core/ssh/guard-refusals.ts";
-import { refuseChannel } from "../../../core/ssh/refuse-channel.ts";
+import { prohibited, refuseChannel } from "../../../core/ssh/refuse-channel.ts";
 import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
@@ -86,7 +86,7 @@ function serve(connection: Connection, client: JumpClient, services: ClientStrea
   connection.on("request", (_accept, reject) => reject?.());
   connection.on("session", (accept) => refuseSession(accept()));
   connection.on("tcpip", (accept, reject, { destIP, destPort }) => {
-    const refuse = (error: PlatformError): void => refuseChannel(connection, reject, error);
+    const refuse = (error: PlatformError): void => refuseChannel(connection, reject, prohibited(error));
     if (channels >= maxChannels) return refuse(new PlatformError("limit", `too many connections through this jump host (limit ${maxChannels})`));
     channels += 1;
     openTarget({ target: destIP, port: destPort }, client, services)

@@ -4,7 +4,6 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { fromSshCertificate, type HostIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { compactListeners } from "../../../core/memory/compact-listeners.ts";
 import { OfferedPages } from "../../../core/resources/offered.ts";
 import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
@@ -129,7 +128,7 @@ async function admit(applicant: Applicant, services: TunnelServices): Promise<vo
   tunnel.sharesName = answer.sharesName;
   tunnel.refusedServices = refused;
   if (transport.destroyed) return reportGone(tunnel, services);
-  serve(tunnel, { connection, channel, transport }, services);
+  serve(tunnel, { channel, transport }, services);
 }
 
 /** An agent uses a name of its certificate: for another name it must renew the certificate. */
@@ -148,13 +147,12 @@ async function readHello(channel: Duplex, signal: AbortSignal): Promise<AgentFac
 }
 
 interface Served {
-  readonly connection: Connection;
   readonly channel: Duplex;
   readonly transport: Duplex;
 }
 
 /** From welcome to the end of the tunnel. */
-function serve(tunnel: Tunnel, { connection, channel, transport }: Served, services: TunnelServices): void {
+function serve(tunnel: Tunnel, { channel, transport }: Served, services: TunnelServices): void {
   const { registry, log, access, statuses } = services;
   const about = { host: tunnel.identity.id, name: tunnel.facts.hostname, peer: tunnel.peer };
   registry.add(tunnel);
@@ -206,7 +204,6 @@ function serve(tunnel: Tunnel, { connection, channel, transport }: Served, servi
       tunnel.end();
     },
   });
-  for (const emitter of [transport, connection, channel]) compactListeners(emitter);
 }
 
 /** It is not disconnected: an unreachable host cannot be repaired. */

@@ -1,7 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { AcceptConnection, Connection, RejectConnection, ServerChannel, SocketBindInfo, TcpipBindInfo, TcpipRequestInfo } from "ssh2";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { withoutStderr } from "../../../core/ssh/without-stderr.ts";
 import { tunnelChannels } from "../../../core/transport/tunnel-message.ts";
 
 export interface AgentChannelsOptions {
@@ -62,7 +61,7 @@ function answerRequest(accept: (() => void) | undefined, reject: (() => void) | 
 function answerChannel(this: Connection, accept: AcceptConnection<ServerChannel>, refuse: RejectConnection, { destIP }: TcpipRequestInfo): void {
   const control = destIP === tunnelChannels.control ? settle(this) : undefined;
   if (control !== undefined) {
-    control.resolve(withoutStderr(accept()));
+    control.resolve(accept());
     return;
   }
   const agent = agents.get(this);

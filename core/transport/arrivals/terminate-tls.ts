@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type SecureContext, TLSSocket, type TLSSocketOptions } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
-import { compactListeners } from "../../memory/compact-listeners.ts";
+import { feedInPieces } from "../../node-internals/feed-in-pieces.ts";
 
 export interface TerminateTlsOptions {
   readonly context: SecureContext;
@@ -79,7 +79,6 @@ function onSecure(this: TLSSocket): void {
   // Node would wait there for a connection that was made long ago.
   this.off("end", onEnd);
   handshake.socket.removeAllListeners("connect");
-  compactListeners(handshake.socket);
   handshake.resolve(this);
 }
 
@@ -95,27 +94,4 @@ function onClose(this: TLSSocket): void {
 /** Later errors are reported by the end that follows them. */
 function onError(this: TLSSocket, cause: Error): void {
   fail(this, new PlatformError("unavailable", `the TLS handshake failed: ${cause.message}`, { cause }));
-}
-
-/**
- * What was read ahead (the ClientHello) reaches the TLS layer in pieces smaller than the first buffer of Node's `NodeBIO`
- * (1,024 bytes): a piece that fills it to the brim makes it add one of 16 KiB, which an idle connection keeps for life.
- */
-const piece = 1000;
-
-function feedInPieces(socket: Duplex): void {
-  const ahead = socket.read() as Buffer | null;
-  if (ahead === null) return;
-  socket.unshift(ahead);
-  const pieces: Buffer[] = [];
-  for (let at = 0; at < ahead.length; at += piece) pieces.push(ahead.subarray(at, at + piece));
-  const { read } = socket;
-  socket.read = () => {
-    if (pieces.length === 1) {
-      // Deleting it would make V8 keep the socket as a dictionary, which takes 1 KiB more.
-      socket.read = read;
-      socket.read();
-    }
-    return pieces.shift() ?? null;
-  };
 }

@@ -1,9 +1,8 @@
 import type { Writable } from "node:stream";
 import type { ChannelConnection, ChannelEnd, RawChannel } from "ssh2/lib/Channel.js";
-import { PlatformError } from "../errors/platform-error.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
+import { channelWindow, leastWindow, type WindowLimit } from "../channel-window.ts";
 
-/** Maximum bytes that a peer may have in flight or unread in one channel: about 110 MB/s at 50 ms round trip. */
-export const channelWindow = 8 * 1024 * 1024;
 /** ssh2 reads packets up to 35,000 bytes. */
 const mostPayload = 32 * 1024;
 /** Level up to which a channel fills the transport before it waits until it is drained, bytes. */
@@ -44,17 +43,11 @@ export function sendData(channel: RawChannel, data: Buffer, send: (part: Buffer)
   next();
 }
 
-/** For a channel whose window is not the default: see limit-windows.ts. */
-export interface WindowLimit {
-  readonly bytes: number;
-  /** Called when the peer's data is being read and half of the window is free: it may grow, or shrink to half at most. */
-  readonly adjust: () => void;
-}
 const limits = new WeakMap<ChannelEnd, WindowLimit>();
-/** Minimum window of a limit, and the level at which its reader requests more, bytes. */
-export const leastWindow = 64 * 1024;
+/** Level at which the reader of a limited window requests more, bytes. */
 const limitedMark = leastWindow / 2;
 
+/** For a channel whose window is not the default. */
 export function setWindowLimit(incoming: ChannelEnd, limit: WindowLimit): void {
   limits.set(incoming, limit);
 }

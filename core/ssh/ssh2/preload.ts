@@ -1,5 +1,5 @@
 /**
- * Patches parts of ssh2 1.17.0 that its other parts copy when they are loaded. So this runs before them: only ssh2.ts imports
+ * Patches parts of ssh2 1.17.0 that its other parts copy when they are loaded. So this runs before them: only hooks.ts imports
  * it, first. Nothing of ssh2's files is changed. Each patch has its reason beside it.
  */
 import type { Readable, Writable } from "node:stream";
@@ -7,17 +7,14 @@ import channelModule, { type RawChannel } from "ssh2/lib/Channel.js";
 import constants from "ssh2/lib/protocol/constants.js";
 import handlers from "ssh2/lib/protocol/handlers.misc.js";
 import keyParser from "ssh2/lib/protocol/keyParser.js";
-import { Reader } from "../bytes/reader.ts";
-import { PlatformError } from "../errors/platform-error.ts";
-import { certificateSuffix } from "./certificate.ts";
-import { channelWindow, grantAfterRead, grantWindow, sendData, wakeChannel } from "./channel-flow.ts";
-import { channelRequest, readChannelRequest } from "./channel-requests.ts";
-import { readPublicFields } from "./keys.ts";
-
-/** Host certificates that our client can verify. RSA is not among them: ssh2 compares its type too early. */
-export const hostCertificateTypes = ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"].map(
-  (type) => `${type}${certificateSuffix}`,
-);
+import { Reader } from "../../bytes/reader.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
+import { certificateSuffix } from "../certificate.ts";
+import { channelRequest, readChannelRequest } from "../channel-requests.ts";
+import { channelWindow } from "../channel-window.ts";
+import { readPublicFields } from "../keys.ts";
+import { hostCertificateTypes } from "../negotiation.ts";
+import { grantAfterRead, grantWindow, sendData, wakeChannel } from "./channel-flow.ts";
 
 const stderrType = 1;
 
@@ -68,6 +65,10 @@ function replaceFlow(): void {
   // Many small writes of one tick become one packet.
   channel._writev = function writev(this: RawChannel, ...[chunks, done]: Parameters<NonNullable<Writable["_writev"]>>) {
     this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), "utf8", done);
+  };
+  // ssh2 closes a server's channel as soon as our side has sent everything.
+  channel.keepHalfOpen = function keepHalfOpen(this: RawChannel) {
+    this.server = false;
   };
   const close = channel.close;
   channel.close = function closeAndWake(this: RawChannel) {

@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { generateSshKey } from "./keys.ts";
-import { rawConnection } from "./ssh2.ts";
-import { openChannel } from "./testing/session-fixture.ts";
+import { generateSshKey } from "../keys.ts";
+import { openChannel } from "../testing/session-fixture.ts";
+import { rekey } from "./hooks.ts";
+import { rawConnection } from "./raw-connection.ts";
 
 test("both ends keep only the session's id and the negotiated algorithms after each key exchange", async () => {
   const { client, server } = await openChannel({ authority: generateSshKey() });
@@ -17,7 +18,7 @@ test("both ends keep only the session's id and the negotiated algorithms after e
   };
   check();
   const again = Promise.all([once(client, "handshake"), once(server, "handshake")]);
-  rawConnection(client)._protocol.rekey();
+  rekey(client);
   await again;
   await setImmediate();
   check();

@@ -1,6 +1,6 @@
 /**
- * The private parts of ssh2 1.17.0 that core/ssh touches, and nothing more: @types/ssh2 covers the public ones.
- * The version is pinned exactly; test/stories/openssh-interop.test.ts fails when a part moves.
+ * The private parts of ssh2 1.17.0 that this folder touches, and nothing more: @types/ssh2 covers the public ones.
+ * The version is pinned exactly; shape.test.ts fails when a part moves.
  */
 declare module "ssh2/lib/protocol/crypto.js" {
   const crypto: { readonly bindingAvailable: boolean };
@@ -75,11 +75,14 @@ declare module "ssh2/lib/protocol/Protocol.js" {
     channelWindowAdjust(id: number, amount: number): void;
     channelOpenConfirm(remote: number, local: number, window: number, packetSize: number): void;
     channelOpenFail(id: number, reason: number, text: string): void;
-    exec(channel: number, command: string | Buffer, wantReply: boolean): void;
-    openssh_agentForward(channel: number, wantReply: boolean): void;
-    openssh_authAgent(channel: number, window: number, packetSize: number): void;
+    forwardedTcpip: OpenChannel;
+    openssh_forwardedStreamLocal: OpenChannel;
+    openssh_authAgent: OpenChannel;
+    x11: OpenChannel;
     authPK(user: string, key: SigningKey, algorithm?: string | SignStep, sign?: SignStep): void;
   }
+  /** Opens a channel to the peer. */
+  export type OpenChannel = (id: number, window: number, packetSize: number, target?: object) => void;
   export interface SigningKey {
     readonly type: string;
   }
@@ -137,6 +140,8 @@ declare module "ssh2/lib/Channel.js" {
     _waitWindow: boolean;
     _waitChanDrain: boolean;
     _chunkcb: (() => void) | undefined;
+    /** Ours: the end of one direction leaves the other open. */
+    keepHalfOpen(): void;
     close(): void;
   }
   interface ChannelModule {

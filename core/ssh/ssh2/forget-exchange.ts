@@ -1,18 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Connection } from "ssh2";
 import type { Protocol } from "ssh2/lib/protocol/Protocol.js";
-import { type Client, rawConnection } from "./ssh2.ts";
 
 /**
  * ssh2 keeps all of the last key exchange (both sides' offers, keys, the shared secret) until the next one. Afterwards only the
- * session's id and the negotiated algorithms are needed; the rest is dropped, which saves 8 KiB per idle connection.
+ * session's id and the negotiated algorithms are needed; the rest is dropped. Call it at the end of an exchange.
  */
-export function forgetExchanges(connection: Client | Connection): void {
-  connection.on("handshake", forgetThisExchange);
-}
-
-function forgetThisExchange(this: Client | Connection): void {
-  const protocol = rawConnection(this)._protocol;
+export function forgetExchange(protocol: Protocol): void {
   // ssh2 is still in the middle of it.
   process.nextTick(forget, protocol, protocol._kex);
 }
