@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
-import { fromSshCertificate } from "../../core/identity/identity.ts";
+import { fromX509Certificate } from "../../core/identity/x509-identity.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { fromOpensshPrivate, publicBlob } from "../../core/ssh/keys.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
@@ -55,14 +55,14 @@ export function decodeIdentityFile(text: string, { file, proxy }: { readonly fil
 
 function factsOf(secrets: ProfileSecrets) {
   const certificate = parseCertificateLine(secrets.sshCertificate);
-  const identity = fromSshCertificate(certificate);
+  const identity = fromX509Certificate(new X509Certificate(secrets.tlsCertificate));
   if (identity.kind !== "user") throw new PlatformError("invalid", "the certificate is not a user's");
   if (!publicBlob(fromOpensshPrivate(secrets.sshPrivateKey)).equals(publicBlob(certificate.key))) {
     throw new PlatformError("invalid", "the SSH key does not match the certificate");
   }
-  const { validToDate } = new X509Certificate(secrets.tlsCertificate);
-  const { name: user, roles, traits, logins, cluster, validBefore } = identity;
-  return { user, cluster, roles, traits, logins, validUntil: new Date(Math.min(validToDate.getTime(), validBefore.getTime())) };
+  const { name: user, roles, traits, principals, cluster, validBefore } = identity;
+  const validUntil = new Date(Math.min(certificate.validBefore.getTime(), validBefore.getTime()));
+  return { user, cluster, roles, traits, principals, validUntil };
 }
 
 /** Reads an identity file. Refused when others may read it. */

@@ -16,7 +16,7 @@ function profileAt(host: string, user = "alice"): Profile {
       cluster: "test.cluster",
       roles: ["access"],
       traits: { logins: ["root"] },
-      logins: ["root"],
+      principals: { ssh: { login: ["root"] } },
       validUntil: new Date("2030-01-01T00:00:00Z"),
       hostCaSsh: ["ssh-ed25519 AAAA host-ca"],
     },

@@ -34,7 +34,7 @@ export async function insideAuthorities(cluster = "inside"): Promise<InsideAutho
     hostCaPem,
     user: async (name, facts = {}) => {
       const { key, request } = newKeys();
-      const identity = { kind: "user", name, roles: ["access"], traits: {}, logins: [], cluster, validBefore: inAnHour(), ...facts } as const;
+      const identity = { kind: "user", name, roles: ["access"], traits: {}, principals: {}, cluster, validBefore: inAnHour(), ...facts } as const;
       return { cert: (await issueUser(users, identity, request)).tlsCertificate, key };
     },
     host: async (name) => {

@@ -139,7 +139,7 @@ async function logIn(
     name: options.user ?? "alice",
     roles: ["access"],
     traits: {},
-    logins,
+    principals: { ssh: { login: logins } },
     cluster,
     sourceIp: options.sourceIp,
     validBefore: options.validBefore ?? new Date(Date.now() + hour),

@@ -6,7 +6,7 @@ import {
   BasicConstraintsExtension,
   ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
-  type Extension,
+  Extension,
   KeyUsageFlags,
   KeyUsagesExtension,
   Name,
@@ -16,7 +16,7 @@ import {
   X509CertificateGenerator,
 } from "@peculiar/x509";
 import type { Identity } from "../../../core/identity/identity.ts";
-import { toX509Subject } from "../../../core/identity/identity.ts";
+import { encodeIdentity, identityOid, toX509Subject } from "../../../core/identity/x509-identity.ts";
 import type { AuthorityKind } from "../../../core/resources/rotation.ts";
 
 const signingAlgorithm = { name: "ECDSA", hash: "SHA-256" } as const;
@@ -76,6 +76,7 @@ export async function issueLeaf(authority: X509Authority, facts: LeafFacts): Pro
     new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
     new ExtendedKeyUsageExtension(usages),
     await AuthorityKeyIdentifierExtension.create(authority.certificate, false, webcrypto),
+    new Extension(identityOid, false, encodeIdentity(identity)),
   ];
   if (facts.names.length > 0) {
     extensions.push(new SubjectAlternativeNameExtension(facts.names.map((value) => ({ type: isIP(value) > 0 ? "ip" : "dns", value }))));
