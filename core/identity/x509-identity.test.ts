@@ -1,4 +1,6 @@
+import { execFile } from "node:child_process";
 import { X509Certificate } from "node:crypto";
+import { promisify } from "node:util";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { insideAuthorities } from "../../test/inside/issue-certificates.ts";
@@ -82,6 +84,18 @@ test("any user survives a real certificate; a program of the version before read
     }),
     { numRuns: 60, interruptAfterTimeLimit: 10_000 },
   );
+});
+
+test("node:tls works in a process that reads a certificate before anything else", async () => {
+  const { cert } = await authorities.user("alice");
+  const script = `
+    import { X509Certificate } from "node:crypto";
+    import { fromX509Certificate } from ${JSON.stringify(import.meta.resolve("./x509-identity.ts"))};
+    const { name } = fromX509Certificate(new X509Certificate(process.argv[1]));
+    const { createSecureContext } = await import("node:tls");
+    console.log(name, typeof createSecureContext);`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script, "--", cert]);
+  expect(stdout).toBe("alice function\n");
 });
 
 test("a host survives a real certificate", async () => {

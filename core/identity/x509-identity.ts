@@ -1,4 +1,6 @@
 import type { X509Certificate } from "node:crypto";
+// First of all: where `toLegacyObject` is called before node:tls is loaded, Node 24 leaves node:tls without createSecureContext.
+import "node:tls";
 import { isDeepStrictEqual } from "node:util";
 import { PlatformError } from "../errors/platform-error.ts";
 import { extensionValue } from "./certificate-extension.ts";

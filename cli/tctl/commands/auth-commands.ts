@@ -1,5 +1,13 @@
+import { authorityExports, authorityNames, type ExportForm } from "../../../core/kinds/authority-kinds.ts";
 import type { CommandSpec } from "../../command.ts";
 import { connected, remote } from "./remote.ts";
+
+const forms: Readonly<Record<ExportForm, string>> = {
+  known_hosts: "lines for known_hosts (@cert-authority)",
+  ssh_keys: "lines for TrustedUserCAKeys of sshd",
+  pem: "PEM certificates",
+};
+const exportLines = authorityExports.map(({ type, form }) => `  ${type.padEnd(10)}${forms[form]}`);
 
 export const authCommands: CommandSpec = {
   name: "auth",
@@ -8,10 +16,9 @@ export const authCommands: CommandSpec = {
     remote({
       name: "export",
       summary: "print public keys of an authority",
-      details:
-        "Print public keys of an authority; during a rotation there are two, with the signing one first.\n  host      lines for known_hosts (@cert-authority)\n  user      lines for TrustedUserCAKeys of sshd\n  tls-host, tls-user   PEM certificates",
+      details: `Print public keys of an authority; during a rotation there are two, with the signing one first.\n${exportLines.join("\n")}`,
       options: [
-        { flags: "--type <type>", text: "authority and format", choices: ["host", "user", "tls-host", "tls-user"], required: true },
+        { flags: "--type <type>", text: "authority and format", choices: authorityExports.map(({ type }) => type), required: true },
         { flags: "--hosts <patterns>", text: "host names of the line; default *.<cluster>", multiple: true },
         { flags: "--fingerprint <print>", text: "only the key of this fingerprint: SHA256:… as printed by ssh-keygen -l, or sha256:… of a CA pin" },
       ],
@@ -44,7 +51,7 @@ export const authCommands: CommandSpec = {
       details:
         "Replace the keys of an authority. Without --phase and --manual the whole rotation runs automatically over the grace period.\n  init             makes the new key; everything learns it, the old one signs\n  update_clients   a user authority signs with the new key; users log in and learn a host authority's new key\n  update_servers   a host authority signs with the new key, and hosts and proxies get new certificates\n  standby          ends the rotation: certificates of the other key are refused from now on\n  rollback         the old key signs again",
       options: [
-        { flags: "--type <type>", text: "authority to rotate", choices: ["user", "host"] },
+        { flags: "--type <type>", text: "authority to rotate", choices: authorityNames },
         {
           flags: "--phase <phase>",
           text: "the next phase of a manual rotation",

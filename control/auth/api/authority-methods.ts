@@ -1,7 +1,8 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { authorityKinds, rotationPhases } from "../../../core/resources/rotation.ts";
+import { authorityNames } from "../../../core/kinds/authority-kinds.ts";
+import { rotationPhases } from "../../../core/resources/rotation.ts";
 import type { Actor } from "../actor.ts";
 import { signHost } from "../certificates/sign-host.ts";
 import { signUser } from "../certificates/sign-user.ts";
@@ -26,7 +27,7 @@ export function authorityMethods(api: Api): Methods {
     }),
     getRotations: unary(api, "getRotations", async () => ({ rotationsJson: (await listRotations(context)).map((one) => JSON.stringify(one)) })),
     rotateAuthority: unary(api, "rotateAuthority", async ({ authority, phase: named, graceSeconds, manual }, caller) => {
-      const kind = oneOf("authority", authorityKinds, authority);
+      const kind = oneOf("authority", authorityNames, authority);
       const phase = named === "" ? undefined : oneOf("phase", rotationPhases, named);
       const after = await rotate(context, { kind, phase, graceSeconds, manual, actor: actorOf(caller) });
       return { rotationsJson: [JSON.stringify(after)] };

@@ -17,13 +17,13 @@ import {
 } from "@peculiar/x509";
 import type { Identity } from "../../../core/identity/identity.ts";
 import { encodeIdentity, identityOid, toX509Subject } from "../../../core/identity/x509-identity.ts";
-import type { AuthorityKind } from "../../../core/resources/rotation.ts";
 
 const signingAlgorithm = { name: "ECDSA", hash: "SHA-256" } as const;
 const authorityYears = 10;
 
 export interface AuthorityCertificateFacts {
-  readonly kind: AuthorityKind;
+  /** As in `user authority`. */
+  readonly title: string;
   readonly cluster: string;
   readonly now: Date;
   readonly privateKey: webcrypto.CryptoKey;
@@ -37,7 +37,7 @@ export async function issueAuthorityCertificate(facts: AuthorityCertificateFacts
   return await X509CertificateGenerator.createSelfSigned(
     {
       serialNumber: serial(),
-      name: [{ CN: [`${facts.cluster} ${facts.kind} authority`] }, { O: [facts.cluster] }],
+      name: [{ CN: [`${facts.cluster} ${facts.title}`] }, { O: [facts.cluster] }],
       notBefore: skewed(facts.now),
       notAfter,
       keys: { privateKey: facts.privateKey, publicKey: facts.publicKey },
