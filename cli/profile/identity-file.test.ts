@@ -56,6 +56,16 @@ test("what was written is read as a profile of the proxy", () => {
   expect(hostCaPem).toHaveLength(1);
 });
 
+test("a file for one resource has no SSH parts, and says for which", async () => {
+  const route = { kind: "app", name: "orders" };
+  const limited = await authorities.user(name, { ...certified, route });
+  const secrets = { sshPrivateKey: "", sshCertificate: "", tlsPrivateKey: limited.key, tlsCertificate: limited.cert };
+  const { facts, secrets: read } = decode(encodeIdentityFile({ ...parts, secrets }));
+  expect(facts).toMatchObject({ user: "robot", route, validUntil: validBefore });
+  expect(read).toMatchObject({ sshPrivateKey: "", sshCertificate: "" });
+  expect(() => decode(encodeIdentityFile({ ...parts, secrets: { ...secrets, tlsCertificate: tls.cert } }))).toThrow(/it holds no SSH key/);
+});
+
 const without = (pattern: RegExp): string => text.replace(pattern, "");
 test.for([
   [without(/-----BEGIN OPENSSH[\s\S]*?-----END OPENSSH PRIVATE KEY-----\n/), /it holds no SSH key/],

@@ -1,5 +1,5 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import type { Principals } from "../../core/identity/identity.ts";
+import type { Principals, Route } from "../../core/identity/identity.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 
 /** A login at one proxy, as `tsh login` stores it. */
@@ -28,13 +28,15 @@ export interface ProfileFacts {
   readonly traits: Readonly<Record<string, readonly string[]>>;
   /** Names that the roles allowed at the login. */
   readonly principals: Principals;
+  /** The only resource that an identity file is good for; omitted for any. */
+  readonly route?: Route;
   readonly validUntil: Date;
   /** OpenSSH public lines of the host authority. */
   readonly hostCaSsh: readonly string[];
 }
 
 export interface ProfileSecrets {
-  /** Files that a stock ssh reads: an OpenSSH private key and a certificate line. */
+  /** Files that a stock ssh reads: an OpenSSH private key and a certificate line; both empty where there is a `route`. */
   readonly sshPrivateKey: string;
   readonly sshCertificate: string;
   /** PEM. */

@@ -36,10 +36,12 @@ export const authCommands: CommandSpec = {
         { flags: "--out <file>", text: "path to write to", required: true },
         { flags: "--ttl <duration>", text: "requested validity; default 12h, for a host 1 year; a user's roles may allow less" },
         { flags: "--format <format>", text: "files to write; default: file, for a host openssh", choices: ["file", "openssh", "tls"] },
+        { flags: "--only <kind/name>", text: "one resource: the certificate is good for nothing else, not for SSH either" },
         { flags: "--overwrite", text: "replace existing files" },
       ],
       examples: [
         "tctl auth sign --user=robot --ttl=8h --out=robot.id && tsh -i robot.id --proxy=example.com:443 ls",
+        "tctl auth sign --user=robot --only=app/orders --out=orders.id && tsh -i orders.id --proxy=example.com:443 proxy app orders",
         "tctl auth sign --user=robot --format=openssh --out=robot && ssh -i robot deploy@web-1.example.com",
         "tctl auth sign --host=legacy-1 --out=/etc/ssh/ssh_host_platform",
       ],

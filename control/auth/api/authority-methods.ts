@@ -17,8 +17,9 @@ type Methods = Pick<ServiceImpl<typeof AuthService>, "signUser" | "signHost" | "
 export function authorityMethods(api: Api): Methods {
   const { context } = api;
   return {
-    signUser: unary(api, "signUser", async ({ user, sshPublicKey, tlsPublicKey, ttlSeconds }, caller) => {
-      const issued = await signUser(context, { user, sshPublicKey, tlsPublicKey, ttlSeconds, actor: actorOf(caller) });
+    signUser: unary(api, "signUser", async ({ user, sshPublicKey, tlsPublicKey, ttlSeconds, routeKind, routeName }, caller) => {
+      const keys = { sshPublicKey, tlsPublicKey };
+      const issued = await signUser(context, { user, ...keys, ttlSeconds, routeKind, routeName, actor: actorOf(caller) });
       return { ...issued, cluster: clusterFacts(context) };
     }),
     signHost: unary(api, "signHost", async ({ names, sshPublicKey, ttlSeconds }, caller) => {
