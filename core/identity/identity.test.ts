@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
+import type { X509Subject } from "./certificate-parts.ts";
 import { fromSshCertificate, type HostIdentity, type Identity, toSshCertificate, type UserIdentity } from "./identity.ts";
-import { fromX509Subject, toX509Subject, type X509Subject } from "./x509-identity.ts";
+import { fromX509Subject, toX509Subject } from "./x509-identity.ts";
 
 const validBefore = new Date("2026-11-20T12:00:00Z");
 const user: UserIdentity = {

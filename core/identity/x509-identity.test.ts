@@ -1,3 +1,5 @@
+// Before toLegacyObject: see certificate-parts.
+import "node:tls";
 import { execFile } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import { promisify } from "node:util";
@@ -5,8 +7,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { insideAuthorities } from "../../test/inside/issue-certificates.ts";
 import { PlatformError } from "../errors/platform-error.ts";
+import type { X509Subject } from "./certificate-parts.ts";
 import type { HostIdentity, UserIdentity } from "./identity.ts";
-import { decodeIdentity, encodeIdentity, fromX509Certificate, fromX509Subject, maxIdentity, type X509Subject } from "./x509-identity.ts";
+import { decodeIdentity, encodeIdentity, fromX509Certificate, fromX509Subject, maxIdentity } from "./x509-identity.ts";
 
 const validBefore = new Date("2026-11-20T12:00:00Z");
 const user: UserIdentity = {
@@ -104,15 +107,32 @@ test("a host survives a real certificate", async () => {
   expect(fromX509Certificate(certificate)).toEqual({ ...host, id, validBefore: certificate.validToDate });
 });
 
+const oids: Readonly<Record<string, string>> = {
+  CN: "03",
+  serialNumber: "05",
+  L: "07",
+  ST: "08",
+  street: "09",
+  O: "0a",
+  OU: "0b",
+  description: "0d",
+};
+function der(tag: number, ...content: readonly Buffer[]): Buffer {
+  const body = Buffer.concat(content);
+  return Buffer.concat([Buffer.from([tag, 0x83, 0, body.length >> 8, body.length & 0xff]), body]);
+}
+
 /** A certificate as Node shows it: this subject, and this value in the extension. */
 function shown(subject: X509Subject, identity: Buffer): X509Certificate {
   const oid = Buffer.from("2a864886f71401be40937a82ff5c819961839d64819f2a82c26e85cbdd63ddd55f01", "hex");
-  const der = (tag: number, ...content: readonly Buffer[]): Buffer => {
-    const body = Buffer.concat(content);
-    return Buffer.concat([Buffer.from([tag, 0x83, 0, body.length >> 8, body.length & 0xff]), body]);
-  };
-  const raw = der(0x30, der(0x30, der(0xa3, der(0x30, der(0x30, der(0x06, oid), der(0x04, identity))))));
-  return { raw, validToDate: validBefore, toLegacyObject: () => ({ subject }) } as unknown as X509Certificate;
+  const pairs = Object.entries(subject).flatMap(([attribute, values = []]) => [values].flat().map((value) => [attribute, value] as const));
+  const sets = pairs.map(([attribute, value]) =>
+    der(0x31, der(0x30, der(0x06, Buffer.from(`5504${oids[attribute]}`, "hex")), der(0x0c, Buffer.from(value)))),
+  );
+  const before = [der(0xa0), der(0x02), der(0x30), der(0x30), der(0x30)];
+  const extensions = der(0xa3, der(0x30, der(0x30, der(0x06, oid), der(0x04, identity))));
+  const raw = der(0x30, der(0x30, ...before, der(0x30, ...sets), extensions));
+  return { raw, validToDate: validBefore } as X509Certificate;
 }
 
 const { route: _route, ...unlimited } = user;

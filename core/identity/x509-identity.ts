@@ -1,9 +1,7 @@
 import type { X509Certificate } from "node:crypto";
-// First of all: where `toLegacyObject` is called before node:tls is loaded, Node 24 leaves node:tls without createSecureContext.
-import "node:tls";
 import { isDeepStrictEqual } from "node:util";
 import { PlatformError } from "../errors/platform-error.ts";
-import { extensionValue } from "./certificate-extension.ts";
+import { certificateParts, type X509Subject } from "./certificate-parts.ts";
 import { checkIdentity, given, type Identity, json, sshLogins, type UserIdentity } from "./identity.ts";
 
 /*
@@ -20,17 +18,13 @@ const identityOidBytes = Buffer.from("2a864886f71401be40937a82ff5c819961839d6481
 /** Longest identity in a certificate, bytes of JSON. With the subject it stays below the 100 KiB that OpenSSL accepts of a peer. */
 export const maxIdentity = 32_768;
 
-/** X.509 subject as Node's `X509Certificate#toLegacyObject().subject` shows it. */
-export type X509Subject = Readonly<Record<string, string | readonly string[] | undefined>>;
-
 /** The attribute OU of a certificate for one resource, in place of the kind of identity: the version before refuses it. */
 const routed = "route";
 
 /** The identity in an X.509 certificate. Throws `unauthenticated`. The caller has verified who issued it. */
 export function fromX509Certificate(certificate: X509Certificate): Identity {
-  const subject = { ...certificate.toLegacyObject().subject } as X509Subject;
   const validBefore = certificate.validToDate;
-  const extension = extensionValue(certificate.raw, identityOidBytes);
+  const { subject, extension } = certificateParts(certificate.raw, identityOidBytes);
   // Of the version before.
   if (extension === undefined) return fromX509Subject(subject, validBefore);
   const identity = decodeIdentity(extension, validBefore);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
-import { extensionValue } from "./certificate-extension.ts";
+import { certificateParts } from "./certificate-parts.ts";
 
 /** One element in DER. */
 function der(tag: number, ...content: readonly Buffer[]): Buffer {
@@ -16,10 +16,12 @@ const critical = der(0x01, Buffer.from([0xff]));
 const extension = (oid: Buffer, value: Buffer, ...more: readonly Buffer[]): Buffer => der(0x30, der(0x06, oid), ...more, der(0x04, value));
 const serial = der(0x02, Buffer.from([1]));
 const certificate = (...extensions: readonly Buffer[]): Buffer => signed(der(0xa3, der(0x30, ...extensions)));
-/** A certificate with these parts after its serial number, and a signature. */
-const signed = (...parts: readonly Buffer[]): Buffer => der(0x30, der(0x30, serial, ...parts), der(0x30), der(0x03, Buffer.alloc(8)));
+/** A certificate with these parts after its subject, and a signature. */
+const signed = (...parts: readonly Buffer[]): Buffer => withSubject(der(0x30), ...parts);
+const withSubject = (subject: Buffer, ...parts: readonly Buffer[]): Buffer =>
+  der(0x30, der(0x30, der(0xa0, serial), serial, der(0x30), der(0x30), der(0x30), subject, ...parts), der(0x30), der(0x03, Buffer.alloc(8)));
 const value = Buffer.from("value");
-const find = (bytes: Buffer) => extensionValue(bytes, wanted)?.toString();
+const find = (bytes: Buffer) => certificateParts(bytes, wanted).extension?.toString();
 
 test.for<readonly [string, Buffer, string | undefined]>([
   ["alone", certificate(extension(wanted, value)), "value"],
@@ -34,7 +36,40 @@ test.for<readonly [string, Buffer, string | undefined]>([
   expect(find(bytes)).toBe(expected);
 });
 
-const valid = certificate(extension(wanted, value));
+const oids = { CN: "550403", O: "55040a", L: "550407", email: "2a864886f70d010901" };
+const attribute = (oid: keyof typeof oids, text: Buffer | string, tag = 0x0c): Buffer =>
+  der(0x30, der(0x06, Buffer.from(oids[oid], "hex")), der(tag, Buffer.from(text)));
+const subjectOf = (...pairs: readonly Buffer[]): Buffer => der(0x30, ...pairs.map((pair) => der(0x31, pair)));
+const read = (subject: Buffer) => certificateParts(withSubject(subject), wanted).subject;
+
+test.for<readonly [string, Buffer, object]>([
+  ["nothing", subjectOf(), {}],
+  ["one value", subjectOf(attribute("CN", "alice")), { CN: "alice" }],
+  ["a printable value", subjectOf(attribute("CN", "alice", 0x13)), { CN: "alice" }],
+  ["several values, in order", subjectOf(attribute("O", "b"), attribute("CN", "alice"), attribute("O", "a")), { O: ["b", "a"], CN: "alice" }],
+  ["two attributes in one set", der(0x30, der(0x31, attribute("CN", "alice"), attribute("L", "root"))), { CN: "alice", L: "root" }],
+  ["an attribute of others", subjectOf(attribute("email", "a@b")), { [oids.email]: "a@b" }],
+  ["any character", subjectOf(attribute("L", "CORP\\0dan, #é🙂\0")), { L: "CORP\\0dan, #é🙂\0" }],
+  ["an empty value", subjectOf(attribute("L", "")), { L: "" }],
+])("a subject with %s", ([, subject, expected]) => {
+  expect(read(subject)).toEqual(expected);
+});
+
+test.for<readonly [string, Buffer, RegExp]>([
+  ["a value of another type", subjectOf(attribute("CN", "alice", 0x1e)), /of type 30/],
+  ["a value that is not UTF-8", subjectOf(attribute("CN", Buffer.from([0xff]))), /not UTF-8/],
+  ["no value", subjectOf(der(0x30, der(0x06, wanted))), /of type missing/],
+  ["two values in one", subjectOf(der(0x30, der(0x06, wanted), der(0x0c), der(0x0c))), /too many parts/],
+  ["no sets", der(0x30, attribute("CN", "alice")), /tag 48 instead of 49/],
+  ["no sequence", der(0x31), /tag 49 instead of 48/],
+])("refused: a subject with %s", ([, subject, words]) => {
+  expect(() => read(subject)).toThrow(expect.objectContaining({ code: "unauthenticated", message: expect.stringMatching(words) }));
+});
+
+const valid = withSubject(
+  subjectOf(attribute("CN", "alice"), attribute("O", "a", 0x13), attribute("O", "b")),
+  der(0xa3, der(0x30, extension(wanted, value))),
+);
 test.for<readonly [string, Buffer, RegExp]>([
   ["twice", certificate(extension(wanted, value), extension(wanted, value)), /twice/],
   ["in two lists", signed(der(0xa3, der(0x30, extension(wanted, value))), der(0xa3, der(0x30))), /two lists/],
@@ -67,7 +102,7 @@ test("any extension comes back as it was written, wherever it stands", () => {
   fc.assert(
     fc.property(bytes, fc.array(bytes, { maxLength: 5 }), fc.array(bytes, { maxLength: 5 }), (content, before, after) => {
       const others = (list: readonly Buffer[]): readonly Buffer[] => list.map((one) => extension(other, one));
-      const found = extensionValue(certificate(...others(before), extension(wanted, content), ...others(after)), wanted);
+      const { extension: found } = certificateParts(certificate(...others(before), extension(wanted, content), ...others(after)), wanted);
       expect(found?.equals(content)).toBe(true);
     }),
   );
