@@ -7,7 +7,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { toSshCertificate, type UserIdentity } from "../../core/identity/identity.ts";
 import { certificateLine, signCertificate } from "../../core/ssh/certificate.ts";
 import { generateSshKey, toOpensshPrivate } from "../../core/ssh/keys.ts";
-import { insideAuthorities } from "../../test/inside/issue-certificates.ts";
+import { insideAuthorities } from "../../test/inside/authorities.ts";
 import { decodeIdentityFile, encodeIdentityFile, type IdentityParts, loadIdentityFile } from "./identity-file.ts";
 
 const proxy = { host: "proxy.example.com", port: 443 };
@@ -35,8 +35,8 @@ const parts: IdentityParts = {
   secrets: {
     sshPrivateKey: toOpensshPrivate(key.privateKey),
     sshCertificate: certificateLine(certificate),
-    tlsPrivateKey: tls.key,
-    tlsCertificate: tls.cert,
+    tlsPrivateKey: tls.tlsPrivateKey,
+    tlsCertificate: tls.tlsCertificate,
   },
   cluster: "example",
   hostCaPem: [authorities.hostCaPem],
@@ -59,11 +59,11 @@ test("what was written is read as a profile of the proxy", () => {
 test("a file for one resource has no SSH parts, and says for which", async () => {
   const route = { kind: "app", name: "orders" };
   const limited = await authorities.user(name, { ...certified, route });
-  const secrets = { sshPrivateKey: "", sshCertificate: "", tlsPrivateKey: limited.key, tlsCertificate: limited.cert };
+  const secrets = { sshPrivateKey: "", sshCertificate: "", tlsPrivateKey: limited.tlsPrivateKey, tlsCertificate: limited.tlsCertificate };
   const { facts, secrets: read } = decode(encodeIdentityFile({ ...parts, secrets }));
   expect(facts).toMatchObject({ user: "robot", route, validUntil: validBefore });
   expect(read).toMatchObject({ sshPrivateKey: "", sshCertificate: "" });
-  expect(() => decode(encodeIdentityFile({ ...parts, secrets: { ...secrets, tlsCertificate: tls.cert } }))).toThrow(/it holds no SSH key/);
+  expect(() => decode(encodeIdentityFile({ ...parts, secrets: { ...secrets, tlsCertificate: tls.tlsCertificate } }))).toThrow(/it holds no SSH key/);
 });
 
 const without = (pattern: RegExp): string => text.replace(pattern, "");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
-import { type InsideAuthorities, insideAuthorities } from "../../test/inside/issue-certificates.ts";
+import { type InsideAuthorities, insideAuthorities } from "../../test/inside/authorities.ts";
 import type { Profile } from "./profile.ts";
 import { certificateFiles, credentialsFor, decodeName, encodeName, type ResourceCertificate, readCertificates } from "./resource-certificates.ts";
 
@@ -57,15 +57,15 @@ test.for(["%", "%zz", "A", "%41b%", "%2f/", "", "%61"])("a file %j that no name 
 test("a valid certificate for the resource is presented there; an expired one, and one for another resource, leave the login's", async () => {
   const authorities: InsideAuthorities = await insideAuthorities();
   const [own, orders] = [await authorities.user("alice"), await authorities.user("alice", { route: { kind: "app", name: "orders" } })];
-  const held = { kind: "app", name: "orders", certificate: orders.cert, privateKey: orders.key };
-  const secrets = { sshPrivateKey: "", sshCertificate: "", tlsPrivateKey: own.key, tlsCertificate: own.cert };
+  const held = { kind: "app", name: "orders", certificate: orders.tlsCertificate, privateKey: orders.tlsPrivateKey };
+  const secrets = { sshPrivateKey: "", sshCertificate: "", tlsPrivateKey: own.tlsPrivateKey, tlsCertificate: own.tlsCertificate };
   const profile = { facts: {} as Profile["facts"], secrets, hostCaPem: [], certificates: [held] };
   const chosen = (kind: string, name: string, now = new Date(), from: Profile = profile): string =>
     credentialsFor(from, { kind, name }, now).certificate;
-  expect(chosen("app", "orders")).toBe(orders.cert);
-  expect(chosen("app", "orders", new Date(Date.now() + 7_200_000))).toBe(own.cert);
-  expect(chosen("app", "other")).toBe(own.cert);
-  expect(chosen("db", "orders")).toBe(own.cert);
+  expect(chosen("app", "orders")).toBe(orders.tlsCertificate);
+  expect(chosen("app", "orders", new Date(Date.now() + 7_200_000))).toBe(own.tlsCertificate);
+  expect(chosen("app", "other")).toBe(own.tlsCertificate);
+  expect(chosen("db", "orders")).toBe(own.tlsCertificate);
   const { certificates: _none, ...plain } = profile;
-  expect(chosen("app", "orders", new Date(), plain)).toBe(own.cert);
+  expect(chosen("app", "orders", new Date(), plain)).toBe(own.tlsCertificate);
 });

@@ -55,10 +55,10 @@ export function certificateParts(certificate: Buffer, oid: Buffer): CertificateP
   if (whole === undefined || after.length > 0) throw malformed("it is not one element");
   const [signed] = elements(contentOf(whole, tags.sequence));
   const parts = elements(contentOf(signed, tags.sequence));
-  return { subject: subjectOf(contentOf(parts[subjectAt], tags.sequence)), extension: extensionOf(parts, oid) };
+  return { subject: attributesOf(contentOf(parts[subjectAt], tags.sequence)), extension: extensionOf(parts, oid) };
 }
 
-function subjectOf(name: Buffer): X509Subject {
+function attributesOf(name: Buffer): X509Subject {
   const values = new Map<string, string[]>();
   for (const set of elements(name, maxAttributes)) {
     for (const pair of elements(contentOf(set, tags.set))) {

@@ -5,7 +5,7 @@ import { X509Certificate } from "node:crypto";
 import { promisify } from "node:util";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { insideAuthorities } from "../../test/inside/issue-certificates.ts";
+import { insideAuthorities } from "../../test/inside/authorities.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { X509Subject } from "./certificate-parts.ts";
 import type { HostIdentity, UserIdentity } from "./identity.ts";
@@ -78,7 +78,7 @@ test("any user survives a real certificate; a program of the version before read
     // The subject has traits as an object, whose keys may not need an escape: see encodeIdentity.
     fc.asyncProperty(userWith(fc.stringMatching(/^[a-zé./:-]{1,10}$/)), async ({ kind: _kind, name: user, ...facts }) => {
       const expected = { ...facts, kind: "user", name: user, validBefore: inAnHour };
-      const certificate = new X509Certificate((await authorities.user(user, { ...facts, validBefore: inAnHour })).cert);
+      const certificate = new X509Certificate((await authorities.user(user, { ...facts, validBefore: inAnHour })).tlsCertificate);
       expect(fromX509Certificate(certificate)).toEqual(expected);
       const subject = { ...certificate.toLegacyObject().subject } as X509Subject;
       const before = (): unknown => fromX509Subject(subject, inAnHour);
@@ -90,7 +90,7 @@ test("any user survives a real certificate; a program of the version before read
 });
 
 test("node:tls works in a process that reads a certificate before anything else", async () => {
-  const { cert } = await authorities.user("alice");
+  const { tlsCertificate: cert } = await authorities.user("alice");
   const script = `
     import { X509Certificate } from "node:crypto";
     import { fromX509Certificate } from ${JSON.stringify(import.meta.resolve("./x509-identity.ts"))};

@@ -32,6 +32,15 @@ export function fromX509Certificate(certificate: X509Certificate): Identity {
   return identity;
 }
 
+/** The subject of any certificate, for display and comparison; empty when it cannot be read. Nothing in it is proven. */
+export function subjectOf(certificate: X509Certificate): X509Subject {
+  try {
+    return certificateParts(certificate.raw, identityOidBytes).subject;
+  } catch {
+    return {};
+  }
+}
+
 function agrees(subject: X509Subject, identity: Identity): boolean {
   if (identity.kind === "user" && identity.route !== undefined) return isDeepStrictEqual(subject, { CN: identity.name, OU: routed });
   return isDeepStrictEqual(fromX509Subject(subject, identity.validBefore), identity.kind === "host" ? identity : withSubjectsPrincipals(identity));

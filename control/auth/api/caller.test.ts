@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { expect, test } from "vitest";
-import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/issue-certificates.ts";
+import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/authorities.ts";
 import type { Authorities } from "../authority/open-authorities.ts";
 import { identifyPeer } from "./caller.ts";
 
@@ -13,19 +13,19 @@ function identify(pem: string, { userCaPem, hostCaPem }: InsideAuthorities = own
 }
 
 test("a user and a host are known by the certificates of this cluster", async () => {
-  expect(identify((await own.user("alice")).cert)).toMatchObject({ kind: "user", name: "alice" });
+  expect(identify((await own.user("alice")).tlsCertificate)).toMatchObject({ kind: "user", name: "alice" });
   expect(identify((await own.host("web-1")).tlsCertificate)).toMatchObject({ kind: "host", names: ["web-1"] });
 });
 
 test("a certificate for one resource opens nothing here, not even what every user may do", async () => {
-  const { cert } = await own.user("alice", { route: { kind: "app", name: "orders" } });
+  const { tlsCertificate: cert } = await own.user("alice", { route: { kind: "app", name: "orders" } });
   expect(() => identify(cert)).toThrow(expect.objectContaining({ code: "denied", message: expect.stringContaining('only for app "orders"') }));
 });
 
 test("another cluster's certificate, and one of this authority for another cluster, are refused", async () => {
   const other = await insideAuthorities("example.com");
-  const { cert } = await other.user("alice");
+  const { tlsCertificate: cert } = await other.user("alice");
   expect(() => identify(cert)).toThrow(expect.objectContaining({ code: "unauthenticated" }));
-  const { cert: elsewhere } = await own.user("alice", { cluster: "example.org" });
+  const { tlsCertificate: elsewhere } = await own.user("alice", { cluster: "example.org" });
   expect(() => identify(elsewhere)).toThrow(expect.objectContaining({ code: "unauthenticated" }));
 });

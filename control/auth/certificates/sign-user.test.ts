@@ -1,7 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
-import { addUser, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { addUser, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 
 describe("certificates of a machine's user for one resource", () => {
   let t: TestAuth;
@@ -11,9 +12,9 @@ describe("certificates of a machine's user for one resource", () => {
   });
   afterAll(() => t[Symbol.asyncDispose]());
   const sign = async (routeKind: string, routeName: string) => {
-    const keys = testKeys();
-    const answer = await t.admin.signUser({ user: "robot", routeKind, routeName, ...request(keys) });
-    return { ...answer, client: t.connect({ certificate: answer.tlsCertificate, privateKey: keys.privateKey }) };
+    const keys = generateKeys();
+    const answer = await t.admin.signUser({ user: "robot", routeKind, routeName, ...publicKeys(keys) });
+    return { ...answer, client: t.connect({ certificate: answer.tlsCertificate, privateKey: keys.tlsPrivateKey }) };
   };
 
   test("an X.509 certificate with the route, no SSH certificate, and no use at the auth service", async () => {
@@ -24,7 +25,7 @@ describe("certificates of a machine's user for one resource", () => {
     await expect(client.listResources({ kind: "role" })).rejects.toMatchObject(refusal);
     await expect(client.listOffered({ kind: "" })).rejects.toMatchObject(refusal);
     await expect(client.listSessions({})).rejects.toMatchObject(refusal);
-    await expect(client.signUser({ user: "robot", ...request(testKeys()) })).rejects.toMatchObject(refusal);
+    await expect(client.signUser({ user: "robot", ...publicKeys(generateKeys()) })).rejects.toMatchObject(refusal);
   });
 
   test("without a resource the certificates are as ever", async () => {

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { type CertificateFacts, certifiedIdentity } from "../../../core/identity/certified-identity.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { subjectOf } from "../../../core/identity/x509-identity.ts";
 
 /** The identity in a client's X.509 certificate. Throws `unauthenticated` with the reason. Pure. */
 export function clientIdentity(facts: CertificateFacts): UserIdentity {
@@ -11,7 +12,7 @@ export function clientIdentity(facts: CertificateFacts): UserIdentity {
 export function claimedName(certificate: Buffer | undefined): string | undefined {
   if (certificate === undefined) return undefined;
   try {
-    const name = new X509Certificate(certificate).toLegacyObject().subject.CN;
+    const name = subjectOf(new X509Certificate(certificate)).CN;
     return typeof name === "string" ? name.slice(0, 200) : undefined;
   } catch {
     return undefined;
