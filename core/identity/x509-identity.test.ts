@@ -123,14 +123,14 @@ function der(tag: number, ...content: readonly Buffer[]): Buffer {
 }
 
 /** A certificate as Node shows it: this subject, and this value in the extension. */
-function shown(subject: X509Subject, identity: Buffer): X509Certificate {
+function shown(subject: X509Subject, identity?: Buffer): X509Certificate {
   const oid = Buffer.from("2a864886f71401be40937a82ff5c819961839d64819f2a82c26e85cbdd63ddd55f01", "hex");
   const pairs = Object.entries(subject).flatMap(([attribute, values = []]) => [values].flat().map((value) => [attribute, value] as const));
   const sets = pairs.map(([attribute, value]) =>
     der(0x31, der(0x30, der(0x06, Buffer.from(`5504${oids[attribute]}`, "hex")), der(0x0c, Buffer.from(value)))),
   );
   const before = [der(0xa0), der(0x02), der(0x30), der(0x30), der(0x30)];
-  const extensions = der(0xa3, der(0x30, der(0x30, der(0x06, oid), der(0x04, identity))));
+  const extensions = der(0xa3, der(0x30, ...(identity === undefined ? [] : [der(0x30, der(0x06, oid), der(0x04, identity))])));
   const raw = der(0x30, der(0x30, ...before, der(0x30, ...sets), extensions));
   return { raw, validToDate: validBefore } as X509Certificate;
 }
@@ -147,6 +147,12 @@ const subjectOf = (traits: object): X509Subject => ({
   description: Buffer.from(JSON.stringify(traits)).toString("base64url"),
 });
 const subject = subjectOf({ team: ["ops"] });
+
+test("a certificate of the version before, without the extension, is read from its subject", () => {
+  expect(fromX509Certificate(shown(subject))).toEqual({ ...unlimited, principals: { ssh: { login: ["root"] } } });
+  expect(fromX509Certificate(shown({ CN: host.id, OU: "host", O: "node", L: "web-1", ST: "example.com" }))).toEqual(host);
+  expect(() => fromX509Certificate(shown({ CN: "alice", OU: "route" }))).toThrow(expect.objectContaining({ code: "unauthenticated" }));
+});
 
 test("subject and extension of one identity agree", () => {
   expect(fromX509Certificate(shown(subject, encodeIdentity(unlimited)))).toEqual(unlimited);
