@@ -59,17 +59,25 @@ export function certificateParts(certificate: Buffer, oid: Buffer): CertificateP
 }
 
 function attributesOf(name: Buffer): X509Subject {
-  const values = new Map<string, string[]>();
+  const pairs: (readonly [string, string])[] = [];
   for (const set of elements(name, maxAttributes)) {
     for (const pair of elements(contentOf(set, tags.set))) {
       const [type, value, ...after] = elements(contentOf(pair, tags.sequence));
       if (after.length > 0) throw malformed("an attribute of its subject has too many parts");
       const id = contentOf(type, tags.oid).toString("hex");
-      const attribute = attributes.get(id) ?? id;
-      const list = values.get(attribute) ?? [];
-      list.push(textOf(value));
-      values.set(attribute, list);
+      pairs.push([attributes.get(id) ?? id, textOf(value)]);
     }
+  }
+  return collected(pairs);
+}
+
+/** Attributes in order, as a subject. */
+export function collected(pairs: readonly (readonly [attribute: string, value: string])[]): X509Subject {
+  const values = new Map<string, string[]>();
+  for (const [attribute, value] of pairs) {
+    const list = values.get(attribute) ?? [];
+    list.push(value);
+    values.set(attribute, list);
   }
   return Object.fromEntries([...values].map(([attribute, [first = "", ...more]]) => [attribute, more.length === 0 ? first : [first, ...more]]));
 }

@@ -1,8 +1,8 @@
 import type { X509Certificate } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { PlatformError } from "../errors/platform-error.ts";
-import { certificateParts, type X509Subject } from "./certificate-parts.ts";
-import { checkIdentity, given, type Identity, json, sshLogins, type UserIdentity } from "./identity.ts";
+import { certificateParts, collected, type X509Subject } from "./certificate-parts.ts";
+import { checkIdentity, given, type Identity, json, sshLogins } from "./identity.ts";
 
 /*
  * An X.509 certificate holds an identity twice. The extension has all of it as one JSON value, so that no character of a name is lost (decision 36).
@@ -28,7 +28,8 @@ export function fromX509Certificate(certificate: X509Certificate): Identity {
   // Of the version before.
   if (extension === undefined) return fromX509Subject(subject, validBefore);
   const identity = decodeIdentity(extension, validBefore);
-  if (!agrees(subject, identity)) throw new PlatformError("unauthenticated", "the certificate names two different identities");
+  if (!isDeepStrictEqual(subject, collected(toX509Subject(identity))))
+    throw new PlatformError("unauthenticated", "the certificate names two different identities");
   return identity;
 }
 
@@ -39,15 +40,6 @@ export function subjectOf(certificate: X509Certificate): X509Subject {
   } catch {
     return {};
   }
-}
-
-function agrees(subject: X509Subject, identity: Identity): boolean {
-  if (identity.kind === "user" && identity.route !== undefined) return isDeepStrictEqual(subject, { CN: identity.name, OU: routed });
-  return isDeepStrictEqual(fromX509Subject(subject, identity.validBefore), identity.kind === "host" ? identity : withSubjectsPrincipals(identity));
-}
-
-function withSubjectsPrincipals(identity: UserIdentity): UserIdentity {
-  return { ...identity, principals: { ssh: { login: sshLogins(identity) } } };
 }
 
 /** The value of the extension. Throws `invalid` for an identity that is too long. */
