@@ -66,7 +66,6 @@ export interface AuthoritiesFacts {
 
 /** Reads the authorities of the table from the storage; creates those that are missing. */
 export async function openAuthorities(storage: Storage, { cluster, now: opened, table = authorityKinds }: AuthoritiesFacts): Promise<Authorities> {
-  const hold = (ring: KeyRing, row: AuthorityKindRow): Held => ({ row, ring, open: publicHalves(ring) });
   const all = new Map<string, Held>();
   for (const [kind, row] of Object.entries(table)) all.set(kind, hold(await openKeyRing(storage, { kind, row, cluster, now: opened }), row));
   const heldOf = (kind: string): Held => {
@@ -76,14 +75,7 @@ export async function openAuthorities(storage: Storage, { cluster, now: opened, 
   };
   const listeners: (() => void)[] = [];
   const refresh = async (): Promise<void> => {
-    let isNew = false;
-    for (const [kind, { ring, row }] of all) {
-      const read = await readKeyRing(storage, kind, ring);
-      if (read === undefined || read === ring) continue;
-      all.set(kind, hold(read, row));
-      isNew = true;
-    }
-    if (isNew) for (const listener of listeners) listener();
+    if (await readAgain(storage, all)) for (const listener of listeners) listener();
   };
   return {
     get user() {
@@ -112,6 +104,22 @@ export async function openAuthorities(storage: Storage, { cluster, now: opened, 
       return shown(heldOf(kind));
     },
   };
+}
+
+function hold(ring: KeyRing, row: AuthorityKindRow): Held {
+  return { row, ring, open: publicHalves(ring) };
+}
+
+/** Whether any of them has changed in the storage. */
+async function readAgain(storage: Storage, all: Map<string, Held>): Promise<boolean> {
+  let isChanged = false;
+  for (const [kind, { ring, row }] of all) {
+    const read = await readKeyRing(storage, kind, ring);
+    if (read === undefined || read === ring) continue;
+    all.set(kind, hold(read, row));
+    isChanged = true;
+  }
+  return isChanged;
 }
 
 function sshKeyOf({ row, ring }: Held): KeyObject {
