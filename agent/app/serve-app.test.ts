@@ -126,6 +126,14 @@ describe("an application stream", () => {
     ]);
   });
 
+  test("a certificate for this application only is enough", async () => {
+    const { near, served } = await serve();
+    const tls = await enter(near, await own.user("alice", { route: { kind: "app", name: "orders" } }));
+    expect(await reply(tls)).toEqual({ ok: true });
+    tls.destroy();
+    await served;
+  });
+
   test.for<
     readonly [
       name: string,
@@ -143,6 +151,8 @@ describe("an application stream", () => {
     ["a user without a role", ({ own: mine }) => mine.user("alice", { roles: [] }), {}, "denied"],
     ["a user whose role this agent cannot read", ({ own: mine }) => mine.user("alice"), { unreadable: ["access"] }, "denied"],
     ["a certificate for another address", ({ own: mine }) => mine.user("alice", { sourceIp: "198.51.100.1" }), {}, "denied"],
+    ["a certificate for another application only", ({ own: mine }) => mine.user("alice", { route: { kind: "app", name: "billing" } }), {}, "denied"],
+    ["a certificate for a host of this name only", ({ own: mine }) => mine.user("alice", { route: { kind: "ssh", name: "orders" } }), {}, "denied"],
     ["a locked user", ({ own: mine }) => mine.user("alice"), { locks: [lockOf("alice")] }, "denied"],
     ["an application that does not answer", ({ own: mine }) => mine.user("alice"), { port: 1 }, "unavailable"],
   ])("refuses %s, and records it", async ([, user, options, code]) => {

@@ -3,7 +3,7 @@ import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import { trustByPin } from "../../core/api/trust.ts";
 import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { subjectOf } from "../../core/identity/certified-identity.ts";
+import { subjectOf } from "../../core/identity/x509-identity.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { dial } from "../../core/transport/dial/dial.ts";

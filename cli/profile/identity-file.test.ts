@@ -7,7 +7,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { toSshCertificate, type UserIdentity } from "../../core/identity/identity.ts";
 import { certificateLine, signCertificate } from "../../core/ssh/certificate.ts";
 import { generateSshKey, toOpensshPrivate } from "../../core/ssh/keys.ts";
-import { createTestAuthority } from "../../core/transport/dial/testing/test-certificate.ts";
+import { insideAuthorities } from "../../test/inside/authorities.ts";
 import { decodeIdentityFile, encodeIdentityFile, type IdentityParts, loadIdentityFile } from "./identity-file.ts";
 
 const proxy = { host: "proxy.example.com", port: 443 };
@@ -17,7 +17,7 @@ const identity: UserIdentity = {
   name: "robot",
   roles: ["access"],
   traits: { team: ["db"] },
-  logins: ["deploy"],
+  principals: { ssh: { login: ["deploy"] } },
   cluster: "example",
   validBefore,
 };
@@ -28,17 +28,18 @@ const certificate = signCertificate({
   authority: ca.privateKey,
   validAfter: new Date(Date.now() - 60_000),
 });
-const authority = await createTestAuthority();
-const tls = await authority.issue({ type: "dns", value: "robot" });
+const { kind: _kind, name, ...certified } = identity;
+const authorities = await insideAuthorities(identity.cluster);
+const tls = await authorities.user(name, certified);
 const parts: IdentityParts = {
   secrets: {
     sshPrivateKey: toOpensshPrivate(key.privateKey),
     sshCertificate: certificateLine(certificate),
-    tlsPrivateKey: tls.key,
-    tlsCertificate: tls.cert,
+    tlsPrivateKey: tls.tlsPrivateKey,
+    tlsCertificate: tls.tlsCertificate,
   },
   cluster: "example",
-  hostCaPem: [authority.cert],
+  hostCaPem: [authorities.hostCaPem],
   hostCaSsh: [ca.publicLine],
 };
 const text = encodeIdentityFile(parts);
@@ -49,9 +50,20 @@ const decode = (file: string) => decodeIdentityFile(file, { file: "robot.pem", p
 
 test("what was written is read as a profile of the proxy", () => {
   const { facts, hostCaPem } = decode(text);
-  expect(facts).toMatchObject({ proxy, user: "robot", cluster: "example", roles: ["access"], logins: ["deploy"], validUntil: validBefore });
+  const { principals, traits } = identity;
+  expect(facts).toMatchObject({ proxy, user: "robot", cluster: "example", roles: ["access"], traits, principals, validUntil: validBefore });
   expect(facts.hostCaSsh.map((line) => line.split(" ")[1])).toEqual([ca.publicLine.split(" ")[1]]);
   expect(hostCaPem).toHaveLength(1);
+});
+
+test("a file for one resource has no SSH parts, and says for which", async () => {
+  const route = { kind: "app", name: "orders" };
+  const limited = await authorities.user(name, { ...certified, route });
+  const secrets = { sshPrivateKey: "", sshCertificate: "", tlsPrivateKey: limited.tlsPrivateKey, tlsCertificate: limited.tlsCertificate };
+  const { facts, secrets: read } = decode(encodeIdentityFile({ ...parts, secrets }));
+  expect(facts).toMatchObject({ user: "robot", route, validUntil: validBefore });
+  expect(read).toMatchObject({ sshPrivateKey: "", sshCertificate: "" });
+  expect(() => decode(encodeIdentityFile({ ...parts, secrets: { ...secrets, tlsCertificate: tls.tlsCertificate } }))).toThrow(/it holds no SSH key/);
 });
 
 const without = (pattern: RegExp): string => text.replace(pattern, "");

@@ -2,14 +2,15 @@ import { X509Certificate } from "node:crypto";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
-import { fromSshCertificate } from "../../core/identity/identity.ts";
+import type { Route } from "../../core/identity/identity.ts";
+import { fromX509Certificate } from "../../core/identity/x509-identity.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { fromOpensshPrivate, publicBlob } from "../../core/ssh/keys.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
 import { hostPatterns, knownHostsLines } from "./known-hosts.ts";
 import type { Profile, ProfileSecrets } from "./profile.ts";
 
-/** Contents of an identity file: keys and certificates of a machine's user, and the host authorities. */
+/** Contents of an identity file: keys and certificates of a machine's user, and the host authorities. One for a single resource has no SSH parts. */
 export interface IdentityParts {
   readonly secrets: ProfileSecrets;
   readonly cluster: string;
@@ -28,7 +29,7 @@ const again = "create a new one with: tctl auth sign";
 export function encodeIdentityFile({ secrets, cluster, hostCaPem, hostCaSsh }: IdentityParts): string {
   const known = knownHostsLines(hostPatterns(cluster), hostCaSsh, cluster);
   const parts = [secrets.sshPrivateKey, secrets.sshCertificate, secrets.tlsPrivateKey, secrets.tlsCertificate, ...hostCaPem, ...known];
-  return parts.map((part) => `${part.trim()}\n`).join("");
+  return parts.map((part) => (part === "" ? "" : `${part.trim()}\n`)).join("");
 }
 
 /** The reverse, as a profile of this proxy. Throws `invalid` for anything else, or a damaged file. */
@@ -38,10 +39,12 @@ export function decodeIdentityFile(text: string, { file, proxy }: { readonly fil
   };
   const block = (label: string): readonly string[] =>
     text.match(new RegExp(`-----BEGIN ${label}-----[A-Za-z0-9+/=\\s]+-----END ${label}-----\\n?`, "g")) ?? [];
-  const [sshPrivateKey = refuse("it holds no SSH key")] = block("OPENSSH PRIVATE KEY");
+  const route = routeOf(block("CERTIFICATE")[0]);
+  const needed = (what: string): string => (route === undefined ? refuse(`it holds no ${what}`) : "");
+  const [sshPrivateKey = needed("SSH key")] = block("OPENSSH PRIVATE KEY");
   const [tlsPrivateKey = refuse("it holds no TLS key")] = block("PRIVATE KEY");
   const [tlsCertificate = refuse("it holds no certificate"), ...hostCaPem] = block("CERTIFICATE");
-  const sshCertificate = /^[a-z0-9-]+-cert-v01@openssh\.com [A-Za-z0-9+/=]+$/m.exec(text)?.[0] ?? refuse("it holds no SSH certificate");
+  const sshCertificate = /^[a-z0-9-]+-cert-v01@openssh\.com [A-Za-z0-9+/=]+$/m.exec(text)?.[0] ?? needed("SSH certificate");
   const hostCaSsh = [...text.matchAll(/^@cert-authority \S+ (\S+ \S+)/gm)].flatMap(([, line]) => line ?? []);
   if (hostCaPem.length === 0 || hostCaSsh.length === 0) refuse("it names no host authority");
   const secrets = { sshPrivateKey, sshCertificate, tlsPrivateKey, tlsCertificate };
@@ -53,16 +56,27 @@ export function decodeIdentityFile(text: string, { file, proxy }: { readonly fil
   }
 }
 
+/** The only resource that a certificate is good for; undefined for one without a limit, and for what is not a certificate. */
+function routeOf(certificate: string | undefined): Route | undefined {
+  try {
+    const identity = certificate === undefined ? undefined : fromX509Certificate(new X509Certificate(certificate));
+    return identity?.kind === "user" ? identity.route : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 function factsOf(secrets: ProfileSecrets) {
-  const certificate = parseCertificateLine(secrets.sshCertificate);
-  const identity = fromSshCertificate(certificate);
+  const identity = fromX509Certificate(new X509Certificate(secrets.tlsCertificate));
   if (identity.kind !== "user") throw new PlatformError("invalid", "the certificate is not a user's");
+  const { name: user, roles, traits, principals, cluster, route, validBefore } = identity;
+  const facts = { user, cluster, roles, traits, principals, validUntil: validBefore };
+  if (route !== undefined) return { ...facts, route };
+  const certificate = parseCertificateLine(secrets.sshCertificate);
   if (!publicBlob(fromOpensshPrivate(secrets.sshPrivateKey)).equals(publicBlob(certificate.key))) {
     throw new PlatformError("invalid", "the SSH key does not match the certificate");
   }
-  const { validToDate } = new X509Certificate(secrets.tlsCertificate);
-  const { name: user, roles, traits, logins, cluster, validBefore } = identity;
-  return { user, cluster, roles, traits, logins, validUntil: new Date(Math.min(validToDate.getTime(), validBefore.getTime())) };
+  return { ...facts, validUntil: new Date(Math.min(certificate.validBefore.getTime(), validBefore.getTime())) };
 }
 
 /** Reads an identity file. Refused when others may read it. */

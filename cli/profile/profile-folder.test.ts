@@ -16,7 +16,7 @@ function profileAt(host: string, user = "alice"): Profile {
       cluster: "test.cluster",
       roles: ["access"],
       traits: { logins: ["root"] },
-      logins: ["root"],
+      principals: { ssh: { login: ["root"] } },
       validUntil: new Date("2030-01-01T00:00:00Z"),
       hostCaSsh: ["ssh-ed25519 AAAA host-ca"],
     },
@@ -55,6 +55,29 @@ test("a second login replaces the first as a whole and leaves nothing beside it"
   await saveProfile(home, profileAt("p", "bob"), "b");
   expect((await loadFacts(home)).user).toBe("bob");
   expect((await readdir(home)).sort()).toEqual(["current", "p_3080"]);
+});
+
+test("certificates for single resources stand by kind and name beside that of the login, and go with the next login", async () => {
+  const certificates = ["Orders", "a/b"].map((name) => ({ kind: "app", name, certificate: `crt ${name}\n`, privateKey: `key ${name}\n` }));
+  await saveProfile(home, { ...profileAt("p"), certificates }, "a");
+  const folder = join(home, "p_3080", "certs", "app");
+  expect((await readdir(folder)).sort()).toEqual(["%4frders.crt", "%4frders.key", "a%2fb.crt", "a%2fb.key"]);
+  for (const file of await readdir(folder)) expect((await stat(join(folder, file))).mode & 0o777).toBe(0o600);
+  expect((await loadProfile(home)).certificates).toEqual(certificates);
+  await rm(join(folder, "a%2fb.key"));
+  await expect(loadProfile(home)).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("a%2fb.key is damaged: it is missing") });
+  await saveProfile(home, profileAt("p"), "a");
+  expect((await loadProfile(home)).certificates).toBeUndefined();
+});
+
+test("a profile of the version before is read, and that version reads what is written now", async () => {
+  await saveProfile(home, profileAt("p"), "a");
+  const file = join(home, "p_3080", "profile.json");
+  const facts = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+  expect(facts).toMatchObject({ version: 1, logins: ["root"], principals: { ssh: { login: ["root"] } } });
+  const { principals: _new, ...older } = facts;
+  await writeFile(file, JSON.stringify(older));
+  expect((await loadFacts(home)).principals).toEqual({ ssh: { login: ["root"] } });
 });
 
 test("a login holds at the other proxies of its cluster: the one that is named is tried first", async () => {
@@ -115,6 +138,10 @@ describe("damaged files are an error that names the file, never a crash", () => 
     [
       "profile.json",
       '{"version":1,"proxy":"p:3080","user":"u","cluster":"c","roles":[],"traits":{},"logins":[],"hostCaSsh":[],"validUntil":"never"}',
+    ],
+    [
+      "profile.json",
+      '{"version":1,"proxy":"p:3080","user":"u","cluster":"c","roles":[],"traits":{},"principals":{"ssh":["root"]},"hostCaSsh":[],"validUntil":"2030-01-01T00:00:00Z"}',
     ],
     ["id", ""],
     ["ca.pem", "garbage"],

@@ -7,6 +7,7 @@ import type { HostPort } from "../../core/transport/host-port.ts";
 import type { CliIo } from "../io.ts";
 import { hostPatterns, knownHostsLines } from "./known-hosts.ts";
 import { damaged, decodeFacts, encodeFacts, type Profile, type ProfileFacts } from "./profile.ts";
+import { certificateFiles, readCertificates } from "./resource-certificates.ts";
 
 /*
  * ~/.tsh (TSH_HOME), 0700:
@@ -14,7 +15,8 @@ import { damaged, decodeFacts, encodeFacts, type Profile, type ProfileFacts } fr
  *   <host>_<port>/       one profile, replaced as a whole
  *     profile.json       ProfileFacts
  *     id, id.pub, id-cert.pub, known_hosts     files for a stock ssh
- *     tls.key, tls.crt, ca.pem                 files for TLS to the platform
+ *     tls.key, tls.crt, ca.pem                 files for TLS to the platform: the certificate of the login
+ *     certs/<kind>/<name>.{key,crt}            the same for one resource (resource-certificates)
  * Every file is 0600.
  */
 const files = {
@@ -25,6 +27,7 @@ const files = {
   tlsKey: "tls.key",
   tlsCert: "tls.crt",
   ca: "ca.pem",
+  certificates: "certs",
 };
 /** Longest file read here, bytes. */
 const maxFile = 1_048_576;
@@ -90,10 +93,12 @@ export async function loadProfile(home: string, proxy?: NamedProxy): Promise<Pro
   const [sshPrivateKey = "", sshCertificate = "", tlsPrivateKey = "", tlsCertificate = "", ca = ""] = await Promise.all(all);
   const hostCaPem = ca.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? [];
   if (hostCaPem.length === 0) throw damaged(join(folder, files.ca), "it holds no certificate");
+  const certificates = await readCertificates(join(folder, files.certificates), needed);
   return {
     facts: proxy === undefined ? facts : dialledAt(facts, proxy),
     secrets: { sshPrivateKey, sshCertificate, tlsPrivateKey, tlsCertificate },
     hostCaPem,
+    ...(certificates.length > 0 && { certificates }),
   };
 }
 
@@ -136,12 +141,16 @@ export async function saveProfile(home: string, profile: Profile, publicLine: st
     [files.tlsCert, ended(secrets.tlsCertificate)],
     [files.ca, profile.hostCaPem.map(ended).join("")],
     [files.facts, encodeFacts(facts)],
+    ...certificateFiles(profile.certificates ?? []).map(([path, text]) => [join(files.certificates, path), ended(text)] as const),
   ];
   try {
     await mkdir(home, { recursive: true, mode: 0o700 });
     await chmod(home, 0o700);
     await mkdir(fresh, { mode: 0o700 });
-    for (const [file, text] of contents) await writePrivate(join(fresh, file), text);
+    for (const [file, text] of contents) {
+      await mkdir(dirname(join(fresh, file)), { recursive: true, mode: 0o700 });
+      await writePrivate(join(fresh, file), text);
+    }
     await rename(join(home, name), old).catch(unlessMissing);
     await rename(fresh, join(home, name));
     await rm(old, { recursive: true, force: true });

@@ -1,4 +1,5 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Principals, Route } from "../../core/identity/identity.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 
 /** A login at one proxy, as `tsh login` stores it. */
@@ -7,6 +8,14 @@ export interface Profile {
   readonly secrets: ProfileSecrets;
   /** PEM certificates of the host authority. */
   readonly hostCaPem: readonly string[];
+  /** Those that are good for one resource only; omitted when there are none. */
+  readonly certificates?: readonly (TlsCredentials & { readonly kind: string; readonly name: string })[];
+}
+
+/** A certificate and its private key, PEM. */
+export interface TlsCredentials {
+  readonly certificate: string;
+  readonly privateKey: string;
 }
 
 export interface ProfileFacts {
@@ -17,14 +26,17 @@ export interface ProfileFacts {
   readonly cluster: string;
   readonly roles: readonly string[];
   readonly traits: Readonly<Record<string, readonly string[]>>;
-  readonly logins: readonly string[];
+  /** Names that the roles allowed at the login. */
+  readonly principals: Principals;
+  /** The only resource that an identity file is good for; omitted for any. */
+  readonly route?: Route;
   readonly validUntil: Date;
   /** OpenSSH public lines of the host authority. */
   readonly hostCaSsh: readonly string[];
 }
 
 export interface ProfileSecrets {
-  /** Files that a stock ssh reads: an OpenSSH private key and a certificate line. */
+  /** Files that a stock ssh reads: an OpenSSH private key and a certificate line; both empty where there is a `route`. */
   readonly sshPrivateKey: string;
   readonly sshCertificate: string;
   /** PEM. */
@@ -32,10 +44,15 @@ export interface ProfileSecrets {
   readonly tlsCertificate: string;
 }
 
-/** profile.json of a profile's folder: the facts, and the version of this form. */
+/** Unix logins. */
+export function loginsOf({ principals }: Pick<ProfileFacts, "principals">): readonly string[] {
+  return principals.ssh?.login ?? [];
+}
+
+/** profile.json of a profile's folder: the facts, and the version of this form. A tsh of the version before reads `logins`. */
 export function encodeFacts(facts: ProfileFacts): string {
   const addresses = { proxy: formatHostPort(facts.proxy), others: facts.others?.map(formatHostPort) };
-  return `${JSON.stringify({ version: 1, ...facts, ...addresses }, undefined, 2)}\n`;
+  return `${JSON.stringify({ version: 1, ...facts, logins: loginsOf(facts), ...addresses }, undefined, 2)}\n`;
 }
 
 /** Throws `invalid` naming the file and what is wrong in it. Checked without a schema library, so that `tsh ssh` starts quickly. */
@@ -59,7 +76,10 @@ export function decodeFacts(text: string, file: string): ProfileFacts {
   if (fields.version !== 1) wrong(`version ${String(fields.version)} is not known here`);
   const validUntil = new Date(string("validUntil"));
   if (Number.isNaN(validUntil.getTime())) wrong("validUntil is not a time");
-  const traits = typeof fields.traits === "object" && fields.traits !== null ? Object.entries(fields.traits) : wrong("traits is missing");
+  const object = (field: unknown, name: string): readonly [string, unknown][] =>
+    typeof field === "object" && field !== null ? Object.entries(field) : wrong(`${name} is missing`);
+  const lists = (field: unknown, name: string) =>
+    Object.fromEntries(object(field, name).map(([key, values]) => [key, strings(values, `${name}.${key}`)]));
   return {
     proxy: hostPort(string("proxy")) ?? wrong("proxy is not host:port"),
     // Missing where there are none, and in profiles of an older tsh.
@@ -67,8 +87,12 @@ export function decodeFacts(text: string, file: string): ProfileFacts {
     user: string("user"),
     cluster: string("cluster"),
     roles: strings(fields.roles, "roles"),
-    traits: Object.fromEntries(traits.map(([name, values]) => [name, strings(values, `traits.${name}`)])),
-    logins: strings(fields.logins, "logins"),
+    traits: lists(fields.traits, "traits"),
+    principals:
+      // Missing in profiles of an older tsh.
+      fields.principals === undefined
+        ? { ssh: { login: strings(fields.logins, "logins") } }
+        : Object.fromEntries(object(fields.principals, "principals").map(([kind, names]) => [kind, lists(names, `principals.${kind}`)])),
     validUntil,
     hostCaSsh: strings(fields.hostCaSsh, "hostCaSsh"),
   };

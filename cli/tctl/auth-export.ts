@@ -1,5 +1,7 @@
+import { bundlesOf, exportedKeys } from "../../core/api/authority-bundles.ts";
 import { caPin } from "../../core/api/trust.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { authorityExports } from "../../core/kinds/authority-kinds.ts";
 import { sshFingerprint } from "../../core/ssh/keys.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
@@ -13,21 +15,18 @@ export async function exportAuthority(call: Call): Promise<Result> {
   if (hosts.length > 0 && type !== "host") throw new PlatformError("invalid", "--hosts is only for --type=host", { hint: "leave it out" });
   return await withAdmin(call, async ({ client }) => {
     const cluster = await client.getCluster({});
+    const known = authorityExports.find((one) => one.type === type);
+    if (known === undefined) throw new PlatformError("invalid", `unknown authority type ${type}`);
     const patterns = hosts.length > 0 ? hosts : hostPatterns(cluster.clusterName);
-    const forms: Readonly<Record<string, readonly string[]>> = {
-      host: knownHostsLines(patterns, cluster.hostCaSsh, cluster.clusterName),
-      user: cluster.userCaSsh.map((line) => `${line.trim().split(/\s+/).slice(0, 2).join(" ")} ${cluster.clusterName}-user-ca`),
-      "tls-host": cluster.hostCaPem.map((pem) => pem.trim()),
-      "tls-user": cluster.userCaPem.map((pem) => pem.trim()),
+    const forms = {
+      known_hosts: (line: string) => ({ entry: knownHostsLines(patterns, [line], cluster.clusterName).join(""), fingerprint: sshFingerprint(line) }),
+      ssh_keys: (line: string) => ({
+        entry: `${line.trim().split(/\s+/).slice(0, 2).join(" ")} ${cluster.clusterName}-${known.authority}-ca`,
+        fingerprint: sshFingerprint(line),
+      }),
+      pem: (pem: string) => ({ entry: pem.trim(), fingerprint: caPin(pem) }),
     };
-    const { hostCaPem, userCaPem, hostCaSsh, userCaSsh } = cluster;
-    const prints: Readonly<Record<string, readonly string[]>> = {
-      host: hostCaSsh.map(sshFingerprint),
-      user: userCaSsh.map(sshFingerprint),
-      "tls-host": hostCaPem.map(caPin),
-      "tls-user": userCaPem.map(caPin),
-    };
-    const keys = (forms[type] ?? []).map((entry, index) => ({ entry, fingerprint: prints[type]?.[index] ?? "" }));
+    const keys = exportedKeys(bundlesOf(cluster), known).map((key) => forms[known.form](key));
     const wanted = call.options.text("fingerprint");
     const chosen = keys.filter(({ fingerprint }) => wanted === undefined || fingerprint === wanted);
     if (chosen.length === 0) {

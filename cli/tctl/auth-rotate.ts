@@ -1,4 +1,5 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { authorityNames } from "../../core/kinds/authority-kinds.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
 import { type Rotation, rotationSchema } from "../../core/resources/rotation.ts";
 import type { Call } from "../command.ts";
@@ -10,7 +11,8 @@ import { withAdmin } from "./connect.ts";
 export async function rotateAuthority(call: Call): Promise<Result> {
   const { options } = call;
   const authority = options.text("type");
-  if (authority === undefined) throw new PlatformError("invalid", "no authority was given", { hint: "give --type=user or --type=host" });
+  if (authority === undefined)
+    throw new PlatformError("invalid", "no authority was given", { hint: `give ${authorityNames.map((name) => `--type=${name}`).join(" or ")}` });
   const phase = options.text("phase") ?? (options.flag("manual") ? "init" : "");
   const grace = options.text("gracePeriod");
   const graceSeconds = grace === undefined ? 0 : parseDuration(grace);
@@ -45,7 +47,7 @@ export function rotationsText(rotations: readonly Rotation[]): string {
     last ?? "never",
   ]);
   const keys = rotations.flatMap(({ authority, keys: all }) =>
-    all.map((key, index) => [authority, index === 0 ? "signs" : "trusted", key.since, key.ssh_fingerprint, key.ca_pin]),
+    all.map((key, index) => [authority, index === 0 ? "signs" : "trusted", key.since, key.ssh_fingerprint ?? "", key.ca_pin]),
   );
   const table = renderTable(["Authority", "Phase", "Led", "Goes To", "Last Rotated"], phases);
   return `${table}\n\n${renderTable(["Authority", "Key", "Since", "SSH Fingerprint", "CA Pin"], keys)}${behindText(rotations)}`;

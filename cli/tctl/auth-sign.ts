@@ -1,4 +1,7 @@
+import { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Route, UserIdentity } from "../../core/identity/identity.ts";
+import { fromX509Certificate } from "../../core/identity/x509-identity.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import type { Call, Options } from "../command.ts";
@@ -29,7 +32,9 @@ export async function signAuth(call: Call): Promise<Result> {
   const paths = endings[format].map((ending) => `${out}${ending}`);
   if (!options.flag("overwrite")) await requireFree(paths);
   const ttlSeconds = ttlOf(options);
-  const signed = user === undefined ? await signHost(call, { hosts, ttlSeconds, out }) : await signUser(call, { user, ttlSeconds, format, out });
+  const route = routeOf(options, { format, user });
+  const signed =
+    user === undefined ? await signHost(call, { hosts, ttlSeconds, out }) : await signUser(call, { user, ttlSeconds, format, out, route });
   await writeSecrets(signed.files);
   const until = signed.validBefore.toISOString();
   const notes = ttlSeconds > 0 && signed.validBefore.getTime() < Date.now() + ttlSeconds * 1000 - roundingMs ? [shortened(user)] : [];
@@ -42,16 +47,46 @@ interface Signed {
   readonly validBefore: Date;
 }
 
-async function signUser(call: Call, ask: { user: string; ttlSeconds: number; format: SignFormat; out: string }): Promise<Signed> {
+async function signUser(
+  call: Call,
+  ask: { user: string; ttlSeconds: number; format: SignFormat; out: string; route: Route | undefined },
+): Promise<Signed> {
   const keys = newKeys();
-  const { user, ttlSeconds } = ask;
-  const request = { user, sshPublicKey: keys.sshPublic, tlsPublicKey: keys.tlsPublic, ttlSeconds };
+  const { user, ttlSeconds, route } = ask;
+  const limit = { routeKind: route?.kind ?? "", routeName: route?.name ?? "" };
+  const request = { user, sshPublicKey: keys.sshPublic, tlsPublicKey: keys.tlsPublic, ttlSeconds, ...limit };
   const { sshCertificate, tlsCertificate, cluster } = await withAdmin(call, ({ client }) => client.signUser(request));
   if (cluster === undefined) throw new PlatformError("unavailable", "the auth service's answer is incomplete");
-  const secrets = { sshPrivateKey: keys.sshPrivate, sshCertificate, tlsPrivateKey: keys.tlsPrivate, tlsCertificate };
+  const { validBefore } = checkedIdentity(tlsCertificate, route);
+  const ssh = { sshPrivateKey: route === undefined ? keys.sshPrivate : "", sshCertificate };
+  const secrets = { ...ssh, tlsPrivateKey: keys.tlsPrivate, tlsCertificate };
   const parts = { secrets, cluster: cluster.clusterName, hostCaPem: cluster.hostCaPem, hostCaSsh: cluster.hostCaSsh };
-  const { validBefore } = parseCertificateLine(sshCertificate);
   return { files: userFiles(ask, parts), validBefore };
+}
+
+/** Throws `unsupported` for a certificate that is good for more than was asked for: an older auth service overlooks the limit. */
+function checkedIdentity(tlsCertificate: string, route: Route | undefined): UserIdentity {
+  const identity = fromX509Certificate(new X509Certificate(tlsCertificate));
+  if (identity.kind !== "user") throw new PlatformError("unavailable", "the auth service sent no user certificate");
+  if (identity.route?.kind === route?.kind && identity.route?.name === route?.name) return identity;
+  throw new PlatformError("unsupported", "the auth service is too old for certificates that are limited to one resource; nothing was written", {
+    hint: "upgrade the auth service, or leave --only out",
+  });
+}
+
+/** `--only=<kind>/<name>`. */
+function routeOf(options: Options, { format, user }: { format: SignFormat; user: string | undefined }): Route | undefined {
+  const only = options.text("only");
+  if (only === undefined) return undefined;
+  if (user === undefined || format === "openssh") {
+    throw new PlatformError("invalid", "--only is for certificates of users, and SSH has no such limit", {
+      hint: "use --user with --format=file or tls",
+    });
+  }
+  const [kind = "", ...rest] = only.split("/");
+  const name = rest.join("/");
+  if (kind !== "" && name !== "") return { kind, name };
+  throw new PlatformError("invalid", `--only: ${JSON.stringify(only)} is not a kind and a name`, { hint: "for example --only=app/orders" });
 }
 
 async function signHost(call: Call, { hosts, ttlSeconds, out }: { hosts: readonly string[]; ttlSeconds: number; out: string }): Promise<Signed> {

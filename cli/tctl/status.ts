@@ -25,6 +25,7 @@ export async function status(call: Call): Promise<Result> {
       ["Version", cluster.version],
       ["Host CA", authority(cluster.hostCaPem)],
       ["User CA", authority(cluster.userCaPem)],
+      ...cluster.authorities.filter(({ kind }) => kind !== "user" && kind !== "host").map(({ kind, pem }) => [`${kind} CA`, authority(pem)] as const),
       ...rotations.map((rotation) => ["Rotation", describeRotation(rotation)] as const),
       ...cluster.caPins.map((pin) => ["CA pin", pin] as const),
       ...proxyLines(proxies, cluster.proxyPublicAddrs),

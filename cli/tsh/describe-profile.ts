@@ -1,6 +1,6 @@
 import { formatDuration } from "../../core/resources/duration.ts";
 import { formatHostPort } from "../../core/transport/host-port.ts";
-import type { ProfileFacts } from "../profile/profile.ts";
+import { loginsOf, type ProfileFacts } from "../profile/profile.ts";
 import { renderFacts } from "../table.ts";
 
 export interface DescribedProfile {
@@ -18,7 +18,7 @@ export function describeProfile(facts: ProfileFacts, now: Date): DescribedProfil
     ["  Logged in as", facts.user],
     ["  Cluster", facts.cluster],
     ["  Roles", facts.roles.join(", ")],
-    ["  Logins", facts.logins.join(", ") || "(none)"],
+    ["  Logins", loginsOf(facts).join(", ") || "(none)"],
     ["  Valid until", `${facts.validUntil.toISOString()} [${valid}]`],
   ]);
   const data = {
@@ -27,7 +27,7 @@ export function describeProfile(facts: ProfileFacts, now: Date): DescribedProfil
     cluster: facts.cluster,
     roles: facts.roles,
     traits: facts.traits,
-    logins: facts.logins,
+    logins: loginsOf(facts),
     kubernetes_enabled: false,
     valid_until: facts.validUntil.toISOString(),
     expired: left <= 0,

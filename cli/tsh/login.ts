@@ -1,9 +1,9 @@
+import { X509Certificate } from "node:crypto";
 import { openAuthClient } from "../../core/api/auth-client.ts";
 import type { LoginResponse } from "../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { fromSshCertificate } from "../../core/identity/identity.ts";
+import { fromX509Certificate } from "../../core/identity/x509-identity.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
-import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import { version } from "../../core/versions/version.ts";
@@ -63,10 +63,10 @@ function missing(message: string, flag: string): PlatformError {
 }
 
 function toProfile({ proxy, keys, answer }: { proxy: HostPort; keys: NewKeys; answer: LoginResponse }): Profile {
-  const identity = fromSshCertificate(parseCertificateLine(answer.sshCertificate));
+  const identity = fromX509Certificate(new X509Certificate(answer.tlsCertificate));
   const { cluster } = answer;
   if (identity.kind !== "user" || cluster === undefined) throw new PlatformError("unavailable", "the auth service sent no user certificate");
-  const { name: user, roles, traits, logins, validBefore: validUntil } = identity;
+  const { name: user, roles, traits, principals, validBefore: validUntil } = identity;
   return {
     facts: {
       proxy,
@@ -75,7 +75,7 @@ function toProfile({ proxy, keys, answer }: { proxy: HostPort; keys: NewKeys; an
       cluster: identity.cluster,
       roles,
       traits,
-      logins,
+      principals,
       validUntil,
       hostCaSsh: cluster.hostCaSsh,
     },

@@ -7,6 +7,7 @@ import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRe
 import type { CliIo } from "../io.ts";
 import { dialProxyTls } from "../profile/dial-proxy.ts";
 import { loginCommand, type Profile, requireValid } from "../profile/profile.ts";
+import { credentialsFor } from "../profile/resource-certificates.ts";
 
 export interface SshStreamAsk {
   readonly profile: Profile;
@@ -31,9 +32,10 @@ export async function openSshStream(io: CliIo, { profile, target, login }: SshSt
  * agent, and the failure to reach the proxy.
  */
 export async function openStream<Kind extends StreamKind>(io: CliIo, { profile, kind, target, parameters }: StreamAsk<Kind>): Promise<TLSSocket> {
-  const { facts, secrets, hostCaPem } = profile;
-  requireValid(facts, new Date());
-  const identity = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
+  const { facts, hostCaPem } = profile;
+  const now = new Date();
+  requireValid(facts, now);
+  const identity = credentialsFor(profile, { kind, name: target }, now);
   const tls = { alpn: [alpn.stream], servername: roleServerName("proxy"), ca: hostCaPem, ...identity };
   const socket = await dialProxyTls(facts, tls, io);
   try {

@@ -185,5 +185,5 @@ test.for([
   [[], "me", "me"],
   [[], undefined, "root"],
 ] as const)("with the logins %j, %s logs in as %s", ([logins, local, expected]) => {
-  expect(defaultLogin({ logins }, local)).toBe(expected);
+  expect(defaultLogin({ principals: { ssh: { login: logins } } }, local)).toBe(expected);
 });

@@ -3,7 +3,7 @@ import { formatHostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { type Result, textResult, writeNote } from "../output.ts";
-import type { Profile, ProfileFacts } from "../profile/profile.ts";
+import { loginsOf, type Profile, type ProfileFacts } from "../profile/profile.ts";
 import { openSshStream } from "./open-stream.ts";
 import type { SshSettings } from "./ssh-settings.ts";
 import { withTrust } from "./with-trust.ts";
@@ -40,9 +40,9 @@ export async function sshToHost(call: Call, { profile, target, name, command, se
 }
 
 /** The only login of the certificate, or the local user's name when the certificate lists it, or the first listed one. */
-export function defaultLogin(facts: Pick<ProfileFacts, "logins">, local = localUser()): string {
-  if (local !== undefined && facts.logins.includes(local)) return local;
-  return facts.logins[0] ?? local ?? "root";
+export function defaultLogin(facts: Pick<ProfileFacts, "principals">, local = localUser()): string {
+  if (local !== undefined && loginsOf(facts).includes(local)) return local;
+  return loginsOf(facts)[0] ?? local ?? "root";
 }
 
 function localUser(): string | undefined {

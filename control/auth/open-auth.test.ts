@@ -29,7 +29,12 @@ test("a user logs in and gets certificates with the allowed logins, capped in ti
   const answer = await t.connect().login({ user: "alice", password: alice.password, code, ttlSeconds: 999_999, ...publicKeys(keys) });
   const certificate = parseCertificateLine(answer.sshCertificate);
   checkCertificate(certificate, { type: "user", authorities: answer.cluster?.userCaSsh ?? [], principal: "root", now: t.now() });
-  expect(fromSshCertificate(certificate)).toMatchObject({ kind: "user", name: "alice", roles: ["access"], logins: ["root", "alice"] });
+  expect(fromSshCertificate(certificate)).toMatchObject({
+    kind: "user",
+    name: "alice",
+    roles: ["access"],
+    principals: { ssh: { login: ["root", "alice"] } },
+  });
   const tls = new X509Certificate(answer.tlsCertificate);
   expect(tls.validToDate.getTime() - t.now().getTime()).toBe(30 * 3_600_000);
   expect(certificate.validBefore).toEqual(tls.validToDate);

@@ -13,7 +13,7 @@ const identity: UserIdentity = {
   name: "alice",
   roles: ["role-1", "role-2", "role-3", "role-4"],
   traits: { logins: ["alice", "root"], env: ["dev"] },
-  logins: [],
+  principals: {},
   cluster: "c",
   validBefore: new Date("2026-11-20T13:00:00Z"),
 };

@@ -37,7 +37,7 @@ function ask({ user = "bob", held = [], locks = [], mode = "observer", validBefo
     name: user,
     roles: held.map(({ metadata }) => metadata.name),
     traits: {},
-    logins: [],
+    principals: {},
     cluster: "c",
     validBefore,
   };

@@ -13,7 +13,16 @@ const bare: SshAsk["node"] = { id: "2", name: "bare", labels: {} };
 
 function identity(more: Partial<UserIdentity> = {}): UserIdentity {
   const validBefore = new Date("2026-11-20T13:00:00Z");
-  return { kind: "user", name: "alice", roles: ["one", "two"], traits: { logins: ["alice"] }, logins: ["root"], cluster: "c", validBefore, ...more };
+  return {
+    kind: "user",
+    name: "alice",
+    roles: ["one", "two"],
+    traits: { logins: ["alice"] },
+    principals: { ssh: { login: ["root"] } },
+    cluster: "c",
+    validBefore,
+    ...more,
+  };
 }
 
 function role(name: string, allow?: RoleConditions, deny?: RoleConditions): Role {

@@ -5,6 +5,7 @@ import type { Role } from "../resources/role.ts";
 import { type AppAsk, type Ask, type JoinAsk, lockedPlace, type ResourceAsk, type SshAsk } from "./ask.ts";
 import { findLock, lockedError } from "./find-lock.ts";
 import { refuseJoin } from "./refuse-join.ts";
+import { refuseRoute } from "./refuse-route.ts";
 import { hasSay, listed, refuseService } from "./refuse-service.ts";
 import { type CommonRules, commonRules, maxConnections, type SessionRules, sessionRules } from "./session-rules.ts";
 import { refuseSourceIp } from "./source-ip.ts";
@@ -66,6 +67,8 @@ export function authorize({ identity, roles, ask, locks, clientIp, now }: Author
   const { name: user, userId, roles: named } = identity;
   const lock = findLock(locks, { user, userId, roles: named, now, ...lockedPlace(ask) });
   if (lock !== undefined) throw lockedError(lock);
+  const astray = refuseRoute(identity, ask);
+  if (astray !== undefined) throw new PlatformError("denied", astray, { hint: "use the certificate of a login: tsh login" });
   const held = roles.filter((role) => identity.roles.includes(role.metadata.name));
   const elsewhere = refuseSourceIp(identity, held, clientIp);
   if (elsewhere !== undefined) throw elsewhere;

@@ -27,7 +27,7 @@ function join({ allow = [], deny = [], owner = "bob", ownerRoles = ["dev"], mode
     name: "alice",
     roles: ["joiner"],
     traits: {},
-    logins: [],
+    principals: {},
     cluster: "c",
     validBefore: new Date(now.getTime() + 60_000),
   };

@@ -11,7 +11,7 @@ const identity: UserIdentity = {
   name: "alice",
   roles: ["role-1", "role-2", "role-3"],
   traits: { logins: ["alice", "al"], team: ["web", "db"], env: ["dev"], star: ["*"], none: [], email: ["alice.b@example.com"] },
-  logins: ["root"],
+  principals: { ssh: { login: ["root"] } },
   cluster: "c",
   validBefore: new Date("2026-11-20T13:00:00Z"),
 };

@@ -1,16 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
-import {
-  fromSshCertificate,
-  fromX509Subject,
-  type HostIdentity,
-  type Identity,
-  toSshCertificate,
-  toX509Subject,
-  type UserIdentity,
-  type X509Subject,
-} from "./identity.ts";
+import type { X509Subject } from "./certificate-parts.ts";
+import { fromSshCertificate, type HostIdentity, type Identity, toSshCertificate, type UserIdentity } from "./identity.ts";
+import { fromX509Subject, toX509Subject } from "./x509-identity.ts";
 
 const validBefore = new Date("2026-11-20T12:00:00Z");
 const user: UserIdentity = {
@@ -18,7 +11,7 @@ const user: UserIdentity = {
   name: "alice@example.com",
   roles: ["access", "editor"],
   traits: { logins: ["root"], team: ["ops", "dev"] },
-  logins: ["root", "ubuntu"],
+  principals: { ssh: { login: ["root", "ubuntu"] } },
   cluster: "example.com",
   validBefore,
 };
@@ -43,9 +36,9 @@ function asSubject(identity: Identity): X509Subject {
 
 test.for<readonly [string, Identity]>([
   ["a user", user],
-  ["a user without logins", { ...user, logins: [] }],
+  ["a user without logins", { ...user, principals: { ssh: { login: [] } } }],
   ["a user without roles", { ...user, roles: [] }],
-  ["a user with one role and one login", { ...user, roles: ["access"], logins: ["root"] }],
+  ["a user with one role and one login", { ...user, roles: ["access"], principals: { ssh: { login: ["root"] } } }],
   ["a user without traits", { ...user, traits: {} }],
   ["a user with an id", { ...user, userId: "0123456789abcdef".repeat(2) }],
   ["a node", host],
@@ -66,7 +59,7 @@ const users = fc.record({
     maxKeys: 3,
     noNullPrototype: true,
   }),
-  logins: fc.array(fc.stringMatching(/^[a-z_][a-z0-9_-]{0,10}$/), { maxLength: 4 }),
+  principals: fc.record({ ssh: fc.record({ login: fc.array(fc.stringMatching(/^[a-z_][a-z0-9_-]{0,10}$/), { maxLength: 4 }) }) }),
   cluster: name,
   validBefore: fc.constant(validBefore),
 });
@@ -83,7 +76,7 @@ test("any user survives both kinds of certificate", () => {
 });
 
 test("a user without logins gets a principal that is not a login: to OpenSSH an empty list would mean all of them", () => {
-  expect(toSshCertificate({ ...user, logins: [] }).principals).toEqual(["-no-login-"]);
+  expect(toSshCertificate({ ...user, principals: { ssh: { login: [] } } }).principals).toEqual(["-no-login-"]);
 });
 
 test("a host answers to its id and names, plain and under its cluster, each once", () => {

@@ -5,7 +5,7 @@ import { type HostRole, hostRoleSchema } from "../resources/token.ts";
 import { type Traits, traitsSchema, userIdText } from "../resources/user.ts";
 import { type CertifiedNames, certificateNames } from "./cluster-names.ts";
 
-/** The identity in a certificate. The only file that knows how an identity is written into SSH and X.509 certificates. */
+/** The identity in a certificate. This file knows how it is written into SSH certificates, and `x509-identity` how into X.509. */
 export type Identity = UserIdentity | HostIdentity;
 
 export interface UserIdentity {
@@ -15,12 +15,23 @@ export interface UserIdentity {
   readonly userId?: string | undefined;
   readonly roles: readonly string[];
   readonly traits: Traits;
-  /** Unix logins in the certificate: those that the roles allowed when it was issued. */
-  readonly logins: readonly string[];
+  /** Names that the roles allowed when it was issued. An SSH certificate holds those of SSH alone. */
+  readonly principals: Principals;
+  /** The only resource that the certificate is good for; omitted for any. */
+  readonly route?: Route | undefined;
   readonly cluster: string;
   /** The only IP address from which the certificate may be used; omitted for any. */
   readonly sourceIp?: string | undefined;
   readonly validBefore: Date;
+}
+
+/** By kind of service, then by parameter of its requests (core/kinds): `{ssh: {login: ["root"]}}`. */
+export type Principals = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
+
+/** One resource of a service. */
+export interface Route {
+  readonly kind: string;
+  readonly name: string;
 }
 
 export interface HostIdentity {
@@ -44,9 +55,6 @@ export interface SshCertificateFields {
   readonly validBefore: Date;
 }
 
-/** X.509 subject as Node's `X509Certificate#toLegacyObject().subject` shows it. */
-export type X509Subject = Readonly<Record<string, string | readonly string[] | undefined>>;
-
 const extension = {
   userId: "user-id@platform.dev",
   roles: "roles@platform.dev",
@@ -63,6 +71,11 @@ const sourceAddress = "source-address";
 /** A user certificate must list a principal, or OpenSSH takes it for all of them: this one is not a valid login. */
 const noLogins = "-no-login-";
 
+/** Unix logins of a user. */
+export function sshLogins({ principals }: Pick<UserIdentity, "principals">): readonly string[] {
+  return principals.ssh?.login ?? [];
+}
+
 export function toSshCertificate(identity: Identity): SshCertificateFields {
   if (identity.kind === "host") {
     return {
@@ -77,10 +90,13 @@ export function toSshCertificate(identity: Identity): SshCertificateFields {
       validBefore: identity.validBefore,
     };
   }
+  // The version before, and sshd, would take it for a certificate without a limit.
+  if (identity.route !== undefined) throw new Error("a certificate for one resource has no SSH form");
+  const logins = sshLogins(identity);
   return {
     type: "user",
     keyId: identity.name,
-    principals: identity.logins.length > 0 ? identity.logins : [noLogins],
+    principals: logins.length > 0 ? logins : [noLogins],
     extensions: new Map([
       ["permit-pty", ""],
       ...(identity.userId === undefined ? [] : [[extension.userId, identity.userId] as const]),
@@ -111,55 +127,30 @@ export function fromSshCertificate(fields: SshCertificateFields): Identity {
     const told = fields.extensions.get(extension.hostNames);
     // Certificates of the previous version have every name twice, alone and with the cluster appended; the id too.
     const names = told === undefined ? fields.principals.filter((name) => name !== id && principals.has(`${name}.${cluster}`)) : json(told);
-    return check({ kind: "host", id, role: fields.extensions.get(extension.hostRole), names, ...common });
+    return checkIdentity({ kind: "host", id, role: fields.extensions.get(extension.hostRole), names, ...common });
   }
-  return check({
+  return checkIdentity({
     kind: "user",
     name: fields.keyId,
     ...given("userId", fields.extensions.get(extension.userId)),
     roles: json(fields.extensions.get(extension.roles)),
     traits: json(fields.extensions.get(extension.traits)),
-    logins: fields.principals.filter((login) => login !== noLogins),
+    principals: { ssh: { login: fields.principals.filter((login) => login !== noLogins) } },
     ...given("sourceIp", fields.criticalOptions?.get(sourceAddress)),
     ...common,
   });
 }
 
-/** Subject attributes in order: CN name or id, OU kind, O roles, L logins or host names, ST cluster, street the address that it is bound to, serialNumber the user's id,
- * description traits. */
-export function toX509Subject(identity: Identity): readonly (readonly [attribute: string, value: string])[] {
-  const isHost = identity.kind === "host";
-  const many = (attribute: string, values: readonly string[]) => values.map((value) => [attribute, value] as const);
-  return [
-    ["CN", isHost ? identity.id : identity.name],
-    ["OU", identity.kind],
-    ...many("O", isHost ? [identity.role] : identity.roles),
-    ...many("L", isHost ? identity.names : identity.logins),
-    ["ST", identity.cluster],
-    ...(isHost || identity.sourceIp === undefined ? [] : [["street", identity.sourceIp] as const]),
-    ...(isHost || identity.userId === undefined ? [] : [["serialNumber", identity.userId] as const]),
-    ...(isHost ? [] : [["description", Buffer.from(JSON.stringify(identity.traits)).toString("base64url")] as const]),
-  ];
-}
-
-/** The reverse of `toX509Subject`. Throws `unauthenticated`. */
-export function fromX509Subject(subject: X509Subject, validBefore: Date): Identity {
-  const list = (value: string | readonly string[] | undefined): readonly string[] =>
-    value === undefined ? [] : typeof value === "string" ? [value] : value;
-  const common = { cluster: subject.ST, validBefore };
-  if (subject.OU === "host") {
-    return check({ kind: "host", id: subject.CN, role: list(subject.O)[0], names: list(subject.L), ...common });
-  }
-  const traits = typeof subject.description === "string" ? Buffer.from(subject.description, "base64url").toString() : undefined;
-  const lists = { roles: list(subject.O), logins: list(subject.L), traits: json(traits) };
-  const optional = { ...given("userId", subject.serialNumber), ...given("sourceIp", subject.street) };
-  return check({ kind: subject.OU, name: subject.CN, ...lists, ...optional, ...common });
-}
-
 /** A present value must be an address, or an id: a certificate bound to something else must not pass for an unbound one. */
-function given(field: "sourceIp" | "userId", value: string | readonly string[] | undefined): Record<string, unknown> {
+export function given(field: "sourceIp" | "userId", value: string | readonly string[] | undefined): Record<string, unknown> {
   return value === undefined ? {} : { [field]: value };
 }
+
+/** Kinds of services and parameters; those of a later version are kept as they are. */
+const kindText = z.string().regex(/^[a-z][a-z_]{0,31}$/);
+const principalsSchema = z
+  .record(kindText, z.record(kindText, z.array(z.string().min(1).max(512))))
+  .refine(({ ssh }) => (ssh?.login ?? []).every((login) => loginText.safeParse(login).success), { path: ["ssh", "login"] });
 
 const identitySchema = z.discriminatedUnion("kind", [
   z.strictObject({
@@ -168,7 +159,8 @@ const identitySchema = z.discriminatedUnion("kind", [
     userId: userIdText.optional(),
     roles: z.array(nameText),
     traits: traitsSchema,
-    logins: z.array(loginText),
+    principals: principalsSchema,
+    route: z.strictObject({ kind: kindText, name: z.string().min(1).max(255) }).optional(),
     sourceIp: z.union([z.ipv4(), z.ipv6()]).optional(),
     cluster: nameText,
     validBefore: z.date(),
@@ -183,14 +175,15 @@ const identitySchema = z.discriminatedUnion("kind", [
   }),
 ]);
 
-function check(candidate: Record<string, unknown>): Identity {
+/** Throws `unauthenticated` for anything but exactly an identity. */
+export function checkIdentity(candidate: Record<string, unknown>): Identity {
   const parsed = identitySchema.safeParse(candidate);
   if (parsed.success) return parsed.data;
   const where = parsed.error.issues[0]?.path.join(".") ?? "";
   throw new PlatformError("unauthenticated", `the certificate holds no identity of this platform (${where})`);
 }
 
-function json(text: string | undefined): unknown {
+export function json(text: string | undefined): unknown {
   if (text === undefined || text.length > 65_536) return undefined;
   try {
     return JSON.parse(text);

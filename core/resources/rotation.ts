@@ -1,9 +1,5 @@
 import { z } from "zod";
 
-/** The authorities that can be rotated, each separately. */
-export const authorityKinds = ["user", "host"] as const;
-export type AuthorityKind = (typeof authorityKinds)[number];
-
 /** `standby`: no rotation is under way. */
 export const rotationPhases = ["standby", "init", "update_clients", "update_servers", "rollback"] as const;
 export type RotationPhase = (typeof rotationPhases)[number];
@@ -29,11 +25,12 @@ const hostBehindSchema = z.strictObject({ role: z.enum(["proxy", "node"]), id: z
 /** A host without a certificate from the signing key. */
 export type HostBehind = z.infer<typeof hostBehindSchema>;
 
-/** The same for display, with the keys: the first one signs. */
+/** The same for display, with the keys: the first one signs. An authority that is for X.509 only has no SSH fingerprint. */
 export const rotationSchema = rotationStateSchema.extend({
-  authority: z.enum(authorityKinds),
+  /** A kind of core/kinds, or of a later version. */
+  authority: z.string(),
   allowed: z.array(z.enum(rotationPhases)),
-  keys: z.array(z.strictObject({ ca_pin: z.string(), ssh_fingerprint: z.string(), since: time })).min(1),
+  keys: z.array(z.strictObject({ ca_pin: z.string(), ssh_fingerprint: z.string().optional(), since: time })).min(1),
   /** For the host authority during a rotation: hosts that would lose access at its end. */
   behind: z.array(hostBehindSchema).optional(),
 });

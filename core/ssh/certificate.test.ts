@@ -52,7 +52,7 @@ test("an identity survives its certificate", () => {
     name: "alice",
     roles: ["access", "editor"],
     traits: { logins: ["root"] },
-    logins: ["root"],
+    principals: { ssh: { login: ["root"] } },
     cluster: "example.com",
     validBefore: inAnHour,
   };

@@ -33,7 +33,7 @@ export async function insideAuthorities(cluster = "inside"): Promise<InsideAutho
     hostCaSsh,
     user: async (name, facts = {}) => {
       const keys = generateKeys();
-      const identity = { kind: "user", name, roles: ["access"], traits: {}, logins: [], cluster, validBefore: inAnHour(), ...facts } as const;
+      const identity = { kind: "user", name, roles: ["access"], traits: {}, principals: {}, cluster, validBefore: inAnHour(), ...facts } as const;
       return { ...keys, ...(await issueUser(users, identity, { ...publicKeys(keys), now: new Date() })) };
     },
     host: async (name) => {

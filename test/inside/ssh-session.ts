@@ -125,7 +125,11 @@ async function logIn(
   { login, logins, options, abort }: { login: string; logins: readonly string[]; options: SessionOptions; abort: AbortController },
 ) {
   const { user = "alice", sourceIp, validBefore } = options;
-  const keys = await (options.authorities ?? authorities).user(user, { logins, sourceIp, ...(validBefore && { validBefore }) });
+  const keys = await (options.authorities ?? authorities).user(user, {
+    principals: { ssh: { login: logins } },
+    sourceIp,
+    ...(validBefore && { validBefore }),
+  });
   return connectSsh({
     stream,
     username: login,

@@ -1,12 +1,13 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditEvents, audited } from "../world/audited.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
 import { echoed } from "../world/echo.ts";
-import { program, start } from "../world/program.ts";
+import { program, run, start } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { until } from "../world/until.ts";
 
@@ -62,8 +63,12 @@ describe("raw TCP applications", () => {
   }
 
   /** `tsh proxy app`, with the port that it prints. */
-  async function proxyApp(user: User, name: string): Promise<{ readonly port: number; readonly said: () => string } & AsyncDisposable> {
-    const running = start(program("tsh"), ["proxy", "app", name], { env: { TSH_HOME: user.home } });
+  async function proxyApp(
+    { home }: Pick<User, "home">,
+    name: string,
+    more: readonly string[] = [],
+  ): Promise<{ readonly port: number; readonly said: () => string } & AsyncDisposable> {
+    const running = start(program("tsh"), ["proxy", "app", name, ...more], { env: { TSH_HOME: home } });
     let said = "";
     for (const stream of [running.stdout, running.stderr]) stream?.on("data", (chunk: Buffer) => (said += chunk.toString()));
     const port = await until("it listens", () => {
@@ -102,6 +107,21 @@ describe("raw TCP applications", () => {
     const start = await audited(cluster, "app.session.start", { user: "alice", app_name: "orders" });
     await audited(cluster, "app.session.end", (event) => event.user === "alice" && event.bytes_received === text.length);
     expect(start).toMatchObject({ server_name: expect.stringMatching(/^apps-[12]$/), code: "T2007I" });
+  });
+
+  test("a machine's certificate for one application opens this one and nothing else", async () => {
+    const file = join(cluster.dir, "orders.id");
+    await cluster.admin("auth", "sign", "--user=alice", "--only=app/orders", `--out=${file}`);
+    const home = join(cluster.dir, "nobody");
+    const identity = ["-i", file, `--proxy=${cluster.proxy}`];
+    await using proxied = await proxyApp({ home }, "orders", identity);
+    expect(await echoed({ port: proxied.port }, "m")).toMatch(/^orders-[12]:m$/);
+    await using other = await proxyApp({ home }, "payroll", identity);
+    expect(await answered(other.port, "m")).toBe("");
+    expect(other.said()).toMatch(/certificate of alice is only for app "orders"/);
+    const machine = (...args: readonly string[]) => run(program("tsh"), [...args, ...identity], { env: { TSH_HOME: home }, limitMs: 30_000 });
+    expect((await machine("ssh", "root@apps-1", "true")).stderr).toMatch(/only for app "orders"/);
+    expect((await machine("apps", "ls")).stderr).toMatch(/only for app "orders"/);
   });
 
   test("an application that no role allows is refused by name, never listed, and audited", async () => {

@@ -1,5 +1,13 @@
+import { authorityExports, authorityNames, type ExportForm } from "../../../core/kinds/authority-kinds.ts";
 import type { CommandSpec } from "../../command.ts";
 import { connected, remote } from "./remote.ts";
+
+const forms: Readonly<Record<ExportForm, string>> = {
+  known_hosts: "lines for known_hosts (@cert-authority)",
+  ssh_keys: "lines for TrustedUserCAKeys of sshd",
+  pem: "PEM certificates",
+};
+const exportLines = authorityExports.map(({ type, form }) => `  ${type.padEnd(10)}${forms[form]}`);
 
 export const authCommands: CommandSpec = {
   name: "auth",
@@ -8,10 +16,9 @@ export const authCommands: CommandSpec = {
     remote({
       name: "export",
       summary: "print public keys of an authority",
-      details:
-        "Print public keys of an authority; during a rotation there are two, with the signing one first.\n  host      lines for known_hosts (@cert-authority)\n  user      lines for TrustedUserCAKeys of sshd\n  tls-host, tls-user   PEM certificates",
+      details: `Print public keys of an authority; during a rotation there are two, with the signing one first.\n${exportLines.join("\n")}`,
       options: [
-        { flags: "--type <type>", text: "authority and format", choices: ["host", "user", "tls-host", "tls-user"], required: true },
+        { flags: "--type <type>", text: "authority and format", choices: authorityExports.map(({ type }) => type), required: true },
         { flags: "--hosts <patterns>", text: "host names of the line; default *.<cluster>", multiple: true },
         { flags: "--fingerprint <print>", text: "only the key of this fingerprint: SHA256:… as printed by ssh-keygen -l, or sha256:… of a CA pin" },
       ],
@@ -29,10 +36,12 @@ export const authCommands: CommandSpec = {
         { flags: "--out <file>", text: "path to write to", required: true },
         { flags: "--ttl <duration>", text: "requested validity; default 12h, for a host 1 year; a user's roles may allow less" },
         { flags: "--format <format>", text: "files to write; default: file, for a host openssh", choices: ["file", "openssh", "tls"] },
+        { flags: "--only <kind/name>", text: "one resource: the certificate is good for nothing else, not for SSH either" },
         { flags: "--overwrite", text: "replace existing files" },
       ],
       examples: [
         "tctl auth sign --user=robot --ttl=8h --out=robot.id && tsh -i robot.id --proxy=example.com:443 ls",
+        "tctl auth sign --user=robot --only=app/orders --out=orders.id && tsh -i orders.id --proxy=example.com:443 proxy app orders",
         "tctl auth sign --user=robot --format=openssh --out=robot && ssh -i robot deploy@web-1.example.com",
         "tctl auth sign --host=legacy-1 --out=/etc/ssh/ssh_host_platform",
       ],
@@ -44,7 +53,7 @@ export const authCommands: CommandSpec = {
       details:
         "Replace the keys of an authority. Without --phase and --manual the whole rotation runs automatically over the grace period.\n  init             makes the new key; everything learns it, the old one signs\n  update_clients   a user authority signs with the new key; users log in and learn a host authority's new key\n  update_servers   a host authority signs with the new key, and hosts and proxies get new certificates\n  standby          ends the rotation: certificates of the other key are refused from now on\n  rollback         the old key signs again",
       options: [
-        { flags: "--type <type>", text: "authority to rotate", choices: ["user", "host"] },
+        { flags: "--type <type>", text: "authority to rotate", choices: authorityNames },
         {
           flags: "--phase <phase>",
           text: "the next phase of a manual rotation",

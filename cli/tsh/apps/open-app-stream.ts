@@ -6,6 +6,7 @@ import { readFrame } from "../../../core/transport/read-frame.ts";
 import { decodeStreamReply, encodeStreamRequest, maxStreamMessage } from "../../../core/transport/stream-request.ts";
 import type { CliIo } from "../../io.ts";
 import type { Profile } from "../../profile/profile.ts";
+import { credentialsFor } from "../../profile/resource-certificates.ts";
 import { openStream } from "../open-stream.ts";
 
 /** Time limit of the agent's TLS, and then of its answer, which waits for the application, ms. */
@@ -16,10 +17,10 @@ const answerMs = 30_000;
  * that the proxy cannot turn it into another. Throws the refusal of the proxy or the agent.
  */
 export async function openAppStream(io: CliIo, profile: Profile, app: string): Promise<TLSSocket> {
-  const { secrets, hostCaPem: ca } = profile;
+  const { hostCaPem: ca } = profile;
   const outer = await openStream(io, { profile, kind: "app", target: app, parameters: {} });
   using attempt = new Attempt({ timeoutMs: answerMs });
-  const identity = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
+  const identity = credentialsFor(profile, { kind: "app", name: app }, new Date());
   const tls = { alpn: [alpn.service], servername: roleServerName("node"), ca, ...identity };
   const inner = await startTls(outer, tls, {
     attempt,

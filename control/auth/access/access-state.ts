@@ -32,9 +32,8 @@ export async function accessState(context: Facts): Promise<AccessState> {
   const removed = await removedHosts(context.storage);
   // Another process may have taken a step of a rotation.
   await context.authorities.refresh();
-  const { user, host } = context.authorities;
   const versions = [...roles, ...locks, ...openssh].map(({ key, revision }) => [key, revision]);
-  const authorities = [user, host].map(({ trusted }) => trusted.map(({ sshPublicLine, pin }) => [sshPublicLine, pin]));
+  const authorities = context.authorities.all.map(({ trusted }) => trusted.map(({ sshPublicLine, pin }) => [sshPublicLine, pin]));
   const facts = [versions, authorities, removed, context.sessionRecording];
   const revision = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
   const maintenanceRevision = (await findMaintenance(context.storage))?.metadata.revision ?? "";

@@ -1,7 +1,8 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { authorityKinds, rotationPhases } from "../../../core/resources/rotation.ts";
+import { authorityNames } from "../../../core/kinds/authority-kinds.ts";
+import { rotationPhases } from "../../../core/resources/rotation.ts";
 import { signHost } from "../certificates/sign-host.ts";
 import { signUser } from "../certificates/sign-user.ts";
 import { listRotations, rotate } from "../rotation/rotate.ts";
@@ -15,8 +16,9 @@ type Methods = Pick<ServiceImpl<typeof AuthService>, "signUser" | "signHost" | "
 export function authorityMethods(api: Api): Methods {
   const { context } = api;
   return {
-    signUser: unary(api, "signUser", async ({ user, sshPublicKey, tlsPublicKey, ttlSeconds }, caller) => {
-      const issued = await signUser(context, { user, sshPublicKey, tlsPublicKey, ttlSeconds, actor: actorOf(caller) });
+    signUser: unary(api, "signUser", async ({ user, sshPublicKey, tlsPublicKey, ttlSeconds, routeKind, routeName }, caller) => {
+      const keys = { sshPublicKey, tlsPublicKey };
+      const issued = await signUser(context, { user, ...keys, ttlSeconds, routeKind, routeName, actor: actorOf(caller) });
       return { ...issued, cluster: clusterFacts(context) };
     }),
     signHost: unary(api, "signHost", async ({ names, sshPublicKey, ttlSeconds }, caller) => {
@@ -25,7 +27,7 @@ export function authorityMethods(api: Api): Methods {
     }),
     getRotations: unary(api, "getRotations", async () => ({ rotationsJson: (await listRotations(context)).map((one) => JSON.stringify(one)) })),
     rotateAuthority: unary(api, "rotateAuthority", async ({ authority, phase: named, graceSeconds, manual }, caller) => {
-      const kind = oneOf("authority", authorityKinds, authority);
+      const kind = oneOf("authority", authorityNames, authority);
       const phase = named === "" ? undefined : oneOf("phase", rotationPhases, named);
       const after = await rotate(context, { kind, phase, graceSeconds, manual, actor: actorOf(caller) });
       return { rotationsJson: [JSON.stringify(after)] };

@@ -1,7 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { subjectOf } from "../../../core/identity/certified-identity.ts";
-import { fromX509Subject, type HostIdentity, type Identity, type UserIdentity } from "../../../core/identity/identity.ts";
+import type { HostIdentity, Identity, UserIdentity } from "../../../core/identity/identity.ts";
+import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
 import type { Actor } from "../actor.ts";
 import type { Authorities, Authority, TrustedAuthority } from "../authority/open-authorities.ts";
 
@@ -39,9 +39,13 @@ export function identifyPeer(certificate: X509Certificate, facts: { authorities:
       hint: "check the clocks of both machines",
     });
   }
-  const identity = fromX509Subject(subjectOf(certificate), until);
+  const identity = fromX509Certificate(certificate);
   if (identity.kind !== kind || identity.cluster !== clusterName) {
     throw new PlatformError("unauthenticated", `the client certificate is not for a ${kind} of cluster ${clusterName}`, { hint: loginHint });
+  }
+  if (identity.kind === "user" && identity.route !== undefined) {
+    const { kind: service, name } = identity.route;
+    throw new PlatformError("denied", `access denied: the client certificate is only for ${service} ${JSON.stringify(name)}`, { hint: loginHint });
   }
   return identity;
 }

@@ -6,7 +6,7 @@ import { ConnectionBounds } from "./connection-bounds.ts";
 const anonymous = (address: string): Caller => ({ kind: "anonymous", address });
 const certified = (kind: "node" | "proxy" | "user"): Caller => {
   const common = { cluster: "c", validBefore: new Date(0) };
-  if (kind === "user") return { kind, identity: { kind, name: "alice", roles: [], traits: {}, logins: [], ...common }, address: "" };
+  if (kind === "user") return { kind, identity: { kind, name: "alice", roles: [], traits: {}, principals: {}, ...common }, address: "" };
   return { kind: "host", identity: { kind: "host", id: "1", role: kind, names: [], ...common }, address: "" };
 };
 

@@ -2,22 +2,23 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import "reflect-metadata";
 import { X509Certificate } from "@peculiar/x509";
 import { z } from "zod";
-import type { AuthorityKind } from "../../../core/resources/rotation.ts";
+import { type AuthorityKind, type AuthorityKindRow, authorityKinds } from "../../../core/kinds/authority-kinds.ts";
 import { publicLine } from "../../../core/ssh/keys.ts";
 import { issueAuthorityCertificate } from "./issue-x509.ts";
 
 /** The secret half of an authority: never leaves this folder. */
 export interface AuthorityKeys {
-  readonly kind: AuthorityKind;
-  readonly ssh: KeyObject;
+  readonly kind: string;
+  /** Undefined for an authority that is for X.509 only. */
+  readonly ssh: KeyObject | undefined;
   readonly tls: webcrypto.CryptoKey;
   readonly certificate: X509Certificate;
-  /** `ssh-ed25519 AAAA…` */
+  /** `ssh-ed25519 AAAA…`; empty without an SSH key. */
   readonly sshPublicLine: string;
 }
 
 export const storedKeysSchema = z.strictObject({
-  ssh_private_key: z.string(),
+  ssh_private_key: z.string().optional(),
   tls_private_key: z.string(),
   tls_certificate: z.string(),
 });
@@ -26,17 +27,22 @@ export type StoredKeys = z.infer<typeof storedKeysSchema>;
 const ecdsa = { name: "ECDSA", namedCurve: "P-256" } as const;
 
 /** New keys, in their stored form. */
-export async function makeAuthorityKeys(facts: { kind: AuthorityKind; cluster: string; now: Date }): Promise<StoredKeys> {
-  const ssh = generateKeyPairSync("ed25519").privateKey;
-  const tls = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-  const certificate = await issueAuthorityCertificate({ ...facts, ...(await importPair(tls)) });
-  return { ssh_private_key: pem(ssh), tls_private_key: pem(tls), tls_certificate: certificate.toString("pem") };
+export async function makeAuthorityKeys({ kind, ...facts }: { kind: AuthorityKind; cluster: string; now: Date }): Promise<StoredKeys> {
+  return await makeKeys(authorityKinds[kind], facts);
 }
 
-export async function decodeAuthorityKeys(kind: AuthorityKind, stored: StoredKeys): Promise<AuthorityKeys> {
-  const ssh = createPrivateKey(stored.ssh_private_key);
+/** The same for this row of a table of authorities. */
+export async function makeKeys({ title, keys }: AuthorityKindRow, facts: { cluster: string; now: Date }): Promise<StoredKeys> {
+  const tls = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+  const certificate = await issueAuthorityCertificate({ ...facts, title, ...(await importPair(tls)) });
+  const stored = { tls_private_key: pem(tls), tls_certificate: certificate.toString("pem") };
+  return keys === "x509" ? stored : { ssh_private_key: pem(generateKeyPairSync("ed25519").privateKey), ...stored };
+}
+
+export async function decodeAuthorityKeys(kind: string, stored: StoredKeys): Promise<AuthorityKeys> {
+  const ssh = stored.ssh_private_key === undefined ? undefined : createPrivateKey(stored.ssh_private_key);
   const { privateKey } = await importPair(createPrivateKey(stored.tls_private_key));
-  const sshPublicLine = publicLine(createPublicKey(ssh), "").trim();
+  const sshPublicLine = ssh === undefined ? "" : publicLine(createPublicKey(ssh), "").trim();
   return { kind, ssh, tls: privateKey, certificate: new X509Certificate(stored.tls_certificate), sshPublicLine };
 }
 

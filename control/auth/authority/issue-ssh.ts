@@ -7,6 +7,7 @@ import { skewed } from "./issue-x509.ts";
 
 /** An OpenSSH certificate line for a public key line. Throws `invalid` for anything else. */
 export function issueSsh(keys: AuthorityKeys, fields: SshCertificateFields, request: { sshPublicKey: string; now: Date }): string {
+  if (keys.ssh === undefined) throw new Error(`the authority ${keys.kind} has no SSH key`);
   const blob = signCertificate({
     fields,
     key: parsePublicLine(request.sshPublicKey.slice(0, 16_384)),

@@ -14,6 +14,7 @@ export interface CertificateRequest {
 
 /** An OpenSSH certificate line and an X.509 certificate, PEM. */
 export interface IssuedCertificates {
+  /** Empty for an identity that is good for one resource only: SSH knows no such limit. */
   readonly sshCertificate: string;
   readonly tlsCertificate: string;
 }
@@ -22,7 +23,7 @@ export interface IssuedCertificates {
 export async function issueUser(keys: AuthorityKeys, identity: UserIdentity, request: CertificateRequest): Promise<IssuedCertificates> {
   const publicKey = tlsPublicKey(request.tlsPublicKey);
   return {
-    sshCertificate: issueSsh(keys, toSshCertificate(identity), request),
+    sshCertificate: identity.route === undefined ? issueSsh(keys, toSshCertificate(identity), request) : "",
     tlsCertificate: await issueLeaf(keys, { identity, publicKey, now: request.now, names: [] }),
   };
 }

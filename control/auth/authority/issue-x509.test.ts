@@ -1,8 +1,8 @@
 import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { subjectOf } from "../../../core/identity/certified-identity.ts";
-import { fromX509Subject, type Identity } from "../../../core/identity/identity.ts";
+import type { Identity } from "../../../core/identity/identity.ts";
+import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
 import { decodeAuthorityKeys, makeAuthorityKeys } from "./authority-keys.ts";
 import { issueLeaf } from "./issue-x509.ts";
 
@@ -14,7 +14,7 @@ const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.e
 async function roundTrip(identity: Identity): Promise<Identity> {
   const certificate = new X509Certificate(await issueLeaf(keys, { identity, publicKey, now, names: [] }));
   expect(certificate.checkIssued(new X509Certificate(keys.certificate.toString("pem")))).toBe(true);
-  return fromX509Subject(subjectOf(certificate), validBefore);
+  return fromX509Certificate(certificate);
 }
 
 const user = { kind: "user", roles: ["access"], traits: {}, cluster: "example.com", validBefore } as const;
@@ -22,7 +22,7 @@ const user = { kind: "user", roles: ["access"], traits: {}, cluster: "example.co
 test.for(["CORP\\alice", "CORP\\0dan", "a\\0a", "x\\\\y", "\\", "a+b@c", "svc$"])(
   "the login %s stands in the certificate as it is",
   async (login) => {
-    const identity: Identity = { ...user, name: "alice", logins: [login, "root"] };
+    const identity: Identity = { ...user, name: "alice", principals: { ssh: { login: [login, "root"] } } };
     if (login.startsWith("\\")) await expect(roundTrip(identity)).rejects.toMatchObject({ code: "unauthenticated" });
     else expect(await roundTrip(identity)).toEqual(identity);
   },
@@ -39,7 +39,7 @@ test("any user survives an X.509 certificate", async () => {
       maxKeys: 3,
       noNullPrototype: true,
     }),
-    logins: fc.array(login, { maxLength: 4 }),
+    principals: fc.record({ ssh: fc.record({ login: fc.array(login, { maxLength: 4 }) }) }),
     cluster: fc.constant("example.com"),
     validBefore: fc.constant(validBefore),
   });

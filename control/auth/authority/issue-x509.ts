@@ -6,7 +6,7 @@ import {
   BasicConstraintsExtension,
   ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
-  type Extension,
+  Extension,
   KeyUsageFlags,
   KeyUsagesExtension,
   Name,
@@ -16,14 +16,14 @@ import {
   X509CertificateGenerator,
 } from "@peculiar/x509";
 import type { Identity } from "../../../core/identity/identity.ts";
-import { toX509Subject } from "../../../core/identity/identity.ts";
-import type { AuthorityKind } from "../../../core/resources/rotation.ts";
+import { encodeIdentity, identityOid, toX509Subject } from "../../../core/identity/x509-identity.ts";
 
 const signingAlgorithm = { name: "ECDSA", hash: "SHA-256" } as const;
 const authorityYears = 10;
 
 export interface AuthorityCertificateFacts {
-  readonly kind: AuthorityKind;
+  /** As in `user authority`. */
+  readonly title: string;
   readonly cluster: string;
   readonly now: Date;
   readonly privateKey: webcrypto.CryptoKey;
@@ -37,7 +37,7 @@ export async function issueAuthorityCertificate(facts: AuthorityCertificateFacts
   return await X509CertificateGenerator.createSelfSigned(
     {
       serialNumber: serial(),
-      name: [{ CN: [`${facts.cluster} ${facts.kind} authority`] }, { O: [facts.cluster] }],
+      name: [{ CN: [`${facts.cluster} ${facts.title}`] }, { O: [facts.cluster] }],
       notBefore: skewed(facts.now),
       notAfter,
       keys: { privateKey: facts.privateKey, publicKey: facts.publicKey },
@@ -76,6 +76,7 @@ export async function issueLeaf(authority: X509Authority, facts: LeafFacts): Pro
     new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
     new ExtendedKeyUsageExtension(usages),
     await AuthorityKeyIdentifierExtension.create(authority.certificate, false, webcrypto),
+    new Extension(identityOid, false, encodeIdentity(identity)),
   ];
   if (facts.names.length > 0) {
     extensions.push(new SubjectAlternativeNameExtension(facts.names.map((value) => ({ type: isIP(value) > 0 ? "ip" : "dns", value }))));

@@ -1,16 +1,17 @@
 import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type AuthorityKind, type RotationState, rotationStateSchema } from "../../../core/resources/rotation.ts";
+import type { AuthorityKindRow } from "../../../core/kinds/authority-kinds.ts";
+import { type RotationState, rotationStateSchema } from "../../../core/resources/rotation.ts";
 import type { Entry, Storage, Write } from "../../storage/storage.ts";
 import type { RotationStep } from "../rotation/next-phase.ts";
-import { type AuthorityKeys, decodeAuthorityKeys, makeAuthorityKeys, type StoredKeys, storedKeysSchema } from "./authority-keys.ts";
+import { type AuthorityKeys, decodeAuthorityKeys, makeKeys, type StoredKeys, storedKeysSchema } from "./authority-keys.ts";
 
 /** Prefix of the storage keys of authorities. */
 export const authorityPrefix = "/authority/";
 
 /** The keys of one authority: the signing one, the other one that is trusted during a rotation, and its phase. */
 export interface KeyRing {
-  readonly kind: AuthorityKind;
+  readonly kind: string;
   readonly signing: AuthorityKeys;
   readonly other: AuthorityKeys | undefined;
   readonly state: RotationState;
@@ -27,22 +28,28 @@ const rotationEntrySchema = z.strictObject({ state: rotationStateSchema, other: 
 
 const atRest: RotationState = { phase: "standby", mode: "manual" };
 
+export interface KeyFacts {
+  readonly row: AuthorityKindRow;
+  readonly cluster: string;
+  readonly now: Date;
+}
+
 /** Reads an authority, or creates it at the first start. Two processes that start at once get the same one. */
-export async function openKeyRing(storage: Storage, facts: { kind: AuthorityKind; cluster: string; now: Date }): Promise<KeyRing> {
+export async function openKeyRing(storage: Storage, facts: KeyFacts & { readonly kind: string }): Promise<KeyRing> {
   const found = await readKeyRing(storage, facts.kind);
   if (found !== undefined) return found;
   try {
-    await storage.put({ key: keysKey(facts.kind), value: JSON.stringify(await makeAuthorityKeys(facts)), expect: "absent" });
+    await storage.put({ key: keysKey(facts.kind), value: JSON.stringify(await makeKeys(facts.row, facts)), expect: "absent" });
   } catch (thrown) {
     if (!(thrown instanceof PlatformError) || thrown.code !== "already_exists") throw thrown;
   }
   const winner = await readKeyRing(storage, facts.kind);
-  if (winner === undefined) throw new PlatformError("unavailable", `the ${facts.kind} authority vanished from the storage`);
+  if (winner === undefined) throw new PlatformError("unavailable", `the ${facts.row.title} vanished from the storage`);
   return winner;
 }
 
 /** The stored state; returns `known` when it is unchanged. */
-export async function readKeyRing(storage: Storage, kind: AuthorityKind, known?: KeyRing): Promise<KeyRing | undefined> {
+export async function readKeyRing(storage: Storage, kind: string, known?: KeyRing): Promise<KeyRing | undefined> {
   // One statement: both entries are from the same moment.
   const entries = await storage.list(keysKey(kind));
   const signing = entries.find(({ key }) => key === keysKey(kind));
@@ -62,11 +69,11 @@ export async function readKeyRing(storage: Storage, kind: AuthorityKind, known?:
 }
 
 /** The single write of a step; it fails with `conflict` when another step was taken since the ring was read. */
-export async function stepWrites(ring: KeyRing, step: RotationStep, facts: { cluster: string; now: Date }): Promise<readonly Write[]> {
+export async function stepWrites(ring: KeyRing, step: RotationStep, facts: KeyFacts): Promise<readonly Write[]> {
   const { kind, stored } = ring;
   const signing = keysOf(stored.signing);
   const other = stored.rotation === undefined ? undefined : rotationEntrySchema.parse(JSON.parse(stored.rotation.value)).other;
-  const after = await changed({ signing, other }, step, { kind, ...facts });
+  const after = await changed({ signing, other }, step, facts);
   const rotation = { state: step.state, ...(after.other !== undefined && { other: after.other }) };
   return [
     { key: keysKey(kind), value: JSON.stringify(after.signing), expect: { revision: stored.signing.revision } },
@@ -83,11 +90,11 @@ interface Pair {
   readonly other: StoredKeys | undefined;
 }
 
-async function changed({ signing, other }: Pair, { keys }: RotationStep, facts: Parameters<typeof makeAuthorityKeys>[0]): Promise<Pair> {
-  if (keys === "make") return { signing, other: await makeAuthorityKeys(facts) };
+async function changed({ signing, other }: Pair, { keys }: RotationStep, facts: KeyFacts): Promise<Pair> {
+  if (keys === "make") return { signing, other: await makeKeys(facts.row, facts) };
   if (keys === "drop") return { signing, other: undefined };
   if (keys === "keep") return { signing, other };
-  if (other === undefined) throw new Error(`the ${facts.kind} authority has no second key to change to`);
+  if (other === undefined) throw new Error(`the ${facts.row.title} has no second key to change to`);
   return { signing: other, other: signing };
 }
 
@@ -95,10 +102,10 @@ function keysOf(entry: Entry): StoredKeys {
   return storedKeysSchema.parse(JSON.parse(entry.value));
 }
 
-function keysKey(kind: AuthorityKind): string {
+function keysKey(kind: string): string {
   return `${authorityPrefix}${kind}`;
 }
 
-function rotationKey(kind: AuthorityKind): string {
+function rotationKey(kind: string): string {
   return `${keysKey(kind)}.rotation`;
 }

@@ -1,8 +1,9 @@
-import { X509Certificate } from "node:crypto";
+import { type KeyObject, X509Certificate } from "node:crypto";
 import { caPin } from "../../../core/api/trust.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity, SshCertificateFields, UserIdentity } from "../../../core/identity/identity.ts";
-import { type AuthorityKind, authorityKinds, type Rotation } from "../../../core/resources/rotation.ts";
+import { type AuthorityKind, type AuthorityKindRow, authorityKinds } from "../../../core/kinds/authority-kinds.ts";
+import type { Rotation } from "../../../core/resources/rotation.ts";
 import { sshFingerprint } from "../../../core/ssh/keys.ts";
 import { signStatement, type UpgradeStatement } from "../../../core/versions/upgrade-statement.ts";
 import type { Storage } from "../../storage/storage.ts";
@@ -15,7 +16,7 @@ import { type KeyRing, openKeyRing, readKeyRing, stepWrites } from "./key-ring.t
 
 /** The public half of an authority's key. */
 export interface Authority {
-  /** `ssh-ed25519 AAAA…` */
+  /** `ssh-ed25519 AAAA…`; empty without an SSH key. */
   readonly sshPublicLine: string;
   readonly pem: string;
   readonly certificate: X509Certificate;
@@ -25,6 +26,7 @@ export interface Authority {
 
 /** The signing key, and all trusted ones, with the signing one first. */
 export interface TrustedAuthority extends Authority {
+  readonly kind: string;
   readonly trusted: readonly Authority[];
 }
 
@@ -32,6 +34,8 @@ export interface TrustedAuthority extends Authority {
 export interface Authorities {
   readonly user: TrustedAuthority;
   readonly host: TrustedAuthority;
+  /** Of every kind, in the order of the table. */
+  readonly all: readonly TrustedAuthority[];
   issueUser(identity: UserIdentity, request: CertificateRequest): Promise<IssuedCertificates>;
   /** Signs with the current key, or with the trusted one of this pin. */
   issueHost(identity: HostIdentity, request: CertificateRequest, pin?: string): Promise<IssuedCertificates>;
@@ -39,62 +43,89 @@ export interface Authorities {
   issueSsh(kind: AuthorityKind, fields: SshCertificateFields, request: Pick<CertificateRequest, "sshPublicKey" | "now">): string;
   /** Signed by the host authority. */
   signUpgrade(facts: Omit<UpgradeStatement, "issued" | "expires">, now: Date): string;
-  rotation(kind: AuthorityKind): Rotation;
+  rotation(kind: string): Rotation;
   /** Reads the stored state: another process may have taken a step. */
   refresh(): Promise<void>;
   /** Called after each change. */
   onChange(listener: () => void): void;
   /** Takes the step returned by `decide` for the stored state. Throws its errors, and `conflict`. */
-  step(kind: AuthorityKind, decide: (rotation: Rotation) => RotationStep | undefined, now: Date): Promise<Rotation | undefined>;
+  step(kind: string, decide: (rotation: Rotation) => RotationStep | undefined, now: Date): Promise<Rotation | undefined>;
 }
 
 interface Held {
+  readonly row: AuthorityKindRow;
   readonly ring: KeyRing;
   readonly open: TrustedAuthority;
 }
 
-/** Reads both authorities from the storage; creates them at the first start. */
-export async function openAuthorities(storage: Storage, facts: { cluster: string; now: Date }): Promise<Authorities> {
-  const hold = (ring: KeyRing): Held => ({ ring, open: publicHalves(ring) });
-  const held: Record<AuthorityKind, Held> = {
-    user: hold(await openKeyRing(storage, { kind: "user", ...facts })),
-    host: hold(await openKeyRing(storage, { kind: "host", ...facts })),
+export interface AuthoritiesFacts {
+  readonly cluster: string;
+  readonly now: Date;
+  readonly table?: Readonly<Record<string, AuthorityKindRow>>;
+}
+
+/** Reads the authorities of the table from the storage; creates those that are missing. */
+export async function openAuthorities(storage: Storage, { cluster, now: opened, table = authorityKinds }: AuthoritiesFacts): Promise<Authorities> {
+  const all = new Map<string, Held>();
+  for (const [kind, row] of Object.entries(table)) all.set(kind, hold(await openKeyRing(storage, { kind, row, cluster, now: opened }), row));
+  const heldOf = (kind: string): Held => {
+    const found = all.get(kind);
+    if (found === undefined) throw new Error(`there is no authority ${kind}`);
+    return found;
   };
   const listeners: (() => void)[] = [];
   const refresh = async (): Promise<void> => {
-    let isNew = false;
-    for (const kind of authorityKinds) {
-      const { ring } = held[kind];
-      const read = await readKeyRing(storage, kind, ring);
-      if (read === undefined || read === ring) continue;
-      held[kind] = hold(read);
-      isNew = true;
-    }
-    if (isNew) for (const listener of listeners) listener();
+    if (await readAgain(storage, all)) for (const listener of listeners) listener();
   };
   return {
     get user() {
-      return held.user.open;
+      return heldOf("user").open;
     },
     get host() {
-      return held.host.open;
+      return heldOf("host").open;
     },
-    issueUser: (identity, request) => issueUser(held.user.ring.signing, identity, request),
-    issueHost: (identity, request, pin) => issueHost(keysOfPin(held.host, pin), identity, request),
-    issueSsh: (kind, fields, request) => issueSsh(held[kind].ring.signing, fields, request),
-    signUpgrade: (facts, now) => signStatement(facts, { key: held.host.ring.signing.ssh, now }),
-    rotation: (kind) => shown(held[kind]),
+    get all() {
+      return [...all.values()].map(({ open }) => open);
+    },
+    issueUser: (identity, request) => issueUser(heldOf("user").ring.signing, identity, request),
+    issueHost: (identity, request, pin) => issueHost(keysOfPin(heldOf("host"), pin), identity, request),
+    issueSsh: (kind, fields, request) => issueSsh(heldOf(kind).ring.signing, fields, request),
+    signUpgrade: (facts, now) => signStatement(facts, { key: sshKeyOf(heldOf("host")), now }),
+    rotation: (kind) => shown(heldOf(kind)),
     refresh,
     onChange: (listener) => listeners.push(listener),
     step: async (kind, decide, now) => {
       await refresh();
-      const step = decide(shown(held[kind]));
+      const { row } = heldOf(kind);
+      const step = decide(shown(heldOf(kind)));
       if (step === undefined) return undefined;
-      await storage.batch(await stepWrites(held[kind].ring, step, { cluster: facts.cluster, now }));
+      await storage.batch(await stepWrites(heldOf(kind).ring, step, { row, cluster, now }));
       await refresh();
-      return shown(held[kind]);
+      return shown(heldOf(kind));
     },
   };
+}
+
+function hold(ring: KeyRing, row: AuthorityKindRow): Held {
+  return { row, ring, open: publicHalves(ring) };
+}
+
+/** Whether any of them has changed in the storage. */
+async function readAgain(storage: Storage, all: Map<string, Held>): Promise<boolean> {
+  let isChanged = false;
+  for (const [kind, { ring, row }] of all) {
+    const read = await readKeyRing(storage, kind, ring);
+    if (read === undefined || read === ring) continue;
+    all.set(kind, hold(read, row));
+    isChanged = true;
+  }
+  return isChanged;
+}
+
+function sshKeyOf({ row, ring }: Held): KeyObject {
+  const { ssh } = ring.signing;
+  if (ssh === undefined) throw new Error(`the ${row.title} has no SSH key`);
+  return ssh;
 }
 
 function keysOfPin({ ring, open }: Held, pin: string | undefined): AuthorityKeys {
@@ -105,7 +136,7 @@ function keysOfPin({ ring, open }: Held, pin: string | undefined): AuthorityKeys
 
 function publicHalves(ring: KeyRing): TrustedAuthority {
   const signing = publicHalf(ring.signing);
-  return { ...signing, trusted: ring.other === undefined ? [signing] : [signing, publicHalf(ring.other)] };
+  return { kind: ring.kind, ...signing, trusted: ring.other === undefined ? [signing] : [signing, publicHalf(ring.other)] };
 }
 
 function publicHalf({ sshPublicLine, certificate }: AuthorityKeys): Authority {
@@ -116,7 +147,7 @@ function publicHalf({ sshPublicLine, certificate }: AuthorityKeys): Authority {
 function shown({ ring, open }: Held): Rotation {
   const keys = open.trusted.map(({ pin, sshPublicLine, certificate }) => ({
     ca_pin: pin,
-    ssh_fingerprint: sshFingerprint(sshPublicLine),
+    ...(sshPublicLine !== "" && { ssh_fingerprint: sshFingerprint(sshPublicLine) }),
     since: certificate.validFromDate.toISOString(),
   }));
   return { authority: ring.kind, ...ring.state, allowed: [...allowedPhases(ring.state.phase)], keys };

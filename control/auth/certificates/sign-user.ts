@@ -1,5 +1,7 @@
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Route } from "../../../core/identity/identity.ts";
+import { serviceNames } from "../../../core/kinds/service-kinds.ts";
 import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-user.ts";
@@ -14,6 +16,9 @@ export interface SignUserAsk {
   readonly tlsPublicKey: string;
   /** 0: the default. */
   readonly ttlSeconds: number;
+  /** Both empty: for every resource. */
+  readonly routeKind: string;
+  readonly routeName: string;
   readonly actor: Actor;
 }
 
@@ -31,9 +36,26 @@ export async function signUser(context: AuthContext, ask: SignUserAsk): Promise<
   const { name } = user.metadata;
   const lock = findLock(await listLocks(context.storage), { user: name, userId, roles: user.spec.roles, now });
   if (lock !== undefined) throw lockedError(lock);
+  const route = routeOf(ask);
   const identity = await userIdentity(context, user, { userId, ttlSeconds: ask.ttlSeconds, most: machineTtl });
-  const issued = await context.authorities.issueUser(identity, { ...ask, now });
+  const issued = await context.authorities.issueUser({ ...identity, ...(route && { route }) }, { ...ask, now });
   const expires = identity.validBefore.toISOString();
   context.audit.emit({ event: "cert.create", user: ask.actor.name, name, kind: "user", expires, "addr.remote": ask.actor.address });
   return issued;
+}
+
+/** Longest name of a resource. */
+const maxName = 255;
+
+/** Throws `invalid` for a resource that no certificate can be limited to. */
+function routeOf({ routeKind, routeName }: Pick<SignUserAsk, "routeKind" | "routeName">): Route | undefined {
+  if (routeKind === "" && routeName === "") return undefined;
+  const kinds: readonly string[] = serviceNames.filter((name) => name !== "ssh");
+  if (!kinds.includes(routeKind)) {
+    throw new PlatformError("invalid", `a certificate cannot be limited to ${JSON.stringify(routeKind.slice(0, 64))}`, {
+      hint: `give a resource of: ${kinds.join(", ")}`,
+    });
+  }
+  if (routeName === "" || routeName.length > maxName) throw new PlatformError("invalid", `the name of a resource has 1 to ${maxName} characters`);
+  return { kind: routeKind, name: routeName };
 }

@@ -1,7 +1,8 @@
 import { allowedNames } from "../../../core/access/names.ts";
 import { pinsSourceIp } from "../../../core/access/source-ip.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { UserIdentity } from "../../../core/identity/identity.ts";
+import type { Principals, UserIdentity } from "../../../core/identity/identity.ts";
+import { type ServiceKind, serviceKinds, serviceNames } from "../../../core/kinds/service-kinds.ts";
 import { parseDuration } from "../../../core/resources/duration.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import { longestLoginSeconds, type User } from "../../../core/resources/user.ts";
@@ -47,11 +48,19 @@ export async function userIdentity(
     ...(userId !== undefined && { userId }),
     roles: user.spec.roles,
     traits,
-    logins: allowedNames("logins", roles, traits),
+    principals: principalsOf(roles, traits),
     cluster: context.clusterName,
     ...(pinsSourceIp(roles) && { sourceIp: knownIp(address) }),
     validBefore: new Date(Math.floor(context.now().getTime() / 1000 + seconds) * 1000),
   };
+}
+
+/** Every name that these roles allow somewhere, by kind of service and parameter. Pure. */
+function principalsOf(roles: readonly Role[], traits: UserIdentity["traits"]): Principals {
+  const namesOf = (kind: ServiceKind): readonly (readonly [string, readonly string[]])[] =>
+    Object.entries(serviceKinds[kind].names).map(([parameter, { condition }]) => [parameter, allowedNames(condition, roles, traits)]);
+  const kinds = serviceNames.map((kind) => [kind, namesOf(kind)] as const).filter(([, names]) => names.length > 0);
+  return Object.fromEntries(kinds.map(([kind, names]) => [kind, Object.fromEntries(names)]));
 }
 
 function knownIp(address: string): string {

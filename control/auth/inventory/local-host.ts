@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { HostCredentials } from "../../../core/api/host-credentials.ts";
+import { pickTrustedKeys } from "../../../core/api/trusted-keys.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
 import { generateSshKey, publicLine, toOpensshPrivate } from "../../../core/ssh/keys.ts";
 import type { AuthContext } from "../auth-context.ts";
@@ -27,6 +28,6 @@ export async function issueLocalHost(
     sshCertificate: issued.sshCertificate,
     tlsPrivateKey: tls.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
     tlsCertificate: issued.tlsCertificate,
-    ...trustedKeys(context.authorities),
+    ...pickTrustedKeys(trustedKeys(context.authorities)),
   };
 }

@@ -23,7 +23,7 @@ test("a certificate never outlives the least TTL of the roles, nor 30 hours, wha
       expect(sessionSeconds([...roles, roleOf("max_session_ttl=10s", "more")], wanted)).toBeLessThanOrEqual(Math.min(10, seconds));
       const now = new Date("2026-11-20T12:00:00Z");
       const validBefore = new Date(now.getTime() + seconds * 1000);
-      const identity = { kind: "user", name: "u", roles: ["all"], traits: {}, logins: [], cluster: "c", validBefore } as const;
+      const identity = { kind: "user", name: "u", roles: ["all"], traits: {}, principals: {}, cluster: "c", validBefore } as const;
       const ask = { kind: "ssh", node: { id: "1", name: "n", labels: {} }, login: "root" } as const;
       const at = (ms: number) => () =>
         authorize({ identity, roles: [roleOf("allow root on *=*", "all")], locks: [], ask, now: new Date(validBefore.getTime() + ms) });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type AuthorityKind, authorityKinds, type RotationPhase, type RotationState, rotationPhases } from "../../../core/resources/rotation.ts";
+import { type AuthorityKind, authorityNames } from "../../../core/kinds/authority-kinds.ts";
+import { type RotationPhase, type RotationState, rotationPhases } from "../../../core/resources/rotation.ts";
 import { allowedPhases, askedStep, dueStep, type RotationAsk, type RotationStep, signsWith } from "./next-phase.ts";
 
 const now = new Date("2026-11-21T12:00:00.000Z");
@@ -18,7 +19,7 @@ const allowed = [
   ["rollback", "standby"],
 ] as const;
 
-describe.each(authorityKinds)("the %s authority", (kind) => {
+describe.each(authorityNames)("the %s authority", (kind) => {
   const pairs = rotationPhases.flatMap((from) => rotationPhases.map((to) => [from, to] as const));
   test.for(pairs)("from %s to %s is taken only where the table says so", ([from, to]) => {
     const take = (): RotationStep => askedStep({ phase: from, mode: "manual" }, byHand(kind, to), now);
@@ -46,7 +47,7 @@ const trusted = ({ signing, other }: Keys): readonly string[] => (other === unde
 test("whatever steps are asked for: what signs was trusted a phase before, and what signed is trusted until standby", () => {
   const steps = fc.array(fc.constantFrom(...rotationPhases), { maxLength: 40 });
   fc.assert(
-    fc.property(fc.constantFrom(...authorityKinds), steps, (kind, wanted) => {
+    fc.property(fc.constantFrom(...authorityNames), steps, (kind, wanted) => {
       let [state, keys]: [RotationState, Keys] = [rest, { signing: "key0", other: undefined }];
       for (const [index, phase] of wanted.entries()) {
         const legal = allowedPhases(state.phase).includes(phase);
@@ -67,7 +68,7 @@ test("whatever steps are asked for: what signs was trusted a phase before, and w
   );
 });
 
-test.for(authorityKinds)("a rollback from any phase of the %s authority ends with the key of before", (kind) => {
+test.for(authorityNames)("a rollback from any phase of the %s authority ends with the key of before", (kind) => {
   for (const last of ["init", "update_clients", "update_servers"] as const) {
     let [state, keys]: [RotationState, Keys] = [rest, { signing: "old", other: undefined }];
     const path: RotationPhase[] = ["init", "update_clients", "update_servers"];

@@ -1,5 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { AuthorityKind, RotationPhase, RotationState } from "../../../core/resources/rotation.ts";
+import { type AuthorityKind, authorityKinds } from "../../../core/kinds/authority-kinds.ts";
+import { type RotationPhase, type RotationState, rotationPhases } from "../../../core/resources/rotation.ts";
 
 /** Allowed transitions between phases. */
 const following: Readonly<Record<RotationPhase, readonly RotationPhase[]>> = {
@@ -8,15 +9,6 @@ const following: Readonly<Record<RotationPhase, readonly RotationPhase[]>> = {
   update_clients: ["update_servers", "rollback"],
   update_servers: ["standby", "rollback"],
   rollback: ["standby"],
-};
-
-/**
- * Phases in which the new key signs. Verifiers of user certificates are notified within seconds; verifiers of host certificates, the users,
- * later.
- */
-const signedByNew: Readonly<Record<AuthorityKind, readonly RotationPhase[]>> = {
-  user: ["update_clients", "update_servers"],
-  host: ["update_servers"],
 };
 
 /** A third of the grace for each of three phases. */
@@ -80,7 +72,9 @@ export function dueStep(kind: AuthorityKind, state: RotationState, now: Date): R
 }
 
 export function signsWith(kind: AuthorityKind, phase: RotationPhase): "old" | "new" {
-  return signedByNew[kind].includes(phase) ? "new" : "old";
+  const from = rotationPhases.indexOf(authorityKinds[kind].newSignsFrom);
+  const isNew = phase !== "rollback" && rotationPhases.indexOf(phase) >= from;
+  return isNew ? "new" : "old";
 }
 
 function keyChange(kind: AuthorityKind, from: RotationPhase, to: RotationPhase): KeyChange {

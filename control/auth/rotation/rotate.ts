@@ -1,5 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { authorityKinds, type Rotation, type RotationPhase } from "../../../core/resources/rotation.ts";
+import { authorityNames } from "../../../core/kinds/authority-kinds.ts";
+import type { Rotation, RotationPhase } from "../../../core/resources/rotation.ts";
 import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { hostsBehind } from "./hosts-behind.ts";
@@ -8,8 +9,12 @@ import { askedStep, dueStep, type RotationAsk } from "./next-phase.ts";
 type Context = Pick<AuthContext, "authorities" | "audit" | "log" | "now">;
 
 export async function listRotations({ authorities, storage }: Pick<AuthContext, "authorities" | "storage">): Promise<readonly Rotation[]> {
-  const host = authorities.rotation("host");
-  return [authorities.rotation("user"), { ...host, behind: [...(await hostsBehind(storage, host))] }];
+  const rotations = authorities.all.map(({ kind }) => authorities.rotation(kind));
+  return await Promise.all(
+    rotations.map(async (rotation) =>
+      rotation.authority === "host" ? { ...rotation, behind: [...(await hostsBehind(storage, rotation))] } : rotation,
+    ),
+  );
 }
 
 /** Takes the step that an admin requests. It is durable, and then audited, before this resolves. */
@@ -36,7 +41,7 @@ const clock: Actor = { name: "(automatic)", address: "" };
 export async function takeDueSteps(context: Context): Promise<void> {
   const { authorities, now, log } = context;
   const time = now();
-  for (const kind of authorityKinds) {
+  for (const kind of authorityNames) {
     if (dueStep(kind, authorities.rotation(kind), time) === undefined) continue;
     let from: RotationPhase = "standby";
     try {

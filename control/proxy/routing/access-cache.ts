@@ -1,4 +1,5 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { type AuthorityBundle, bundlesOf } from "../../../core/api/authority-bundles.ts";
 import { pickTrustedKeys, type TrustedKeys, trustedDigest } from "../../../core/api/trusted-keys.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { serviceNames } from "../../../core/kinds/service-kinds.ts";
@@ -18,8 +19,10 @@ export interface Access extends TrustedKeys {
   readonly locks: readonly Lock[];
   /** Hosts without an agent. */
   readonly openssh: readonly Node[];
-  /** Of these keys. */
+  /** Digest of these keys. */
   readonly authorities: string;
+  /** Keys of every authority. */
+  readonly bundles: readonly AuthorityBundle[];
   readonly sessionRecording: RecordingMode;
 }
 
@@ -176,6 +179,7 @@ export class AccessCache {
       locks: answer.locksJson.map(parseLock),
       openssh: answer.opensshNodesJson.flatMap((json) => this.#parseNode(json)),
       ...pickTrustedKeys(answer),
+      bundles: bundlesOf(answer),
       authorities: trustedDigest(answer),
       sessionRecording: parseMode(answer.sessionRecording),
     };

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
-import { type CertificateFacts, certifiedIdentity, subjectOf } from "../../../core/identity/certified-identity.ts";
+import { type CertificateFacts, certifiedIdentity } from "../../../core/identity/certified-identity.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { subjectOf } from "../../../core/identity/x509-identity.ts";
 
 /** The identity in a client's X.509 certificate. Throws `unauthenticated` with the reason. Pure. */
 export function clientIdentity(facts: CertificateFacts): UserIdentity {

@@ -29,7 +29,7 @@ function find(facts: Partial<TargetFacts<Candidate>>): string | PlatformError {
     name: "alice",
     roles: ["ops"],
     traits: {},
-    logins: ["root"],
+    principals: { ssh: { login: ["root"] } },
     cluster: "c",
     validBefore: new Date(8.64e15),
   } as const;

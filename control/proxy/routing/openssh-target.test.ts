@@ -33,7 +33,7 @@ const identity = (...logins: string[]): UserIdentity => ({
   name: "alice",
   roles: ["a", "b"],
   traits: {},
-  logins,
+  principals: { ssh: { login: logins } },
   cluster: "example",
   validBefore: new Date("2026-11-21T20:00:00Z"),
 });

@@ -1,7 +1,7 @@
 import { authorize } from "../../../core/access/authorize.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
-import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { sshLogins, type UserIdentity } from "../../../core/identity/identity.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
 import type { Labels } from "../../../core/resources/metadata.ts";
 import type { Node } from "../../../core/resources/node.ts";
@@ -40,7 +40,7 @@ export function findOpenssh(nodes: readonly Node[], target: string, cluster: str
  */
 export function requireEveryLogin(target: OpensshTarget, { identity, roles, locks, clientIp, now }: RouteFacts): void {
   const node = { id: target.identity.id, name: target.facts.hostname, labels: target.facts.labels };
-  for (const login of identity.logins) {
+  for (const login of sshLogins(identity)) {
     try {
       authorize({ identity, roles, locks, ask: { kind: "ssh", node, login }, clientIp, now });
     } catch (thrown) {

@@ -14,7 +14,7 @@ const lock = (target: LockTarget, expires?: string): Lock => ({
   metadata: { name: "l" },
   spec: { target, ...(expires !== undefined && { expires }) },
 });
-const identity: UserIdentity = { kind: "user", name: "alice", roles: ["ops"], traits: {}, logins: [], cluster: "c", validBefore: now };
+const identity: UserIdentity = { kind: "user", name: "alice", roles: ["ops"], traits: {}, principals: {}, cluster: "c", validBefore: now };
 
 function running(login = "root") {
   const streams = new RunningStreams({ log: silentLog, now: () => now, graceMs: 5 });

@@ -1,33 +1,31 @@
+import { type AuthorityBundle, exportedKeys } from "../../../core/api/authority-bundles.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { authorityExports } from "../../../core/kinds/authority-kinds.ts";
 
-export interface Authorities {
+export interface ExportFacts {
   readonly clusterName: string;
-  readonly hostCaPem: readonly string[];
-  readonly userCaPem: readonly string[];
-  readonly hostCaSsh: readonly string[];
-  readonly userCaSsh: readonly string[];
+  readonly bundles: readonly AuthorityBundle[];
 }
 
 /**
- * Public halves of the authorities, in the formats of the programs that use them: PEM for `tls-host` and `tls-user`; lines for
- * known_hosts for `host`; lines for sshd's TrustedUserCAKeys for `user`. Throws `invalid` for another type.
+ * Public halves of an authority, in the format of the programs that use them: PEM, lines for known_hosts, or lines for sshd's TrustedUserCAKeys.
+ * Throws `invalid` for another type.
  */
-export function exportAuthority(type: string, authorities: Authorities): string {
-  const joined = (parts: readonly string[]): string => parts.map((part) => `${part.trim()}\n`).join("");
-  switch (type) {
-    case "tls-host":
-      return joined(authorities.hostCaPem);
-    case "tls-user":
-      return joined(authorities.userCaPem);
-    case "host":
-      return joined(authorities.hostCaSsh.map((line) => `@cert-authority *.${authorities.clusterName} ${keyOf(line)}`));
-    case "user":
-      return joined(authorities.userCaSsh.map((line) => `${keyOf(line)} ${authorities.clusterName}`));
-    default:
-      throw new PlatformError("invalid", `unknown authority type ${JSON.stringify(type.slice(0, 64))}`, {
-        hint: "use type=host, user, tls-host or tls-user",
-      });
+export function exportAuthority(type: string, { clusterName, bundles }: ExportFacts): string {
+  const known = authorityExports.find((one) => one.type === type);
+  if (known === undefined) {
+    throw new PlatformError("invalid", `unknown authority type ${JSON.stringify(type.slice(0, 64))}`, {
+      hint: `use one of: ${authorityExports.map((one) => one.type).join(", ")}`,
+    });
   }
+  const forms = {
+    pem: (pem: string) => pem.trim(),
+    known_hosts: (line: string) => `@cert-authority *.${clusterName} ${keyOf(line)}`,
+    ssh_keys: (line: string) => `${keyOf(line)} ${clusterName}`,
+  };
+  return exportedKeys(bundles, known)
+    .map((key) => `${forms[known.form](key)}\n`)
+    .join("");
 }
 
 /** Type and key of a public key line, without its comment. */

@@ -1,0 +1,91 @@
+import { X509Certificate } from "node:crypto";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Profile, TlsCredentials } from "./profile.ts";
+
+/*
+ * certs/<kind>/<name>.key and .crt: certificates for one resource each. A name is percent-encoded, capital letters too, because some file
+ * systems do not tell them from small ones.
+ */
+
+/** A certificate that is good for one resource only. */
+export interface ResourceCertificate extends TlsCredentials {
+  /** Kind of service. */
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** Maximum number of them in a profile. */
+const maxCertificates = 1_000;
+const endings = { key: ".key", certificate: ".crt" } as const;
+const kindPattern = /^[a-z][a-z_]{0,31}$/;
+/** Longest file name, bytes. */
+const maxFileName = 255;
+
+/** The certificate to present for a resource: the one for it alone, if the profile has a valid one, else that of the login. Pure. */
+export function credentialsFor(profile: Profile, resource: { readonly kind: string; readonly name: string }, now: Date): TlsCredentials {
+  const own = { certificate: profile.secrets.tlsCertificate, privateKey: profile.secrets.tlsPrivateKey };
+  const held = profile.certificates?.find(({ kind, name }) => kind === resource.kind && name === resource.name);
+  if (held === undefined || now >= new X509Certificate(held.certificate).validToDate) return own;
+  return { certificate: held.certificate, privateKey: held.privateKey };
+}
+
+/** Files below `certs`, with their contents. Throws `invalid` for a name that no file can have. */
+export function certificateFiles(certificates: readonly ResourceCertificate[]): readonly (readonly [path: string, text: string])[] {
+  return certificates.flatMap(({ kind, name, certificate, privateKey }) => {
+    const file = join(kind, encodeName(name));
+    return [[`${file}${endings.key}`, privateKey] as const, [`${file}${endings.certificate}`, certificate] as const];
+  });
+}
+
+/** The certificates below this folder, read with `read`; files of other names are ignored. */
+export async function readCertificates(folder: string, read: (path: string) => Promise<string>): Promise<readonly ResourceCertificate[]> {
+  const found: ResourceCertificate[] = [];
+  for (const kind of (await namesIn(folder)).filter((name) => kindPattern.test(name))) {
+    for (const file of await namesIn(join(folder, kind))) {
+      const name = file.endsWith(endings.certificate) ? decodeName(file.slice(0, -endings.certificate.length)) : undefined;
+      if (name === undefined || found.length === maxCertificates) continue;
+      const path = join(folder, kind, encodeName(name));
+      const [privateKey, certificate] = await Promise.all([read(`${path}${endings.key}`), read(`${path}${endings.certificate}`)]);
+      found.push({ kind, name, certificate, privateKey });
+    }
+  }
+  return found;
+}
+
+/** Empty when there is no such folder. */
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(folder)).sort();
+  } catch (cause) {
+    if (["ENOENT", "ENOTDIR"].includes((cause as NodeJS.ErrnoException).code ?? "")) return [];
+    throw new PlatformError("invalid", `could not read ${folder}: ${(cause as Error).message}`, { cause, hint: "check the owner of the folder" });
+  }
+}
+
+export function encodeName(name: string): string {
+  const bytes = Buffer.from(name);
+  const encoded = Array.from(bytes, (byte, index) =>
+    isPlain(byte, index) ? String.fromCharCode(byte) : `%${byte.toString(16).padStart(2, "0")}`,
+  ).join("");
+  if (name.isWellFormed() && encoded !== "" && encoded.length + endings.key.length <= maxFileName) return encoded;
+  throw new PlatformError("invalid", `${JSON.stringify(name.slice(0, 64))} is too long for the name of a file, or is not text`);
+}
+
+/** Undefined: no name is encoded so. */
+export function decodeName(file: string): string | undefined {
+  try {
+    const name = decodeURIComponent(file);
+    return encodeName(name) === file ? name : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** a-z 0-9 _ - and a dot that is not the first. */
+function isPlain(byte: number, index: number): boolean {
+  const isLetter = byte >= 0x61 && byte <= 0x7a;
+  const isDigit = byte >= 0x30 && byte <= 0x39;
+  return isLetter || isDigit || byte === 0x5f || byte === 0x2d || (byte === 0x2e && index > 0);
+}

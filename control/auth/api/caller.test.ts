@@ -1,0 +1,31 @@
+import { X509Certificate } from "node:crypto";
+import { expect, test } from "vitest";
+import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/authorities.ts";
+import type { Authorities } from "../authority/open-authorities.ts";
+import { identifyPeer } from "./caller.ts";
+
+const own = await insideAuthorities("example.com");
+
+function identify(pem: string, { userCaPem, hostCaPem }: InsideAuthorities = own) {
+  const trusting = (ca: string) => ({ trusted: [{ certificate: new X509Certificate(ca) }] });
+  const authorities = { user: trusting(userCaPem), host: trusting(hostCaPem) } as unknown as Authorities;
+  return identifyPeer(new X509Certificate(pem), { authorities, clusterName: "example.com", now: new Date() });
+}
+
+test("a user and a host are known by the certificates of this cluster", async () => {
+  expect(identify((await own.user("alice")).tlsCertificate)).toMatchObject({ kind: "user", name: "alice" });
+  expect(identify((await own.host("web-1")).tlsCertificate)).toMatchObject({ kind: "host", names: ["web-1"] });
+});
+
+test("a certificate for one resource opens nothing here, not even what every user may do", async () => {
+  const { tlsCertificate: cert } = await own.user("alice", { route: { kind: "app", name: "orders" } });
+  expect(() => identify(cert)).toThrow(expect.objectContaining({ code: "denied", message: expect.stringContaining('only for app "orders"') }));
+});
+
+test("another cluster's certificate, and one of this authority for another cluster, are refused", async () => {
+  const other = await insideAuthorities("example.com");
+  const { tlsCertificate: cert } = await other.user("alice");
+  expect(() => identify(cert)).toThrow(expect.objectContaining({ code: "unauthenticated" }));
+  const { tlsCertificate: elsewhere } = await own.user("alice", { cluster: "example.org" });
+  expect(() => identify(elsewhere)).toThrow(expect.objectContaining({ code: "unauthenticated" }));
+});

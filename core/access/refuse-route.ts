@@ -1,0 +1,20 @@
+import type { Route, UserIdentity } from "../identity/identity.ts";
+import type { Ask } from "./ask.ts";
+
+/** Why a certificate for one resource may not be used for this; undefined when it may, or when it has no such limit. Pure. */
+export function refuseRoute({ name, route }: Pick<UserIdentity, "name" | "route">, ask: Ask): string | undefined {
+  if (route === undefined || leadsTo(route, ask)) return undefined;
+  return `access denied: the certificate of ${name} is only for ${route.kind} ${JSON.stringify(route.name)}`;
+}
+
+function leadsTo(route: Route, ask: Ask): boolean {
+  switch (ask.kind) {
+    case "app":
+      return route.kind === "app" && route.name === ask.app.name;
+    // SSH has certificates of its own, which have no route. The rest is for users without a limit.
+    case "ssh":
+    case "join":
+    case "resource":
+      return false;
+  }
+}

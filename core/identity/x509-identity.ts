@@ -1,0 +1,128 @@
+import type { X509Certificate } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import { PlatformError } from "../errors/platform-error.ts";
+import { certificateParts, collected, type X509Subject } from "./certificate-parts.ts";
+import { checkIdentity, given, type Identity, json, sshLogins } from "./identity.ts";
+
+/*
+ * An X.509 certificate holds an identity twice. The extension has all of it as one JSON value, so that no character of a name is lost (decision 36).
+ * The subject has what the version before reads; of a certificate for one resource it has only the name, because the version before would
+ * overlook the limit.
+ */
+
+/** The arc that Microsoft gives to anyone with a UUID, here bfdc4ce1-cee4-4faa-a16e-b2eee3176adf for this project; below it, `.1` is the identity. */
+export const identityOid = "1.2.840.113556.1.8000.2554.49116.19681.52964.20394.41326.11726563.1534687.1";
+/** The same in DER, without tag and length. */
+const identityOidBytes = Buffer.from("2a864886f71401be40937a82ff5c819961839d64819f2a82c26e85cbdd63ddd55f01", "hex");
+
+/** Longest identity in a certificate, bytes of JSON. With the subject it stays below the 100 KiB that OpenSSL accepts of a peer. */
+export const maxIdentity = 32_768;
+
+/** The attribute OU of a certificate for one resource, in place of the kind of identity: the version before refuses it. */
+const routed = "route";
+
+/** The identity in an X.509 certificate. Throws `unauthenticated`. The caller has verified who issued it. */
+export function fromX509Certificate(certificate: X509Certificate): Identity {
+  const validBefore = certificate.validToDate;
+  const { subject, extension } = certificateParts(certificate.raw, identityOidBytes);
+  // Of the version before.
+  if (extension === undefined) return fromX509Subject(subject, validBefore);
+  const identity = decodeIdentity(extension, validBefore);
+  if (!isDeepStrictEqual(subject, collected(toX509Subject(identity))))
+    throw new PlatformError("unauthenticated", "the certificate names two different identities");
+  return identity;
+}
+
+/** The subject of any certificate, for display and comparison; empty when it cannot be read. Nothing in it is proven. */
+export function subjectOf(certificate: X509Certificate): X509Subject {
+  try {
+    return certificateParts(certificate.raw, identityOidBytes).subject;
+  } catch {
+    return {};
+  }
+}
+
+/** The value of the extension. Throws `invalid` for an identity that is too long. */
+export function encodeIdentity(identity: Identity): Buffer {
+  const { validBefore: _validBefore, ...rest } = identity;
+  // As pairs: V8 of Node 24 misreads some keys of objects that are a single escaped character.
+  const pairs = rest.kind === "user" ? { traits: Object.entries(rest.traits) } : {};
+  const encoded = Buffer.from(JSON.stringify({ v: 1, ...rest, ...pairs }));
+  if (encoded.length <= maxIdentity) return encoded;
+  const name = identity.kind === "user" ? `user ${identity.name}` : `host ${identity.id}`;
+  throw new PlatformError("invalid", `the identity of ${name} has ${encoded.length} bytes; a certificate can hold ${maxIdentity}`, {
+    hint: "shorten the user's traits, or remove some of them",
+  });
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/**
+ * The reverse. Throws `unauthenticated` for anything that `encodeIdentity` does not write, unknown fields included: a field may be a limit. So a
+ * version that writes a new field comes after one that reads it.
+ */
+export function decodeIdentity(bytes: Buffer, validBefore: Date): Identity {
+  const refuse = (why: string, cause?: unknown): never => {
+    throw new PlatformError("unauthenticated", `the identity in the certificate ${why}`, { cause });
+  };
+  if (bytes.length > maxIdentity) return refuse("is too long");
+  let text = "";
+  let value: unknown;
+  try {
+    text = utf8.decode(bytes);
+    value = JSON.parse(text);
+  } catch (cause) {
+    return refuse("is not JSON", cause);
+  }
+  // One identity has one encoding: no field twice, no white space.
+  if (typeof value !== "object" || value === null || JSON.stringify(value) !== text) return refuse("is not written as this platform writes it");
+  const { v, ...fields } = value as Record<string, unknown>;
+  if (v !== 1) return refuse("is of a later version");
+  if ("validBefore" in fields) return refuse("has an expiry besides the certificate's");
+  return checkIdentity({ ...fields, ...("traits" in fields && { traits: fromPairs(fields.traits) }), validBefore });
+}
+
+/** Undefined for anything but pairs of a name and a value, each name once. */
+function fromPairs(value: unknown): Record<string, unknown> | undefined {
+  const isPair = (one: unknown): one is readonly [string, unknown] => Array.isArray(one) && one.length === 2 && typeof one[0] === "string";
+  if (!Array.isArray(value) || !value.every(isPair)) return undefined;
+  const fields = Object.fromEntries(value);
+  return Object.keys(fields).length === value.length ? fields : undefined;
+}
+
+/** Subject attributes in order: CN name or id, OU kind, O roles, L logins or host names, ST cluster, street the address that it is bound to, serialNumber the user's id,
+ * description traits. Of a certificate for one resource: CN name, OU `route`. */
+export function toX509Subject(identity: Identity): readonly (readonly [attribute: string, value: string])[] {
+  const isHost = identity.kind === "host";
+  if (!isHost && identity.route !== undefined) {
+    return [
+      ["CN", identity.name],
+      ["OU", routed],
+    ];
+  }
+  const many = (attribute: string, values: readonly string[]) => values.map((value) => [attribute, value] as const);
+  return [
+    ["CN", isHost ? identity.id : identity.name],
+    ["OU", identity.kind],
+    ...many("O", isHost ? [identity.role] : identity.roles),
+    ...many("L", isHost ? identity.names : sshLogins(identity)),
+    ["ST", identity.cluster],
+    ...(isHost || identity.sourceIp === undefined ? [] : [["street", identity.sourceIp] as const]),
+    ...(isHost || identity.userId === undefined ? [] : [["serialNumber", identity.userId] as const]),
+    ...(isHost ? [] : [["description", Buffer.from(JSON.stringify(identity.traits)).toString("base64url")] as const]),
+  ];
+}
+
+/** The reverse of `toX509Subject`, for certificates of the version before. Throws `unauthenticated`. */
+export function fromX509Subject(subject: X509Subject, validBefore: Date): Identity {
+  const list = (value: string | readonly string[] | undefined): readonly string[] =>
+    value === undefined ? [] : typeof value === "string" ? [value] : value;
+  const common = { cluster: subject.ST, validBefore };
+  if (subject.OU === "host") {
+    return checkIdentity({ kind: "host", id: subject.CN, role: list(subject.O)[0], names: list(subject.L), ...common });
+  }
+  const traits = typeof subject.description === "string" ? Buffer.from(subject.description, "base64url").toString() : undefined;
+  const lists = { roles: list(subject.O), principals: { ssh: { login: list(subject.L) } }, traits: json(traits) };
+  const optional = { ...given("userId", subject.serialNumber), ...given("sourceIp", subject.street) };
+  return checkIdentity({ kind: subject.OU, name: subject.CN, ...lists, ...optional, ...common });
+}

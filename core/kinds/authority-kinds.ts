@@ -1,0 +1,39 @@
+/** Text in which a public key is exported: lines of a known_hosts file, lines for sshd's TrustedUserCAKeys, or PEM certificates. */
+export type ExportForm = "known_hosts" | "ssh_keys" | "pem";
+
+export interface AuthorityKindRow {
+  /** As in `could not read the user authority`. */
+  readonly title: string;
+  /** Every authority has an X.509 key (ECDSA P-256); one of `ssh` also has an SSH key (Ed25519). */
+  readonly keys: "ssh and x509" | "x509";
+  /** Phase of a rotation from which the new key signs: as soon as those who verify its certificates have learned of it. */
+  readonly newSignsFrom: "update_clients" | "update_servers";
+  /** Public keys that `tctl auth export` prints, by its `--type`. */
+  readonly exports: Readonly<Record<string, ExportForm>>;
+}
+
+/**
+ * Authorities of a cluster, each with keys of its own. Storage, rotation, export and the lists of trusted keys read this table: another authority is
+ * a row here. The names are in storage and on the wire; never change one.
+ */
+export const authorityKinds = {
+  // Hosts and proxies verify it; they learn of a new key within seconds.
+  user: { title: "user authority", keys: "ssh and x509", newSignsFrom: "update_clients", exports: { user: "ssh_keys", "tls-user": "pem" } },
+  // Users verify it too, who may not connect for days.
+  host: { title: "host authority", keys: "ssh and x509", newSignsFrom: "update_servers", exports: { host: "known_hosts", "tls-host": "pem" } },
+} as const satisfies Readonly<Record<string, AuthorityKindRow>>;
+
+export type AuthorityKind = keyof typeof authorityKinds;
+export const authorityNames = Object.keys(authorityKinds) as readonly AuthorityKind[];
+
+export interface AuthorityExport {
+  /** `--type` */
+  readonly type: string;
+  readonly authority: AuthorityKind;
+  readonly form: ExportForm;
+}
+
+/** Everything that can be exported: SSH keys by name, then certificates. */
+export const authorityExports: readonly AuthorityExport[] = authorityNames
+  .flatMap((authority) => Object.entries<ExportForm>(authorityKinds[authority].exports).map(([type, form]) => ({ type, authority, form })))
+  .sort((one, other) => Number(one.form === "pem") - Number(other.form === "pem") || (one.type < other.type ? -1 : 1));
