@@ -7,6 +7,7 @@ import {
   badNames,
   committedProducts,
   environmentReaders,
+  httpClients,
   impurities,
   missingPurePlaces,
   ssh2Loaders,
@@ -60,6 +61,10 @@ test("only main.ts and programs/ read the environment", () => {
 
 test("ssh2 is loaded by core/ssh/ssh2.ts only", () => {
   expect(ssh2Loaders(files)).toEqual([]);
+});
+
+test("HTTP requests are made in one place", () => {
+  expect(httpClients(files)).toEqual([]);
 });
 
 test("every TLS server takes its context from one place", () => {

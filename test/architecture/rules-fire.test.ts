@@ -6,6 +6,7 @@ import {
   badNames,
   committedProducts,
   environmentReaders,
+  httpClients,
   impurities,
   missingPurePlaces,
   ssh2Loaders,
@@ -167,6 +168,14 @@ describe("the architecture test sees", () => {
     ["a default export", { "cli/a.ts": "export default 1;" }, badExports, /default export/],
     ["a reader of the environment", { "agent/a.ts": "export const home = process.env.HOME;" }, environmentReaders, /process\.env/],
     ["a second way to ssh2", { "core/a.ts": 'import ssh2 from "ssh2";' }, ssh2Loaders, /core\/a\.ts loads ssh2/],
+    [
+      "an HTTP request by hand",
+      { "agent/a.ts": 'import { createServer, request } from "node:http";' },
+      httpClients,
+      /agent\/a\.ts makes HTTP requests/,
+    ],
+    ["an HTTP request by fetch", { "updater/a.ts": "await fetch(url);" }, httpClients, /updater\/a\.ts makes HTTP requests/],
+    ["a second way to undici", { "core/api/a.ts": 'await import("undici");' }, httpClients, /core\/api\/a\.ts makes HTTP requests/],
     ["a TLS context of its own", { "control/a.ts": "createSecureContext({ cert, key });" }, tlsContexts, /control\/a\.ts makes a TLS context/],
   ];
   test.for(cases)("%s", ([, files, find, found]) => {
