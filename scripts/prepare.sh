@@ -30,7 +30,7 @@ case ${1:?what for} in
   check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare) ;;
   test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
-  bench) tools+=(curl ip ss ssh sshd openssl pgrep gcc) ;;
+  bench) tools+=(curl ip ss ssh sshd openssl pgrep) ;;
   packages)
     tools+=("${packing[@]}")
     # ARCH=x64: without the other architecture's packages, no cross tools.
