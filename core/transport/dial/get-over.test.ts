@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { formatHostPort } from "../host-port.ts";
 import { httpsGet } from "./https-get.ts";
-import { listenTcp } from "./test-server.ts";
+import { listenTcp } from "./testing/test-server.ts";
 import { unixGet } from "./unix-get.ts";
 
 interface Seen {

@@ -13,6 +13,7 @@ import {
   tlsContexts,
 } from "./conventions.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
+import { unplainWords } from "./plain-words.ts";
 import { plant } from "./planted.ts";
 import { readSources, type SourceFile } from "./source-tree.ts";
 
@@ -176,6 +177,8 @@ describe("the architecture test sees", () => {
     ],
     ["an HTTP request by fetch", { "updater/a.ts": "await fetch(url);" }, httpClients, /updater\/a\.ts makes HTTP requests/],
     ["a second way to undici", { "core/api/a.ts": 'await import("undici");' }, httpClients, /core\/api\/a\.ts makes HTTP requests/],
+    ["a message in words of another language", { "cli/a.ts": 'throw new Error("this is no host");' }, unplainWords, /cli\/a\.ts:1: .*write is not a/],
+    ["a comment without a subject", { "cli/a.ts": "/** Who asks is refused. */" }, unplainWords, /write a noun as the subject/],
     ["a TLS context of its own", { "control/a.ts": "createSecureContext({ cert, key });" }, tlsContexts, /control\/a\.ts makes a TLS context/],
   ];
   test.for(cases)("%s", ([, files, find, found]) => {
