@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { Client } from "undici";
 import { PlatformError } from "../../errors/platform-error.ts";
 
 export interface HttpAnswer {
@@ -22,25 +23,30 @@ export interface GetRequest {
  * One GET over a connected socket, which is destroyed; redirects are not followed, and nothing is requested twice. undici (decision 5) is
  * loaded with the first request. Throws `limit` for a body that is too long, the signal's reason, and undici's or the socket's errors.
  */
-export async function getOver(socket: Socket, { host, path, maxBytes, signal }: GetRequest): Promise<HttpAnswer> {
-  const { Client } = await import("undici");
-  // The origin is not used: the socket is connected, and inside TLS if it has to be.
-  const client = new Client("http://connected.invalid", { connect: handOut(socket), headersTimeout: 0, bodyTimeout: 0 });
+export async function getOver(socket: Socket, request: GetRequest): Promise<HttpAnswer> {
+  let client: Client | undefined;
   try {
-    const headers = { host, accept: "*/*", "user-agent": "platform" };
-    const answer = await client.request({ method: "GET", path, headers, reset: true, signal });
-    const chunks: Buffer[] = [];
-    let length = 0;
-    for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > maxBytes) throw new PlatformError("limit", `the answer of ${host} to GET ${path} is longer than ${maxBytes} bytes`);
-      chunks.push(chunk);
-    }
-    return { status: answer.statusCode, headers: flat(answer.headers), body: Buffer.concat(chunks) };
+    const undici = await import("undici");
+    // The origin is not used: the socket is connected, and inside TLS if it has to be.
+    client = new undici.Client("http://connected.invalid", { connect: handOut(socket), headersTimeout: 0, bodyTimeout: 0 });
+    return await get(client, request);
   } finally {
     socket.destroy();
-    await client.destroy();
+    await client?.destroy();
   }
+}
+
+async function get(client: Client, { host, path, maxBytes, signal }: GetRequest): Promise<HttpAnswer> {
+  const headers = { host, accept: "*/*", "user-agent": "platform" };
+  const answer = await client.request({ method: "GET", path, headers, reset: true, signal });
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxBytes) throw new PlatformError("limit", `the answer of ${host} to GET ${path} is longer than ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return { status: answer.statusCode, headers: flat(answer.headers), body: Buffer.concat(chunks) };
 }
 
 type Connected = (...result: [error: null, socket: Socket] | [error: Error, socket: null]) => void;
