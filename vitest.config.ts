@@ -23,7 +23,7 @@ const stories = { testTimeout: 180_000, hookTimeout: 180_000 };
 
 export default defineConfig({
   test: {
-    testTimeout: 20_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     sequence: { sequencer: LongestFirst },
     reporters: report === undefined ? ["default"] : ["verbose", ["json", { outputFile: report }], new StoryTimes()],
@@ -43,7 +43,7 @@ export default defineConfig({
       {
         extends: true,
         resolve: { alias: [hostAddon] },
-        test: { ...inside, name: "slow", testTimeout: 60_000, include: [slow], exclude, maxWorkers: 4, sequence: { groupOrder: 1 } },
+        test: { ...inside, name: "slow", include: [slow], exclude, maxWorkers: 4, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,

@@ -1,5 +1,6 @@
 import type { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { subjectOf } from "../../../core/identity/certified-identity.ts";
 import { fromX509Subject, type HostIdentity, type Identity, type UserIdentity } from "../../../core/identity/identity.ts";
 import type { Authorities, Authority, TrustedAuthority } from "../authority/open-authorities.ts";
 
@@ -37,7 +38,7 @@ export function identifyPeer(certificate: X509Certificate, facts: { authorities:
       hint: "check the clocks of both machines",
     });
   }
-  const identity = fromX509Subject({ ...certificate.toLegacyObject().subject }, until);
+  const identity = fromX509Subject(subjectOf(certificate), until);
   if (identity.kind !== kind || identity.cluster !== clusterName) {
     throw new PlatformError("unauthenticated", `the client certificate is not for a ${kind} of cluster ${clusterName}`, { hint: loginHint });
   }
