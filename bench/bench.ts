@@ -13,7 +13,7 @@ import { relayThroughput } from "./relay.ts";
 import { sshLoginTime } from "./ssh-login.ts";
 import { startup } from "./startup.ts";
 import { upgradeUnderLoad } from "./upgrade-under-load.ts";
-import { versionServer } from "./version-server.ts";
+import { versionRequests } from "./version-requests.ts";
 
 /** `make bench [only]`: measures everything, or the named section, and writes bench/RESULTS.md when it measured everything. */
 const sections: Readonly<Record<string, () => Promise<string>>> = {
@@ -25,7 +25,7 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
   streams: () => parallelStreams(5),
   startup: () => startup(21),
   memory: () => agentMemory(5),
-  versions: () => versionServer(7),
+  versions: () => versionRequests({ clients: 1000, seconds: 20, megabytesPerSecond: 200, rounds: 3 }),
   sessions: () => manySessions({ held: 500, perSecond: 50, seconds: 30 }),
   upgrade: () => upgradeUnderLoad(2),
   idle: () => idleConnection({ rounds: 5 }),

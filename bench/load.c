@@ -4,6 +4,8 @@
  *   load serve PORT          the resource: answers each request on a connection
  *   load down PORT BYTES     asks for BYTES, prints the seconds until the last one arrived
  *   load up   PORT BYTES     sends BYTES, prints the seconds until the resource said that it had them all
+ *   load pace PORT MB S      reads MB a second for S seconds; prints MB/s of the whole, MB/s of the worst second, and the
+ *                            longest time that it was behind, ms
  *
  * Request: one byte 'D' or 'U', u64 big-endian count. 'U' is answered by one byte at the end.
  */
@@ -105,8 +107,33 @@ static void request(unsigned char *out, char kind, uint64_t count) {
   for (int i = 8; i > 0; i -= 1, count >>= 8) out[i] = (unsigned char)count;
 }
 
+/* Never ahead of its rate; when bytes come late, it catches up as fast as they come. */
+static int pace(int fd, char *block, double rate, uint64_t count) {
+  double start = now(), second = start, worst = rate, behind = 0;
+  uint64_t got = 0, before = 0;
+  while (got < count) {
+    double ahead = (double)got / rate - (now() - start);
+    if (ahead > 0) {
+      struct timespec rest = {(time_t)ahead, (long)((ahead - (double)(time_t)ahead) * 1e9)};
+      nanosleep(&rest, NULL);
+    }
+    ssize_t some = read(fd, block, count - got > BLOCK ? BLOCK : (size_t)(count - got));
+    if (some <= 0) return -1;
+    got += (uint64_t)some;
+    double late = now() - start - (double)got / rate;
+    if (late > behind) behind = late;
+    if (now() - second >= 1) {
+      double speed = (double)(got - before) / (now() - second);
+      if (speed < worst) worst = speed;
+      before = got, second = now();
+    }
+  }
+  printf("%.1f %.1f %.1f\n", (double)got / (now() - start) / 1e6, worst / 1e6, behind * 1e3);
+  return 0;
+}
+
 int main(int argc, char **argv) {
-  if (argc < 3) return fputs("usage: load serve PORT | down PORT BYTES | up PORT BYTES\n", stderr), 2;
+  if (argc < 3) return fputs("usage: load serve PORT | down PORT BYTES | up PORT BYTES | pace PORT MB SECONDS\n", stderr), 2;
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[2])), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   if (strcmp(argv[1], "serve") == 0) return serve(address);
   int fd = socket(AF_INET, SOCK_STREAM, 0), up = strcmp(argv[1], "up") == 0;
@@ -116,12 +143,14 @@ int main(int argc, char **argv) {
   no_delay(fd);
   char *block = calloc(1, BLOCK);
   unsigned char out[9];
-  uint64_t count = strtoull(argv[3], NULL, 10);
+  int paced = strcmp(argv[1], "pace") == 0 && argc > 4;
+  uint64_t count = strtoull(argv[3], NULL, 10) * (paced ? 1000000 * strtoull(argv[4], NULL, 10) : 1);
   request(out, 'D', 1); /* one byte first: the path is open before the clock starts */
   if (send_all(fd, (char *)out, 9) != 0 || read_all(fd, block, 1) != 0) return fputs("load: no answer\n", stderr), 1;
   double start = now();
   request(out, up ? 'U' : 'D', count);
   if (send_all(fd, (char *)out, 9) != 0) return 1;
+  if (paced) return pace(fd, block, strtod(argv[3], NULL) * 1e6, count) == 0 ? 0 : (fputs("load: cut short\n", stderr), 1);
   if (up ? push(fd, block, count) || read_all(fd, block, 1) : drain(fd, block, count)) return fputs("load: cut short\n", stderr), 1;
   printf("%.4f\n", now() - start);
   return 0;

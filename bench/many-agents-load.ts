@@ -15,10 +15,11 @@ import { version } from "../core/versions/version.ts";
  */
 
 export type LoadAsk = { readonly do: "join" | "open"; readonly count: number } | { readonly do: "state" };
-/** `ups`: when each tunnel came up, wall clock, ms, since the last `state`. */
+/** `ids`: of the hosts that joined. `ups`: when each tunnel came up, wall clock, ms, since the last `state`. */
 export interface LoadState {
   readonly joined: number;
   readonly open: number;
+  readonly ids: readonly string[];
   readonly ups: readonly number[];
   /** Failed attempts since the last `state`, by code. */
   readonly failures: Readonly<Record<string, number>>;
@@ -86,7 +87,7 @@ function keep({ name, credentials }: (typeof hosts)[number]): Tunnels {
 }
 
 function state(): LoadState {
-  const answer = { joined: hosts.length, open, ups, failures };
+  const answer = { joined: hosts.length, open, ids: hosts.map(({ credentials }) => credentials.hostId), ups, failures };
   [ups, failures] = [[], {}];
   return answer;
 }

@@ -1,12 +1,8 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { cpus } from "node:os";
-import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Cluster, startCluster } from "../test/world/cluster.ts";
-import { cleanEnv } from "../test/world/program.ts";
-import type { LoadAsk, LoadState } from "./many-agents-load.ts";
-import { bareNode, cpuSeconds, figure, memory, spread } from "./measure.ts";
+import { type AgentsLoad, startAgentsLoad } from "./agents-load.ts";
+import { cpuSeconds, figure, memory, spread } from "./measure.ts";
 
 /** All that is measured of one mode; memory in KiB. */
 type Mode = "multiplex" | "separate";
@@ -41,8 +37,6 @@ export interface ManyAgentsOptions {
 }
 
 const few = 100;
-/** For all joins, and for all agents to be back, ms. */
-const patienceMs = 300_000;
 
 /** Memory of the proxy for each idle agent, and the return of all agents after control was restarted. */
 export async function manyAgents({ agents, rounds, idleMs = 30_000, modes = ["multiplex", "separate"] }: ManyAgentsOptions): Promise<string> {
@@ -103,7 +97,7 @@ function returnRow(runs: readonly Measured[], how: string): string {
 
 async function measure(mode: Mode, { agents, idleMs }: { agents: number; idleMs: number }): Promise<Measured> {
   await using cluster = await startCluster({ mode });
-  using load = startLoad([cluster.proxy, await cluster.pin(), await cluster.token()]);
+  using load = startAgentsLoad([cluster.proxy, await cluster.pin(), await cluster.token()]);
   await load.ask({ do: "join", count: agents });
   // What the joins left behind is not the tunnels'.
   await cluster.restart();
@@ -124,7 +118,7 @@ async function measure(mode: Mode, { agents, idleMs }: { agents: number; idleMs:
   return { mode, agents, one, hundred, all, returns };
 }
 
-async function comeBack(cluster: Cluster, load: Load, { how, agents }: { how: "SIGTERM" | "SIGKILL"; agents: number }): Promise<Return> {
+async function comeBack(cluster: Cluster, load: AgentsLoad, { how, agents }: { how: "SIGTERM" | "SIGKILL"; agents: number }): Promise<Return> {
   await load.ask({ do: "state" });
   const start = Date.now();
   if (how === "SIGKILL") await cluster.control.kill();
@@ -135,37 +129,4 @@ async function comeBack(cluster: Cluster, load: Load, { how, agents }: { how: "S
   const { min, median, max } = spread(ups.map((time) => (time - start) / 1000));
   const codes = Object.entries(failures).map(([code, count]) => `${count} ${code}`);
   return { how, first: min, median, last: max, ready, cpu, failures: codes.join(", ") || "none" };
-}
-
-interface Load extends Disposable {
-  ask(ask: LoadAsk): Promise<LoadState>;
-  /** Waits until so many tunnels are up; what happened since the last question. */
-  allOpen(count: number): Promise<LoadState>;
-}
-
-function startLoad(args: readonly string[]): Load {
-  const script = resolve(import.meta.dirname, "many-agents-load.ts");
-  const command = ["--disable-warning=ExperimentalWarning", script, ...args];
-  const child = spawn(bareNode, command, { env: cleanEnv(), stdio: ["ignore", "inherit", "inherit", "ipc"] });
-  const ended = once(child, "exit").then(() => {
-    throw new Error("the load process ended");
-  });
-  ended.catch(() => {});
-  const ask = async (question: LoadAsk): Promise<LoadState> => {
-    child.send(question);
-    const [answer] = await Promise.race([once(child, "message"), ended]);
-    return answer as LoadState;
-  };
-  const allOpen = async (count: number): Promise<LoadState> => {
-    const ups: number[] = [];
-    const failures: Record<string, number> = {};
-    for (const end = performance.now() + patienceMs; performance.now() < end; await sleep(100)) {
-      const state = await ask({ do: "state" });
-      ups.push(...state.ups);
-      for (const [code, tries] of Object.entries(state.failures)) failures[code] = (failures[code] ?? 0) + tries;
-      if (state.open === count) return { ...state, ups, failures };
-    }
-    throw new Error(`not all of ${count} tunnels are up within ${patienceMs / 1000} s`);
-  };
-  return { ask, allOpen, [Symbol.dispose]: () => child.kill() };
 }

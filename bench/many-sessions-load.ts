@@ -116,4 +116,3 @@ process.on("message", (ask: SessionsAsk) => {
   void work.then((done) => process.send?.({ held: held.length, failures, ...done } satisfies SessionsTold));
 });
 process.on("disconnect", () => process.exit());
-process.send?.("ready");

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startCluster } from "../test/world/cluster.ts";
 import { makeAccount } from "../test/world/unix-account.ts";
+import { startLoadProcess } from "./load-process.ts";
+import type { SessionsAsk, SessionsTold } from "./many-sessions-load.ts";
 import { cpuOf, figure, memory, percentile, spread } from "./measure.ts";
-import { startSessionsLoad } from "./sessions-load.ts";
 
 export interface ManySessionsOptions {
   /** Sessions that stay. */
@@ -24,7 +25,7 @@ export async function manySessions({ held, perSecond, seconds }: ManySessionsOpt
   // Its start files do nothing: those of the user who runs this may take longer than everything else.
   await using account = await makeAccount("sessions");
   const user = await cluster.user("alice", { logins: account.login });
-  using load = startSessionsLoad([user.home, account.login, "web-1"]);
+  using load = startLoadProcess<SessionsAsk, SessionsTold>("many-sessions-load.ts", [user.home, account.login, "web-1"]);
   const processes = { control: cluster.control.pid, agent: agent.service.pid, clients: load.pid };
   const use = async (): Promise<Record<keyof typeof processes, Used>> => {
     const of = async (pid: number): Promise<Used> => ({ mib: (await memory(pid)).rss / 1024, cpu: await cpuOf(pid) });

@@ -5,8 +5,9 @@ import { startCluster } from "../test/world/cluster.ts";
 import { dialogueWith } from "../test/world/dialogue.ts";
 import { program, start } from "../test/world/program.ts";
 import { makeAccount } from "../test/world/unix-account.ts";
+import { startLoadProcess } from "./load-process.ts";
+import type { SessionsAsk, SessionsTold } from "./many-sessions-load.ts";
 import { figure, memory, percentile, spread } from "./measure.ts";
-import { startSessionsLoad } from "./sessions-load.ts";
 
 export interface SoakOptions {
   readonly minutes: number;
@@ -40,7 +41,7 @@ export async function soak({ minutes, perSecond }: SoakOptions): Promise<SoakRes
     },
   };
   await Promise.all([ours.ask(), stock.ask()]);
-  using load = startSessionsLoad([user.home, login, "web-1"]);
+  using load = startLoadProcess<SessionsAsk, SessionsTold>("many-sessions-load.ts", [user.home, login, "web-1"]);
   await load.ask({ do: "hold", count: 20 });
   const rows: string[] = [];
   let [failures, sessions] = [0, 0];

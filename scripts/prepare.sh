@@ -14,7 +14,7 @@ declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl
   # An X server without a screen, and a client of it.
   [Xvfb]=xvfb [xauth]=xauth [xdpyinfo]=x11-utils
   # Beside what we measure ourselves.
-  [nginx]=nginx-light [wrk]=wrk [pgrep]=procps [ss]=iproute2
+  [pgrep]=procps [ss]=iproute2
   # Machines with systemd.
   [systemd-nspawn]=systemd-container [mmdebstrap]=mmdebstrap [nsenter]=util-linux [setpriv]=util-linux [flock]=util-linux
   [shellcheck]=shellcheck
@@ -30,7 +30,7 @@ case ${1:?what for} in
   check) tools+=(ssh shellcheck) ;;
   demo) tools+=(curl ip nft squid openssl sysctl unshare) ;;
   test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
-  bench) tools+=(curl ip ss ssh sshd openssl pgrep nginx wrk) ;;
+  bench) tools+=(curl ip ss ssh sshd openssl pgrep) ;;
   packages)
     tools+=("${packing[@]}")
     # ARCH=x64: without the other architecture's packages, no cross tools.

@@ -82,8 +82,8 @@ async function assemble({ target, work, main, parts, assets }: ExecutableParts, 
  * differed from run to run), are for the same end. V8 accepts it (checked).
  */
 const reproducible = ["--predictable", "--random-seed=42", "--min-semi-space-size=256", "--max-semi-space-size=256"];
-/** Parts that are kept compressed: it costs their start some 5 ms, which a service can spare, and so can its starter. */
-const isCompressed = (name: string): boolean => name.endsWith("-service") || name === "platform";
+/** Parts that are kept compressed: it costs their start some 5 ms, which a service can spare, and so can its starter, and a request over the network. */
+const isCompressed = (name: string): boolean => name.endsWith("-service") || name === "platform" || name === "undici";
 
 /** Each part's script and code cache, as assets. */
 async function partAssets(target: BuildTarget, work: string, parts: ExecutableParts["parts"]): Promise<Record<string, string>> {

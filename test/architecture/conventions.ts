@@ -49,7 +49,7 @@ const effects = new Set(
     "worker_threads",
   ].map((name) => `node:${name}`),
 );
-const impurePackages = new Set(["ssh2", "fastify", "@connectrpc/connect-node", "@lydell/node-pty"]);
+const impurePackages = new Set(["ssh2", "fastify", "undici", "@connectrpc/connect-node", "@lydell/node-pty"]);
 const impureWords =
   /\b(Date\.now\(|new Date\(\)|Math\.random\(|performance\.now\(|setTimeout\(|setInterval\(|process\.|random(?:Bytes|UUID|Int|FillSync)\()/;
 
@@ -117,6 +117,19 @@ export function tlsContexts(files: readonly SourceFile[]): string[] {
       ? [`${path} makes a TLS context by itself; core/transport/arrivals/server-context.ts has it`]
       : [],
   );
+}
+
+/** An HTTP request that does not go through core/transport/dial goes past the proxy of the environment, its limits and its messages. */
+export function httpClients(files: readonly SourceFile[]): string[] {
+  const placed = ["core", "agent", "control", "cli", "updater", "programs"];
+  const client = /^import (?!type\b)[^;"]*\b(request|get|Agent)\b[^;"]*"node:https?"|"undici"/m;
+  // A `fetch` that is not called is one of the file's own.
+  const fetches = (code: string): boolean => /(?<![.#])\bfetch\(/.test(code) && !/\bfetch\b(?!\()|\bfetch\([^)]*\):/.test(code);
+  return files.flatMap(({ path, text }) => {
+    if (path.endsWith(".test.ts") || path === "core/transport/dial/get-over.ts" || !placed.some((folder) => within(path, folder))) return [];
+    const code = withoutComments(text);
+    return client.test(code) || fetches(code) ? [`${path} makes HTTP requests by itself; core/transport/dial has httpsGet and unixGet`] : [];
+  });
 }
 
 function withoutComments(text: string): string {

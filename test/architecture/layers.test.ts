@@ -2,7 +2,16 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces, tlsContexts } from "./conventions.ts";
+import {
+  badExports,
+  badNames,
+  committedProducts,
+  environmentReaders,
+  httpClients,
+  impurities,
+  missingPurePlaces,
+  tlsContexts,
+} from "./conventions.ts";
 import { layerTable, tableIn } from "./layer-table.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { unplainWords } from "./plain-words.ts";
@@ -61,6 +70,10 @@ test("private fields of ssh2 and of Node are touched in their own folders only",
 
 test("every memory trick saves enough, and every file for Node's private fields has a reason", () => {
   expect(poorTricks(files)).toEqual([]);
+});
+
+test("HTTP requests are made in one place", () => {
+  expect(httpClients(files)).toEqual([]);
 });
 
 test("every TLS server takes its context from one place", () => {

@@ -1,7 +1,16 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { steps } from "../../scripts/check/steps.ts";
 import type { Finished } from "../world/program.ts";
-import { badExports, badNames, committedProducts, environmentReaders, impurities, missingPurePlaces, tlsContexts } from "./conventions.ts";
+import {
+  badExports,
+  badNames,
+  committedProducts,
+  environmentReaders,
+  httpClients,
+  impurities,
+  missingPurePlaces,
+  tlsContexts,
+} from "./conventions.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { unplainWords } from "./plain-words.ts";
 import { plant } from "./planted.ts";
@@ -187,6 +196,14 @@ describe("the architecture test sees", () => {
       (files) => poorTricks(files, [...memoryTricks, { file: "core/node-internals/compact-listeners.ts", savesKib: 1.3 }]),
       /compact-listeners\.ts saves 1\.3 KiB .* delete it/,
     ],
+    [
+      "an HTTP request by hand",
+      { "agent/a.ts": 'import { createServer, request } from "node:http";' },
+      httpClients,
+      /agent\/a\.ts makes HTTP requests/,
+    ],
+    ["an HTTP request by fetch", { "updater/a.ts": "await fetch(url);" }, httpClients, /updater\/a\.ts makes HTTP requests/],
+    ["a second way to undici", { "core/api/a.ts": 'await import("undici");' }, httpClients, /core\/api\/a\.ts makes HTTP requests/],
     ["a message in words of another language", { "cli/a.ts": 'throw new Error("this is no host");' }, unplainWords, /cli\/a\.ts:1: .*write is not a/],
     ["a comment without a subject", { "cli/a.ts": "/** Who asks is refused. */" }, unplainWords, /write a noun as the subject/],
     ["a TLS context of its own", { "control/a.ts": "createSecureContext({ cert, key });" }, tlsContexts, /control\/a\.ts makes a TLS context/],

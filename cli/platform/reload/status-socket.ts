@@ -1,19 +1,19 @@
 import { once } from "node:events";
 import { chmodSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
-import { createServer, request } from "node:http";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { unixGet } from "../../../core/transport/dial/unix-get.ts";
 import { type ProcessFacts, processSchema } from "./process-state.ts";
 
 /** The answer to GET /status: this process, and the others that still carry sessions. */
 type Status = ProcessFacts & { readonly draining: readonly { readonly pid: number; readonly sessions: number; readonly since: string }[] };
 
 const socketName = /^status-(\d{1,10})\.sock$/;
-/** Time for another process to answer, ms, and the maximum size of its answer, bytes. */
-const answerMs = 1_000;
-const maxAnswer = 65_536;
+/** Limits of another process's answer. */
+const limits = { timeoutMs: 1_000, maxBytes: 65_536 };
 
 /**
  * Serves `/status`, and `/process` for the other processes of this service, on `status-<pid>.sock` in `folder`: for the
@@ -77,7 +77,8 @@ export async function otherProcesses(folder: string): Promise<readonly ProcessFa
     names.map(async (name) => {
       const path = join(folder, name);
       try {
-        return processSchema.parse(JSON.parse(await ask(path)));
+        const { body } = await unixGet(path, "/process", limits);
+        return processSchema.parse(JSON.parse(body.toString()));
       } catch (thrown) {
         if (thrown instanceof Error && "code" in thrown && thrown.code === "ECONNREFUSED") await rm(path, { force: true });
         return undefined;
@@ -85,21 +86,4 @@ export async function otherProcesses(folder: string): Promise<readonly ProcessFa
     }),
   );
   return answers.filter((answer) => answer !== undefined);
-}
-
-function ask(socketPath: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const asked = request({ socketPath, path: "/process", agent: false, signal: AbortSignal.timeout(answerMs) }, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => {
-        text += chunk;
-        if (text.length > maxAnswer) response.destroy(new Error("the answer is too long"));
-      });
-      response.once("end", () => resolve(text));
-      response.once("error", reject);
-    });
-    asked.once("error", reject);
-    asked.end();
-  });
 }

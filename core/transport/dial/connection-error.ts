@@ -20,6 +20,9 @@ const reasons: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: "the address cannot be reached from here",
   EACCES: "this machine's rules forbid it",
   EPERM: "this machine's rules forbid it",
+  UND_ERR_SOCKET: "the connection was closed",
+  UND_ERR_HEADERS_OVERFLOW: "its headers are too long",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "its length is not the one that it announces",
 };
 
 /** A socket's error as `unavailable`, with a sentence for its code; a PlatformError passes unchanged. */
