@@ -14,6 +14,7 @@ import { removedError } from "../inventory/host-records.ts";
 import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
 import { allowedServices } from "../inventory/node-services.ts";
 import { reportNode } from "../inventory/nodes.ts";
+import { watchHosts } from "../inventory/watch-hosts.ts";
 import { proxyFacts, proxyWarnings } from "../presence/proxy-warnings.ts";
 import type { Caller } from "./caller.ts";
 import { clusterFacts, clusterWarnings, webCertificates } from "./cluster-facts.ts";
@@ -21,7 +22,10 @@ import { type Api, serverStream, unary } from "./guard.ts";
 import { nodeReport } from "./node-report.ts";
 import { requireRule } from "./permissions.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "getCluster" | "getAccess" | "watchAccess" | "reportNode" | "findDirectHosts" | "listProxies">;
+type Methods = Pick<
+  ServiceImpl<typeof AuthService>,
+  "getCluster" | "getAccess" | "watchAccess" | "reportNode" | "watchHosts" | "findDirectHosts" | "listProxies"
+>;
 
 export function clusterMethods(api: Api): Methods {
   const { context } = api;
@@ -69,6 +73,7 @@ export function clusterMethods(api: Api): Methods {
       const sharesName = await isShared(context, report.hostId, [report.hostname, ...(report.names ?? [])]);
       return { sharesName, refusedServices: report.services.filter((service) => !allowed.includes(service)) };
     }),
+    watchHosts: serverStream(api, "watchHosts", (_request, caller, signal) => watchHosts(context, hostOf(caller), signal)),
     findDirectHosts: unary(api, "findDirectHosts", async ({ target }, caller) => {
       const hosts = await findDirectHosts(context.storage, target, context.clusterName);
       const tunnelled = await findTunnelled(context, target, hostOf(caller).id);

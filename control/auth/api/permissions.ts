@@ -56,6 +56,7 @@ export const permissions = {
   listProxies: { hosts: ["node", "proxy", "auth"] },
   reportOffered: { hosts: ["proxy", "auth"] },
   listOffered: { hosts: ["auth"], users: "by kind" },
+  watchHosts: { hosts: ["proxy", "auth"] },
   findDirectHosts: { hosts: ["proxy", "auth"] },
   listInventory: { hosts: ["auth"], users: { resource: "node", verb: "list" } },
   exportUpgradeWindows: { hosts: ["node", "proxy", "auth"] },
