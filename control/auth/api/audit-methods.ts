@@ -1,12 +1,10 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { parseAuditEvent } from "../../../core/resources/audit-event.ts";
 import type { AuditEvent, AuditEventName } from "../../../core/resources/audit-event-schema.ts";
-import { type Api, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "emitEvents" | "listEvents">;
+type Methods = Handlers<"emitEvents" | "listEvents">;
 
 const maxEventsAtOnce = 500;
 const maxPage = 1_000;
@@ -42,7 +40,7 @@ const hostEvents: Readonly<Record<HostIdentity["role"], readonly AuditEventName[
 export function auditMethods(api: Api): Methods {
   const { context } = api;
   return {
-    emitEvents: unary(api, "emitEvents", async ({ eventsJson }, caller) => {
+    emitEvents: async ({ eventsJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: emitEvents is for hosts");
       if (eventsJson.length > maxEventsAtOnce)
         throw new PlatformError("limit", `too many events in one call: ${eventsJson.length}; the maximum is ${maxEventsAtOnce}`);
@@ -52,8 +50,8 @@ export function auditMethods(api: Api): Methods {
       for (const event of events) checkOrigin(event, caller.identity);
       context.audit.append(events);
       return {};
-    }),
-    listEvents: unary(api, "listEvents", async ({ from, to, events, user, limit, cursor, newest }) => {
+    },
+    listEvents: async ({ from, to, events, user, limit, cursor, newest }) => {
       const page = context.auditStore.list({
         from: parseTime(from, "from"),
         to: parseTime(to, "to"),
@@ -64,7 +62,7 @@ export function auditMethods(api: Api): Methods {
         newest,
       });
       return { eventsJson: [...page.lines], cursor: page.cursor, resume: page.resume };
-    }),
+    },
   };
 }
 

@@ -8,6 +8,7 @@ import type { Caller } from "./caller.ts";
 import { channelMethods } from "./channel-methods.ts";
 import { clusterMethods } from "./cluster-methods.ts";
 import { connectionMethods } from "./connection-methods.ts";
+import { guarded } from "./guard.ts";
 import { hostMethods } from "./host-methods.ts";
 import { inventoryMethods } from "./inventory-methods.ts";
 import { maintenanceMethods } from "./maintenance-methods.ts";
@@ -28,7 +29,7 @@ export function authRoutes(deps: {
   rateLimit: RateLimit;
   callerOf: (handler: HandlerContext) => Caller;
 }): (router: ConnectRouter) => void {
-  const methods = {
+  const service = guarded(deps, {
     ...clusterMethods(deps),
     ...hostMethods(deps),
     ...userMethods(deps),
@@ -44,8 +45,8 @@ export function authRoutes(deps: {
     ...rolloutMethods(deps),
     ...recordingMethods(deps),
     ...sessionMethods(deps),
-  };
+  });
   return (router) => {
-    router.service(AuthService, methods);
+    router.service(AuthService, service);
   };
 }

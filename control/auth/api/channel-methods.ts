@@ -1,20 +1,18 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { parseProxyFacts } from "../../../core/resources/proxy-facts.ts";
-import { type Api, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "reportChannels">;
+type Methods = Handlers<"reportChannels">;
 
 export function channelMethods(api: Api): Methods {
   const { context } = api;
   return {
-    reportChannels: unary(api, "reportChannels", async ({ channelsJson, digest, troublesJson, proxyJson }, caller) => {
+    reportChannels: async ({ channelsJson, digest, troublesJson, proxyJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: reportChannels is for proxies");
       context.channels.report(caller.identity.id, { channelsJson, digest, troublesJson });
       // A proxy of the previous version reports nothing about itself.
       if (proxyJson !== "") context.proxyReports.report(caller.identity.id, parseProxyFacts(proxyJson));
       return {};
-    }),
+    },
   };
 }

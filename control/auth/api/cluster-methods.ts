@@ -1,5 +1,3 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import { accessState, watchAccess } from "../access/access-state.ts";
@@ -18,26 +16,23 @@ import { watchHosts } from "../inventory/watch-hosts.ts";
 import { proxyFacts, proxyWarnings } from "../presence/proxy-warnings.ts";
 import type { Caller } from "./caller.ts";
 import { clusterFacts, clusterWarnings, webCertificates } from "./cluster-facts.ts";
-import { type Api, serverStream, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 import { nodeReport } from "./node-report.ts";
 import { requireRule } from "./permissions.ts";
 
-type Methods = Pick<
-  ServiceImpl<typeof AuthService>,
-  "getCluster" | "getAccess" | "watchAccess" | "reportNode" | "watchHosts" | "findDirectHosts" | "listProxies"
->;
+type Methods = Handlers<"getCluster" | "getAccess" | "watchAccess" | "reportNode" | "watchHosts" | "findDirectHosts" | "listProxies">;
 
 export function clusterMethods(api: Api): Methods {
   const { context } = api;
   return {
-    getCluster: unary(api, "getCluster", async (_request, caller) => {
+    getCluster: async (_request, caller) => {
       if (!(await mayListNodes(context, caller))) return clusterFacts(context);
       // The warnings name hosts.
       const warnings = [...(await clusterWarnings(context)), ...proxyWarnings(await proxyFacts(context))];
       const proxiesJson = (await proxyStates(context)).map((proxy) => JSON.stringify(proxy));
       return { ...clusterFacts(context), warnings, webCertificatesJson: webCertificates(context), proxiesJson };
-    }),
-    getAccess: unary(api, "getAccess", async ({ kinds }, caller) => {
+    },
+    getAccess: async ({ kinds }, caller) => {
       const { revision, roles, locks, opensshNodes } = await accessState(context);
       // An agent does not need them.
       const isAgent = caller.kind === "host" && caller.identity.role === "node";
@@ -48,8 +43,8 @@ export function clusterMethods(api: Api): Methods {
         opensshNodesJson: isAgent ? [] : [...opensshNodes],
       };
       return { ...access, ...trustedKeys(context.authorities), sessionRecording: context.sessionRecording };
-    }),
-    watchAccess: serverStream(api, "watchAccess", async function* ({ publicAddr, version }, caller, signal) {
+    },
+    watchAccess: async function* ({ publicAddr, version }, caller, signal) {
       const { id, role } = hostOf(caller);
       const isAgent = role === "node";
       if (!isAgent) await keepProxyVersion(context, id, version);
@@ -63,8 +58,8 @@ export function clusterMethods(api: Api): Methods {
         const removedHosts = isAgent ? [] : [...state.removedHosts];
         yield { revision: state.revision, removedHosts, maintenanceRevision: state.maintenanceRevision, proxiesRevision: state.proxiesRevision };
       }
-    }),
-    reportNode: unary(api, "reportNode", async (request, caller) => {
+    },
+    reportNode: async (request, caller) => {
       const host = hostOf(caller);
       if (host.role === "node") context.quotas.report(host, request.statusJson.length);
       const report = nodeReport(request, host);
@@ -72,19 +67,19 @@ export function clusterMethods(api: Api): Methods {
       await reportNode(context, { ...report, services: report.services.filter((service) => allowed.includes(service)) });
       const sharesName = await isShared(context, report.hostId, [report.hostname, ...(report.names ?? [])]);
       return { sharesName, refusedServices: report.services.filter((service) => !allowed.includes(service)) };
-    }),
-    watchHosts: serverStream(api, "watchHosts", (_request, caller, signal) => watchHosts(context, hostOf(caller), signal)),
-    findDirectHosts: unary(api, "findDirectHosts", async ({ target }, caller) => {
+    },
+    watchHosts: (_request, caller, signal) => watchHosts(context, hostOf(caller), signal),
+    findDirectHosts: async ({ target }, caller) => {
       const hosts = await findDirectHosts(context.storage, target, context.clusterName);
       const tunnelled = await findTunnelled(context, target, hostOf(caller).id);
       const recorded = await findRecorded(context, target, new Set([...hosts, ...tunnelled].map(({ id }) => id)));
       const json = (found: readonly object[]): string[] => found.map((host) => JSON.stringify(host));
       return { hostsJson: json(hosts), tunnelledJson: json(tunnelled), recordedJson: json(recorded) };
-    }),
-    listProxies: unary(api, "listProxies", async () => {
+    },
+    listProxies: async () => {
       const revision = await proxiesRevision(context.storage);
       return { revision, proxiesJson: (await listProxies(context.storage)).map((proxy) => JSON.stringify(proxy)) };
-    }),
+    },
   };
 }
 

@@ -1,7 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
 import { authorize } from "../../../core/access/authorize.ts";
-import type { AuthService, OfferedResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import type { OfferedResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { maxOffered, type Offered, offeredSchema } from "../../../core/resources/offered.ts";
@@ -12,16 +11,16 @@ import { listLocks } from "../locks/locks.ts";
 import { listOffered, type OfferedResource } from "../offered/list-offered.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import type { UserCaller } from "./caller.ts";
-import { type Api, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 import { isDenied } from "./list-nodes.ts";
 import { requireRule } from "./permissions.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "reportOffered" | "listOffered">;
+type Methods = Handlers<"reportOffered" | "listOffered">;
 
 export function offeredMethods(api: Api): Methods {
   const { context } = api;
   return {
-    reportOffered: unary(api, "reportOffered", async ({ hostId, offeredJson }) => {
+    reportOffered: async ({ hostId, offeredJson }) => {
       await requireHost(context.storage, "node", hostId);
       const bytes = offeredJson.reduce((sum, json) => sum + Buffer.byteLength(json), 0);
       if (offeredJson.length > maxOffered.count || bytes > maxOffered.bytes) {
@@ -31,8 +30,8 @@ export function offeredMethods(api: Api): Methods {
       const offered = offeredJson.map((json) => parseJsonAs(offeredSchema, json, "an offered resource")).filter(({ kind }) => allowed.includes(kind));
       context.offered.report(hostId, offered, bytes);
       return {};
-    }),
-    listOffered: unary(api, "listOffered", async ({ kind }, caller) => {
+    },
+    listOffered: async ({ kind }, caller) => {
       let isVisible: (one: Offered, hostId: string) => boolean = () => true;
       try {
         await requireRule(context, caller, { resource: "node", verb: "list" });
@@ -42,7 +41,7 @@ export function offeredMethods(api: Api): Methods {
       }
       const isWanted = (one: Offered, hostId: string): boolean => (kind === "" || one.kind === kind) && isVisible(one, hostId);
       return { resources: listOffered(context.offered, context.live, isWanted).map(message) };
-    }),
+    },
   };
 }
 

@@ -1,14 +1,12 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type Recording, recordingEndSchema, recordingFactsSchema } from "../../../core/resources/recording.ts";
 import { parseTime } from "./audit-methods.ts";
 import { type Caller, callerName } from "./caller.ts";
-import { type Api, serverStream, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 import { requireRule } from "./permissions.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "uploadRecording" | "listRecordings" | "readRecording">;
+type Methods = Handlers<"uploadRecording" | "listRecordings" | "readRecording">;
 
 const maxPage = 1_000;
 
@@ -16,14 +14,14 @@ export function recordingMethods(api: Api): Methods {
   const { context } = api;
   const { recordings } = context;
   return {
-    uploadRecording: unary(api, "uploadRecording", async ({ factsJson, offset, data, endJson }, caller) => {
+    uploadRecording: async ({ factsJson, offset, data, endJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: uploadRecording is for agents");
       context.quotas.recording(caller.identity, data.length);
       const facts = parseJsonAs(recordingFactsSchema, factsJson, "the facts of a recording");
       const end = endJson === "" ? undefined : parseJsonAs(recordingEndSchema, endJson, "the end of a recording");
       return { size: await recordings.append({ facts, offset, data, end }, caller.identity) };
-    }),
-    listRecordings: unary(api, "listRecordings", async ({ from, to, user, limit, cursor }, caller) => {
+    },
+    listRecordings: async ({ from, to, user, limit, cursor }, caller) => {
       const own = (await mayUse(api, caller, "list")) ? undefined : callerName(caller);
       const empty = (text: string): string | undefined => (text === "" ? undefined : text);
       // The name of another user finds nothing, as if there were no recordings.
@@ -36,15 +34,15 @@ export function recordingMethods(api: Api): Methods {
         cursor: empty(cursor),
       });
       return { recordingsJson: page.recordings.map((one) => JSON.stringify(one)), cursor: page.cursor };
-    }),
-    readRecording: serverStream(api, "readRecording", async function* ({ sessionId }, caller) {
+    },
+    readRecording: async function* ({ sessionId }, caller) {
       const recording = await readable(api, caller, sessionId);
       const { sid, user: name } = recording;
       const who = { user: callerName(caller), "addr.remote": caller.address };
       context.audit.emit({ event: "session.recording.access", ...who, name, sid });
       yield { recordingJson: JSON.stringify(recording) };
       for await (const data of recordings.read(recording)) yield { data };
-    }),
+    },
   };
 }
 

@@ -1,21 +1,19 @@
-import type { ServiceImpl } from "@connectrpc/connect";
 import { joinableModes } from "../../../core/access/authorize-join.ts";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { ActiveSession, JoinMode, ListedSession } from "../../../core/resources/session.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import { findActiveSession, listActiveSessions, reportSessions } from "../sessions/active-sessions.ts";
 import type { Caller } from "./caller.ts";
-import { type Api, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 import { isDenied } from "./list-nodes.ts";
 import { requireRule } from "./permissions.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "reportSessions" | "listSessions" | "findSession">;
+type Methods = Handlers<"reportSessions" | "listSessions" | "findSession">;
 
 export function sessionMethods(api: Api): Methods {
   const { context } = api;
   return {
-    reportSessions: unary(api, "reportSessions", async ({ process, sessionsJson }, caller) => {
+    reportSessions: async ({ process, sessionsJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: reportSessions is for agents");
       context.room.require("events");
       context.quotas.report(
@@ -23,8 +21,8 @@ export function sessionMethods(api: Api): Methods {
         sessionsJson.reduce((sum, json) => sum + json.length, 0),
       );
       return { validSeconds: await reportSessions(context, { host: caller.identity.id, process, sessionsJson }) };
-    }),
-    listSessions: unary(api, "listSessions", async (_request, caller) => {
+    },
+    listSessions: async (_request, caller) => {
       const mayJoin = await joining(api, caller);
       const seesAll = await mayList(api, caller);
       const seen = (await listActiveSessions(context)).flatMap((session) => {
@@ -32,11 +30,11 @@ export function sessionMethods(api: Api): Methods {
         return seesAll || modes.length > 0 ? [JSON.stringify(listed(session, modes))] : [];
       });
       return { sessionsJson: seen };
-    }),
-    findSession: unary(api, "findSession", async ({ sessionId }) => {
+    },
+    findSession: async ({ sessionId }) => {
       const found = await findActiveSession(context, sessionId);
       return { sessionJson: found === undefined ? "" : JSON.stringify(found) };
-    }),
+    },
   };
 }
 
