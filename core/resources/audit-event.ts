@@ -1,7 +1,7 @@
-import { parseJson } from "../bytes/parse-json.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import { codeOf } from "./audit-codes.ts";
 import { type AuditEvent, type AuditFacts, auditEventSchema, maxAuditCommand, maxAuditEvent, maxShort, maxText } from "./audit-event-schema.ts";
+import { documentKind } from "./document.ts";
 
 export interface AuditOrigin {
   readonly clusterName: string;
@@ -16,12 +16,8 @@ export function makeAuditEvent(whole: AuditFacts, origin: AuditOrigin): AuditEve
   return checkAuditEvent({ ...facts, code: codeOf(facts), time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName });
 }
 
-/** One line as it came from a peer. Throws PlatformError `invalid`. */
-export function parseAuditEvent(json: string): AuditEvent {
-  const bytes = Buffer.byteLength(json);
-  if (bytes > maxAuditEvent) throw new PlatformError("invalid", `an audit event of ${bytes} bytes; ${maxAuditEvent} are allowed`);
-  return checkAuditEvent(parseJson(json, "an audit event"));
-}
+/** One line of the audit log. */
+export const auditEventDocument = documentKind("audit_event", auditEventSchema, { what: "an audit event", maxBytes: maxAuditEvent });
 
 /** Truncates a command for an event and marks it: by its characters, and by the bytes to which control characters expand in JSON. */
 export function clipCommand(command: string): string {

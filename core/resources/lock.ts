@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 import { loginText, metadataSchema, nameText } from "./metadata.ts";
 import { userIdText } from "./user.ts";
 
@@ -55,3 +56,5 @@ export function lockTargetText({ user, role, login, server_id: host }: LockTarge
   if (role !== undefined) return `role ${role}`;
   return login === undefined ? `host ${host}` : `login ${login}`;
 }
+
+export const lockDocument = documentKind("lock", lockSchema, { what: "a lock" });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 import { hostStatusSchema } from "./host-status.ts";
 import { labelsSchema, metadataSchema } from "./metadata.ts";
 
@@ -52,3 +53,5 @@ export const nodeSchema = plainNodeSchema.superRefine(({ sub_kind: kind, spec },
   context.addIssue({ code: "custom", path: ["spec", "addr"], message });
 });
 export type Node = z.infer<typeof nodeSchema>;
+
+export const nodeDocument = documentKind("node", nodeSchema, { what: "a node" });

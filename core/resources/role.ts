@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { LabelsCondition, NamesCondition } from "../kinds/service-kinds.ts";
+import { documentKind } from "./document.ts";
 import { hostGroupText, sudoersText } from "./host-user.ts";
 import { metadataSchema } from "./metadata.ts";
 import { roleOptionsSchema } from "./role-options.ts";
@@ -65,3 +66,5 @@ export const roleSchema = z.strictObject({
   }),
 });
 export type Role = z.infer<typeof roleSchema>;
+
+export const roleDocument = documentKind("role", roleSchema, { what: "a role" });

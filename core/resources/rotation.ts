@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 
 /** The authorities that can be rotated, each separately. */
 export const authorityKinds = ["user", "host"] as const;
@@ -38,3 +39,5 @@ export const rotationSchema = rotationStateSchema.extend({
   behind: z.array(hostBehindSchema).optional(),
 });
 export type Rotation = z.infer<typeof rotationSchema>;
+
+export const rotationDocument = documentKind("rotation", rotationSchema, { what: "the rotation of an authority" });

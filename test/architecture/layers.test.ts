@@ -12,6 +12,7 @@ import {
   ssh2Loaders,
   tlsContexts,
 } from "./conventions.ts";
+import { documentsByHand, undeclaredDocuments } from "./documents.ts";
 import { layerTable, tableIn } from "./layer-table.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { readSources } from "./source-tree.ts";
@@ -56,6 +57,13 @@ test("nothing is re-exported or exported as default", () => {
 
 test("only main.ts and programs/ read the environment", () => {
   expect(environmentReaders(files)).toEqual([]);
+});
+
+test("JSON in the auth API is a declared document, read and written by one codec", () => {
+  const proto = readFileSync(join(root, "core/api/proto/platform/auth/v1/auth.proto"), "utf8");
+  expect(proto).toContain("(document)");
+  expect(undeclaredDocuments(proto)).toEqual([]);
+  expect(documentsByHand(files)).toEqual([]);
 });
 
 test("ssh2 is loaded by core/ssh/ssh2.ts only", () => {

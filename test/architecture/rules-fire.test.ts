@@ -11,6 +11,7 @@ import {
   ssh2Loaders,
   tlsContexts,
 } from "./conventions.ts";
+import { documentsByHand, undeclaredDocuments } from "./documents.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { plant } from "./planted.ts";
 import { readSources, type SourceFile } from "./source-tree.ts";
@@ -167,10 +168,27 @@ describe("the architecture test sees", () => {
     ["a default export", { "cli/a.ts": "export default 1;" }, badExports, /default export/],
     ["a reader of the environment", { "agent/a.ts": "export const home = process.env.HOME;" }, environmentReaders, /process\.env/],
     ["a second way to ssh2", { "core/a.ts": 'import ssh2 from "ssh2";' }, ssh2Loaders, /core\/a\.ts loads ssh2/],
+    [
+      "JSON of a message that is read by hand",
+      { "cli/a.ts": "const a = JSON.parse(answer.rolesJson[0]);" },
+      documentsByHand,
+      /a\.ts:1 reads or writes/,
+    ],
+    ["the same of a list", { "cli/a.ts": "const a = rolesJson.map((one) => JSON.parse(one));" }, documentsByHand, /a\.ts:1 reads or writes/],
+    ["JSON of a message that is written by hand", { "cli/a.ts": "send({ statusJson: JSON.stringify(status) });" }, documentsByHand, /a\.ts:1 reads/],
     ["a TLS context of its own", { "control/a.ts": "createSecureContext({ cert, key });" }, tlsContexts, /control\/a\.ts makes a TLS context/],
   ];
   test.for(cases)("%s", ([, files, find, found]) => {
     expect(find(tree(files)).join("\n")).toMatch(found);
+  });
+
+  test.for<[what: string, field: string, found: RegExp]>([
+    ["JSON that is not declared", "  repeated string things_json = 3;", /auth\.proto:2: things_json holds JSON/],
+    ["JSON that is not declared, under its plain name", "  string json = 3;", /json holds JSON/],
+    ["a document that is not named so", '  string thing = 3 [(document) = "role"];', /thing is a document: name it/],
+    ["a document that is not a text", '  bytes thing_json = 3 [(document) = "role"];', /its type is string/],
+  ])("%s in auth.proto", ([, field, found]) => {
+    expect(undeclaredDocuments(`message A {\n${field}\n}`).join("\n")).toMatch(found);
   });
 
   test("a link to the installed modules, or what was built, in git", () => {

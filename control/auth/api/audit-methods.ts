@@ -1,7 +1,8 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
-import { parseAuditEvent } from "../../../core/resources/audit-event.ts";
+import { auditEventDocument } from "../../../core/resources/audit-event.ts";
 import type { AuditEvent, AuditEventName } from "../../../core/resources/audit-event-schema.ts";
+import { readDocuments } from "../../../core/resources/document.ts";
 import type { Api, Handlers } from "./guard.ts";
 
 type Methods = Handlers<"emitEvents" | "listEvents">;
@@ -46,7 +47,7 @@ export function auditMethods(api: Api): Methods {
         throw new PlatformError("limit", `too many events in one call: ${eventsJson.length}; the maximum is ${maxEventsAtOnce}`);
       context.room.require("events");
       context.quotas.events(caller.identity, eventsJson);
-      const events = eventsJson.map(parseAuditEvent);
+      const events = readDocuments(auditEventDocument, eventsJson);
       for (const event of events) checkOrigin(event, caller.identity);
       context.audit.append(events);
       return {};

@@ -1,5 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { authorityKinds, rotationPhases } from "../../../core/resources/rotation.ts";
+import { writeDocument, writeDocuments } from "../../../core/resources/document.ts";
+import { authorityKinds, rotationDocument, rotationPhases } from "../../../core/resources/rotation.ts";
 import type { Actor } from "../actor.ts";
 import { signHost } from "../certificates/sign-host.ts";
 import { signUser } from "../certificates/sign-user.ts";
@@ -22,12 +23,12 @@ export function authorityMethods(api: Api): Methods {
       const sshCertificate = await signHost(context, { names, sshPublicKey, ttlSeconds, actor: actorOf(caller) });
       return { sshCertificate, cluster: clusterFacts(context) };
     },
-    getRotations: async () => ({ rotationsJson: (await listRotations(context)).map((one) => JSON.stringify(one)) }),
+    getRotations: async () => ({ rotationsJson: writeDocuments(rotationDocument, await listRotations(context)) }),
     rotateAuthority: async ({ authority, phase: named, graceSeconds, manual }, caller) => {
       const kind = oneOf("authority", authorityKinds, authority);
       const phase = named === "" ? undefined : oneOf("phase", rotationPhases, named);
       const after = await rotate(context, { kind, phase, graceSeconds, manual, actor: actorOf(caller) });
-      return { rotationsJson: [JSON.stringify(after)] };
+      return { rotationsJson: [writeDocument(rotationDocument, after)] };
     },
   };
 }

@@ -1,5 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { parseProxyFacts } from "../../../core/resources/proxy-facts.ts";
+import { readDocument } from "../../../core/resources/document.ts";
+import { proxyFactsDocument } from "../../../core/resources/proxy-facts.ts";
 import type { Api, Handlers } from "./guard.ts";
 
 type Methods = Handlers<"reportChannels">;
@@ -11,7 +12,7 @@ export function channelMethods(api: Api): Methods {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: reportChannels is for proxies");
       context.channels.report(caller.identity.id, { channelsJson, digest, troublesJson });
       // A proxy of the previous version reports nothing about itself.
-      if (proxyJson !== "") context.proxyReports.report(caller.identity.id, parseProxyFacts(proxyJson));
+      if (proxyJson !== "") context.proxyReports.report(caller.identity.id, readDocument(proxyFactsDocument, proxyJson));
       return {};
     },
   };

@@ -1,5 +1,10 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
+import { directHostDocument } from "../../../core/resources/direct-host.ts";
+import { writeDocuments } from "../../../core/resources/document.ts";
+import { proxyDocument, proxyStateDocument } from "../../../core/resources/proxy.ts";
+import { recordedHostDocument } from "../../../core/resources/recorded-host.ts";
+import { tunnelledHostDocument } from "../../../core/resources/tunnelled-host.ts";
 import { accessState, watchAccess } from "../access/access-state.ts";
 import { rolesForKinds } from "../access/roles-for-kinds.ts";
 import type { AuthContext } from "../auth-context.ts";
@@ -29,7 +34,7 @@ export function clusterMethods(api: Api): Methods {
       if (!(await mayListNodes(context, caller))) return clusterFacts(context);
       // The warnings name hosts.
       const warnings = [...(await clusterWarnings(context)), ...proxyWarnings(await proxyFacts(context))];
-      const proxiesJson = (await proxyStates(context)).map((proxy) => JSON.stringify(proxy));
+      const proxiesJson = writeDocuments(proxyStateDocument, await proxyStates(context));
       return { ...clusterFacts(context), warnings, webCertificatesJson: webCertificates(context), proxiesJson };
     },
     getAccess: async ({ kinds }, caller) => {
@@ -73,12 +78,15 @@ export function clusterMethods(api: Api): Methods {
       const hosts = await findDirectHosts(context.storage, target, context.clusterName);
       const tunnelled = await findTunnelled(context, target, hostOf(caller).id);
       const recorded = await findRecorded(context, target, new Set([...hosts, ...tunnelled].map(({ id }) => id)));
-      const json = (found: readonly object[]): string[] => found.map((host) => JSON.stringify(host));
-      return { hostsJson: json(hosts), tunnelledJson: json(tunnelled), recordedJson: json(recorded) };
+      return {
+        hostsJson: writeDocuments(directHostDocument, hosts),
+        tunnelledJson: writeDocuments(tunnelledHostDocument, tunnelled),
+        recordedJson: writeDocuments(recordedHostDocument, recorded),
+      };
     },
     listProxies: async () => {
       const revision = await proxiesRevision(context.storage);
-      return { revision, proxiesJson: (await listProxies(context.storage)).map((proxy) => JSON.stringify(proxy)) };
+      return { revision, proxiesJson: writeDocuments(proxyDocument, await listProxies(context.storage)) };
     },
   };
 }

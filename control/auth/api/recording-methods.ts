@@ -1,6 +1,6 @@
-import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type Recording, recordingEndSchema, recordingFactsSchema } from "../../../core/resources/recording.ts";
+import { readDocument, writeDocument, writeDocuments } from "../../../core/resources/document.ts";
+import { type Recording, recordingDocument, recordingEndDocument, recordingFactsDocument } from "../../../core/resources/recording.ts";
 import { parseTime } from "./audit-methods.ts";
 import { type Caller, callerName } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
@@ -17,8 +17,8 @@ export function recordingMethods(api: Api): Methods {
     uploadRecording: async ({ factsJson, offset, data, endJson }, caller) => {
       if (caller.kind !== "host") throw new PlatformError("denied", "access denied: uploadRecording is for agents");
       context.quotas.recording(caller.identity, data.length);
-      const facts = parseJsonAs(recordingFactsSchema, factsJson, "the facts of a recording");
-      const end = endJson === "" ? undefined : parseJsonAs(recordingEndSchema, endJson, "the end of a recording");
+      const facts = readDocument(recordingFactsDocument, factsJson);
+      const end = endJson === "" ? undefined : readDocument(recordingEndDocument, endJson);
       return { size: await recordings.append({ facts, offset, data, end }, caller.identity) };
     },
     listRecordings: async ({ from, to, user, limit, cursor }, caller) => {
@@ -33,14 +33,14 @@ export function recordingMethods(api: Api): Methods {
         limit: limit === 0 ? maxPage : Math.min(limit, maxPage),
         cursor: empty(cursor),
       });
-      return { recordingsJson: page.recordings.map((one) => JSON.stringify(one)), cursor: page.cursor };
+      return { recordingsJson: writeDocuments(recordingDocument, page.recordings), cursor: page.cursor };
     },
     readRecording: async function* ({ sessionId }, caller) {
       const recording = await readable(api, caller, sessionId);
       const { sid, user: name } = recording;
       const who = { user: callerName(caller), "addr.remote": caller.address };
       context.audit.emit({ event: "session.recording.access", ...who, name, sid });
-      yield { recordingJson: JSON.stringify(recording) };
+      yield { recordingJson: writeDocument(recordingDocument, recording) };
       for await (const data of recordings.read(recording)) yield { data };
     },
   };

@@ -1,10 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { z } from "zod";
 import type { ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import { parseJson } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { readDocument, resourceDocument, writeResource } from "../../../core/resources/document.ts";
 import type { Actor } from "../actor.ts";
-import { checkDocument, type Document } from "../documents/document.ts";
+import type { Document } from "../documents/document.ts";
 import { getAnyNode, storedKey } from "../inventory/all-nodes.ts";
 import { createToken } from "../tokens/tokens.ts";
 import { type Caller, callerName } from "./caller.ts";
@@ -47,7 +46,7 @@ export function resourceMethods(api: Api): Methods {
       return message(await found.get(context, name));
     },
     putResource: async ({ json, overwrite, mustExist }, caller) => {
-      const document = parse(json);
+      const document = readDocument(resourceDocument, json);
       const kind = resourceKind(document.kind);
       const exists = (await context.storage.get(storedKey(document))) !== undefined;
       await requireRule(context, caller, { resource: document.kind, verb: exists ? "update" : "create" });
@@ -62,14 +61,8 @@ export function resourceMethods(api: Api): Methods {
   };
 }
 
-const headSchema = z.looseObject({ kind: z.string().max(64), metadata: z.looseObject({ name: z.string().max(64) }) });
-
-function parse(json: string): z.infer<typeof headSchema> {
-  return checkDocument(headSchema, parseJson(json, "the resource"));
-}
-
 function message(document: Document): MessageInitShape<typeof ResourceSchema> {
-  return { kind: document.kind, name: document.metadata.name, json: JSON.stringify(document) };
+  return { kind: document.kind, name: document.metadata.name, json: writeResource(document) };
 }
 
 function actorOf(caller: Caller): Actor {

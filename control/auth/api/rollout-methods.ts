@@ -1,4 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { writeDocument } from "../../../core/resources/document.ts";
+import { upgradePlanDocument } from "../../../core/resources/upgrade-plan.ts";
 import { rolloutActions } from "../rollout/change-rollout.ts";
 import { vouchFor } from "../rollout/vouch-for.ts";
 import { callerName } from "./caller.ts";
@@ -14,14 +16,14 @@ export function rolloutMethods(api: Api): Methods {
       return vouchFor(api.context, { channel, hostId, version, critical }, proxy);
     },
     getUpgradePlan: async ({ channel, version, brief }) => ({
-      json: JSON.stringify(await rollouts.plan({ channel, version, brief })),
+      json: writeDocument(upgradePlanDocument, await rollouts.plan({ channel, version, brief })),
     }),
     changeRollout: async ({ action, group, channel }, caller) => {
       const known = rolloutActions.find((one) => one === action);
       if (known === undefined)
         throw new PlatformError("invalid", `unknown roll-out action ${JSON.stringify(action.slice(0, 64))}; use ${rolloutActions.join(", ")}`);
       const actor = { name: callerName(caller), address: caller.address };
-      return { json: JSON.stringify(await rollouts.change({ action: known, channel, group, actor })) };
+      return { json: writeDocument(upgradePlanDocument, await rollouts.change({ action: known, channel, group, actor })) };
     },
   };
 }

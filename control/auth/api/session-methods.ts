@@ -1,6 +1,7 @@
 import { joinableModes } from "../../../core/access/authorize-join.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { ActiveSession, JoinMode, ListedSession } from "../../../core/resources/session.ts";
+import { writeDocument } from "../../../core/resources/document.ts";
+import { type ActiveSession, type JoinMode, type ListedSession, listedSessionDocument, sessionDocument } from "../../../core/resources/session.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import { findActiveSession, listActiveSessions, reportSessions } from "../sessions/active-sessions.ts";
 import type { Caller } from "./caller.ts";
@@ -20,20 +21,22 @@ export function sessionMethods(api: Api): Methods {
         caller.identity,
         sessionsJson.reduce((sum, json) => sum + json.length, 0),
       );
-      return { validSeconds: await reportSessions(context, { host: caller.identity.id, process, sessionsJson }) };
+      return {
+        validSeconds: await reportSessions(context, { host: caller.identity.id, process, sessionsJson }),
+      };
     },
     listSessions: async (_request, caller) => {
       const mayJoin = await joining(api, caller);
       const seesAll = await mayList(api, caller);
       const seen = (await listActiveSessions(context)).flatMap((session) => {
         const modes = mayJoin(session);
-        return seesAll || modes.length > 0 ? [JSON.stringify(listed(session, modes))] : [];
+        return seesAll || modes.length > 0 ? [writeDocument(listedSessionDocument, listed(session, modes))] : [];
       });
       return { sessionsJson: seen };
     },
     findSession: async ({ sessionId }) => {
       const found = await findActiveSession(context, sessionId);
-      return { sessionJson: found === undefined ? "" : JSON.stringify(found) };
+      return { sessionJson: found === undefined ? "" : writeDocument(sessionDocument, found) };
     },
   };
 }

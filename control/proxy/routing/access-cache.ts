@@ -3,10 +3,11 @@ import { pickTrustedKeys, type TrustedKeys, trustedDigest } from "../../../core/
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { serviceNames } from "../../../core/kinds/service-kinds.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { type Lock, lockSchema } from "../../../core/resources/lock.ts";
-import { type Node, nodeSchema } from "../../../core/resources/node.ts";
+import { type DocumentKind, readDocument, readDocuments } from "../../../core/resources/document.ts";
+import { type Lock, lockDocument } from "../../../core/resources/lock.ts";
+import { type Node, nodeDocument } from "../../../core/resources/node.ts";
 import { type RecordingMode, recordingModes } from "../../../core/resources/recording.ts";
-import { type Role, roleSchema } from "../../../core/resources/role.ts";
+import { type Role, roleDocument } from "../../../core/resources/role.ts";
 import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
 import { version } from "../../../core/versions/version.ts";
 import { wait } from "./wait.ts";
@@ -154,10 +155,12 @@ export class AccessCache {
 
   /** An unreadable one is skipped; the others are used. */
   #parseNode(json: string): readonly Node[] {
-    const parsed = nodeSchema.safeParse(JSON.parse(json));
-    if (parsed.success) return [parsed.data];
-    this.#options.log.warn("could not read the record of a host without an agent; skipping it", { error: parsed.error.issues[0]?.message });
-    return [];
+    try {
+      return [readDocument(nodeDocument, json)];
+    } catch (error) {
+      this.#options.log.warn("could not read the record of a host without an agent; skipping it", { error: errorText(error) });
+      return [];
+    }
   }
 
   #fetch(): Promise<Access> {
@@ -172,8 +175,8 @@ export class AccessCache {
     const answer = await this.#options.auth.getAccess({ kinds: [...serviceNames] });
     const access: Access = {
       revision: answer.revision,
-      roles: answer.rolesJson.map(parseRole),
-      locks: answer.locksJson.map(parseLock),
+      roles: needed(roleDocument, answer.rolesJson),
+      locks: needed(lockDocument, answer.locksJson),
       openssh: answer.opensshNodesJson.flatMap((json) => this.#parseNode(json)),
       ...pickTrustedKeys(answer),
       authorities: trustedDigest(answer),
@@ -197,21 +200,12 @@ function parseMode(text: string): RecordingMode {
   return mode;
 }
 
-/** An unreadable lock may be the one that applies. */
-function parseLock(json: string): Lock {
+/** An unreadable role may be the one that denies, an unreadable lock the one that applies: no decision is made without it. */
+function needed<T>(kind: DocumentKind<T>, documents: readonly string[]): readonly T[] {
   try {
-    return lockSchema.parse(JSON.parse(json));
+    return readDocuments(kind, documents);
   } catch (cause) {
-    throw unreadable("a lock", cause);
-  }
-}
-
-/** An unreadable role may be the one that denies: no decision is made without it. */
-function parseRole(json: string): Role {
-  try {
-    return roleSchema.parse(JSON.parse(json));
-  } catch (cause) {
-    throw unreadable("a role", cause);
+    throw unreadable(kind.what, cause);
   }
 }
 

@@ -1,9 +1,9 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type DirectHost, directHostSchema } from "../../../core/resources/direct-host.ts";
-import { type RecordedHost, recordedHostSchema } from "../../../core/resources/recorded-host.ts";
-import { type TunnelledHost, tunnelledHostSchema } from "../../../core/resources/tunnelled-host.ts";
+import { type DirectHost, directHostDocument } from "../../../core/resources/direct-host.ts";
+import { readDocuments } from "../../../core/resources/document.ts";
+import { type RecordedHost, recordedHostDocument } from "../../../core/resources/recorded-host.ts";
+import { type TunnelledHost, tunnelledHostDocument } from "../../../core/resources/tunnelled-host.ts";
 import type { DirectTarget, ElsewhereTarget, RecordedTarget } from "./target.ts";
 
 /** Time limit of the auth service's answer, ms. */
@@ -21,9 +21,9 @@ export interface FoundHosts {
 export async function findByCall(auth: Pick<AuthClient, "findDirectHosts">, target: string): Promise<FoundHosts> {
   try {
     const { hostsJson, tunnelledJson, recordedJson } = await auth.findDirectHosts({ target }, { timeoutMs: callMs });
-    const dialled = hostsJson.map((json) => targetOf.dial(parseJsonAs(directHostSchema, json, "a host that proxies dial")));
-    const elsewhere = tunnelledJson.map((json) => targetOf.elsewhere(parseJsonAs(tunnelledHostSchema, json, "a host with a tunnel")));
-    const recorded = recordedJson.map((json) => targetOf.record(parseJsonAs(recordedHostSchema, json, "the record of a host")));
+    const dialled = readDocuments(directHostDocument, hostsJson).map(targetOf.dial);
+    const elsewhere = readDocuments(tunnelledHostDocument, tunnelledJson).map(targetOf.elsewhere);
+    const recorded = readDocuments(recordedHostDocument, recordedJson).map(targetOf.record);
     return { reachable: [...dialled, ...elsewhere], recorded };
   } catch (thrown) {
     if (thrown instanceof PlatformError && thrown.code === "unsupported") return { reachable: [], recorded: [] };
