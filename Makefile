@@ -33,7 +33,7 @@ test:
 	@mkdir -p $(reports); rm -f $(reports)/*.json
 	@checked=0; node scripts/check.ts || checked=1; \
 	built=0; node scripts/build.ts || built=1; \
-	if [ $$built = 0 ]; then STORIES_REPORT=$(reports)/stories.json vitest run --project 'stories*' || true; fi; \
+	if [ $$built = 0 ]; then STORIES_REPORT=$(reports)/stories.json vitest run --project slow --project 'stories*' || true; fi; \
 	node scripts/test-summary.ts $(reports)/unit.json $(reports)/stories.json && [ $$checked = 0 ]
 
 # What a release needs: some three hours.
@@ -82,7 +82,7 @@ soak: build
 
 fuzz:
 	@scripts/prepare.sh check
-	@FUZZ_RUNS=100000 vitest run --project unit --testTimeout=3600000 $$(grep -rl fast-check --include=*.test.ts agent cli control core)
+	@FUZZ_RUNS=100000 vitest run --project unit --project slow --testTimeout=3600000 $$(grep -rl fast-check --include=*.test.ts agent cli control core)
 
 clean:
 	@rm -rf dist .cache

@@ -9,33 +9,41 @@ const exclude = ["node_modules/**", "dist/**", ".cache/**"];
 const report = process.env.STORIES_REPORT;
 
 /**
- * `unit`: fast, in one process, without root. `stories`: the built executable and real programs; files run side by side, as most of
+ * `unit`: fast, in one process, without root; `make check` runs it. `slow`: the same, but of seconds each: they run beside the stories,
+ * which wait most of their time. `stories`: the built executable and real programs; files run side by side, as most of
  * their time they wait. `stories-alone`: the few that measure memory or speed, one file at a time, after the others.
  */
 const alone = ["agent-memory", "hostile-ssh", "long-stream"].map((name) => `test/stories/${name}.test.ts`);
+/** The build puts its own loader there. */
+const hostAddon = { find: /^.*\/host-addon\.ts$/, replacement: resolve(import.meta.dirname, "test/world/compiled-host-addon.ts") };
+/** Tests leave nothing behind in their process, so that files can share one. */
+const inside = { setupFiles: ["test/fuzz/fuzz-runs.ts"], env: { TMPDIR: memoryFolder() }, isolate: false };
+const slow = "**/*.slow.test.ts";
 const stories = { testTimeout: 180_000, hookTimeout: 180_000 };
 
 export default defineConfig({
   test: {
-    testTimeout: 20_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     sequence: { sequencer: LongestFirst },
     reporters: report === undefined ? ["default"] : ["verbose", ["json", { outputFile: report }], new StoryTimes()],
     projects: [
       {
         extends: true,
-        // The build puts its own loader there.
-        resolve: { alias: [{ find: /^.*\/host-addon\.ts$/, replacement: resolve(import.meta.dirname, "test/world/compiled-host-addon.ts") }] },
+        resolve: { alias: [hostAddon] },
         test: {
+          ...inside,
           name: "unit",
-          setupFiles: ["test/fuzz/fuzz-runs.ts"],
-          env: { TMPDIR: memoryFolder() },
           include: ["**/*.test.ts"],
-          exclude: [...exclude, "test/stories/**"],
-          // Tests leave nothing behind in their process, so that files can share one; one worker more than a small machine has cores, as many wait.
-          isolate: false,
+          exclude: [...exclude, "test/stories/**", slow],
+          // One worker more than a small machine has cores, as many wait.
           maxWorkers: 3,
         },
+      },
+      {
+        extends: true,
+        resolve: { alias: [hostAddon] },
+        test: { ...inside, name: "slow", include: [slow], exclude, maxWorkers: 4, sequence: { groupOrder: 1 } },
       },
       {
         extends: true,

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { around, createTestAuthority, past } from "../core/transport/dial/test-certificate.ts";
-import { openTestAuth } from "./auth/open-test-auth.ts";
+import { around, createTestAuthority, past } from "../core/transport/dial/testing/test-certificate.ts";
+import { openTestAuth } from "../test/inside/open-auth.ts";
 import { checkControl } from "./check-control.ts";
 import type { ProxyConfig } from "./config.ts";
 

@@ -6,10 +6,10 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openAuthClient } from "../core/api/auth-client.ts";
 import { silentLog } from "../core/log/log.ts";
 import { httpsGet } from "../core/transport/dial/https-get.ts";
+import { openSocket } from "../test/inside/open-cluster.ts";
 import { openAuth } from "./auth/open-auth.ts";
 import type { AuthConfig, ControlConfig, ProxyConfig } from "./config.ts";
 import { type ControlFacts, runControl } from "./control.ts";
-import { openSocket } from "./proxy/testing/test-cluster.ts";
 
 const localhost = { host: "127.0.0.1", port: 0 };
 let folder: string;

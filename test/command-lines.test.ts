@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { memoryIo } from "../cli/memory-io.ts";
 import { runTctl } from "../cli/tctl/tctl.ts";
 import { runTsh } from "../cli/tsh/tsh.ts";
-import { codeOf, openTestAuth, type TestAuth } from "../control/auth/open-test-auth.ts";
+import { openTestAuth, type TestAuth } from "./inside/open-auth.ts";
 import { hasProgram } from "./world/has-program.ts";
+import { codeAt } from "./world/one-time-code.ts";
 
 /** tctl and tsh against a real auth service through its TLS listener, which also stands where a proxy relays to it. */
 describe("command lines against an auth service", () => {
@@ -84,7 +85,7 @@ describe("command lines against an auth service", () => {
     const token = /https:\/\/p\.example\.com\/web\/invite\/([0-9a-f]+)\n$/.exec(added.out)?.[1] ?? "";
     expect(added).toMatchObject({ status: 0, err: "" });
     const { otpauthUri } = await t.connect().getInvite({ token });
-    const code = () => codeOf(otpauthUri, new Date(Date.now() + step * 30_000));
+    const code = () => codeAt(otpauthUri, new Date(Date.now() + step * 30_000));
     await t.connect().acceptInvite({ token, password: "correct horse bob", code: code() });
     step += 2;
     expect((await tctl("users", "ls")).out).toMatch(/^bob +access,editor root,ubuntu active$/m);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PlatformError } from "../core/errors/platform-error.ts";
-import { createTestAuthority, past, type TestAuthority } from "../core/transport/dial/test-certificate.ts";
-import { listenTcp, onRequest, type TestServer } from "../core/transport/dial/test-server.ts";
+import { createTestAuthority, past, type TestAuthority } from "../core/transport/dial/testing/test-certificate.ts";
+import { listenTcp, onRequest, type TestServer } from "../core/transport/dial/testing/test-server.ts";
 import { askEndpoint } from "./endpoint.ts";
 import { failedAnswer } from "./failed-answer.ts";
 

@@ -4,7 +4,6 @@ import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { silentLog } from "../../core/log/log.ts";
 import type { AuditFacts } from "../../core/resources/audit-event-schema.ts";
 import type { Lock } from "../../core/resources/lock.ts";
 import { type Role, roleSchema } from "../../core/resources/role.ts";
@@ -12,11 +11,11 @@ import type { RoleOptions } from "../../core/resources/role-options.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import { readFrame } from "../../core/transport/read-frame.ts";
 import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
-import { type InsideAuthorities, insideAuthorities, type UserTls } from "../../test/inside/issue-certificates.ts";
+import { type InsideAuthorities, insideAuthorities } from "../../test/inside/authorities.ts";
+import { serviceDeps } from "../../test/inside/service-deps.ts";
+import type { UserKeys } from "../../test/inside/user-keys.ts";
 import { until } from "../../test/world/until.ts";
 import type { Access } from "../access/access-source.ts";
-import { LiveSessions } from "../service/live-sessions.ts";
-import { UserShares } from "../service/user-shares.ts";
 import type { AppDeps } from "./deps.ts";
 import { serveApp } from "./serve-app.ts";
 
@@ -33,6 +32,8 @@ function role(labels: Readonly<Record<string, string>> = { env: "test" }, option
   return roleSchema.parse({ kind: "role", version: "v7", metadata: { name: "access" }, spec: { options, allow: { app_labels: labels } } });
 }
 
+type TlsKeys = Pick<UserKeys, "tlsCertificate" | "tlsPrivateKey">;
+
 interface Options {
   readonly roles?: readonly Role[];
   readonly locks?: readonly Lock[];
@@ -46,7 +47,7 @@ describe("an application stream", () => {
   let own: InsideAuthorities;
   let foreign: InsideAuthorities;
   let credentials: Awaited<ReturnType<InsideAuthorities["host"]>>;
-  let alice: UserTls;
+  let alice: TlsKeys;
   let server: Server;
   const upstream = new Set<Socket>();
   beforeAll(async () => {
@@ -63,33 +64,14 @@ describe("an application stream", () => {
   /** The agent's end of a stream, with what it recorded. */
   async function serve(options: Options = {}) {
     const [near, far] = await socketPair();
-    const events: AuditFacts[] = [];
     const life = { signal: new AbortController().signal, established: () => {} };
-    const access: Access = {
-      revision: "1",
-      roles: options.roles ?? [role()],
-      unreadable: options.unreadable ?? [],
-      locks: options.locks ?? [],
-      userCaSsh: [],
-      hostCaSsh: [],
-      userCaPem: [own.userCaPem],
-      hostCaPem: [own.hostCaPem],
-      sessionRecording: "off",
-    };
-    const answer = async (): Promise<Access> => access;
-    const unused = (): Promise<never> => Promise.reject(new Error("this test records nothing"));
     const { port } = server.address() as AddressInfo;
+    const access = { roles: options.roles ?? [role()], unreadable: options.unreadable ?? [], locks: options.locks ?? [] };
+    const { record, follow } = options;
+    const service = serviceDeps({ authorities: own, credentials, node: { name: "apps-1", labels: {} }, access, record, follow });
+    const { events } = service;
     const deps: AppDeps = {
-      credentials: () => credentials,
-      access: { at: answer, fresh: answer, refresh: answer, ageMs: () => 0, announce: () => {}, follow: options.follow ?? (() => {}) },
-      audit: { record: options.record ?? (async (facts) => void events.push(facts)) },
-      recordings: { begin: unused, sendNow: unused },
-      live: new LiveSessions(),
-      node: { name: "apps-1", labels: {} },
-      lease: unused,
-      shares: new UserShares(),
-      listApps: async () => [],
-      log: silentLog,
+      ...service.deps,
       findApp: (name) => (name === "orders" ? { name, uri: `tcp://127.0.0.1:${options.port ?? port}`, labels: { env: "test" } } : undefined),
     };
     const served = serveApp(far, request, deps, life);
@@ -101,16 +83,23 @@ describe("an application stream", () => {
     decodeStreamReply(await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: 10_000, what: "reply" }));
 
   /** As `tsh` does: reads the proxy's reply, starts TLS and sends the request inside it. */
-  async function enter(near: Socket, user: UserTls | undefined, asked: StreamRequest = request): Promise<TLSSocket> {
+  async function enter(near: Socket, user: TlsKeys | undefined, asked: StreamRequest = request): Promise<TLSSocket> {
     expect(await reply(near)).toEqual({ ok: true });
-    const tls = connectTls({ socket: near, ALPNProtocols: [alpn.service], servername: roleServerName("node"), ca: own.hostCaPem, ...user });
+    const tls = connectTls({
+      socket: near,
+      ALPNProtocols: [alpn.service],
+      servername: roleServerName("node"),
+      ca: own.hostCaPem,
+      cert: user?.tlsCertificate,
+      key: user?.tlsPrivateKey,
+    });
     tls.on("error", () => {});
     await once(tls, "secureConnect");
     tls.write(encodeStreamRequest(asked));
     return tls;
   }
 
-  async function refusal(user: UserTls | undefined, options: Options = {}, asked?: StreamRequest) {
+  async function refusal(user: TlsKeys | undefined, options: Options = {}, asked?: StreamRequest) {
     const { near, served, events } = await serve(options);
     const tls = await enter(near, user, asked);
     const answer = await reply(tls).catch((thrown: unknown) => ({ ok: false as const, error: thrown }));
@@ -140,7 +129,7 @@ describe("an application stream", () => {
   test.for<
     readonly [
       name: string,
-      user: (all: { own: InsideAuthorities; foreign: InsideAuthorities }) => Promise<UserTls | undefined>,
+      user: (all: { own: InsideAuthorities; foreign: InsideAuthorities }) => Promise<TlsKeys | undefined>,
       options: Options,
       code: string,
     ]
@@ -149,7 +138,7 @@ describe("an application stream", () => {
     ["a user of another authority", ({ foreign: other }) => other.user("alice"), {}, "unauthenticated"],
     ["an expired certificate", ({ own: mine }) => mine.user("alice", { validBefore: new Date(Date.now() - 1000) }), {}, "unauthenticated"],
     ["a certificate for another cluster", ({ own: mine }) => mine.user("alice", { cluster: "other" }), {}, "unauthenticated"],
-    ["a host in a user's place", async ({ own: mine }) => hostAsUser(await mine.host("web-1")), {}, "unauthenticated"],
+    ["a host in a user's place", ({ own: mine }) => mine.host("web-1"), {}, "unauthenticated"],
     ["a user whose role is about other applications", ({ own: mine }) => mine.user("alice"), { roles: [role({ env: "prod" })] }, "denied"],
     ["a user without a role", ({ own: mine }) => mine.user("alice", { roles: [] }), {}, "denied"],
     ["a user whose role this agent cannot read", ({ own: mine }) => mine.user("alice"), { unreadable: ["access"] }, "denied"],
@@ -206,10 +195,6 @@ describe("an application stream", () => {
     expect(second.events.at(-1)).toMatchObject({ event: "app.session.end", reason: expect.stringMatching(/locked/) });
   });
 });
-
-function hostAsUser({ tlsCertificate: cert, tlsPrivateKey: key }: { tlsCertificate: string; tlsPrivateKey: string }): UserTls {
-  return { cert, key };
-}
 
 function lockOf(user: string): Lock {
   return { kind: "lock", version: "v2", metadata: { name: "l" }, spec: { target: { user } } };

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { accessRole, openUserSession, ownLogin, runCommand } from "../ssh/testing/user-session.ts";
+import { runCommand } from "../../test/inside/run-command.ts";
+import { accessRole, openUserSession, ownLogin } from "../../test/inside/ssh-session.ts";
 import { nextLook } from "./end-when-unsure.ts";
 
 test.for([

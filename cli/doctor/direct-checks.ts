@@ -3,6 +3,7 @@ import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import { trustByPin } from "../../core/api/trust.ts";
 import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { subjectOf } from "../../core/identity/certified-identity.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
@@ -73,7 +74,8 @@ async function examinePort({ host, port }: HostPort, { hostCaPem: ca, hostId }: 
   });
   socket.on("error", () => {});
   try {
-    const id = socket.getPeerX509Certificate()?.toLegacyObject().subject.CN;
+    const certificate = socket.getPeerX509Certificate();
+    const id = certificate && subjectOf(certificate).CN;
     if (id === hostId) return { says: `this host's agent listens at ${where}; the proxies must be allowed to connect to that port` };
     throw new PlatformError("conflict", `another agent answers at ${where} (host ${String(id)})`, {
       hint: "give each agent its own port in ssh_service.listen_addr",

@@ -7,7 +7,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { toSshCertificate, type UserIdentity } from "../../core/identity/identity.ts";
 import { certificateLine, signCertificate } from "../../core/ssh/certificate.ts";
 import { generateSshKey, toOpensshPrivate } from "../../core/ssh/keys.ts";
-import { createTestAuthority } from "../../core/transport/dial/test-certificate.ts";
+import { createTestAuthority } from "../../core/transport/dial/testing/test-certificate.ts";
 import { decodeIdentityFile, encodeIdentityFile, type IdentityParts, loadIdentityFile } from "./identity-file.ts";
 
 const proxy = { host: "proxy.example.com", port: 443 };

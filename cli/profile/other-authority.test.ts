@@ -5,8 +5,8 @@ import { Attempt } from "../../core/transport/dial/attempt.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { dialRoute } from "../../core/transport/dial/dial-route.ts";
 import { dialTls } from "../../core/transport/dial/dial-tls.ts";
-import { createTestAuthority } from "../../core/transport/dial/test-certificate.ts";
-import { listenTcp } from "../../core/transport/dial/test-server.ts";
+import { createTestAuthority } from "../../core/transport/dial/testing/test-certificate.ts";
+import { listenTcp } from "../../core/transport/dial/testing/test-server.ts";
 import { otherAuthority } from "./other-authority.ts";
 
 const proxy = { host: "proxy.example.com", port: 443 };

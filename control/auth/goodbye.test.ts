@@ -2,7 +2,7 @@ import { duplexPair } from "node:stream";
 import { setImmediate as breathe } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { type AuthConnection, openAuthClient } from "../../core/api/auth-client.ts";
-import { openTestAuth } from "./open-test-auth.ts";
+import { openTestAuth } from "../../test/inside/open-auth.ts";
 
 test("a client that closes while the service says goodbye throws nothing that nobody catches", async () => {
   const uncaught: unknown[] = [];

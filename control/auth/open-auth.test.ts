@@ -7,7 +7,9 @@ import { openAuthClient } from "../../core/api/auth-client.ts";
 import { trustByPin } from "../../core/api/trust.ts";
 import { fromSshCertificate } from "../../core/identity/identity.ts";
 import { checkCertificate, parseCertificateLine } from "../../core/ssh/certificate.ts";
-import { addUser, codeOf, openTestAuth, request, testKeys } from "./open-test-auth.ts";
+import { addUser, openTestAuth } from "../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../test/inside/user-keys.ts";
+import { codeAt } from "../../test/world/one-time-code.ts";
 
 test("a stranger learns the cluster over TLS, and nothing else", async () => {
   await using t = await openTestAuth();
@@ -22,9 +24,9 @@ test("a stranger learns the cluster over TLS, and nothing else", async () => {
 test("a user logs in and gets certificates with the allowed logins, capped in time", async () => {
   await using t = await openTestAuth();
   const alice = await addUser(t, "alice", { roles: ["access"], logins: ["root", "alice"] });
-  const keys = testKeys();
-  const code = codeOf(alice.otpauthUri, t.now());
-  const answer = await t.connect().login({ user: "alice", password: alice.password, code, ttlSeconds: 999_999, ...request(keys) });
+  const keys = generateKeys();
+  const code = codeAt(alice.otpauthUri, t.now());
+  const answer = await t.connect().login({ user: "alice", password: alice.password, code, ttlSeconds: 999_999, ...publicKeys(keys) });
   const certificate = parseCertificateLine(answer.sshCertificate);
   checkCertificate(certificate, { type: "user", authorities: answer.cluster?.userCaSsh ?? [], principal: "root", now: t.now() });
   expect(fromSshCertificate(certificate)).toMatchObject({ kind: "user", name: "alice", roles: ["access"], logins: ["root", "alice"] });
@@ -39,8 +41,8 @@ test("authorities, users and the cluster's name survive a restart", async () => 
   const pin = t.auth.caPin;
   await t.restart();
   expect(t.auth.caPin).toBe(pin);
-  const code = codeOf(alice.otpauthUri, t.now());
-  await t.connect().login({ user: "alice", password: alice.password, code, ...request(testKeys()) });
+  const code = codeAt(alice.otpauthUri, t.now());
+  await t.connect().login({ user: "alice", password: alice.password, code, ...publicKeys(generateKeys()) });
 });
 
 test("the TCP listener serves its chain for the pin, and admin.json opens everything", async () => {

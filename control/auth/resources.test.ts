@@ -3,9 +3,10 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { silentLog } from "../../core/log/log.ts";
+import { openTestAuth } from "../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../test/inside/user-keys.ts";
 import { sessionSeconds } from "./certificates/user-identity.ts";
 import { openAuth } from "./open-auth.ts";
-import { openTestAuth, request, testKeys } from "./open-test-auth.ts";
 
 const role = (name: string, spec: object = {}) => ({ kind: "role", version: "v7", metadata: { name }, spec });
 const user = (name: string, roles: string[]) => ({ kind: "user", version: "v2", metadata: { name }, spec: { roles } });
@@ -88,7 +89,7 @@ test("the access revision changes with roles and removed hosts, and with nothing
 test("a node shows what its proxy reports, and is gone when the proxy is", async () => {
   await using t = await openTestAuth();
   const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const { hostId } = await t.connect().join({ token: secret, role: "node", hostname: "web1", version: "1", ...request(testKeys()) });
+  const { hostId } = await t.connect().join({ token: secret, role: "node", hostname: "web1", version: "1", ...publicKeys(generateKeys()) });
   const proxy = t.auth.localClient("proxy");
   const stop = new AbortController();
   const watch = proxy.watchAccess({ publicAddr: "proxy.example.com:443" }, { signal: stop.signal, timeoutMs: 0 })[Symbol.asyncIterator]();
@@ -109,12 +110,12 @@ test("a node shows what its proxy reports, and is gone when the proxy is", async
 test("a removed node comes back from an export", async () => {
   await using t = await openTestAuth();
   const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const keys = testKeys();
-  const { hostId, tlsCertificate } = await t.connect().join({ token: secret, role: "node", hostname: "web1", ...request(keys) });
+  const keys = generateKeys();
+  const { hostId, tlsCertificate } = await t.connect().join({ token: secret, role: "node", hostname: "web1", ...publicKeys(keys) });
   const { json } = await t.admin.getResource({ kind: "node", name: hostId });
   const { metadata, ...rest } = JSON.parse(json) as { metadata: { revision?: string } };
   await t.admin.deleteResource({ kind: "node", name: hostId });
-  const host = t.connect({ certificate: tlsCertificate, privateKey: keys.privateKey });
+  const host = t.connect({ certificate: tlsCertificate, privateKey: keys.tlsPrivateKey });
   await expect(host.getAccess({})).rejects.toMatchObject({ code: "denied" });
   const { revision: _, ...kept } = metadata;
   await put(t.admin, { ...rest, metadata: kept });
@@ -127,7 +128,7 @@ test("a token is shown without its secret, and changed by its name only", async 
   expect(secret).toBe("sixteen-letters!");
   const document = JSON.parse(token?.json ?? "{}") as { metadata: { name: string }; spec: object };
   await put(t.admin, { ...document, spec: { ...document.spec, roles: ["proxy"] } }, { overwrite: true });
-  const refused = t.connect().join({ token: secret, role: "node", hostname: "web1", ...request(testKeys()) });
+  const refused = t.connect().join({ token: secret, role: "node", hostname: "web1", ...publicKeys(generateKeys()) });
   await expect(refused).rejects.toThrow(/is for proxy, not for node/);
   await expect(t.admin.createToken({ roles: ["node"], secret: "too short" })).rejects.toMatchObject({ code: "invalid" });
   await expect(t.admin.createToken({ roles: ["node"], secret: "sixteen-letters!" })).rejects.toMatchObject({ code: "already_exists" });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTestAuthority } from "../transport/dial/test-certificate.ts";
+import { createTestAuthority } from "../transport/dial/testing/test-certificate.ts";
 import type { HostCredentials } from "./host-credentials.ts";
 import { otherCluster } from "./other-cluster.ts";
 import { caPin } from "./trust.ts";

@@ -99,7 +99,7 @@ export function auditCodes(): ReadonlyMap<AuditEventName, readonly string[]> {
 const failing = new Set<AuditEventName>(["exec", "subsystem", "sftp", "scp"]);
 
 /** The code of an event: by its name, and by whether it succeeded. */
-export function codeOf(facts: AuditFacts): string {
+export function codeAt(facts: AuditFacts): string {
   const bad = ("success" in facts && !facts.success) || (failing.has(facts.event) && "error" in facts && facts.error !== undefined);
   if (facts.event === "sftp") return `${sftpCodes[facts.action]}${bad ? "E" : "I"}`;
   if (facts.event === "scp") return `${scpCodes[facts.action]}${bad ? "E" : "I"}`;

@@ -1,5 +1,5 @@
 import { PlatformError } from "../errors/platform-error.ts";
-import { codeOf } from "./audit-codes.ts";
+import { codeAt } from "./audit-codes.ts";
 import { type AuditEvent, type AuditFacts, auditEventSchema, maxAuditCommand, maxAuditEvent, maxShort, maxText } from "./audit-event-schema.ts";
 import { documentKind } from "./document.ts";
 
@@ -13,7 +13,7 @@ export interface AuditOrigin {
 /** Too long texts are truncated, so that no peer can avoid the log by a long name. */
 export function makeAuditEvent(whole: AuditFacts, origin: AuditOrigin): AuditEvent {
   const facts = Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, clipped(name, value)])) as AuditFacts;
-  return checkAuditEvent({ ...facts, code: codeOf(facts), time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName });
+  return checkAuditEvent({ ...facts, code: codeAt(facts), time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName });
 }
 
 /** One line of the audit log. */

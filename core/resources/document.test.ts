@@ -22,7 +22,7 @@ test.for<[what: string, json: string, code: string, says: RegExp]>([
   [
     "more bytes than allowed, in whatever characters",
     JSON.stringify({ name: "é".repeat(50), tags: [] }),
-    "limit",
+    "invalid",
     /a thing has 12\d bytes; 100 are allowed/,
   ],
 ])("%s is refused", ([, json, code, says]) => {
@@ -30,7 +30,7 @@ test.for<[what: string, json: string, code: string, says: RegExp]>([
 });
 
 test("a document that is too long is not written", () => {
-  expect(() => writeDocument(kind, { name: "x".repeat(100), tags: [] })).toThrow(expect.objectContaining({ code: "limit" }));
+  expect(() => writeDocument(kind, { name: "x".repeat(100), tags: [] })).toThrow(expect.objectContaining({ code: "invalid" }));
 });
 
 test("any text is read or refused, and throws nothing else", () => {

@@ -27,7 +27,7 @@ export function documentKind<T>(
   return { name, schema, what, maxBytes };
 }
 
-/** The JSON of a document. Throws `limit` when it is too long. */
+/** The JSON of a document. Throws `invalid` when it is too long. */
 export function writeDocument<T>(kind: DocumentKind<T>, value: NoInfer<Sent<T>>): string {
   const json = JSON.stringify(value);
   checkSize(kind, json);
@@ -38,7 +38,7 @@ export function writeDocuments<T>(kind: DocumentKind<T>, values: readonly NoInfe
   return values.map((value) => writeDocument(kind, value));
 }
 
-/** The document from a peer's JSON. Throws `limit` when it is too long, `invalid` with the place of the mistake, and quotes nothing. */
+/** The document from a peer's JSON. Throws `invalid` when it is too long, or with the place of the mistake, and quotes nothing. */
 export function readDocument<T>(kind: DocumentKind<T>, json: string): T {
   checkSize(kind, json);
   return parseJsonAs(kind.schema, json, kind.what);
@@ -53,7 +53,7 @@ type Sent<T> = T extends readonly (infer One)[] ? readonly Sent<One>[] : T exten
 
 function checkSize({ what, maxBytes }: DocumentKind<unknown>, json: string): void {
   const bytes = Buffer.byteLength(json);
-  if (bytes > maxBytes) throw new PlatformError("limit", `${what} has ${bytes} bytes; ${maxBytes} are allowed`);
+  if (bytes > maxBytes) throw new PlatformError("invalid", `${what} has ${bytes} bytes; ${maxBytes} are allowed`);
 }
 
 /** A resource of any kind: its own schema is checked by the auth service, and by readers that use more than its head. */
@@ -63,7 +63,7 @@ export const resourceDocument = documentKind(
   { what: "the resource" },
 );
 
-/** The JSON of a resource. Throws `limit` when it is too long. */
+/** The JSON of a resource. Throws `invalid` when it is too long. */
 export function writeResource(resource: { readonly kind: string; readonly metadata: { readonly name: string } }): string {
   return writeDocument(resourceDocument, { ...resource });
 }

@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { channelWindow } from "./channel-flow.ts";
 import { couple } from "./couple.ts";
 import { generateSshKey } from "./keys.ts";
-import { openChannel } from "./session-fixture.ts";
 import { channelOf, rawConnection } from "./ssh2.ts";
+import { openChannel } from "./testing/session-fixture.ts";
 
 const authority = generateSshKey();
 const said = Buffer.alloc(100_000, "o");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type ByteCounts, countBytes } from "./count-bytes.ts";
 import { generateSshKey } from "./keys.ts";
-import { meet } from "./session-fixture.ts";
+import { meet } from "./testing/session-fixture.ts";
 
 test("counts the bytes of a session, both ways, and none of another channel", async () => {
   const { client, server } = meet({ authority: generateSshKey() });

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { generateSshKey } from "./keys.ts";
-import { openChannel } from "./session-fixture.ts";
 import { rawConnection } from "./ssh2.ts";
+import { openChannel } from "./testing/session-fixture.ts";
 
 test("both ends keep only the session's id and the negotiated algorithms after each key exchange", async () => {
   const { client, server } = await openChannel({ authority: generateSshKey() });

@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 import { certificateKey } from "./certificate-key.ts";
 import { channelWindow } from "./channel-flow.ts";
 import { generateSshKey } from "./keys.ts";
-import { issue, meet, openChannel } from "./session-fixture.ts";
 import { acceptSsh } from "./ssh-server.ts";
 import { Client, channelOf, rawConnection } from "./ssh2.ts";
+import { issue, meet, openChannel } from "./testing/session-fixture.ts";
 
 const authority = generateSshKey();
 

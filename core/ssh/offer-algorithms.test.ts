@@ -7,9 +7,9 @@ import { PlatformError } from "../errors/platform-error.ts";
 import { knownAlgorithms, type SshAlgorithms, usualAlgorithms } from "./algorithms.ts";
 import { readClientOffer } from "./key-exchange-init.ts";
 import { generateSshKey } from "./keys.ts";
-import { issue } from "./session-fixture.ts";
 import { acceptSsh } from "./ssh-server.ts";
 import { Client, KeyExchangeInit, rawConnection } from "./ssh2.ts";
+import { issue } from "./testing/session-fixture.ts";
 
 const gcm = "aes128-gcm@openssh.com,aes256-gcm@openssh.com";
 const chacha = "chacha20-poly1305@openssh.com";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { generateSshKey } from "./keys.ts";
-import { openChannel } from "./session-fixture.ts";
+import { openChannel } from "./testing/session-fixture.ts";
 
 test.for(["client", "server"] as const)("keys are renewed by the %s whenever they expire", async (side) => {
   const opened = await openChannel({ authority: generateSshKey(), [side]: { rekey: { bytes: 1024 ** 3, ms: 60 } } });

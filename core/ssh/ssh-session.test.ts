@@ -10,8 +10,8 @@ import { relay } from "../transport/relay.ts";
 import { usualAlgorithms } from "./algorithms.ts";
 import { checkCertificate } from "./certificate.ts";
 import { generateSshKey } from "./keys.ts";
-import { issue, meet, openChannel } from "./session-fixture.ts";
 import { rawConnection } from "./ssh2.ts";
+import { issue, meet, openChannel } from "./testing/session-fixture.ts";
 
 const authority = generateSshKey();
 const stranger = generateSshKey();

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { string, u8, u32 } from "../bytes/writer.ts";
 import { generateSshKey } from "./keys.ts";
 import { relayPackets } from "./relay-packets.ts";
-import { meet } from "./session-fixture.ts";
+import { meet } from "./testing/session-fixture.ts";
 import { type WatchedPackets, type WatchedTerminal, watchTerminals } from "./watch-terminals.ts";
 
 interface Seen extends WatchedTerminal {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { generateSshKey } from "./keys.ts";
-import { openChannel } from "./session-fixture.ts";
+import { openChannel } from "./testing/session-fixture.ts";
 import { withoutStderr } from "./without-stderr.ts";
 
 test("a channel without standard error carries data both ways and closes", async () => {

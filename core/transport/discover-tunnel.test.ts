@@ -2,8 +2,8 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:tls";
 import { expect, test } from "vitest";
-import { createTestAuthority } from "./dial/test-certificate.ts";
-import { listenTcp, onRequest } from "./dial/test-server.ts";
+import { createTestAuthority } from "./dial/testing/test-certificate.ts";
+import { listenTcp, onRequest } from "./dial/testing/test-server.ts";
 import { discoverTunnels, type FindAnswer, tunnelAddresses } from "./discover-tunnel.ts";
 import { formatHostPort } from "./host-port.ts";
 

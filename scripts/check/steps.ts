@@ -9,7 +9,7 @@ export interface Step {
 /** For programs in Go that run beside the tests: threads that look at the same types once more, and frequent collections, cost a third of their time. */
 const frugal = { GOMAXPROCS: "1", GOGC: "400" };
 
-/** What `make check` runs. test/architecture/rules-fire.test.ts runs the same steps on planted violations. */
+/** What `make check` runs. test/architecture/rules-fire.slow.test.ts runs the same steps on planted violations. */
 export const steps = {
   types: { name: "types", program: "tsc", args: ["-p", ".", "--checkers", "1"], env: frugal },
   format: { name: "format and lint", program: "biome", args: ["ci", "--error-on-warnings", "."] },

@@ -56,10 +56,14 @@ const impureWords =
 /** The part of node:net that only looks at text. */
 const onlyAddresses = /^import \{ (isIP|isIPv4|isIPv6|BlockList|, )+ \} from "node:net"/m;
 
+/** Loaded for Node's own sake, nothing of it used: see core/identity/certified-identity.ts. */
+const onlyLoaded = /^import "node:tls";/m;
+
 export function impurities(files: readonly SourceFile[]): string[] {
   return files.flatMap((file) => {
     if (file.path.endsWith(".test.ts") || !pure.some((place) => within(file.path, place))) return [];
-    const acts = (name: string): boolean => effects.has(name) && !(name === "node:net" && onlyAddresses.test(file.text));
+    const harmless: Readonly<Record<string, RegExp>> = { "node:net": onlyAddresses, "node:tls": onlyLoaded };
+    const acts = (name: string): boolean => effects.has(name) && harmless[name]?.test(file.text) !== true;
     const imports = file.packages.filter((name) => acts(name) || impurePackages.has(name)).map((name) => `${file.path} is pure and imports ${name}`);
     const word = impureWords.exec(withoutComments(file.text))?.[1];
     return word === undefined ? imports : [...imports, `${file.path} is pure and uses ${word.replace("(", "")}`];

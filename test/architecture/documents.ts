@@ -18,7 +18,7 @@ export function undeclaredDocuments(proto: string): string[] {
 }
 
 const codec = "core/resources/document.ts";
-const isTest = (path: string): boolean => /\.test\.ts$|^test\/|^bench\/|\/testing\/|\/open-test-/.test(path);
+const isTest = (path: string): boolean => /\.test\.ts$|^test\/|^bench\//.test(path);
 /** A `…Json` field that is read or written by hand. */
 const byHand =
   /(?:JSON\.parse|parseJson|parseJsonAs|[sS]chema\.(?:safeP|p)arse)\([^;]*\b(?!parseJson)\w+Json\b|\b\w+Json(?:: |\.map\(.*)(?:.*\b)?JSON\.(?:parse|stringify)\(/;

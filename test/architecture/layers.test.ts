@@ -15,7 +15,8 @@ import {
 import { documentsByHand, undeclaredDocuments } from "./documents.ts";
 import { layerTable, tableIn } from "./layer-table.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
-import { readSources } from "./source-tree.ts";
+import { unplainWords } from "./plain-words.ts";
+import { listFiles, readSources } from "./source-tree.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const files = readSources(root);
@@ -72,6 +73,13 @@ test("ssh2 is loaded by core/ssh/ssh2.ts only", () => {
 
 test("every TLS server takes its context from one place", () => {
   expect(tlsContexts(files)).toEqual([]);
+});
+
+test("messages, comments and pages are in plain words", () => {
+  const pages = listFiles(root).filter((path) => path.endsWith(".md") && !path.startsWith("docs/decisions/"));
+  expect(pages).toContain("README.md");
+  const sources = files.filter(({ path }) => path !== "test/architecture/rules-fire.slow.test.ts");
+  expect(unplainWords([...sources, ...pages.map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }))])).toEqual([]);
 });
 
 test.skipIf(!existsSync(join(root, ".git")))("nothing that is installed or built is in git", () => {

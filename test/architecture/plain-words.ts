@@ -7,14 +7,14 @@ const banned: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/(?:^|[.:;] |\/\*\* |\/\/ )Who [a-z]+ (?!.*\?)/, "a noun as the subject: the user who, a client that"],
 ];
 
-export interface ForeignWords {
+interface UnplainText {
   readonly line: number;
   readonly text: string;
   readonly instead: string;
 }
 
 /** Comments and string literals of TypeScript, or a whole page of Markdown, that hold such words. Headings of a page may ask. Pure. */
-export function foreignWords(path: string, text: string): readonly ForeignWords[] {
+function unplainTexts(path: string, text: string): readonly UnplainText[] {
   const isPage = path.endsWith(".md");
   let isFenced = false;
   let isBlock = false;
@@ -35,4 +35,9 @@ function proseOf(line: string, isBlock: boolean): string {
   const code = comment === "" ? line : line.slice(0, line.length - comment.length);
   const strings = [...code.matchAll(/"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g)].map((match) => match[1] ?? match[2] ?? "");
   return [...strings, comment].join(" ¦ ");
+}
+
+/** One line for each text of these files that holds such words. */
+export function unplainWords(files: readonly { readonly path: string; readonly text: string }[]): string[] {
+  return files.flatMap(({ path, text }) => unplainTexts(path, text).map((found) => `${path}:${found.line}: "${found.text}": write ${found.instead}`));
 }

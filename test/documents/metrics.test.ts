@@ -5,9 +5,9 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { processMetrics } from "../../cli/platform/process-metrics.ts";
 import { ProcessState } from "../../cli/platform/reload/process-state.ts";
-import { openTestAuth } from "../../control/auth/open-test-auth.ts";
 import { proxyMetrics } from "../../control/proxy/proxy-metrics.ts";
 import { upgradeReasons } from "../../core/versions/upgrade-reason.ts";
+import { openTestAuth } from "../inside/open-auth.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 

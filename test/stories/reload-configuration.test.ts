@@ -3,7 +3,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { createTestAuthority, past } from "../../core/transport/dial/test-certificate.ts";
+import { createTestAuthority, past } from "../../core/transport/dial/testing/test-certificate.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import { freePorts } from "../world/free-port.ts";
 import { type MadeCertificate, makeCertificate } from "../world/http-proxy/make-certificate.ts";

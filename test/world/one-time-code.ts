@@ -10,3 +10,8 @@ export function oneTimeCode(uri: string, step = currentStep()): string {
 export function currentStep(now = Date.now()): number {
   return Math.floor(now / 30_000);
 }
+
+/** The code that an authenticator app shows at `time`. */
+export function codeAt(uri: string, time: Date): string {
+  return oneTimeCode(uri, currentStep(time.getTime()));
+}

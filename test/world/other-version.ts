@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
-import { compiledStarter } from "../../agent/ssh/testing/compiled-starter.ts";
 import { onlyEnglish, withoutNative } from "../../scripts/build/bundle.ts";
+import { compiledStarter } from "../inside/compiled-starter.ts";
 import { compiledHostAddon } from "./compiled-host-addon.ts";
 import { root } from "./package-world-sources.ts";
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { around, createTestAuthority } from "../../core/transport/dial/test-certificate.ts";
+import { around, createTestAuthority } from "../../core/transport/dial/testing/test-certificate.ts";
 import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
 import { makeCertificate } from "./http-proxy/make-certificate.ts";
 import { startMachine } from "./machine.ts";

@@ -2,7 +2,8 @@ import { stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { rawConnection } from "../../../core/ssh/ssh2.ts";
-import { accessRole, openUserSession, ownLogin, runCommand, type UserSession } from "../testing/user-session.ts";
+import { runCommand } from "../../../test/inside/run-command.ts";
+import { accessRole, openUserSession, ownLogin, type UserSession } from "../../../test/inside/ssh-session.ts";
 
 const withAgent = { roles: [accessRole([ownLogin], { "*": "*" }, { forward_agent: true })] };
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { compiledStarter } from "../testing/compiled-starter.ts";
+import { compiledStarter } from "../../../test/inside/compiled-starter.ts";
 import { OwnTcp, type TcpSockets } from "./tcp-sockets.ts";
 import { UserTcp } from "./user-tcp.ts";
 

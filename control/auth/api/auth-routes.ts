@@ -17,6 +17,7 @@ import { recordingMethods } from "./recording-methods.ts";
 import { relayMethods } from "./relay-methods.ts";
 import { resourceMethods } from "./resource-methods.ts";
 import { rolloutMethods } from "./rollout-methods.ts";
+import { routeMethods } from "./route-methods.ts";
 import { sessionMethods } from "./session-methods.ts";
 import { userMethods } from "./user-methods.ts";
 
@@ -43,6 +44,7 @@ export function authRoutes(deps: {
     ...inventoryMethods(deps),
     ...offeredMethods(deps),
     ...rolloutMethods(deps),
+    ...routeMethods(deps),
     ...recordingMethods(deps),
     ...sessionMethods(deps),
   });

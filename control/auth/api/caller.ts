@@ -1,5 +1,6 @@
 import type { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { subjectOf } from "../../../core/identity/certified-identity.ts";
 import { fromX509Subject, type HostIdentity, type Identity, type UserIdentity } from "../../../core/identity/identity.ts";
 import type { Authorities, Authority, TrustedAuthority } from "../authority/open-authorities.ts";
 
@@ -37,7 +38,7 @@ export function identifyPeer(certificate: X509Certificate, facts: { authorities:
       hint: "check the clocks of both machines",
     });
   }
-  const identity = fromX509Subject({ ...certificate.toLegacyObject().subject }, until);
+  const identity = fromX509Subject(subjectOf(certificate), until);
   if (identity.kind !== kind || identity.cluster !== clusterName) {
     throw new PlatformError("unauthenticated", `the client certificate is not for a ${kind} of cluster ${clusterName}`, { hint: loginHint });
   }
@@ -55,4 +56,10 @@ function issuedBy(certificate: X509Certificate, { trusted }: TrustedAuthority): 
 export function callerName(caller: Caller): string {
   if (caller.kind === "anonymous") return "(anonymous)";
   return caller.kind === "user" ? caller.identity.name : `${caller.identity.role}:${caller.identity.id}`;
+}
+
+/** The calling host. Throws `denied` for other callers. */
+export function hostOf(caller: Caller): HostIdentity {
+  if (caller.kind !== "host") throw new PlatformError("denied", "access denied: this method is for hosts");
+  return caller.identity;
 }

@@ -1,31 +1,20 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { HostIdentity } from "../../../core/identity/identity.ts";
-import { directHostDocument } from "../../../core/resources/direct-host.ts";
 import { writeDocuments } from "../../../core/resources/document.ts";
 import { proxyDocument, proxyStateDocument } from "../../../core/resources/proxy.ts";
-import { recordedHostDocument } from "../../../core/resources/recorded-host.ts";
-import { tunnelledHostDocument } from "../../../core/resources/tunnelled-host.ts";
 import { accessState, watchAccess } from "../access/access-state.ts";
 import { rolesForKinds } from "../access/roles-for-kinds.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
 import { keepClusterProxy, listProxies, proxiesRevision, proxyStates } from "../inventory/cluster-proxies.ts";
-import { findDirectHosts } from "../inventory/direct-hosts.ts";
-import { findRecorded, isShared } from "../inventory/find-recorded.ts";
-import { findTunnelled } from "../inventory/find-tunnelled.ts";
 import { removedError } from "../inventory/host-records.ts";
 import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
-import { allowedServices } from "../inventory/node-services.ts";
-import { reportNode } from "../inventory/nodes.ts";
-import { watchHosts } from "../inventory/watch-hosts.ts";
 import { proxyFacts, proxyWarnings } from "../presence/proxy-warnings.ts";
-import type { Caller } from "./caller.ts";
+import { type Caller, hostOf } from "./caller.ts";
 import { clusterFacts, clusterWarnings, webCertificates } from "./cluster-facts.ts";
 import type { Api, Handlers } from "./guard.ts";
-import { nodeReport } from "./node-report.ts";
 import { requireRule } from "./permissions.ts";
 
-type Methods = Handlers<"getCluster" | "getAccess" | "watchAccess" | "reportNode" | "watchHosts" | "findDirectHosts" | "listProxies">;
+type Methods = Handlers<"getCluster" | "getAccess" | "watchAccess" | "listProxies">;
 
 export function clusterMethods(api: Api): Methods {
   const { context } = api;
@@ -64,26 +53,6 @@ export function clusterMethods(api: Api): Methods {
         yield { revision: state.revision, removedHosts, maintenanceRevision: state.maintenanceRevision, proxiesRevision: state.proxiesRevision };
       }
     },
-    reportNode: async (request, caller) => {
-      const host = hostOf(caller);
-      if (host.role === "node") context.quotas.report(host, request.statusJson.length);
-      const report = nodeReport(request, host);
-      const allowed: readonly string[] = await allowedServices(context.storage, report.hostId);
-      await reportNode(context, { ...report, services: report.services.filter((service) => allowed.includes(service)) });
-      const sharesName = await isShared(context, report.hostId, [report.hostname, ...(report.names ?? [])]);
-      return { sharesName, refusedServices: report.services.filter((service) => !allowed.includes(service)) };
-    },
-    watchHosts: (_request, caller, signal) => watchHosts(context, hostOf(caller), signal),
-    findDirectHosts: async ({ target }, caller) => {
-      const hosts = await findDirectHosts(context.storage, target, context.clusterName);
-      const tunnelled = await findTunnelled(context, target, hostOf(caller).id);
-      const recorded = await findRecorded(context, target, new Set([...hosts, ...tunnelled].map(({ id }) => id)));
-      return {
-        hostsJson: writeDocuments(directHostDocument, hosts),
-        tunnelledJson: writeDocuments(tunnelledHostDocument, tunnelled),
-        recordedJson: writeDocuments(recordedHostDocument, recorded),
-      };
-    },
     listProxies: async () => {
       const revision = await proxiesRevision(context.storage);
       return { revision, proxiesJson: writeDocuments(proxyDocument, await listProxies(context.storage)) };
@@ -99,9 +68,4 @@ async function mayListNodes(context: AuthContext, caller: Caller): Promise<boole
     if (thrown instanceof PlatformError && (thrown.code === "denied" || thrown.code === "unauthenticated")) return false;
     throw thrown;
   }
-}
-
-function hostOf(caller: Caller): HostIdentity {
-  if (caller.kind !== "host") throw new PlatformError("denied", "access denied: this method is for hosts");
-  return caller.identity;
 }

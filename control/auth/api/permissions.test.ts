@@ -6,14 +6,15 @@ import { renewHost } from "../../../core/api/host-credentials.ts";
 import { fromSshCertificate } from "../../../core/identity/identity.ts";
 import { checkCertificate, parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { fromOpensshPrivate, publicLine } from "../../../core/ssh/keys.ts";
-import { openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 
 async function joined(t: TestAuth, role: "node" | "proxy") {
   const { secret } = await t.admin.createToken({ roles: [role] });
-  const keys = testKeys();
-  const ask = { token: secret, role, hostname: "web1", names: ["web1.example.com", "192.0.2.1"], version: "1", ...request(keys) };
+  const keys = generateKeys();
+  const ask = { token: secret, role, hostname: "web1", names: ["web1.example.com", "192.0.2.1"], version: "1", ...publicKeys(keys) };
   const answer = await t.connect().join(ask);
-  return { ...answer, client: t.connect({ certificate: answer.tlsCertificate, privateKey: keys.privateKey }) };
+  return { ...answer, client: t.connect({ certificate: answer.tlsCertificate, privateKey: keys.tlsPrivateKey }) };
 }
 
 const nodeCalls: readonly [name: string, call: (client: AuthClient) => Promise<unknown>][] = [
@@ -61,7 +62,7 @@ test("a host's certificates name it, its role and its names, and are renewed wit
   expect(tls.checkIP("192.0.2.1")).toBeDefined();
   for (const name of ["auth.platform.internal", "proxy.platform.internal", "web2"]) expect(tls.checkHost(name), name).toBeUndefined();
   expect(tls.validToDate.getTime() - t.now().getTime()).toBe(14 * 24 * 3_600_000);
-  const renewed = await client.renewHost({ hostname: "web2", ...request(testKeys()) });
+  const renewed = await client.renewHost({ hostname: "web2", ...publicKeys(generateKeys()) });
   expect(renewed.hostId).toBe(hostId);
   expect(new X509Certificate(renewed.tlsCertificate).checkHost("web2")).toBeDefined();
   expect(await t.events("instance.renew")).toMatchObject([{ success: true, server_id: hostId, code: "TJ003I" }]);

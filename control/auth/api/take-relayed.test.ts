@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { connectAuthTls, openAuthClient } from "../../../core/api/auth-client.ts";
 import { alpn } from "../../../core/transport/alpn.ts";
 import { encodeRelayHeader } from "../../../core/transport/relay-header.ts";
-import { openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 
 interface Credentials {
   readonly certificate: string;
@@ -28,7 +29,7 @@ test("a client's address is the one that a proxy tells, in limits and in the aud
   await using t = await openTestAuth();
   const { tlsCertificate: certificate, tlsPrivateKey: privateKey } = await t.auth.issueProxy(["proxy.test"]);
   using connection = openAuthClient({ open: () => relayed(t, { certificate, privateKey }, "192.0.2.99:1234"), ca: [t.auth.hostCaPem] });
-  await expect(connection.client.login({ user: "nobody", password: "x", code: "000000", ...request(testKeys()) })).rejects.toMatchObject({
+  await expect(connection.client.login({ user: "nobody", password: "x", code: "000000", ...publicKeys(generateKeys()) })).rejects.toMatchObject({
     code: "unauthenticated",
   });
   expect(await t.events("user.login")).toMatchObject([{ "addr.remote": "192.0.2.99:1234" }]);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { addUser, joinHost, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { addUser, joinHost, loggedIn, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 
 const hostId = "0b8a1e0e-8a35-4b06-9a9c-0a4f6a1f2a77";
 const maintenance = {
@@ -78,7 +79,7 @@ test("upgrades, windows and the inventory: who may call what", async () => {
 test("warnings name hosts: only who may list these sees them", async () => {
   await using t = await openTestAuth();
   const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const { hostId: id } = await t.connect().join({ token: secret, role: "node", hostname: "secret-host", ...request(testKeys()) });
+  const { hostId: id } = await t.connect().join({ token: secret, role: "node", hostname: "secret-host", ...publicKeys(generateKeys()) });
   const report = { hostId: id, hostname: "secret-host", version: "1" };
   await t.auth.localClient("proxy").reportNode({ ...report, connected: true });
   await t.auth.localClient("proxy").reportNode({ ...report, connected: false, ending: "silent" });

@@ -5,13 +5,15 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { makeAuditEvent } from "../../../core/resources/audit-event.ts";
 import type { AuditFacts } from "../../../core/resources/audit-event-schema.ts";
-import { addUser, codeOf, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { addUser, loggedIn, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
+import { codeAt } from "../../../test/world/one-time-code.ts";
 
 async function joinedHost(t: TestAuth) {
   const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const keys = testKeys();
-  const joined = await t.connect().join({ token: secret, role: "node", hostname: "web1", version: "1", ...request(keys) });
-  return { id: joined.hostId, secret, client: t.connect({ certificate: joined.tlsCertificate, privateKey: keys.privateKey }) };
+  const keys = generateKeys();
+  const joined = await t.connect().join({ token: secret, role: "node", hostname: "web1", version: "1", ...publicKeys(keys) });
+  return { id: joined.hostId, secret, client: t.connect({ certificate: joined.tlsCertificate, privateKey: keys.tlsPrivateKey }) };
 }
 
 function lineOf(t: TestAuth, facts: AuditFacts, uid: string = randomUUID()): string {
@@ -126,11 +128,11 @@ test("no secret reaches an event, a log line or a stored file in the clear", asy
   const { secret, client: host } = await joinedHost(t);
   const given = "an-admin-chose-this-secret";
   await t.admin.createToken({ roles: ["proxy"], secret: given });
-  const code = codeOf(alice.otpauthUri, t.now());
-  const wrong = { user: alice.password, password: "not the pass phrase", code: "123456", ...request(testKeys()) };
+  const code = codeAt(alice.otpauthUri, t.now());
+  const wrong = { user: alice.password, password: "not the pass phrase", code: "123456", ...publicKeys(generateKeys()) };
   await expect(t.connect().login(wrong)).rejects.toThrow();
   await expect(t.connect().login({ ...wrong, user: "alice", code })).rejects.toThrow();
-  await expect(t.connect().join({ token: "unknown-but-secret-token", role: "node", hostname: "x", ...request(testKeys()) })).rejects.toThrow();
+  await expect(t.connect().join({ token: "unknown-but-secret-token", role: "node", hostname: "x", ...publicKeys(generateKeys()) })).rejects.toThrow();
   await (await loggedIn(t, alice)).listResources({ kind: "token" });
   await host.getAccess({});
   const totpSecret = new URL(alice.otpauthUri).searchParams.get("secret") ?? "";

@@ -1,6 +1,7 @@
 import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { subjectOf } from "../../../core/identity/certified-identity.ts";
 import { fromX509Subject, type Identity } from "../../../core/identity/identity.ts";
 import { decodeAuthorityKeys, makeAuthorityKeys } from "./authority-keys.ts";
 import { issueLeaf } from "./issue-x509.ts";
@@ -13,7 +14,7 @@ const publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey.e
 async function roundTrip(identity: Identity): Promise<Identity> {
   const certificate = new X509Certificate(await issueLeaf(keys, { identity, publicKey, now, names: [] }));
   expect(certificate.checkIssued(new X509Certificate(keys.certificate.toString("pem")))).toBe(true);
-  return fromX509Subject({ ...certificate.toLegacyObject().subject }, validBefore);
+  return fromX509Subject(subjectOf(certificate), validBefore);
 }
 
 const user = { kind: "user", roles: ["access"], traits: {}, cluster: "example.com", validBefore } as const;

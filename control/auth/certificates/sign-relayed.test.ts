@@ -5,7 +5,9 @@ import { string, u8 } from "../../../core/bytes/writer.ts";
 import { certificateLine, certificateSuffix, parseCertificateLine, type SshCertificate } from "../../../core/ssh/certificate.ts";
 import { generateSshKey } from "../../../core/ssh/keys.ts";
 import { signBlob } from "../../../core/ssh/signature.ts";
-import { addUser, codeOf, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { addUser, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
+import { codeAt } from "../../../test/world/one-time-code.ts";
 
 interface Person {
   readonly key: KeyObject;
@@ -32,8 +34,8 @@ function prove(
 async function logIn(t: TestAuth, name: string): Promise<Person> {
   const user = await addUser(t, name, { roles: ["ssh"], logins: ["root"] });
   const key = generateSshKey();
-  const keys = { ...request(testKeys()), sshPublicKey: key.publicLine };
-  const answer = await t.connect().login({ user: name, password: user.password, code: codeOf(user.otpauthUri, t.now()), ...keys });
+  const keys = { ...publicKeys(generateKeys()), sshPublicKey: key.publicLine };
+  const answer = await t.connect().login({ user: name, password: user.password, code: codeAt(user.otpauthUri, t.now()), ...keys });
   t.forward(60_000);
   return { key: key.privateKey, certificate: parseCertificateLine(answer.sshCertificate) };
 }
@@ -43,7 +45,7 @@ async function world(t: TestAuth) {
   await t.admin.putResource({ json: JSON.stringify(role("ssh", { logins: ["root"], node_labels: { env: "test" } })) });
   const join = async (hostname: string, env: string): Promise<string> => {
     const { secret } = await t.admin.createToken({ roles: ["node"] });
-    const { hostId } = await t.connect().join({ token: secret, role: "node", hostname, ...request(testKeys()) });
+    const { hostId } = await t.connect().join({ token: secret, role: "node", hostname, ...publicKeys(generateKeys()) });
     const report = { hostId, hostname, labels: { env }, services: ["ssh"], version: "1.0.0", connected: true };
     await t.auth.localClient("proxy").reportNode(report);
     return hostId;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openTestAuth } from "../open-test-auth.ts";
+import { openTestAuth } from "../../../test/inside/open-auth.ts";
 
 const ask = (connectionId: string, maximum = 2) => ({ user: "alice", connectionId, maximum });
 

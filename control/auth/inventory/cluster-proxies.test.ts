@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type AuthClient, type AuthConnection, openAuthClient } from "../../../core/api/auth-client.ts";
 import { dial } from "../../../core/transport/dial/dial.ts";
 import type { HostPort } from "../../../core/transport/host-port.ts";
-import { type JoinedHost, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { type JoinedHost, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { proxyLeaseMs } from "./cluster-proxies.ts";
 
 let t: TestAuth;
@@ -25,11 +26,11 @@ async function joinHost(
   { role = "node", names = [] }: { role?: "node" | "proxy"; names?: readonly string[] } = {},
 ): Promise<JoinedHost> {
   const { secret } = await t.admin.createToken({ roles: [role] });
-  const keys = testKeys();
-  const asked = { token: secret, role, hostname, names: [...names], version: "1.0.0", ...request(keys) };
+  const keys = generateKeys();
+  const asked = { token: secret, role, hostname, names: [...names], version: "1.0.0", ...publicKeys(keys) };
   const { hostId, tlsCertificate } = await t.connect().join(asked);
   const open = () => dial(address, { env: {} });
-  const connection = openAuthClient({ open, ca: [t.auth.hostCaPem], credentials: { certificate: tlsCertificate, privateKey: keys.privateKey } });
+  const connection = openAuthClient({ open, ca: [t.auth.hostCaPem], credentials: { certificate: tlsCertificate, privateKey: keys.tlsPrivateKey } });
   connections.push(connection);
   return { id: hostId, client: connection.client };
 }

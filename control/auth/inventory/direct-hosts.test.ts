@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { type JoinedHost, joinHost, openTestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { openSqlite } from "../../storage/sqlite.ts";
-import { type JoinedHost, joinHost, openTestAuth, request, testKeys } from "../open-test-auth.ts";
 import { checkAddresses, findDirectHosts, keepDirectHost } from "./direct-hosts.ts";
 
 const report = (id: string, hostname: string) => ({ hostId: id, hostname, services: ["ssh"], version: "1.0.0", connected: true });
@@ -39,9 +40,9 @@ test("other names and addresses replace those before, and a tunnel all of them",
   const proxy = await joinHost(t, "p1", { role: "proxy" });
   const web1 = await joinHost(t, "web-1", { names: ["a.example.com"] });
   await web1.client.reportNode({ ...report(web1.id, "web-1"), directAddresses: ["10.0.0.5:3022"] });
-  const keys = testKeys();
-  const renewed = await web1.client.renewHost({ hostname: "web-1", names: ["b.example.com"], ...request(keys) });
-  const later = t.connect({ certificate: renewed.tlsCertificate, privateKey: keys.privateKey });
+  const keys = generateKeys();
+  const renewed = await web1.client.renewHost({ hostname: "web-1", names: ["b.example.com"], ...publicKeys(keys) });
+  const later = t.connect({ certificate: renewed.tlsCertificate, privateKey: keys.tlsPrivateKey });
   await later.reportNode({ ...report(web1.id, "web-1"), directAddresses: ["10.0.0.6:3022"] });
   expect(await found(proxy, "a.example.com")).toEqual([]);
   const { hostsJson } = await proxy.client.findDirectHosts({ target: "b.example.com" });

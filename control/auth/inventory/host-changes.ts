@@ -1,4 +1,4 @@
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { type DirectHost, directHostSchema } from "../../../core/resources/direct-host.ts";
 import type { Entry } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
@@ -12,7 +12,7 @@ export class HostChanges implements Disposable {
   readonly #direct = new Map<string, DirectHost>();
   readonly #opened = new DisposableStack();
   #wake: () => void = () => {};
-  #fault: unknown;
+  #fault: PlatformError | undefined;
   namesOf: (id: string) => readonly string[] = () => [];
   namesakes: (id: string) => readonly string[] = () => [];
 
@@ -67,7 +67,7 @@ export class HostChanges implements Disposable {
     this.namesOf = (id) => recorded.index.namesOf(id);
     this.namesakes = (id) => recorded.index.namesakes(id, clusterName);
     this.#markAll(recorded.index.ids());
-    void this.#followDirect(changes).catch((error: unknown) => this.#fail(error));
+    void this.#followDirect(changes).catch((error: unknown) => this.#fail(toPlatformError(error)));
   }
 
   async #followDirect(changes: ReturnType<Context["storage"]["watch"]>): Promise<void> {
@@ -92,7 +92,7 @@ export class HostChanges implements Disposable {
     for (const id of ids) this.#mark(id);
   }
 
-  #fail(error: unknown): void {
+  #fail(error: PlatformError): void {
     this.#fault ??= error;
     this.#wake();
   }

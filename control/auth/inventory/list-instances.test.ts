@@ -1,15 +1,16 @@
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { type Instance, instanceSchema } from "../../../core/resources/instance.ts";
-import { addUser, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { addUser, loggedIn, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { instanceMatcher } from "./match-instance.ts";
 
 async function join(t: TestAuth, hostname: string, role: "node" | "proxy" = "node") {
   const { secret } = await t.admin.createToken({ roles: [role] });
-  const keys = testKeys();
+  const keys = generateKeys();
   const services = role === "node" ? ["ssh"] : [];
-  const answer = await t.connect().join({ token: secret, role, hostname, version: "1.0.0", services, ...request(keys) });
-  return { id: answer.hostId, client: t.connect({ certificate: answer.tlsCertificate, privateKey: keys.privateKey }) };
+  const answer = await t.connect().join({ token: secret, role, hostname, version: "1.0.0", services, ...publicKeys(keys) });
+  return { id: answer.hostId, client: t.connect({ certificate: answer.tlsCertificate, privateKey: keys.tlsPrivateKey }) };
 }
 
 async function all(client: AuthClient, filter: object = {}): Promise<readonly Instance[]> {
@@ -60,7 +61,7 @@ test("many hosts come in parts, each once, and filters are applied by the servic
   await using t = await openTestAuth();
   const ids = new Set<string>();
   const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const keys = request(testKeys());
+  const keys = publicKeys(generateKeys());
   for (let at = 0; at < 23; at += 1) {
     const { hostId } = await t
       .connect()

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { type JoinedHost, joinHost, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { until } from "../../../test/world/until.ts";
-import { type JoinedHost, joinHost, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
 
 type Told = { readonly id: string; readonly hostname: string; readonly labels: object; readonly since?: string };
 
@@ -63,7 +64,7 @@ test("a host that has another name now leaves the old one, and has the new one a
   const proxy = await joinHost(t, "p1", { role: "proxy" });
   const host = await joinHost(t, "web-1");
   expect(await ids(proxy, "web-1")).toEqual([host.id]);
-  await host.client.renewHost({ hostname: "web-2", names: ["www.example.com"], ...request(testKeys()) });
+  await host.client.renewHost({ hostname: "web-2", names: ["www.example.com"], ...publicKeys(generateKeys()) });
   await report(proxy, host, "web-2", true);
   await report(proxy, host, "web-2", false);
   await until("the old name is free", async () => (await ids(proxy, "web-1")).length === 0);

@@ -5,15 +5,16 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { fromSshCertificate } from "../../../core/identity/identity.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
+import { joinFacts, joinHost, openTestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { openSqlite } from "../../storage/sqlite.ts";
 import { openCluster } from "../open-cluster.ts";
-import { joinFacts, joinHost, openTestAuth, request, testKeys } from "../open-test-auth.ts";
 
 test("a host that renames itself to another one followed by the cluster keeps its own name, and users get a warning", async () => {
   await using t = await openTestAuth();
   await joinHost(t, "web-1");
   const evil = await joinHost(t, "harmless");
-  const answer = await evil.client.renewHost({ hostname: "web-1.test", names: ["web-1.test", "free.test"], ...request(testKeys()) });
+  const answer = await evil.client.renewHost({ hostname: "web-1.test", names: ["web-1.test", "free.test"], ...publicKeys(generateKeys()) });
   const principals = parseCertificateLine(answer.sshCertificate).principals.filter((name) => !name.startsWith(evil.id));
   expect(principals).toEqual(["harmless", "free.test", "harmless.test"]);
   expect(answer.refusedNames).toEqual([expect.stringMatching(/^"web-1\.test" is the name of a node: a node cannot have it \(choose another/)]);
@@ -26,7 +27,7 @@ test("a host that renames itself to another one followed by the cluster keeps it
   expect(told.find(({ server_id: id }) => id === evil.id)?.refused_names).toHaveLength(1);
   // What it has is nobody else's, and it may drop what it was refused.
   await expect(joinHost(t, "other", { names: ["free.test"] })).rejects.toMatchObject({ code: "denied" });
-  await evil.client.renewHost({ hostname: "harmless", names: [], ...request(testKeys()) });
+  await evil.client.renewHost({ hostname: "harmless", names: [], ...publicKeys(generateKeys()) });
   expect((await t.admin.getCluster({})).warnings).toEqual([]);
   await joinHost(t, "other", { names: ["free.test"] });
 });
@@ -34,15 +35,15 @@ test("a host that renames itself to another one followed by the cluster keeps it
 test("a host's own name below the cluster's is stored in short, and requesting it by public_addr is not a problem", async () => {
   await using t = await openTestAuth();
   const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const keys = testKeys();
-  const facts = joinFacts("node", secret, { hostname: "db.test", names: ["db.test", "10.0.0.7"], ...request(keys) });
+  const keys = generateKeys();
+  const facts = joinFacts("node", secret, { hostname: "db.test", names: ["db.test", "10.0.0.7"], ...publicKeys(keys) });
   const { hostId, sshCertificate, tlsCertificate } = await t.connect().join(facts);
   const fields = parseCertificateLine(sshCertificate);
   expect(fields.principals).toEqual([hostId, "db", "10.0.0.7", `${hostId}.test`, "db.test"]);
   expect(fromSshCertificate(fields)).toMatchObject({ names: ["db", "10.0.0.7"] });
   const { subjectAltName } = new X509Certificate(tlsCertificate);
   expect(subjectAltName).toBe(`DNS:${hostId}, DNS:db, IP Address:10.0.0.7, DNS:${hostId}.test, DNS:db.test, DNS:node.platform.internal`);
-  expect(new X509Certificate(tlsCertificate).checkPrivateKey(createPrivateKey(keys.privateKey))).toBe(true);
+  expect(new X509Certificate(tlsCertificate).checkPrivateKey(createPrivateKey(keys.tlsPrivateKey))).toBe(true);
 });
 
 test.for(["internal", "platform.internal", "eu.Platform.internal"])("no new cluster is called %s; one that is keeps its name", async (name) => {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { HostStatus } from "../../../core/resources/host-status.ts";
-import { openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { type HostReport, type UpgradeMemory, upgradeEvent } from "./upgrade-event.ts";
 
 type Said = [version: string, reason: HostStatus["reason"], target?: string, at?: string];
@@ -117,7 +118,7 @@ test("a host without an updater is not audited, and counts as a new one when it 
 
 async function host(t: TestAuth) {
   const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const { hostId } = await t.connect().join({ token: secret, role: "node", hostname: "web1", version: "1.0.0", ...request(testKeys()) });
+  const { hostId } = await t.connect().join({ token: secret, role: "node", hostname: "web1", version: "1.0.0", ...publicKeys(generateKeys()) });
   const says = async (version: string, status: object): Promise<void> => {
     const statusJson = JSON.stringify({ upgrader: "unit", ...status });
     await t.auth.localClient("proxy").reportNode({ hostId, hostname: "web1", version, connected: true, statusJson });

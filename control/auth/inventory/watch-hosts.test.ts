@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { type JoinedHost, joinHost, openTestAuth, type TestAuth } from "../open-test-auth.ts";
+import { type JoinedHost, joinHost, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
 
 let t: TestAuth;
 let proxy: JoinedHost;

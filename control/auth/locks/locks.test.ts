@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { addUser, codeOf, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { addUser, loggedIn, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
+import { codeAt } from "../../../test/world/one-time-code.ts";
 
 const lock = (target: object, spec: object = {}): string =>
   JSON.stringify({ kind: "lock", version: "v2", metadata: { name: "l-1" }, spec: { target, ...spec } });
@@ -17,7 +19,7 @@ test.for<object>([{ user: "alice" }, { role: "editor" }])(
     await expect(client.listResources({ kind: "role" })).rejects.toMatchObject(refused);
     t.forward(60_000);
     const logIn = () =>
-      t.connect().login({ user: "alice", password: alice.password, code: codeOf(alice.otpauthUri, t.now()), ...request(testKeys()) });
+      t.connect().login({ user: "alice", password: alice.password, code: codeAt(alice.otpauthUri, t.now()), ...publicKeys(generateKeys()) });
     await expect(logIn()).rejects.toMatchObject(refused);
     expect(await t.events("user.login")).toMatchObject([{ success: true }, { success: false, error: expect.stringContaining("l-1") }]);
     await t.admin.deleteResource({ kind: "lock", name: "l-1" });
@@ -34,7 +36,7 @@ test("others are not shut out, and a wrong password learns nothing of a lock", a
   const bob = await addUser(t, "bob", { roles: ["auditor"] });
   await put(t, lock({ user: "alice" }));
   await (await loggedIn(t, bob)).listEvents({});
-  const wrong = t.connect().login({ user: "alice", password: "wrong", code: codeOf(alice.otpauthUri, t.now()), ...request(testKeys()) });
+  const wrong = t.connect().login({ user: "alice", password: "wrong", code: codeAt(alice.otpauthUri, t.now()), ...publicKeys(generateKeys()) });
   await expect(wrong).rejects.toMatchObject({ code: "unauthenticated", message: expect.not.stringContaining("lock") });
 });
 
@@ -56,7 +58,7 @@ test("a lock reaches proxies and agents with a new revision, and is gone when it
 test("failed logins, which are stored elsewhere, are not locks", async () => {
   await using t = await openTestAuth();
   for (let tries = 0; tries < 6; tries += 1) {
-    const wrong = t.connect().login({ user: "alice", password: "x", code: "000000", ...request(testKeys()) });
+    const wrong = t.connect().login({ user: "alice", password: "x", code: "000000", ...publicKeys(generateKeys()) });
     await expect(wrong).rejects.toThrow();
   }
   expect((await t.admin.listResources({ kind: "lock" })).resources).toEqual([]);

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { parseSchedule } from "../../../core/versions/upgrade-schedule.ts";
-import { addUser, loggedIn, openTestAuth, request, testKeys } from "../open-test-auth.ts";
+import { addUser, loggedIn, openTestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 
 const name = "cluster-maintenance-config";
 const config = (agent_upgrades: object, more: object = {}) => ({
@@ -63,9 +64,9 @@ test("no preset may change it; a role with the rule may, once its user has logge
 test("hosts get the windows, as files for both updaters; users do not, and an unknown updater is refused", async () => {
   await using t = await openTestAuth();
   const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const keys = testKeys();
-  const { tlsCertificate } = await t.connect().join({ token: secret, role: "node", hostname: "web1", ...request(keys) });
-  const host = t.connect({ certificate: tlsCertificate, privateKey: keys.privateKey });
+  const keys = generateKeys();
+  const { tlsCertificate } = await t.connect().join({ token: secret, role: "node", hostname: "web1", ...publicKeys(keys) });
+  const host = t.connect({ certificate: tlsCertificate, privateKey: keys.tlsPrivateKey });
   expect(await host.exportUpgradeWindows({ upgrader: "unit" })).toMatchObject({ configured: false, systemdSchedule: "", kubeSchedule: "" });
   await put(t.admin, config({ utc_start_hour: 5, weekdays: ["Sat"] }));
   const { configured, systemdSchedule, kubeSchedule } = await host.exportUpgradeWindows({ upgrader: "unit" });

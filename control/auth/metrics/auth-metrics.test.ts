@@ -1,13 +1,14 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { openTestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { openSqlite } from "../../storage/sqlite.ts";
-import { openTestAuth, request, testKeys } from "../open-test-auth.ts";
 
 test("without any roll-out every host is named, and counted by version, updater and reason, until it is removed", async () => {
   await using t = await openTestAuth();
   const join = async (hostname: string, ...reports: readonly { connected: boolean; statusJson?: string }[]): Promise<string> => {
     const { secret } = await t.admin.createToken({ roles: ["node"] });
-    const { hostId } = await t.connect().join({ token: secret, role: "node", hostname, ...request(testKeys()) });
+    const { hostId } = await t.connect().join({ token: secret, role: "node", hostname, ...publicKeys(generateKeys()) });
     for (const report of reports) await t.auth.localClient("proxy").reportNode({ hostId, hostname, version: "1.2.3", ...report });
     return hostId;
   };

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 
 let t: TestAuth;
 beforeEach(async () => {
@@ -11,7 +12,7 @@ afterEach(async () => {
 
 async function join(hostname: string): Promise<(connected: boolean, ending?: string) => Promise<void>> {
   const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const { hostId } = await t.connect().join({ token: secret, role: "node", hostname, ...request(testKeys()) });
+  const { hostId } = await t.connect().join({ token: secret, role: "node", hostname, ...publicKeys(generateKeys()) });
   return async (connected, ending = "") => {
     await t.auth.localClient("proxy").reportNode({ hostId, hostname, version: "1", connected, ending });
   };

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
-import { openTestAuth, request, testKeys } from "../open-test-auth.ts";
+import { openTestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 
 test("a host that is removed at the moment in which it is found gone is not gone for ever", async () => {
   await using t = await openTestAuth();
   const proxy = t.auth.localClient("proxy");
   const join = async (hostname: string): Promise<string> => {
     const { secret } = await t.admin.createToken({ roles: ["node"] });
-    const { hostId } = await t.connect().join({ token: secret, role: "node", hostname, ...request(testKeys()) });
+    const { hostId } = await t.connect().join({ token: secret, role: "node", hostname, ...publicKeys(generateKeys()) });
     await proxy.reportNode({ hostId, hostname, version: "1", connected: true });
     return hostId;
   };

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { makeAuditEvent } from "../../../core/resources/audit-event.ts";
-import { joinHost, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { joinHost, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { createHostQuotas } from "./host-quotas.ts";
 
 const event = (t: TestAuth, host: string, error = "x".repeat(15_000)): string =>
@@ -53,7 +54,7 @@ test("on a disk that is nearly full, hosts wait, refusals go to the log, and wha
     message: expect.stringContaining("nearly full"),
   });
   await expect(host.client.reportSessions({ process: randomUUID(), sessionsJson: [] })).rejects.toMatchObject({ code: "limit" });
-  await expect(t.connect().login({ user: "nobody", password: "x", code: "000000", ...request(testKeys()) })).rejects.toMatchObject({
+  await expect(t.connect().login({ user: "nobody", password: "x", code: "000000", ...publicKeys(generateKeys()) })).rejects.toMatchObject({
     code: "unauthenticated",
   });
   expect(await t.events("user.login")).toEqual([]);
@@ -69,7 +70,7 @@ test("on a disk that is nearly full, hosts wait, refusals go to the log, and wha
 test("a host renews a few times in a row, and then once a minute", async () => {
   await using t = await openTestAuth();
   const host = await joinHost(t, "web-1");
-  const renew = () => host.client.renewHost({ hostname: "web-1", names: [], ...request(testKeys()) });
+  const renew = () => host.client.renewHost({ hostname: "web-1", names: [], ...publicKeys(generateKeys()) });
   for (let count = 0; count < 30; count += 1) await renew();
   await expect(renew()).rejects.toMatchObject({ code: "limit" });
   t.forward(61_000);

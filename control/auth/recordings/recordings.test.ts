@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { Recording } from "../../../core/resources/recording.ts";
-import { addUser, type JoinedHost, joinHost, loggedIn, openTestAuth } from "../open-test-auth.ts";
+import { addUser, type JoinedHost, joinHost, loggedIn, openTestAuth } from "../../../test/inside/open-auth.ts";
 
 const factsOf = (host: JoinedHost, more: object = {}): string =>
   JSON.stringify({

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
+import { openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 
 const rollout = {
   kind: "upgrade_rollout",
@@ -12,9 +13,9 @@ const rollout = {
 /** A proxy on a host of its own. */
 async function proxy(t: TestAuth, hostname: string): Promise<AuthClient> {
   const { secret } = await t.admin.createToken({ roles: ["proxy"] });
-  const keys = testKeys();
-  const { tlsCertificate } = await t.connect().join({ token: secret, role: "proxy", hostname, names: [hostname], ...request(keys) });
-  return t.connect({ certificate: tlsCertificate, privateKey: keys.privateKey });
+  const keys = generateKeys();
+  const { tlsCertificate } = await t.connect().join({ token: secret, role: "proxy", hostname, names: [hostname], ...publicKeys(keys) });
+  return t.connect({ certificate: tlsCertificate, privateKey: keys.tlsPrivateKey });
 }
 
 const answers = (client: AuthClient, version: string) =>
@@ -27,7 +28,7 @@ test("proxies of two versions, each serving its own, begin no roll-out in turns:
   await using t = await openTestAuth();
   const [one, two] = [await proxy(t, "proxy1"), await proxy(t, "proxy2")];
   const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const { hostId } = await t.connect().join({ token: secret, role: "node", hostname: "web1", ...request(testKeys()) });
+  const { hostId } = await t.connect().join({ token: secret, role: "node", hostname: "web1", ...publicKeys(generateKeys()) });
   const report = (version: string) =>
     one.reportNode({ hostId, hostname: "web1", version, connected: true, statusJson: JSON.stringify({ upgrader: "unit" }) });
   const ask = async (client: AuthClient, version: string) => {

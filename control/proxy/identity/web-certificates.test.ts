@@ -3,7 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLog } from "../../../core/log/log.ts";
-import { around, createTestAuthority, past, type TestAuthority, type TestCertificate } from "../../../core/transport/dial/test-certificate.ts";
+import {
+  around,
+  createTestAuthority,
+  past,
+  type TestAuthority,
+  type TestCertificate,
+} from "../../../core/transport/dial/testing/test-certificate.ts";
 import { usedFor, WebCertificates } from "./web-certificates.ts";
 
 const dayMs = 86_400_000;

@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { toOpensshPrivate } from "../../../core/ssh/keys.ts";
 import { connectSsh, type SshConnection } from "../../../core/ssh/ssh-client.ts";
+import { startTestAgent, type TestAgent } from "../../../test/inside/connect-agent.ts";
+import { openSocket, startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
+import type { UserKeys } from "../../../test/inside/user-keys.ts";
 import { hasProgram } from "../../../test/world/has-program.ts";
-import { startTestAgent, type TestAgent } from "../testing/test-agent.ts";
-import { openSocket, startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
-import type { UserKeys } from "../testing/user-keys.ts";
 
 let cluster: TestCluster;
 let agent: TestAgent;

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { type CertificateFacts, certifiedIdentity } from "../../../core/identity/certified-identity.ts";
+import { type CertificateFacts, certifiedIdentity, subjectOf } from "../../../core/identity/certified-identity.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 
 /** The identity in a client's X.509 certificate. Throws `unauthenticated` with the reason. Pure. */
@@ -11,7 +11,7 @@ export function clientIdentity(facts: CertificateFacts): UserIdentity {
 export function claimedName(certificate: Buffer | undefined): string | undefined {
   if (certificate === undefined) return undefined;
   try {
-    const name = new X509Certificate(certificate).toLegacyObject().subject.CN;
+    const name = subjectOf(new X509Certificate(certificate)).CN;
     return typeof name === "string" ? name.slice(0, 200) : undefined;
   } catch {
     return undefined;

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { openAuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { joinTestHost, startTestAgent } from "../testing/test-agent.ts";
-import { askForStream } from "../testing/test-client.ts";
-import { startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
-import type { UserKeys } from "../testing/user-keys.ts";
+import { joinTestHost, startTestAgent } from "../../../test/inside/connect-agent.ts";
+import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
+import { askForStream } from "../../../test/inside/open-stream.ts";
+import type { UserKeys } from "../../../test/inside/user-keys.ts";
 
 /** Calls that no stream causes or waits for. */
 const background = ["emitEvents", "getAccess", "reportChannels", "watchAccess", "watchHosts", "getUpgradeTarget"];

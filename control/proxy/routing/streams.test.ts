@@ -3,11 +3,11 @@ import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { encodeStreamReply } from "../../../core/transport/stream-request.ts";
+import { joinTestHost, startTestAgent, type TestAgent } from "../../../test/inside/connect-agent.ts";
+import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
+import { askForStream, connectStream } from "../../../test/inside/open-stream.ts";
+import type { UserKeys } from "../../../test/inside/user-keys.ts";
 import { until } from "../../../test/world/until.ts";
-import { joinTestHost, startTestAgent, type TestAgent } from "../testing/test-agent.ts";
-import { askForStream, connectStream } from "../testing/test-client.ts";
-import { startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
-import type { UserKeys } from "../testing/user-keys.ts";
 
 let cluster: TestCluster;
 let foreign: TestCluster;

@@ -1,14 +1,15 @@
 import { expect, test } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
+import { openTestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { until } from "../../../test/world/until.ts";
-import { openTestAuth, request, testKeys } from "../../auth/open-test-auth.ts";
 import { type Registered, TunnelRegistry } from "./registry.ts";
 import { SilenceWatch } from "./silence-watch.ts";
 
 test("a host that is silent in all of its tunnels is reported after 20 s, once, and again when it is heard", async () => {
   await using t = await openTestAuth();
   const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const { hostId } = await t.connect().join({ token: secret, role: "node", hostname: "web1", ...request(testKeys()) });
+  const { hostId } = await t.connect().join({ token: secret, role: "node", hostname: "web1", ...publicKeys(generateKeys()) });
   const auth = t.auth.localClient("proxy");
   await auth.reportNode({ hostId, hostname: "web1", version: "1", connected: true });
   const registry = new TunnelRegistry<Registered & { readonly peer: string }>();

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
 import { createLog } from "../../../core/log/log.ts";
-import { createTestAuthority } from "../../../core/transport/dial/test-certificate.ts";
-import { answering, startTestUpstream, type TestUpstream } from "../testing/test-upstream.ts";
+import { createTestAuthority } from "../../../core/transport/dial/testing/test-certificate.ts";
 import { type AskUpstream, askUpstreamBy } from "./ask-upstream.ts";
 import { Channels } from "./channels.ts";
+import { answering, startTestUpstream, type TestUpstream } from "./testing/test-upstream.ts";
 
 let folder: string;
 let upstream: TestUpstream;

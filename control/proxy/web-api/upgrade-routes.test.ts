@@ -4,9 +4,9 @@ import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openAuthClient } from "../../../core/api/auth-client.ts";
+import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
 import { until } from "../../../test/world/until.ts";
-import { startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
-import { answering, startTestUpstream, type TestUpstream } from "../testing/test-upstream.ts";
+import { answering, startTestUpstream, type TestUpstream } from "../versions/testing/test-upstream.ts";
 
 interface Answer {
   readonly status: number;

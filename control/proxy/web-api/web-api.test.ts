@@ -3,8 +3,8 @@ import { request } from "node:https";
 import type { Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
 import { oneTimeCode } from "../../../test/world/one-time-code.ts";
-import { startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
 
 let cluster: TestCluster;
 beforeAll(async () => {

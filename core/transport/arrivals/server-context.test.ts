@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { type ConnectionOptions, connect, getCiphers, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createTestAuthority } from "../dial/test-certificate.ts";
+import { createTestAuthority } from "../dial/testing/test-certificate.ts";
 import { hostContext, webContext } from "./server-context.ts";
 import { terminateTls } from "./terminate-tls.ts";
 

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { duplexPair } from "node:stream";
 import { connect as connectTls, createSecureContext } from "node:tls";
 import { expect, test } from "vitest";
-import { createTestAuthority } from "../dial/test-certificate.ts";
+import { createTestAuthority } from "../dial/testing/test-certificate.ts";
 import { terminateTls } from "./terminate-tls.ts";
 
 /** A client's first message. */

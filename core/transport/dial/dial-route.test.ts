@@ -5,8 +5,8 @@ import type { HostPort } from "../host-port.ts";
 import { Attempt } from "./attempt.ts";
 import { dialRoute } from "./dial-route.ts";
 import type { ProxyUrl } from "./proxy-url.ts";
-import { createTestAuthority, past, type TestAuthority } from "./test-certificate.ts";
-import { echo, listenTcp, onRequest, readUntil, type TestServer } from "./test-server.ts";
+import { createTestAuthority, past, type TestAuthority } from "./testing/test-certificate.ts";
+import { echo, listenTcp, onRequest, readUntil, type TestServer } from "./testing/test-server.ts";
 
 const target: HostPort = { host: "control.example.com", port: 3024 };
 const credentials = { user: "agent", password: "hunter2" };

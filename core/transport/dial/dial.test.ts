@@ -6,8 +6,8 @@ import { PlatformError } from "../../errors/platform-error.ts";
 import { dial } from "./dial.ts";
 import { dialTls } from "./dial-tls.ts";
 import { httpsGet } from "./https-get.ts";
-import { createTestAuthority, past, type TestAuthority, type TestCertificate } from "./test-certificate.ts";
-import { echo, listenTcp, readUntil } from "./test-server.ts";
+import { createTestAuthority, past, type TestAuthority, type TestCertificate } from "./testing/test-certificate.ts";
+import { echo, listenTcp, readUntil } from "./testing/test-server.ts";
 
 const undo: (() => void)[] = [];
 let authority: TestAuthority;

@@ -1,14 +1,14 @@
-import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { duplexPair } from "node:stream";
-import { Secret, TOTP } from "otpauth";
+import { type Auth, type AuthDeps, openAuth } from "../../control/auth/open-auth.ts";
 import { type AuthClient, type AuthConnection, openAuthClient } from "../../core/api/auth-client.ts";
 import { createLog } from "../../core/log/log.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
-import { generateSshKey } from "../../core/ssh/keys.ts";
-import { type Auth, type AuthDeps, openAuth } from "./open-auth.ts";
+import { codeAt } from "../world/one-time-code.ts";
+import { enrolUser, type TestUser } from "./enrol-user.ts";
+import { generateKeys, publicKeys } from "./user-keys.ts";
 
 /** For the tests of this folder: an auth service on a temporary folder, with a clock that only the test moves. */
 export interface TestAuth extends AsyncDisposable {
@@ -28,12 +28,6 @@ export interface TestAuth extends AsyncDisposable {
 
 export interface TestAuthOptions extends Partial<AuthDeps> {
   readonly sessionRecording?: RecordingMode;
-}
-
-export interface TestKeys {
-  readonly sshPublicKey: string;
-  readonly tlsPublicKey: string;
-  readonly privateKey: string;
 }
 
 export async function openTestAuth({ sessionRecording = "node", ...deps }: TestAuthOptions = {}): Promise<TestAuth> {
@@ -91,52 +85,21 @@ export async function openTestAuth({ sessionRecording = "node", ...deps }: TestA
   return test;
 }
 
-export function testKeys(): TestKeys {
-  const tls = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  return {
-    sshPublicKey: generateSshKey().publicLine,
-    tlsPublicKey: tls.publicKey.export({ type: "spki", format: "pem" }).toString(),
-    privateKey: tls.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-  };
-}
-
-/** The code that an authenticator shows at `time`. */
-export function codeOf(otpauthUri: string, time: Date): string {
-  const secret = new URL(otpauthUri).searchParams.get("secret") ?? "";
-  return new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: time.getTime() });
-}
-
-export interface TestUser {
-  readonly name: string;
-  readonly password: string;
-  readonly otpauthUri: string;
-  readonly inviteToken: string;
-}
-
 /** A user who has accepted the invite; the clock moves a step, so that the next code is a fresh one. */
 export async function addUser(test: TestAuth, name: string, spec: { roles: string[]; logins?: string[] }): Promise<TestUser> {
-  const { roles, logins = ["root"] } = spec;
-  const user = { kind: "user", version: "v2", metadata: { name }, spec: { roles, traits: { logins } } };
-  await test.admin.putResource({ json: JSON.stringify(user) });
-  const { token } = await test.admin.createInvite({ user: name });
-  const { otpauthUri } = await test.connect().getInvite({ token });
-  const password = `correct horse ${name}`;
-  await test.connect().acceptInvite({ token, password, code: codeOf(otpauthUri, test.now()) });
+  const user = { name, roles: spec.roles, logins: spec.logins ?? ["root"] };
+  const enrolled = await enrolUser({ admin: test.admin, client: test.connect() }, user, test.now());
   test.forward(60_000);
-  return { name, password, otpauthUri, inviteToken: token };
+  return enrolled;
 }
 
 /** Logs in and gives a client with the user's certificate. */
 export async function loggedIn(test: TestAuth, user: TestUser): Promise<AuthClient> {
-  const keys = testKeys();
-  const code = codeOf(user.otpauthUri, test.now());
-  const answer = await test.connect().login({ user: user.name, password: user.password, code, ...request(keys) });
+  const keys = generateKeys();
+  const code = codeAt(user.otpauthUri, test.now());
+  const answer = await test.connect().login({ user: user.name, password: user.password, code, ...publicKeys(keys) });
   test.forward(60_000);
-  return test.connect({ certificate: answer.tlsCertificate, privateKey: keys.privateKey });
-}
-
-export function request({ sshPublicKey, tlsPublicKey }: TestKeys): { sshPublicKey: string; tlsPublicKey: string } {
-  return { sshPublicKey, tlsPublicKey };
+  return test.connect({ certificate: answer.tlsCertificate, privateKey: keys.tlsPrivateKey });
 }
 
 export interface JoinedHost {
@@ -152,15 +115,15 @@ export async function joinHost(
   { role = "node", names = [] }: { role?: "node" | "proxy"; names?: readonly string[] } = {},
 ): Promise<JoinedHost> {
   const { secret } = await test.admin.createToken({ roles: [role] });
-  const keys = testKeys();
+  const keys = generateKeys();
   const { hostId, tlsCertificate } = await test
     .connect()
-    .join({ token: secret, role, hostname, names: [...names], version: "1.0.0", ...request(keys) });
-  return { id: hostId, client: test.connect({ certificate: tlsCertificate, privateKey: keys.privateKey }) };
+    .join({ token: secret, role, hostname, names: [...names], version: "1.0.0", ...publicKeys(keys) });
+  return { id: hostId, client: test.connect({ certificate: tlsCertificate, privateKey: keys.tlsPrivateKey }) };
 }
 
 /** All that a host says to join, by itself. */
 export function joinFacts(role: string, token: string, more: object = {}) {
   const facts = { hostname: "web1", version: "1.0.0", services: ["ssh"], labels: { env: "test" } };
-  return { token, role, ...facts, ...request(testKeys()), ...more };
+  return { token, role, ...facts, ...publicKeys(generateKeys()), ...more };
 }

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { onBehalfOf } from "../../core/api/client-address.ts";
-import { addUser, codeOf, joinFacts, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "./open-test-auth.ts";
+import { addUser, joinFacts, loggedIn, openTestAuth, type TestAuth } from "../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../test/inside/user-keys.ts";
+import { codeAt } from "../../test/world/one-time-code.ts";
 
 const minute = 60_000;
 
@@ -93,11 +95,11 @@ describe("join tokens", () => {
   test("a node gets no name that a proxy announced, before and after the proxy's renewal", async () => {
     await using t = await openTestAuth();
     const { secret } = await t.admin.createToken({ roles: ["node", "proxy"] });
-    const keys = testKeys();
-    const proxy = await t.connect().join(joinFacts("proxy", secret, { hostname: "vm1", names: ["proxy.test", "localhost"], ...request(keys) }));
+    const keys = generateKeys();
+    const proxy = await t.connect().join(joinFacts("proxy", secret, { hostname: "vm1", names: ["proxy.test", "localhost"], ...publicKeys(keys) }));
     await expect(t.connect().join(joinFacts("node", secret, { hostname: "proxy.test" }))).rejects.toMatchObject({ code: "denied" });
-    const client = t.connect({ certificate: proxy.tlsCertificate, privateKey: keys.privateKey });
-    await client.renewHost({ hostname: "vm1", names: ["www.test"], ...request(testKeys()) });
+    const client = t.connect({ certificate: proxy.tlsCertificate, privateKey: keys.tlsPrivateKey });
+    await client.renewHost({ hostname: "vm1", names: ["www.test"], ...publicKeys(generateKeys()) });
     await expect(t.connect().join(joinFacts("node", secret, { hostname: "www.test" }))).rejects.toThrow(/is the name of a proxy/);
     await t.connect().join(joinFacts("node", secret, { hostname: "vm1" }));
     await t.admin.deleteResource({ kind: "node", name: proxy.hostId });
@@ -132,7 +134,7 @@ describe("invites", () => {
   test("a replayed, an unknown and an expired invite are refused and audited", async () => {
     await using t = await openTestAuth();
     const alice = await addUser(t, "alice", { roles: ["access"] });
-    const again = { token: alice.inviteToken, password: "another password", code: codeOf(alice.otpauthUri, t.now()) };
+    const again = { token: alice.inviteToken, password: "another password", code: codeAt(alice.otpauthUri, t.now()) };
     await expect(t.connect().acceptInvite(again)).rejects.toThrow(/already used/);
     await expect(t.connect().getInvite({ token: alice.inviteToken })).rejects.toThrow(/already used/);
     await expect(t.connect().getInvite({ token: "f".repeat(64) })).rejects.toThrow(/this invite link is unknown/);
@@ -147,7 +149,7 @@ describe("invites", () => {
     const alice = await addUser(t, "alice", { roles: ["access"] });
     const { token } = await t.admin.createInvite({ user: alice.name });
     const { otpauthUri } = await t.connect().getInvite({ token });
-    const code = codeOf(otpauthUri, t.now());
+    const code = codeAt(otpauthUri, t.now());
     const tries = ["first password", "second password"].map((password) => t.connect().acceptInvite({ token, password, code }));
     const results = await Promise.allSettled(tries);
     expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
@@ -179,8 +181,8 @@ describe("logins", () => {
   test.for(["alice", "nobody"])("guessed codes lock %s for 30 minutes, over a restart, with the same words", async (user) => {
     await using t = await openTestAuth();
     const alice = await addUser(t, "alice", { roles: ["access"] });
-    const guess = (code: string) => t.connect().login({ user, password: alice.password, code, ...request(testKeys()) });
-    const right = codeOf(alice.otpauthUri, t.now());
+    const guess = (code: string) => t.connect().login({ user, password: alice.password, code, ...publicKeys(generateKeys()) });
+    const right = codeAt(alice.otpauthUri, t.now());
     const wrong = right === "000000" ? "000001" : "000000";
     for (let tries = 0; tries < 5; tries += 1) {
       await expect(guess(wrong)).rejects.toMatchObject({ code: "unauthenticated", message: "wrong user name, password or one-time code" });
@@ -200,7 +202,7 @@ describe("logins", () => {
     await using t = await openTestAuth();
     const alice = await addUser(t, "alice", { roles: ["access"] });
     const at = (address: string, password: string) =>
-      t.connect(undefined, address).login({ user: "alice", password, code: codeOf(alice.otpauthUri, t.now()), ...request(testKeys()) });
+      t.connect(undefined, address).login({ user: "alice", password, code: codeAt(alice.otpauthUri, t.now()), ...publicKeys(generateKeys()) });
     await at("198.51.100.1:4000", alice.password);
     for (let tries = 0; tries < 5; tries += 1) await expect(at("203.0.113.9:1", "wrong")).rejects.toMatchObject({ code: "unauthenticated" });
     await expect(at("203.0.113.9:2", alice.password)).rejects.toMatchObject({ code: "limit" });
@@ -232,7 +234,7 @@ describe("logins", () => {
   test("a code counts once", async () => {
     await using t = await openTestAuth();
     const alice = await addUser(t, "alice", { roles: ["access"] });
-    const ask = { user: "alice", password: alice.password, code: codeOf(alice.otpauthUri, t.now()), ...request(testKeys()) };
+    const ask = { user: "alice", password: alice.password, code: codeAt(alice.otpauthUri, t.now()), ...publicKeys(generateKeys()) };
     const results = await Promise.allSettled([t.connect().login(ask), t.connect().login(ask)]);
     expect(results.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   });

@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { generateSshKey } from "../../core/ssh/keys.ts";
 import type { TerminalModes } from "../../core/ssh/terminal-modes.ts";
-import { accessRole, openUserSession, ownLogin, runCommand, type SessionOptions } from "./testing/user-session.ts";
+import { insideAuthorities } from "../../test/inside/authorities.ts";
+import { runCommand } from "../../test/inside/run-command.ts";
+import { accessRole, openUserSession, ownLogin, type SessionOptions } from "../../test/inside/ssh-session.ts";
 
 test.for([0, 1, 7, 255])("the exit status %i arrives", async (status) => {
   await using session = await openUserSession();
@@ -247,7 +248,7 @@ test("other subsystems are refused, and the connection continues", async () => {
 test.for([
   ["a login that the certificate does not list", { logins: ["somebody"], login: ownLogin }, /does not list/],
   ["an expired certificate", { validBefore: new Date(Date.now() - 1000) }, /expired/],
-  ["a certificate of a foreign authority", { authority: generateSshKey() }, /unknown authority/],
+  ["a certificate of a foreign authority", { authorities: await insideAuthorities("example") }, /unknown authority/],
   ["a login that no role lists", { roles: [accessRole(["somebody"])] }, /no role lists this login/],
   ["a host whose labels no role allows", { roles: [accessRole([ownLogin], { env: "prod" })] }, /no role of access allows its labels/],
   ["a login other than the one that control allowed", { request: { parameters: { login: "somebody" } } }, /opened for login "somebody"/],

@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { ListedSession } from "../../../core/resources/session.ts";
+import { addUser, joinHost, loggedIn, openTestAuth } from "../../../test/inside/open-auth.ts";
 import { openSqlite } from "../../storage/sqlite.ts";
 import { LiveNodes } from "../inventory/live-nodes.ts";
 import { createTurns } from "../login/turns.ts";
-import { addUser, joinHost, loggedIn, openTestAuth } from "../open-test-auth.ts";
 import { listActiveSessions, reportSessions } from "./active-sessions.ts";
 
 const here = randomUUID();

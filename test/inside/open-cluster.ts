@@ -3,16 +3,17 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { type AuthClient, openAuthClient } from "../../../core/api/auth-client.ts";
-import { createLog, type Log } from "../../../core/log/log.ts";
-import { ListenSockets } from "../../../core/transport/listen-sockets.ts";
-import { oneTimeCode } from "../../../test/world/one-time-code.ts";
-import { type Auth, openAuth } from "../../auth/open-auth.ts";
-import type { AuthConfig, ProxyConfig } from "../../config.ts";
-import { RenewingCredentials } from "../identity/renewing-credentials.ts";
-import { openProxy, type ProxyService } from "../open-proxy.ts";
-import type { UpgradeLimit } from "../versions/open-version-server.ts";
-import { generateUserKeys, type UserKeys } from "./user-keys.ts";
+import { type Auth, openAuth } from "../../control/auth/open-auth.ts";
+import type { AuthConfig, ProxyConfig } from "../../control/config.ts";
+import { RenewingCredentials } from "../../control/proxy/identity/renewing-credentials.ts";
+import { openProxy, type ProxyService } from "../../control/proxy/open-proxy.ts";
+import type { UpgradeLimit } from "../../control/proxy/versions/open-version-server.ts";
+import { type AuthClient, openAuthClient } from "../../core/api/auth-client.ts";
+import { createLog, type Log } from "../../core/log/log.ts";
+import { ListenSockets } from "../../core/transport/listen-sockets.ts";
+import { codeAt } from "../world/one-time-code.ts";
+import { enrolUser, type NewUser } from "./enrol-user.ts";
+import { generateKeys, publicKeys, type UserKeys } from "./user-keys.ts";
 
 /** A real auth service and a real proxy in this process, on ports of their own. */
 export interface TestCluster extends AsyncDisposable {
@@ -137,21 +138,12 @@ export function openSocket(port: number): Promise<Duplex> {
 
 type Reach = Pick<TestCluster, "admin" | "open" | "hostCaPem">;
 
-async function loginUser(
-  { admin, open, hostCaPem }: Reach,
-  user: { name: string; roles: readonly string[]; logins: readonly string[] },
-): Promise<UserKeys> {
-  const spec = { roles: user.roles, traits: { logins: user.logins } };
-  await admin.putResource({ json: JSON.stringify({ kind: "user", version: "v2", metadata: { name: user.name }, spec }) });
-  const { token } = await admin.createInvite({ user: user.name });
-  const { otpauthUri } = await admin.getInvite({ token });
-  const password = "correct horse battery";
-  const step = Math.floor(Date.now() / 30_000);
-  await admin.acceptInvite({ token, password, code: oneTimeCode(otpauthUri, step) });
+async function loginUser({ admin, open, hostCaPem }: Reach, user: NewUser): Promise<UserKeys> {
+  const { name, password, otpauthUri } = await enrolUser({ admin, client: admin }, user, new Date());
   using anonymous = openAuthClient({ open, ca: hostCaPem });
-  const keys = generateUserKeys();
-  const public_ = { sshPublicKey: keys.sshPublicKey, tlsPublicKey: keys.tlsPublicKey };
-  const code = oneTimeCode(otpauthUri, step + 1);
-  const answer = await anonymous.client.login({ user: user.name, password, code, ...public_ });
+  const keys = generateKeys();
+  // The next step's code is good already.
+  const code = codeAt(otpauthUri, new Date(Date.now() + 30_000));
+  const answer = await anonymous.client.login({ user: name, password, code, ...publicKeys(keys) });
   return { ...keys, sshCertificate: answer.sshCertificate, tlsCertificate: answer.tlsCertificate };
 }

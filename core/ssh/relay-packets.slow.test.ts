@@ -6,9 +6,9 @@ import { expect, test } from "vitest";
 import { until } from "../../test/world/until.ts";
 import { generateSshKey } from "./keys.ts";
 import { type RelayedPackets, relayPackets } from "./relay-packets.ts";
-import { type Fixture, meet } from "./session-fixture.ts";
 import type { SshConnection } from "./ssh-client.ts";
 import { rawConnection } from "./ssh2.ts";
+import { type Fixture, meet } from "./testing/session-fixture.ts";
 
 const authority = generateSshKey();
 const silent = { intervalMs: 0, missed: 0 };

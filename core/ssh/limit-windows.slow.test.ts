@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { channelWindow, leastWindow } from "./channel-flow.ts";
 import { generateSshKey } from "./keys.ts";
 import { limitWindows } from "./limit-windows.ts";
-import { meet } from "./session-fixture.ts";
 import { channelOf } from "./ssh2.ts";
+import { meet } from "./testing/session-fixture.ts";
 import { WindowBudget } from "./window-budget.ts";
 
 const mebibyte = 1024 * 1024;

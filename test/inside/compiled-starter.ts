@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 import { resolve } from "node:path";
-import { compileOnce } from "../../../test/world/compile-once.ts";
+import { compileOnce } from "../world/compile-once.ts";
 
-const folder = resolve(import.meta.dirname, "../../host/session");
+const folder = resolve(import.meta.dirname, "../../agent/host/session");
 
 /** Path of `session-start`, compiled from source. */
 export function compiledStarter(): string {

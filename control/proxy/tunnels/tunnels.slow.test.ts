@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openAuthClient } from "../../../core/api/auth-client.ts";
-import { connectHost, joinTestHost, openControl, readInbox, startTestAgent } from "../testing/test-agent.ts";
-import { startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
+import { connectHost, joinTestHost, openControl, readInbox, startTestAgent } from "../../../test/inside/connect-agent.ts";
+import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
 
 let cluster: TestCluster;
 beforeAll(async () => {

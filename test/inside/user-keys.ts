@@ -1,17 +1,21 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
-import { generateSshKey } from "../../../core/ssh/keys.ts";
+import { generateSshKey } from "../../core/ssh/keys.ts";
 
-/** A user's keys with their certificates: an OpenSSH line and PEM. */
-export interface UserKeys {
+/** The two key pairs of a user or a host: SSH as an OpenSSH line, TLS as PEM. */
+export interface NewKeys {
   readonly sshPrivateKey: KeyObject;
   readonly sshPublicKey: string;
-  readonly sshCertificate: string;
   readonly tlsPrivateKey: string;
   readonly tlsPublicKey: string;
+}
+
+/** A user's keys with their certificates: an OpenSSH line and PEM. */
+export interface UserKeys extends NewKeys {
+  readonly sshCertificate: string;
   readonly tlsCertificate: string;
 }
 
-export function generateUserKeys(): Omit<UserKeys, "sshCertificate" | "tlsCertificate"> {
+export function generateKeys(): NewKeys {
   const ssh = generateSshKey();
   const tls = generateKeyPairSync("ec", { namedCurve: "P-256" });
   return {
@@ -20,4 +24,9 @@ export function generateUserKeys(): Omit<UserKeys, "sshCertificate" | "tlsCertif
     tlsPrivateKey: tls.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
     tlsPublicKey: tls.publicKey.export({ type: "spki", format: "pem" }).toString(),
   };
+}
+
+/** The half of the keys that a request for certificates carries. */
+export function publicKeys({ sshPublicKey, tlsPublicKey }: NewKeys): Pick<NewKeys, "sshPublicKey" | "tlsPublicKey"> {
+  return { sshPublicKey, tlsPublicKey };
 }

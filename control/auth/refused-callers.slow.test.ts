@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { addUser, codeOf, joinFacts, joinHost, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "./open-test-auth.ts";
+import { addUser, joinFacts, joinHost, loggedIn, openTestAuth, type TestAuth } from "../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../test/inside/user-keys.ts";
+import { codeAt } from "../../test/world/one-time-code.ts";
 
 const minute = 60_000;
 
@@ -32,11 +34,11 @@ describe("certificates", () => {
   test("one of another cluster is refused and audited", async () => {
     await using t = await openTestAuth();
     await using other = await openTestAuth();
-    const keys = testKeys();
+    const keys = generateKeys();
     const alice = await addUser(other, "alice", { roles: ["editor"] });
-    const ask = { user: "alice", password: alice.password, code: codeOf(alice.otpauthUri, other.now()), ...request(keys) };
+    const ask = { user: "alice", password: alice.password, code: codeAt(alice.otpauthUri, other.now()), ...publicKeys(keys) };
     const { tlsCertificate } = await other.connect().login(ask);
-    const client = t.connect({ certificate: tlsCertificate, privateKey: keys.privateKey });
+    const client = t.connect({ certificate: tlsCertificate, privateKey: keys.tlsPrivateKey });
     await expect(client.listResources({ kind: "role" })).rejects.toMatchObject({
       code: "unauthenticated",
       message: expect.stringMatching(/not issued by this cluster/),
@@ -47,9 +49,9 @@ describe("certificates", () => {
   test("a removed host's certificate opens nothing, and proxies are notified", async () => {
     await using t = await openTestAuth();
     const { secret } = await t.admin.createToken({ roles: ["node"] });
-    const keys = testKeys();
-    const joined = await t.connect().join(joinFacts("node", secret, request(keys)));
-    const client = t.connect({ certificate: joined.tlsCertificate, privateKey: keys.privateKey });
+    const keys = generateKeys();
+    const joined = await t.connect().join(joinFacts("node", secret, publicKeys(keys)));
+    const client = t.connect({ certificate: joined.tlsCertificate, privateKey: keys.tlsPrivateKey });
     const { revision } = await client.getAccess({});
     const proxy = t.auth.localClient("proxy");
     const stop = new AbortController();
@@ -67,7 +69,7 @@ describe("certificates", () => {
     expect((await watch.next()).value).toMatchObject({ removedHosts: expect.arrayContaining([joined.hostId]) });
     stop.abort();
     await expect(client.getAccess({})).rejects.toMatchObject({ code: "denied" });
-    await expect(client.renewHost({ hostname: "web1", ...request(testKeys()) })).rejects.toMatchObject({ code: "denied" });
+    await expect(client.renewHost({ hostname: "web1", ...publicKeys(generateKeys()) })).rejects.toMatchObject({ code: "denied" });
     await expect(proxy.reportNode({ hostId: joined.hostId, hostname: "web1", connected: true })).rejects.toMatchObject({ code: "denied" });
   });
 });

@@ -6,10 +6,10 @@ import { type Role, roleSchema } from "../../../core/resources/role.ts";
 import type { RoleOptions } from "../../../core/resources/role-options.ts";
 import { joinLogin, maxParticipants } from "../../../core/resources/session.ts";
 import type { SshConnection } from "../../../core/ssh/ssh-client.ts";
+import { openUserSession, ownLogin, type UserSession } from "../../../test/inside/ssh-session.ts";
 import { until } from "../../../test/world/until.ts";
 import { LiveSessions } from "../../service/live-sessions.ts";
 import type { SshDeps } from "../deps.ts";
-import { openUserSession, ownLogin, type UserSession } from "../testing/user-session.ts";
 import { findTerminal } from "./shared-terminal.ts";
 
 interface Shown {

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ClientChannel, SFTPWrapper } from "ssh2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { accessRole, openUserSession, ownLogin, type UserSession } from "../../../test/inside/ssh-session.ts";
 import { until } from "../../../test/world/until.ts";
-import { accessRole, openUserSession, ownLogin, type UserSession } from "../testing/user-session.ts";
 
 // Side by side: one of them waits for a limit.
 describe.concurrent("the SFTP subsystem", () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type AuthConnection, openAuthClient } from "../../../core/api/auth-client.ts";
 import type { HostCredentials } from "../../../core/api/host-credentials.ts";
-import { joinTestHost, startTestAgent } from "../testing/test-agent.ts";
-import { askForStream } from "../testing/test-client.ts";
-import { startTestCluster, type TestCluster } from "../testing/test-cluster.ts";
-import type { UserKeys } from "../testing/user-keys.ts";
+import { joinTestHost, startTestAgent } from "../../../test/inside/connect-agent.ts";
+import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
+import { askForStream } from "../../../test/inside/open-stream.ts";
+import type { UserKeys } from "../../../test/inside/user-keys.ts";
 
 let cluster: TestCluster;
 let alice: UserKeys;

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Lock } from "../../core/resources/lock.ts";
 import type { RoleOptions } from "../../core/resources/role-options.ts";
-import { accessRole, openUserSession, ownLogin, runCommand, type SessionOptions, type UserSession } from "./testing/user-session.ts";
+import { runCommand } from "../../test/inside/run-command.ts";
+import { accessRole, hostId, openUserSession, ownLogin, type SessionOptions, type UserSession } from "../../test/inside/ssh-session.ts";
 
 const everywhere = { "*": "*" };
 const withOptions = (options: RoleOptions) => ({ roles: [accessRole([ownLogin], everywhere, options)] });
@@ -152,12 +153,10 @@ describe.concurrent("the options of roles at the host", () => {
     expect(named(session, "client.disconnect")).toMatchObject([{ reason: expect.stringContaining("l-1") }]);
   });
 
-  test.for<Lock["spec"]["target"]>([
-    { user: "alice" },
-    { role: "access" },
-    { login: ownLogin },
-    { server_id: "7e55a0a1-3a70-4cf0-8f0e-0f3b1f2d9a11" },
-  ])("a lock of %j refuses a new login", async (target) => {
-    await expect(openUserSession({ locks: [{ ...lock, spec: { target } }] })).rejects.toThrow(/is locked by lock l-1/);
-  });
+  test.for<Lock["spec"]["target"]>([{ user: "alice" }, { role: "access" }, { login: ownLogin }, { server_id: hostId }])(
+    "a lock of %j refuses a new login",
+    async (target) => {
+      await expect(openUserSession({ locks: [{ ...lock, spec: { target } }] })).rejects.toThrow(/is locked by lock l-1/);
+    },
+  );
 });

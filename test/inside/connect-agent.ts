@@ -1,21 +1,21 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
-import { type HostCredentials, joinHost } from "../../../core/api/host-credentials.ts";
-import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
-import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
-import { connectSsh, type SshConnection } from "../../../core/ssh/ssh-client.ts";
-import { alpn, roleServerName } from "../../../core/transport/alpn.ts";
-import { readFrame } from "../../../core/transport/read-frame.ts";
-import { decodeStreamRequest, encodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
+import { type HostCredentials, joinHost } from "../../core/api/host-credentials.ts";
+import { parseCertificateLine } from "../../core/ssh/certificate.ts";
+import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
+import { connectSsh, type SshConnection } from "../../core/ssh/ssh-client.ts";
+import { alpn, roleServerName } from "../../core/transport/alpn.ts";
+import { readFrame } from "../../core/transport/read-frame.ts";
+import { decodeStreamRequest, encodeStreamReply, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
 import {
   type AgentMessage,
   decodeProxyMessage,
   encodeTunnelMessage,
   type ProxyMessage,
   tunnelChannels,
-} from "../../../core/transport/tunnel-message.ts";
-import type { TestCluster } from "./test-cluster.ts";
+} from "../../core/transport/tunnel-message.ts";
+import type { TestCluster } from "./open-cluster.ts";
 
 export interface TestAgent {
   /** Of the welcome. */

@@ -13,6 +13,7 @@ import {
 } from "./conventions.ts";
 import { documentsByHand, undeclaredDocuments } from "./documents.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
+import { unplainWords } from "./plain-words.ts";
 import { plant } from "./planted.ts";
 import { readSources, type SourceFile } from "./source-tree.ts";
 
@@ -176,6 +177,8 @@ describe("the architecture test sees", () => {
     ],
     ["the same of a list", { "cli/a.ts": "const a = rolesJson.map((one) => JSON.parse(one));" }, documentsByHand, /a\.ts:1 reads or writes/],
     ["JSON of a message that is written by hand", { "cli/a.ts": "send({ statusJson: JSON.stringify(status) });" }, documentsByHand, /a\.ts:1 reads/],
+    ["a message in words of another language", { "cli/a.ts": 'throw new Error("this is no host");' }, unplainWords, /cli\/a\.ts:1: .*write is not a/],
+    ["a comment without a subject", { "cli/a.ts": "/** Who asks is refused. */" }, unplainWords, /write a noun as the subject/],
     ["a TLS context of its own", { "control/a.ts": "createSecureContext({ cert, key });" }, tlsContexts, /control\/a\.ts makes a TLS context/],
   ];
   test.for(cases)("%s", ([, files, find, found]) => {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
-import type { HostPort } from "../host-port.ts";
+import type { HostPort } from "../../host-port.ts";
 
 /** Real servers on 127.0.0.1 for the tests of this folder; `close` ends them and their connections. */
 export interface TestServer extends HostPort {

@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { HostStatus } from "../../../core/resources/host-status.ts";
 import { upgradePlanSchema } from "../../../core/resources/upgrade-plan.ts";
+import { addUser, loggedIn, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { openSqlite } from "../../storage/sqlite.ts";
-import { addUser, loggedIn, openTestAuth, request, type TestAuth, testKeys } from "../open-test-auth.ts";
 import { rolloutStateSchema } from "./rollout-state.ts";
 import { minute, rolloutDocument } from "./testing/play-rollout.ts";
 
@@ -29,7 +30,7 @@ interface Host {
 
 async function host(t: TestAuth, hostname: string, env: string): Promise<Host> {
   const { secret } = await t.admin.createToken({ roles: ["node"] });
-  const { hostId: id } = await t.connect().join({ token: secret, role: "node", hostname, ...request(testKeys()) });
+  const { hostId: id } = await t.connect().join({ token: secret, role: "node", hostname, ...publicKeys(generateKeys()) });
   const proxy = () => t.auth.localClient("proxy");
   const made: Host = {
     id,

@@ -4,8 +4,11 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import { type Lock, lockSchema } from "../../../core/resources/lock.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
+import type { TestUser } from "../../../test/inside/enrol-user.ts";
+import { addUser, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
+import { codeAt } from "../../../test/world/one-time-code.ts";
 import { openSqlite } from "../../storage/sqlite.ts";
-import { addUser, codeOf, openTestAuth, request, type TestAuth, type TestUser, testKeys } from "../open-test-auth.ts";
 import { userIdKey } from "./user-ids.ts";
 
 interface Session {
@@ -20,16 +23,16 @@ function identityOf(line: string): UserIdentity {
 }
 
 async function logIn(t: TestAuth, user: TestUser): Promise<Session> {
-  const keys = testKeys();
-  const answer = await t.connect().login({ user: user.name, password: user.password, code: codeOf(user.otpauthUri, t.now()), ...request(keys) });
+  const keys = generateKeys();
+  const answer = await t.connect().login({ user: user.name, password: user.password, code: codeAt(user.otpauthUri, t.now()), ...publicKeys(keys) });
   t.forward(60_000);
-  return { client: t.connect({ certificate: answer.tlsCertificate, privateKey: keys.privateKey }), identity: identityOf(answer.sshCertificate) };
+  return { client: t.connect({ certificate: answer.tlsCertificate, privateKey: keys.tlsPrivateKey }), identity: identityOf(answer.sshCertificate) };
 }
 
 async function sign(t: TestAuth, user: string, days: number): Promise<Session> {
-  const keys = testKeys();
-  const answer = await t.admin.signUser({ user, ttlSeconds: days * 86_400, ...request(keys) });
-  return { client: t.connect({ certificate: answer.tlsCertificate, privateKey: keys.privateKey }), identity: identityOf(answer.sshCertificate) };
+  const keys = generateKeys();
+  const answer = await t.admin.signUser({ user, ttlSeconds: days * 86_400, ...publicKeys(keys) });
+  return { client: t.connect({ certificate: answer.tlsCertificate, privateKey: keys.tlsPrivateKey }), identity: identityOf(answer.sshCertificate) };
 }
 
 const locksOf = async (t: TestAuth): Promise<readonly Lock[]> =>

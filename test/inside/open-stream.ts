@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { alpn, roleServerName } from "../../../core/transport/alpn.ts";
-import { readFrame } from "../../../core/transport/read-frame.ts";
-import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamReply } from "../../../core/transport/stream-request.ts";
-import type { TestCluster } from "./test-cluster.ts";
+import { alpn, roleServerName } from "../../core/transport/alpn.ts";
+import { readFrame } from "../../core/transport/read-frame.ts";
+import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamReply } from "../../core/transport/stream-request.ts";
+import type { TestCluster } from "./open-cluster.ts";
 import type { UserKeys } from "./user-keys.ts";
 
 /** What `tsh` does: a stream to `target`, and the first answer on it. */

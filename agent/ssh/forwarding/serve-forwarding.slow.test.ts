@@ -9,7 +9,8 @@ import type { ClientChannel } from "ssh2";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { SshConnection } from "../../../core/ssh/ssh-client.ts";
-import { accessRole, openUserSession, ownLogin, runCommand } from "../testing/user-session.ts";
+import { runCommand } from "../../../test/inside/run-command.ts";
+import { accessRole, openUserSession, ownLogin } from "../../../test/inside/ssh-session.ts";
 
 type Failure = Error & { reason?: number };
 
