@@ -13,6 +13,7 @@ import { versionWarnings } from "../inventory/version-warnings.ts";
 import { findMaintenance } from "../maintenance/maintenance.ts";
 import { clusterNameWarnings } from "../open-cluster.ts";
 import { goneWarnings } from "../presence/gone-warning.ts";
+import { unreadableRoleWarnings } from "../roles/stored-role.ts";
 
 /** Public facts about the cluster. */
 export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetClusterResponseSchema> {
@@ -37,6 +38,7 @@ export async function clusterWarnings(context: AuthContext): Promise<readonly st
     ...room.warnings(),
     ...(replaced === undefined ? [] : [replaced]),
     ...clusterNameWarnings(clusterName),
+    ...(await unreadableRoleWarnings(storage)),
     ...channels.warnings(named),
     ...channels.troubleWarnings(named),
     ...proxyReports.warnings(named),

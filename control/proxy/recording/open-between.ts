@@ -26,7 +26,7 @@ export interface BetweenOptions {
   /** The proxy's own key. */
   readonly folder: string;
   readonly auth: Pick<AuthClient, "signRelayedHost" | "signRelayedUser" | "uploadRecording">;
-  readonly access: Pick<AccessCache, "current">;
+  readonly access: Pick<AccessCache, "current" | "forUser">;
   readonly audit: Pick<AuditQueue, "emit">;
   readonly log: Log;
   readonly now: () => Date;

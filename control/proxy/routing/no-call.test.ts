@@ -74,3 +74,26 @@ test("with an auth service of the version before, every stream asks it", async (
   });
   expect(calls).toEqual(["findDirectHosts", "findDirectHosts"]);
 });
+
+test("a role that this version cannot read denies its holders alone", async () => {
+  const newer = JSON.stringify({ kind: "role", version: "v7", metadata: { name: "newer" }, spec: { deny: { db_labels: { "*": "*" } } } });
+  const withNewer = (auth: AuthClient): AuthClient =>
+    new Proxy(auth, {
+      get: (client, name: keyof AuthClient) => {
+        if (name !== "getAccess") return client[name];
+        return async (...call: Parameters<AuthClient["getAccess"]>) => {
+          const answer = await client.getAccess(...call);
+          return { ...answer, rolesJson: [...answer.rolesJson.filter((json) => !json.includes('"newer"')), newer] };
+        };
+      },
+    });
+  await using cluster = await startTestCluster({ authOfProxy: withNewer });
+  await cluster.putRole("newer", {});
+  const [alice, bob] = [await cluster.login("alice"), await cluster.login("bob", { roles: ["access", "newer"] })];
+  await startTestAgent(cluster, { hostname: "web-1" });
+  expect((await askForStream(cluster, alice, { target: "web-1" })).reply).toEqual({ ok: true });
+  expect((await askForStream(cluster, bob, { target: "web-1" })).reply).toMatchObject({
+    ok: false,
+    error: { code: "denied", message: expect.stringContaining("cannot read role newer") },
+  });
+});

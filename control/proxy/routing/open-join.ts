@@ -15,7 +15,7 @@ import type { RoutingServices, StreamAsk } from "./routing-services.ts";
 export async function openJoin({ identity, request, clientAddress }: StreamAsk<"join">, services: RoutingServices): Promise<Duplex> {
   const { target: sid } = request;
   const mode = joinMode(request.parameters.mode);
-  const access = await services.access.current();
+  const access = await services.access.forUser(identity);
   const { roles, locks, revision } = access;
   const session = await services.findSession(sid);
   const { now, log, running } = services;

@@ -18,7 +18,7 @@ import type { DirectTarget, ElsewhereTarget, Target, TunnelTarget } from "./targ
 /** Authorizes an SSH session and opens a channel to its host: recorded here, if the cluster records at the proxy. Throws PlatformError. */
 export async function openSsh(ask: StreamAsk<"ssh">, services: RoutingServices, chosen: ChosenHost): Promise<Duplex> {
   const { identity, request, clientAddress } = ask;
-  const access = await services.access.current();
+  const access = await services.access.forUser(identity);
   const { target } = request;
   const { login } = request.parameters;
   await services.expected.settled(target, services.cluster);
