@@ -35,6 +35,7 @@ export function followAuth(services: ProxyServices, listeners: ProxyListeners, d
     }
   });
   access.onConnected(() => {
+    services.hosts.retry();
     if (!services.retired()) void reportAll(registry, services).catch((error: unknown) => log.error("could not report hosts", { error }));
     if (deps.followsMode === true) void followMode(services, { listeners, isFirst: deps.listenerMode === undefined });
   });

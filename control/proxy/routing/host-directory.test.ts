@@ -119,8 +119,14 @@ test("an auth service of the version before is asked for each target", async () 
   const ran = directory.run(end.signal);
   await expect.poll(() => lines.join()).toContain("asking it for each target");
   expect((await directory.find("web-1")).recorded).toHaveLength(1);
-  expect(old.calls).toBe(1);
+  expect([old.calls, old.watches]).toEqual([1, 1]);
+  // It has been upgraded.
+  old.unsupported = false;
+  directory.retry();
+  await expect.poll(() => old.watches).toBe(2);
+  await old.send(event({}));
+  expect((await directory.find("web-1")).recorded).toEqual([]);
   end.abort();
+  await old.send(undefined);
   await ran;
-  expect(old.watches).toBe(1);
 });

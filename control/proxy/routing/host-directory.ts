@@ -40,6 +40,7 @@ export class HostDirectory {
   /** The last complete answer. */
   #hosts: Hosts | undefined;
   #heardAt = Number.NEGATIVE_INFINITY;
+  #sooner: () => void = () => {};
 
   constructor(options: HostDirectoryOptions) {
     this.#options = options;
@@ -59,6 +60,11 @@ export class HostDirectory {
     return { reachable: found.filter((host) => host.via !== "record"), recorded: found.filter((host) => host.via === "record") };
   }
 
+  /** Call this when the auth service was restarted: it may be another version. */
+  retry(): void {
+    this.#sooner();
+  }
+
   /** Follows the auth service until the signal; reconnects with back-off. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { log, clock } = this.#options;
@@ -71,7 +77,9 @@ export class HostDirectory {
       failures = failuresAfter(failures, clock() - began);
       if (code === "limit" || code === "unsupported") {
         log.info("the auth service does not send the hosts: asking it for each target", { error: errorText(error) });
-        await wait(retryMs, signal);
+        const sooner = new AbortController();
+        this.#sooner = () => sooner.abort();
+        await wait(retryMs, AbortSignal.any([signal, sooner.signal]));
       } else {
         log.debug("lost the auth service's watch of hosts", { error: errorText(error) });
         await wait(backOffDelay(failures, Math.random()), signal);
