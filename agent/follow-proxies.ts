@@ -3,10 +3,10 @@ import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import type { AuthClient } from "../core/api/auth-client.ts";
-import { parseJson } from "../core/bytes/parse-json.ts";
 import { errorText } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
-import { type ClusterProxy, maxAgentProxies, proxySchema } from "../core/resources/proxy.ts";
+import { readDocument } from "../core/resources/document.ts";
+import { type ClusterProxy, maxAgentProxies, proxyDocument, proxySchema } from "../core/resources/proxy.ts";
 
 export interface FollowProxiesOptions {
   readonly client: () => Promise<Pick<AuthClient, "listProxies">>;
@@ -85,8 +85,11 @@ export function followProxies(options: FollowProxiesOptions, signal: AbortSignal
 
 /** An unreadable entry is skipped. */
 function readProxy(json: string): readonly ClusterProxy[] {
-  const parsed = proxySchema.safeParse(parseJson(json, "a proxy"));
-  return parsed.success ? [parsed.data] : [];
+  try {
+    return [readDocument(proxyDocument, json)];
+  } catch {
+    return [];
+  }
 }
 
 const fileSchema = z.object({ version: z.literal(1), proxies: z.array(proxySchema).max(maxProxies) });

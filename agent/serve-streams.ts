@@ -1,6 +1,6 @@
-import { parseJsonAs } from "../core/bytes/parse-json.ts";
 import type { Log } from "../core/log/log.ts";
-import { type App, appSchema } from "../core/resources/app.ts";
+import { type App, appDocument } from "../core/resources/app.ts";
+import { readDocument } from "../core/resources/document.ts";
 import type { AccessSource } from "./access/access-source.ts";
 import type { AuthSource } from "./auth-source.ts";
 import type { IdentityKeeper } from "./identity-keeper.ts";
@@ -46,7 +46,7 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
   const lease = openLeases({ client: () => auth.client(), log });
   const listApps = async (): Promise<readonly App[]> => {
     const { resources } = await (await auth.client()).listResources({ kind: "app" });
-    return resources.map(({ json }) => parseJsonAs(appSchema, json, "an app resource"));
+    return resources.map(({ json }) => readDocument(appDocument, json));
   };
   const facts = { credentials: () => identity.current(), access, audit, recordings, node, listApps };
   const deps: ServiceDeps = { ...facts, live, lease, shares: new UserShares(), log };

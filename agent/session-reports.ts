@@ -1,7 +1,8 @@
 import type { AuthClient } from "../core/api/auth-client.ts";
 import { errorText, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
-import { type ActiveSession, maxSessions } from "../core/resources/session.ts";
+import { writeDocuments } from "../core/resources/document.ts";
+import { type ActiveSession, maxSessions, sessionDocument } from "../core/resources/session.ts";
 
 export interface SessionReportsOptions {
   readonly live: { readonly process: string; list(): ActiveSession[]; onNews: () => void };
@@ -32,7 +33,7 @@ export function reportSessions({ live, client, log, times }: SessionReportsOptio
     isNews = false;
     let next: number | undefined;
     try {
-      const sessionsJson = fitting(live.list().map((session) => JSON.stringify(session)));
+      const sessionsJson = fitting(writeDocuments(sessionDocument, live.list()));
       await (await client()).reportSessions({ process: live.process, sessionsJson });
       next = sessionsJson.length > 0 ? renewMs : undefined;
     } catch (thrown) {

@@ -1,13 +1,13 @@
 import type { AuthClient } from "../core/api/auth-client.ts";
-import { parseJsonAs } from "../core/bytes/parse-json.ts";
-import { type ListedSession, listedSessionSchema } from "../core/resources/session.ts";
+import { readDocuments } from "../core/resources/document.ts";
+import { type ListedSession, listedSessionDocument } from "../core/resources/session.ts";
 import type { Result } from "./output.ts";
 import { renderTable } from "./table.ts";
 
 /** The running sessions that the caller may see, newest first. */
 export async function activeSessions(client: AuthClient): Promise<readonly ListedSession[]> {
   const { sessionsJson } = await client.listSessions({});
-  return sessionsJson.map((json) => parseJsonAs(listedSessionSchema, json, "a running session"));
+  return readDocuments(listedSessionDocument, sessionsJson);
 }
 
 export function sessionsResult(sessions: readonly ListedSession[]): Result {

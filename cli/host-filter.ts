@@ -2,6 +2,7 @@ import type { AuthClient } from "../core/api/auth-client.ts";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Node } from "../core/resources/node.ts";
 import type { Call, OptionSpec } from "./command.ts";
+import { readResource } from "./read-resource.ts";
 
 /** Filter for hosts; the auth service applies it. */
 export interface HostFilter {
@@ -49,7 +50,7 @@ export async function listHosts(client: Pick<AuthClient, "listResources">, { lab
   let cursor = "";
   do {
     const answer = await client.listResources({ kind: "node", labels, search: [...search], query, limit: page, cursor });
-    nodes.push(...answer.resources.map(({ json }) => JSON.parse(json) as Node));
+    nodes.push(...answer.resources.map(({ json }) => readResource<Node>(json)));
     cursor = answer.cursor;
   } while (cursor !== "");
   // An older auth service does not know the filter: a command must not run on hosts that the user did not choose.

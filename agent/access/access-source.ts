@@ -1,10 +1,10 @@
-import { z } from "zod";
 import { pickTrustedKeys, type TrustedKeys } from "../../core/api/trusted-keys.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
-import { type Lock, lockSchema } from "../../core/resources/lock.ts";
+import { readDocument, readDocuments, resourceDocument } from "../../core/resources/document.ts";
+import { type Lock, lockDocument } from "../../core/resources/lock.ts";
 import { type RecordingMode, recordingModes } from "../../core/resources/recording.ts";
-import { type Role, roleSchema } from "../../core/resources/role.ts";
+import { type Role, roleDocument } from "../../core/resources/role.ts";
 
 /** Roles and authorities as of one revision. */
 export interface Access extends TrustedKeys {
@@ -119,13 +119,15 @@ function toAccess(answer: AccessAnswer, log: Log): Access {
   const roles: Role[] = [];
   const unreadable: string[] = [];
   for (const json of answer.rolesJson) {
-    const parsed = roleSchema.safeParse(JSON.parse(json));
-    if (parsed.success) roles.push(parsed.data);
-    else unreadable.push(nameOf(json));
+    try {
+      roles.push(readDocument(roleDocument, json));
+    } catch {
+      unreadable.push(readDocument(resourceDocument, json).metadata.name);
+    }
   }
   if (unreadable.length > 0)
     log.warn("this version of the agent cannot read some roles: users holding these roles are denied", { roles: unreadable });
-  const locks = answer.locksJson.map((json) => lockSchema.parse(JSON.parse(json)));
+  const locks = readDocuments(lockDocument, answer.locksJson);
   const { revision } = answer;
   return { revision, roles, unreadable, locks, ...pickTrustedKeys(answer), sessionRecording: modeOf(answer.sessionRecording) };
 }
@@ -134,9 +136,3 @@ function toAccess(answer: AccessAnswer, log: Log): Access {
 function modeOf(text: string): RecordingMode {
   return text === "" ? "off" : (recordingModes.find((mode) => mode === text) ?? "node-sync");
 }
-
-function nameOf(json: string): string {
-  return namedSchema.parse(JSON.parse(json)).metadata.name;
-}
-
-const namedSchema = z.object({ metadata: z.object({ name: z.string() }) });

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AuthClient } from "../../core/api/auth-client.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
-import type { HostStatus } from "../../core/resources/host-status.ts";
+import { writeDocument } from "../../core/resources/document.ts";
+import { type HostStatus, hostStatusDocument } from "../../core/resources/host-status.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import { backOffDelay, failuresAfter } from "../../core/transport/back-off.ts";
 import { version } from "../../core/versions/version.ts";
@@ -151,7 +152,7 @@ export class FollowAuth {
     if (!this.#options.serves()) return;
     this.#hasNews = false;
     const { hostId, hostname, labels, services, status, addresses, shared } = this.#options.facts();
-    const host = { hostId, hostname, labels: { ...labels }, services: [...services], version, statusJson: JSON.stringify(status) };
+    const host = { hostId, hostname, labels: { ...labels }, services: [...services], version, statusJson: writeDocument(hostStatusDocument, status) };
     const where = { directAddresses: [...addresses], publicAddresses: [...shared] };
     await (await this.#options.client()).reportNode({ ...host, ...where, connected: ending === "", ending });
   }

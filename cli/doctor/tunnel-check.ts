@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import { openAuthClient } from "../../core/api/auth-client.ts";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
-import { parseJsonAs } from "../../core/bytes/parse-json.ts";
 import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
-import { type ClusterProxy, maxAgentProxies, proxySchema } from "../../core/resources/proxy.ts";
+import { readDocuments } from "../../core/resources/document.ts";
+import { type ClusterProxy, maxAgentProxies, proxyDocument } from "../../core/resources/proxy.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import { Attempt, ignoreError } from "../../core/transport/dial/attempt.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
@@ -82,7 +82,7 @@ async function listProxies(target: HostPort, env: Env, host: HostCredentials): P
   using connection = openAuthClient({ open: () => dial(target, { env }), ca: host.hostCaPem, credentials });
   try {
     const { proxiesJson } = await connection.client.listProxies({});
-    return proxiesJson.map((json) => parseJsonAs(proxySchema, json, "a proxy of the list"));
+    return readDocuments(proxyDocument, proxiesJson);
   } catch (thrown) {
     if (thrown instanceof PlatformError && thrown.code === "unsupported") return [];
     throw thrown;

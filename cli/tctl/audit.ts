@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
 import type { AuthClient } from "../../core/api/auth-client.ts";
+import { auditEventDocument } from "../../core/audit/audit-event.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { type DocumentKind, readDocuments } from "../../core/resources/document.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
 import { backOffDelay } from "../../core/transport/back-off.ts";
 import type { Call } from "../command.ts";
@@ -14,6 +17,11 @@ const page = 1000;
 const beforeFollowing = 10;
 /** Interval of requests for later events, ms. */
 const followMs = 1000;
+/** Maximum size of an event, bytes. */
+const maxPrinted = 1_000_000;
+
+/** An event as it is printed: a newer auth service may have events and facts that this version does not know. */
+const printedEvent: DocumentKind<AuditRecord> = { ...auditEventDocument, schema: z.record(z.string(), z.unknown()), maxBytes: maxPrinted };
 
 interface AuditAsk {
   readonly from: string;
@@ -91,7 +99,7 @@ async function printPages(client: AuthClient, { ask, call, progress }: Printing)
 }
 
 async function print(lines: readonly string[], { ask, call, progress }: Printing): Promise<void> {
-  const records = lines.map((json) => JSON.parse(json) as AuditRecord);
+  const records = readDocuments(printedEvent, lines);
   const isContinued = progress.pages > 0;
   const result = { data: records, text: auditTable(records, isContinued), many: true, isContinued };
   if (!(await writeResult(call.io, result, ask.format))) progress.readerGone = true;

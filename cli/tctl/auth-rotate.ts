@@ -1,7 +1,8 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { authorityNames } from "../../core/kinds/authority-kinds.ts";
+import { readDocuments } from "../../core/resources/document.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
-import { type Rotation, rotationSchema } from "../../core/resources/rotation.ts";
+import { type Rotation, rotationDocument } from "../../core/resources/rotation.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
 import { renderTable } from "../table.ts";
@@ -20,17 +21,13 @@ export async function rotateAuthority(call: Call): Promise<Result> {
     throw new PlatformError("invalid", `--grace-period: ${grace} is not a valid grace period`);
   return await withAdmin(call, async ({ client }) => {
     const { rotationsJson } = await client.rotateAuthority({ authority, phase, graceSeconds, manual: options.flag("manual") });
-    return shown(rotationsJson.map(parseRotation));
+    return shown(readDocuments(rotationDocument, rotationsJson));
   });
 }
 
 /** `tctl auth rotate status`. */
 export async function rotationStatus(call: Call): Promise<Result> {
-  return await withAdmin(call, async ({ client }) => shown((await client.getRotations({})).rotationsJson.map(parseRotation)));
-}
-
-export function parseRotation(json: string): Rotation {
-  return rotationSchema.parse(JSON.parse(json));
+  return await withAdmin(call, async ({ client }) => shown(readDocuments(rotationDocument, (await client.getRotations({})).rotationsJson)));
 }
 
 function shown(rotations: readonly Rotation[]): Result {

@@ -2,6 +2,7 @@ import type { AuthClient } from "../../core/api/auth-client.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { ResourceSpec } from "../../core/resources/resource-spec.ts";
 import { type Resource, type ResourceKind, resourceKinds, resourceSpecs } from "../../core/resources/resource-specs.ts";
+import { readResource } from "../read-resource.ts";
 
 /** Alternative spellings of a kind. */
 const aliases: ReadonlyMap<string, ResourceKind> = new Map(
@@ -48,11 +49,11 @@ export function parseReference(text: string): { readonly kind: ResourceKind; rea
 /** Documents of one kind from the service, sorted by name. */
 export async function listDocuments<T extends Resource>(client: AuthClient, kind: T["kind"]): Promise<readonly T[]> {
   const { resources } = await client.listResources({ kind });
-  const documents = resources.map(({ json }) => JSON.parse(json) as T);
+  const documents = resources.map(({ json }) => readResource<T>(json));
   return documents.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
 export async function getDocument<T extends Resource>(client: AuthClient, kind: T["kind"], name: string): Promise<T> {
   const { json } = await client.getResource({ kind, name });
-  return JSON.parse(json) as T;
+  return readResource<T>(json);
 }

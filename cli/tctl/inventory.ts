@@ -2,7 +2,8 @@ import type { AuthClient } from "../../core/api/auth-client.ts";
 import { nearestName } from "../../core/config/nearest-name.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { inventoryName, serviceNames } from "../../core/kinds/service-kinds.ts";
-import { type Instance, instanceSchema } from "../../core/resources/instance.ts";
+import { readDocuments } from "../../core/resources/document.ts";
+import { type Instance, instanceDocument } from "../../core/resources/instance.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
 import { renderTable } from "../table.ts";
@@ -48,7 +49,7 @@ async function fetchInventory(client: AuthClient, filter: Filter): Promise<reado
   let cursor = "";
   do {
     const part = await client.listInventory({ ...filter, cursor });
-    found.push(...part.instancesJson.map((json) => named(instanceSchema.parse(JSON.parse(json)))));
+    found.push(...readDocuments(instanceDocument, part.instancesJson).map(named));
     cursor = part.cursor;
   } while (cursor !== "");
   const byName = ({ hostname, server_id }: Instance): string => `${hostname} ${server_id}`;

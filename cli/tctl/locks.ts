@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { writeResource } from "../../core/resources/document.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
 import { type Lock, lockSchema, lockTargetText } from "../../core/resources/lock.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
+import { readResource } from "../read-resource.ts";
 import { renderTable } from "../table.ts";
 import { withAdmin } from "./connect.ts";
 import { listDocuments } from "./documents.ts";
@@ -13,10 +15,10 @@ export async function addLock(call: Call): Promise<Result> {
   const { options } = call;
   const lock = newLock({ text: (name) => options.text(name), now: new Date(), name: randomUUID() });
   return await withAdmin(call, async ({ client }) => {
-    const { json } = await client.putResource({ json: JSON.stringify(lock) });
+    const { json } = await client.putResource({ json: writeResource(lock) });
     const { name } = lock.metadata;
     return {
-      data: JSON.parse(json) as Lock,
+      data: readResource<Lock>(json),
       text: `Created a lock with name ${JSON.stringify(name)}: ${lockTargetText(lock.spec.target)} is shut out.`,
     };
   });

@@ -1,6 +1,6 @@
 import { isNode, LineCounter, parseAllDocuments, type Document as YamlDocument } from "yaml";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { type ResourceKind, resourceKinds, resourceSpecs } from "../../core/resources/resource-specs.ts";
+import { type Resource, type ResourceKind, resourceKinds, resourceSpecs } from "../../core/resources/resource-specs.ts";
 import { unknownKindText } from "./documents.ts";
 
 export interface Manifest {
@@ -9,7 +9,7 @@ export interface Manifest {
   /** `file, line 12`. */
   readonly place: string;
   /** Checked against its schema. */
-  readonly document: unknown;
+  readonly document: Resource;
 }
 
 /**

@@ -1,6 +1,6 @@
-import { parseJsonAs } from "../../core/bytes/parse-json.ts";
+import { readDocuments } from "../../core/resources/document.ts";
 import type { Node } from "../../core/resources/node.ts";
-import { type ProxyState, proxyStateSchema } from "../../core/resources/proxy.ts";
+import { type ProxyState, proxyStateDocument } from "../../core/resources/proxy.ts";
 import type { Call } from "../command.ts";
 import { hostFilter, listHosts } from "../host-filter.ts";
 import { type Result, textResult } from "../output.ts";
@@ -13,7 +13,7 @@ export async function listNodes(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client }) => {
     const nodes = await listHosts(client, filter);
     const { proxiesJson } = await client.getCluster({});
-    const proxies = proxiesJson.map((json) => parseJsonAs(proxyStateSchema, json, "a proxy"));
+    const proxies = readDocuments(proxyStateDocument, proxiesJson);
     return { data: nodes, text: nodesTable(nodes, proxies), names: nodes.map(({ spec }) => spec.hostname) };
   });
 }

@@ -1,6 +1,6 @@
-import { parseJsonAs } from "../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { type Recording, recordingSchema } from "../../core/resources/recording.ts";
+import { readDocuments } from "../../core/resources/document.ts";
+import { type Recording, recordingDocument } from "../../core/resources/recording.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
 import { renderTable } from "../table.ts";
@@ -24,7 +24,7 @@ export async function listRecordings(call: Call): Promise<Result> {
     let cursor = "";
     do {
       const page = await client.listRecordings({ ...filter, limit: Math.min(1000, wanted - found.length), cursor });
-      found.push(...page.recordingsJson.map((json) => parseJsonAs(recordingSchema, json, "a recording")));
+      found.push(...readDocuments(recordingDocument, page.recordingsJson));
       cursor = page.cursor;
     } while (cursor !== "" && found.length < wanted);
     const notes = cursor === "" ? [] : [`these are the newest ${found.length}; --limit shows more`];

@@ -1,4 +1,5 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { writeResource } from "../../core/resources/document.ts";
 import type { ResourceSpec } from "../../core/resources/resource-spec.ts";
 import { type PlainKind, type Resource, type ResourceKind, resourceSpecs } from "../../core/resources/resource-specs.ts";
 import type { Role } from "../../core/resources/role.ts";
@@ -101,7 +102,7 @@ async function put({ client }: Admin, manifest: Manifest, { overwrite, earlier }
   const { kind, name } = manifest;
   try {
     const existed = overwrite && (await exists({ client }, kind, name));
-    await client.putResource({ json: JSON.stringify(manifest.document), overwrite });
+    await client.putResource({ json: writeResource(manifest.document), overwrite });
     return { kind, name, action: existed ? "updated" : "created" };
   } catch (thrown) {
     if (!(thrown instanceof PlatformError)) throw thrown;

@@ -1,15 +1,13 @@
 import { X509Certificate } from "node:crypto";
-import { z } from "zod";
 import type { AuthClient } from "../../core/api/auth-client.ts";
-import { parseJsonAs } from "../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { type ProxyState, proxyStateSchema } from "../../core/resources/proxy.ts";
-import { expiryWarning, validityOf, webCertificateSchema } from "../../core/resources/proxy-facts.ts";
-import type { Rotation } from "../../core/resources/rotation.ts";
+import { readDocuments } from "../../core/resources/document.ts";
+import { type ProxyState, proxyStateDocument } from "../../core/resources/proxy.ts";
+import { expiryWarning, type ProxyCertificate, proxyCertificateDocument, validityOf } from "../../core/resources/proxy-facts.ts";
+import { type Rotation, rotationDocument } from "../../core/resources/rotation.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
 import { renderFacts } from "../table.ts";
-import { parseRotation } from "./auth-rotate.ts";
 import { withAdmin } from "./connect.ts";
 
 /** `tctl status`: cluster, version, authorities, CA pins, and problems for an admin. */
@@ -17,8 +15,8 @@ export async function status(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client, via }) => {
     const cluster = await client.getCluster({});
     const rotations = await rotationsOf(client);
-    const proxies = cluster.proxiesJson.map((json) => parseJsonAs(proxyStateSchema, json, "a proxy"));
-    const certificates = cluster.webCertificatesJson.map((json) => parseJsonAs(ofProxy, json, "a proxy's certificate"));
+    const proxies = readDocuments(proxyStateDocument, cluster.proxiesJson);
+    const certificates = readDocuments(proxyCertificateDocument, cluster.webCertificatesJson);
     const authority = (pem: readonly string[]): string => pem.map(describeAuthority).join("; ") || "(none)";
     const text = renderFacts([
       ["Cluster", cluster.clusterName],
@@ -63,7 +61,7 @@ function proxyLines(proxies: readonly ProxyState[], addresses: readonly string[]
 /** Empty for users whose roles do not show them. */
 async function rotationsOf(client: AuthClient): Promise<readonly Rotation[]> {
   try {
-    return (await client.getRotations({})).rotationsJson.map(parseRotation);
+    return readDocuments(rotationDocument, (await client.getRotations({})).rotationsJson);
   } catch (thrown) {
     // A service of the previous version has none.
     if (thrown instanceof PlatformError && (thrown.code === "denied" || thrown.code === "unsupported")) return [];
@@ -76,11 +74,8 @@ function describeRotation({ authority, phase, mode, next, last_rotated: last }: 
   return `${authority}: phase ${phase}, ${mode}${next === undefined ? "" : `, continues at ${next}`}`;
 }
 
-/** The proxy of a certificate, beside the certificate's facts in JSON. */
-const ofProxy = webCertificateSchema.extend({ proxy: z.string() });
-
 /** "proxy.example.com:443 until 2026-03-01T…, expires in 5 days (/etc/…)". Pure. */
-function describeCertificate(certificate: z.infer<typeof ofProxy>, now: Date): string {
+function describeCertificate(certificate: ProxyCertificate, now: Date): string {
   const { proxy, file, until } = certificate;
   const warning = expiryWarning(validityOf(certificate), now);
   return `${proxy} until ${until}${warning === undefined ? "" : `, ${warning}`} (${file})`;

@@ -3,6 +3,7 @@ import { formatDuration, parseDuration } from "../../core/resources/duration.ts"
 import { type Token, tokenRoles } from "../../core/resources/token.ts";
 import type { Call } from "../command.ts";
 import { type Result, textResult } from "../output.ts";
+import { readResource } from "../read-resource.ts";
 import { renderTable } from "../table.ts";
 import { withAdmin } from "./connect.ts";
 import { listDocuments } from "./documents.ts";
@@ -20,7 +21,7 @@ export async function addToken(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client, proxyAddress }) => {
     const made = await client.createToken({ roles, ttlSeconds, uses, secret });
     const { caPins, proxyPublicAddrs } = await client.getCluster({});
-    const token = JSON.parse(made.token?.json ?? "{}") as Token;
+    const token = readResource<Token>(made.token?.json ?? "");
     const facts = { secret: made.secret, caPins, proxyAddress: proxyAddress ?? proxyPublicAddrs[0] ?? "<proxy host:port>", roles };
     const snippet = configSnippet(facts);
     const expires = token.metadata.expires;

@@ -1,7 +1,7 @@
-import { type UpgradePlan, upgradePlanSchema } from "../../core/resources/upgrade-plan.ts";
+import { readDocument } from "../../core/resources/document.ts";
+import { upgradePlanDocument } from "../../core/resources/upgrade-plan.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
-import { checked } from "./checked.ts";
 import { withAdmin } from "./connect.ts";
 import { planText, standing, statusText } from "./upgrades-tables.ts";
 
@@ -10,7 +10,7 @@ export async function showPlan(call: Call): Promise<Result> {
   const { options } = call;
   return await withAdmin(call, async ({ client }) => {
     const { json } = await client.getUpgradePlan({ channel: options.text("channel") ?? "", version: options.text("to") ?? "", brief: false });
-    const plan = parse(json);
+    const plan = readDocument(upgradePlanDocument, json);
     return { data: plan, text: planText(plan) };
   });
 }
@@ -19,7 +19,7 @@ export async function showPlan(call: Call): Promise<Result> {
 export async function showStatus(call: Call): Promise<Result> {
   return await withAdmin(call, async ({ client }) => {
     const { json } = await client.getUpgradePlan({ channel: call.options.text("channel") ?? "", brief: true });
-    const plan = parse(json);
+    const plan = readDocument(upgradePlanDocument, json);
     return { data: plan, text: statusText(plan) };
   });
 }
@@ -29,12 +29,8 @@ export async function changeRollout(call: Call, action: "pause" | "resume" | "pr
   const { options } = call;
   return await withAdmin(call, async ({ client }) => {
     const { json } = await client.changeRollout({ action, group: options.text("group") ?? "", channel: options.text("channel") ?? "" });
-    const plan = parse(json);
+    const plan = readDocument(upgradePlanDocument, json);
     const lines = plan.channels.map((channel) => `channel ${channel.channel}, v${channel.version}: ${standing(channel)}`);
     return { data: plan, text: lines.join("\n") };
   });
-}
-
-function parse(json: string): UpgradePlan {
-  return checked(upgradePlanSchema, "the auth service's plan", JSON.parse(json));
 }

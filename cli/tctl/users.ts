@@ -1,4 +1,5 @@
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { writeResource } from "../../core/resources/document.ts";
 import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
 import { longestLoginSeconds, type User, userSchema } from "../../core/resources/user.ts";
 import type { Call } from "../command.ts";
@@ -21,7 +22,7 @@ export async function addUser(call: Call): Promise<Result> {
   });
   const ttlSeconds = ttlOf(call);
   return await withAdmin(call, async (admin) => {
-    await admin.client.putResource({ json: JSON.stringify(user) });
+    await admin.client.putResource({ json: writeResource(user) });
     return await invite(admin, { name, ttlSeconds, done: `User ${name} was created.` }).catch((thrown: unknown) => {
       const error = toPlatformError(thrown);
       throw new PlatformError(error.code, `user ${name} was created, but could not make the invite link: ${error.message}`, {
@@ -72,7 +73,7 @@ export async function updateUser(call: Call): Promise<Result> {
     const traits = logins === undefined ? before.spec.traits : { ...before.spec.traits, logins: options.list("setLogins") };
     const spec = { roles: roles === undefined ? before.spec.roles : options.list("setRoles"), ...(traits && { traits }) };
     const user = checked(userSchema, `user ${JSON.stringify(name)}`, { ...before, spec });
-    await client.putResource({ json: JSON.stringify(user), mustExist: true });
+    await client.putResource({ json: writeResource(user), mustExist: true });
     const text = `User ${name} has been updated: roles ${user.spec.roles.join(", ")}; logins ${user.spec.traits?.logins?.join(", ") || "(none)"}`;
     return { data: user, text, notes: ["The change applies to new certificates: users who are logged in must log in again."] };
   });

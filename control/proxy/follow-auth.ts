@@ -35,6 +35,7 @@ export function followAuth(services: ProxyServices, listeners: ProxyListeners, d
     }
   });
   access.onConnected(() => {
+    services.hosts.retry();
     if (!services.retired()) void reportAll(registry, services).catch((error: unknown) => log.error("could not report hosts", { error }));
     if (deps.followsMode === true) void followMode(services, { listeners, isFirst: deps.listenerMode === undefined });
   });
@@ -47,7 +48,8 @@ export function followAuth(services: ProxyServices, listeners: ProxyListeners, d
       log.warn("agent stopped responding: closing its tunnel", { host: dead.identity.id, name: dead.facts.hostname });
   }, sweepMs);
   signal.addEventListener("abort", () => clearInterval(sweeping), { once: true });
-  return access.run(signal, formatHostPort(publicAddress(listeners.ping())));
+  const watches = [access.run(signal, formatHostPort(publicAddress(listeners.ping()))), services.hosts.run(signal)];
+  return Promise.all(watches).then(() => {});
 }
 
 /** A first mode that this proxy cannot serve ends it: it would announce ports that it does not have. Never throws. */

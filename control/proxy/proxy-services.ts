@@ -10,9 +10,9 @@ import { WebCertificates } from "./identity/web-certificates.ts";
 import type { ProxyDeps } from "./proxy-deps.ts";
 import { openBetween } from "./recording/open-between.ts";
 import { AccessCache } from "./routing/access-cache.ts";
-import { askForTargets } from "./routing/ask-for-targets.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
 import { findSession } from "./routing/find-session.ts";
+import { HostDirectory } from "./routing/host-directory.ts";
 import { RelayedStreams } from "./routing/relayed-streams.ts";
 import { RunningStreams } from "./routing/running-streams.ts";
 import { ExpectedHosts } from "./tunnels/expected-hosts.ts";
@@ -64,7 +64,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     statuses: new StatusReports({ auth, log, signal }),
     expected: new ExpectedHosts(),
     arriving: new ExpectedHosts(),
-    askForTargets: async (target: string) => await askForTargets(auth, target),
+    hosts: new HostDirectory({ auth, log, cluster, clock }),
     running: new RunningStreams({ log, now }),
     sockets: deps.sockets,
     life,

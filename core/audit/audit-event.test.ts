@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
-import { clipCommand, makeAuditEvent, maxAuditEvent, parseAuditEvent } from "./audit-event.ts";
+import { readDocument } from "../resources/document.ts";
+import { auditEventDocument, clipCommand, makeAuditEvent, maxAuditEvent } from "./audit-event.ts";
 import type { AuditFacts } from "./audit-events.ts";
 import { maxAuditCommand } from "./event-spec.ts";
 
@@ -20,16 +21,16 @@ test.for<[facts: AuditFacts, code: string]>([
 ])("%j has code %s and reads back the same", ([facts, code]) => {
   const event = makeAuditEvent(facts, origin);
   expect(event).toMatchObject({ code, time: "2026-01-02T03:04:05.678Z", cluster_name: "test", uid: origin.uid });
-  expect(parseAuditEvent(JSON.stringify(event))).toEqual(event);
+  expect(readDocument(auditEventDocument, JSON.stringify(event))).toEqual(event);
 });
 
 test("an unknown field is refused, so that nothing is stored unnoticed", () => {
   const event = { ...makeAuditEvent({ event: "user.login", user: "alice", success: true }, origin), password: "x" };
-  expect(() => parseAuditEvent(JSON.stringify(event))).toThrow(PlatformError);
+  expect(() => readDocument(auditEventDocument, JSON.stringify(event))).toThrow(PlatformError);
 });
 
 test("an event that is too long is refused before it is parsed", () => {
-  expect(() => parseAuditEvent(`"${"x".repeat(maxAuditEvent)}"`)).toThrow(/are allowed/);
+  expect(() => readDocument(auditEventDocument, `"${"x".repeat(maxAuditEvent)}"`)).toThrow(/are allowed/);
 });
 
 test("a long command is cut with a mark", () => {
@@ -44,7 +45,7 @@ test("for any name of a peer, its event fits and is accepted", () => {
   fc.assert(
     fc.property(hostile, hostile, hostile, (user, command, error) => {
       const event = makeAuditEvent({ event: "exec", ...session, user, command: command.repeat(3), error: error.repeat(3) }, origin);
-      expect(parseAuditEvent(JSON.stringify(event))).toMatchObject({ event: "exec", code: "T3002E" });
+      expect(readDocument(auditEventDocument, JSON.stringify(event))).toMatchObject({ event: "exec", code: "T3002E" });
     }),
     { examples: [["\0".repeat(300), "\0".repeat(20_000), "\0".repeat(3_000)]] },
   );
@@ -54,7 +55,7 @@ test("hostile text only ever throws PlatformError", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       try {
-        parseAuditEvent(text);
+        readDocument(auditEventDocument, text);
       } catch (thrown) {
         expect(thrown).toBeInstanceOf(PlatformError);
       }

@@ -1,5 +1,5 @@
-import { parseJson } from "../bytes/parse-json.ts";
 import { PlatformError } from "../errors/platform-error.ts";
+import { documentKind } from "../resources/document.ts";
 import { type AuditEvent, type AuditFacts, auditEventSchema, codeOf } from "./audit-events.ts";
 import { maxAuditCommand, maxShort, maxText } from "./event-spec.ts";
 
@@ -19,12 +19,8 @@ export function makeAuditEvent(whole: AuditFacts, origin: AuditOrigin): AuditEve
   return checkAuditEvent({ ...facts, code: codeOf(facts), time: origin.now.toISOString(), uid: origin.uid, cluster_name: origin.clusterName });
 }
 
-/** One line as it came from a peer. Throws PlatformError `invalid`. */
-export function parseAuditEvent(json: string): AuditEvent {
-  const bytes = Buffer.byteLength(json);
-  if (bytes > maxAuditEvent) throw new PlatformError("invalid", `an audit event of ${bytes} bytes; ${maxAuditEvent} are allowed`);
-  return checkAuditEvent(parseJson(json, "an audit event"));
-}
+/** One line of the audit log. */
+export const auditEventDocument = documentKind("audit_event", auditEventSchema, { what: "an audit event", maxBytes: maxAuditEvent });
 
 /** Truncates a command for an event and marks it: by its characters, and by the bytes to which control characters expand in JSON. */
 export function clipCommand(command: string): string {

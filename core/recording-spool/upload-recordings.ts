@@ -2,6 +2,8 @@ import { type FileHandle, open } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorText, PlatformError, toPlatformError } from "../errors/platform-error.ts";
 import type { Log } from "../log/log.ts";
+import { writeDocument } from "../resources/document.ts";
+import { recordingEndDocument, recordingFactsDocument } from "../resources/recording.ts";
 import { backOffDelay } from "../transport/back-off.ts";
 import type { RecordingSpool, SpooledRecording } from "./recording-spool.ts";
 
@@ -75,7 +77,12 @@ export async function uploadPart({ spool, send, log }: RecordingUploadOptions, r
   try {
     const data = await readPart(recording);
     const isLast = end !== undefined && offset + data.length >= recording.written;
-    const size = await send({ factsJson: JSON.stringify(facts), offset, data, endJson: isLast ? JSON.stringify(end) : "" });
+    const size = await send({
+      factsJson: writeDocument(recordingFactsDocument, facts),
+      offset,
+      data,
+      endJson: isLast ? writeDocument(recordingEndDocument, end) : "",
+    });
     if (size === offset && data.length > 0) throw new PlatformError("conflict", "the auth service already has its end and accepts no more");
     recording.sent = Math.min(size, recording.written);
     if (isLast && recording.sent >= recording.written) await spool.forget(recording);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 import { metadataSchema } from "./metadata.ts";
 import { resourceSpec } from "./resource-spec.ts";
 
@@ -15,6 +16,7 @@ export const appSchema = z.strictObject({
   spec: z.strictObject({ uri: appUriText }),
 });
 export type App = z.infer<typeof appSchema>;
+export const appDocument = documentKind("app", appSchema, { what: "an app resource" });
 
 export const appSpec = resourceSpec<App>()({
   schema: appSchema,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 
 /** Maximum list and sentence that a proxy may report. */
 const [maxTroubles, maxText] = [32, 500];
@@ -19,3 +20,5 @@ export const channelTroublesSchema: z.ZodType<ChannelTrouble[]> = z.array(channe
 export function boundedTroubles(troubles: readonly ChannelTrouble[]): readonly ChannelTrouble[] {
   return troubles.slice(0, maxTroubles).map((one) => ({ ...one, channel: one.channel.slice(0, 128), text: one.text.slice(0, maxText) }));
 }
+
+export const channelTroublesDocument = documentKind("channel_troubles", channelTroublesSchema, { what: "the problems of version channels" });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 import { labelsSchema } from "./metadata.ts";
 import { hostnameText } from "./node.ts";
 
@@ -20,3 +21,5 @@ export const directHostSchema = z.object({
   shared: addresses,
 });
 export type DirectHost = z.infer<typeof directHostSchema>;
+
+export const directHostDocument = documentKind("direct_host", directHostSchema, { what: "a host that proxies dial" });

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { parseJsonAs } from "../bytes/parse-json.ts";
 import { type UpgradeReason, upgradeReasons } from "../versions/upgrade-reason.ts";
+import { documentKind } from "./document.ts";
 
 const reasons = Object.keys(upgradeReasons) as [UpgradeReason, ...UpgradeReason[]];
 const time = z.iso.datetime({ offset: true });
@@ -38,7 +38,4 @@ export const hostStatusSchema = z.object({
 });
 export type HostStatus = z.infer<typeof hostStatusSchema>;
 
-/** Throws PlatformError `invalid`. */
-export function parseHostStatus(json: string): HostStatus {
-  return parseJsonAs(hostStatusSchema, json, "a host's status");
-}
+export const hostStatusDocument = documentKind("host_status", hostStatusSchema, { what: "a host's status" });

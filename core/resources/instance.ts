@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 import { hostStatusSchema } from "./host-status.ts";
 
 /** One line of the inventory: a host with an agent, a proxy, or the auth service. Read only. */
@@ -24,3 +25,5 @@ export const instanceSchema = z.object({
   status: hostStatusSchema.optional(),
 });
 export type Instance = z.infer<typeof instanceSchema>;
+
+export const instanceDocument = documentKind("instance", instanceSchema, { what: "an instance of the inventory" });

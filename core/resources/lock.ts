@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { auditEvents, change, short, text } from "../audit/event-spec.ts";
+import { documentKind } from "./document.ts";
 import { loginText, metadataSchema, nameText } from "./metadata.ts";
 import { userIdText } from "./user.ts";
 
@@ -56,6 +57,8 @@ export function lockTargetText({ user, role, login, server_id: host }: LockTarge
   if (role !== undefined) return `role ${role}`;
   return login === undefined ? `host ${host}` : `login ${login}`;
 }
+
+export const lockDocument = documentKind("lock", lockSchema, { what: "a lock" });
 
 export const lockEvents = auditEvents({
   "lock.created": { code: "TLK00I", fields: { ...change, target: short, reason: text.optional(), expires: short.optional() } },

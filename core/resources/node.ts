@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { auditEvents, change } from "../audit/event-spec.ts";
+import { documentKind } from "./document.ts";
 import { hostStatusSchema } from "./host-status.ts";
 import { labelsSchema, metadataSchema } from "./metadata.ts";
 
@@ -53,6 +54,8 @@ export const nodeSchema = plainNodeSchema.superRefine(({ sub_kind: kind, spec },
   context.addIssue({ code: "custom", path: ["spec", "addr"], message });
 });
 export type Node = z.infer<typeof nodeSchema>;
+
+export const nodeDocument = documentKind("node", nodeSchema, { what: "a node" });
 
 export const nodeEvents = auditEvents({
   "node.updated": { code: "TN001I", fields: change },

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { expiryWarning, parseProxyFacts } from "./proxy-facts.ts";
+import { readDocument } from "./document.ts";
+import { expiryWarning, proxyFactsDocument } from "./proxy-facts.ts";
 
 const now = new Date("2026-01-31T00:00:00Z");
 
@@ -24,8 +25,10 @@ test("one that is valid for days only is renewed later", () => {
 
 test("a proxy's report is bounded, and one of the next version is still read", () => {
   const certificate = { file: "/a.pem", names: ["a.test"], until: "2026-01-31T00:00:00Z" };
-  expect(parseProxyFacts(JSON.stringify({ web_certificates: [certificate], something: "new" }))).toEqual({ web_certificates: [certificate] });
+  expect(readDocument(proxyFactsDocument, JSON.stringify({ web_certificates: [certificate], something: "new" }))).toEqual({
+    web_certificates: [certificate],
+  });
   for (const wrong of [{ web_certificates: [{ ...certificate, until: "soon" }] }, { failed_reload: { at: 7, error: "x" } }, []]) {
-    expect(() => parseProxyFacts(JSON.stringify(wrong))).toThrow(expect.objectContaining({ code: "invalid" }));
+    expect(() => readDocument(proxyFactsDocument, JSON.stringify(wrong))).toThrow(expect.objectContaining({ code: "invalid" }));
   }
 });

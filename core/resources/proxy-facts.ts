@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseJsonAs } from "../bytes/parse-json.ts";
+import { documentKind } from "./document.ts";
 
 const time = z.iso.datetime({ offset: true });
 
@@ -26,10 +26,12 @@ export const proxyFactsSchema = z.object({
 });
 export type ProxyFacts = z.infer<typeof proxyFactsSchema>;
 
-/** Throws PlatformError `invalid`. */
-export function parseProxyFacts(json: string): ProxyFacts {
-  return parseJsonAs(proxyFactsSchema, json, "a proxy's report of itself");
-}
+export const proxyFactsDocument = documentKind("proxy_facts", proxyFactsSchema, { what: "a proxy's report of itself" });
+
+/** A certificate with its proxy: the address, or the id of a proxy without one. */
+const proxyCertificateSchema = webCertificateSchema.extend({ proxy: z.string() });
+export type ProxyCertificate = z.infer<typeof proxyCertificateSchema>;
+export const proxyCertificateDocument = documentKind("proxy_certificate", proxyCertificateSchema, { what: "a proxy's certificate" });
 
 const dayMs = 86_400_000;
 /** A renewal is due long before: certificates that are renewed by programs have 30 days left then. */

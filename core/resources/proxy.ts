@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 
 /** A proxy of the cluster, as agents and admins see it. Read only. */
 export const proxySchema = z.object({
@@ -26,3 +27,6 @@ export type ProxyState = z.infer<typeof proxyStateSchema>;
  * host through the chosen ones.
  */
 export const maxAgentProxies = 16;
+
+export const proxyDocument = documentKind("proxy", proxySchema, { what: "a proxy" });
+export const proxyStateDocument = documentKind("proxy_state", proxyStateSchema, { what: "a proxy" });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 import { labelsSchema } from "./metadata.ts";
 import { hostnameText } from "./node.ts";
 
@@ -11,3 +12,5 @@ export const recordedHostSchema = z.object({
   since: z.string().max(64).optional(),
 });
 export type RecordedHost = z.infer<typeof recordedHostSchema>;
+
+export const recordedHostDocument = documentKind("recorded_host", recordedHostSchema, { what: "the record of a host" });

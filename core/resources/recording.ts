@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 
 /**
  * Recording mode of terminals. `node`: recorded on the host and sent when possible; `node-sync`: a session ends when it cannot
@@ -45,3 +46,7 @@ export const recordingSchema = recordingFactsSchema.extend({
   ended: z.iso.datetime().optional(),
 });
 export type Recording = z.infer<typeof recordingSchema>;
+
+export const recordingDocument = documentKind("recording", recordingSchema, { what: "a recording" });
+export const recordingFactsDocument = documentKind("recording_facts", recordingFactsSchema, { what: "the facts of a recording" });
+export const recordingEndDocument = documentKind("recording_end", recordingEndSchema, { what: "the end of a recording" });

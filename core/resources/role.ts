@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { auditEvents, change } from "../audit/event-spec.ts";
 import type { LabelsCondition, NamesCondition } from "../kinds/service-kinds.ts";
+import { documentKind } from "./document.ts";
 import { hostGroupText, sudoersText } from "./host-user.ts";
 import { metadataSchema } from "./metadata.ts";
 import { roleOptionsSchema } from "./role-options.ts";
@@ -66,6 +67,8 @@ export const roleSchema = z.strictObject({
   }),
 });
 export type Role = z.infer<typeof roleSchema>;
+
+export const roleDocument = documentKind("role", roleSchema, { what: "a role" });
 
 export const roleEvents = auditEvents({
   "role.created": { code: "T9000I", fields: change },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 
 /** `standby`: no rotation is under way. */
 export const rotationPhases = ["standby", "init", "update_clients", "update_servers", "rollback"] as const;
@@ -35,3 +36,5 @@ export const rotationSchema = rotationStateSchema.extend({
   behind: z.array(hostBehindSchema).optional(),
 });
 export type Rotation = z.infer<typeof rotationSchema>;
+
+export const rotationDocument = documentKind("rotation", rotationSchema, { what: "the rotation of an authority" });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 
 /** How a user participates in another user's session: only watches, or types too. */
 export const joinModes = ["observer", "peer"] as const;
@@ -36,3 +37,6 @@ export type ListedSession = z.infer<typeof listedSessionSchema>;
 
 /** The name under which participants log in to a host: no Unix login can have this name, and no certificate lists it. */
 export const joinLogin = "-join-";
+
+export const sessionDocument = documentKind("session", activeSessionSchema, { what: "a running session" });
+export const listedSessionDocument = documentKind("listed_session", listedSessionSchema, { what: "a running session" });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { documentKind } from "./document.ts";
 import { labelsSchema } from "./metadata.ts";
 import { hostnameText } from "./node.ts";
 
@@ -11,3 +12,5 @@ export const tunnelledHostSchema = z.object({
   proxies: z.array(z.object({ id: z.string().max(64), name: z.string().max(255), addr: z.string().max(300) })).max(64),
 });
 export type TunnelledHost = z.infer<typeof tunnelledHostSchema>;
+
+export const tunnelledHostDocument = documentKind("tunnelled_host", tunnelledHostSchema, { what: "a host with a tunnel" });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type UpgradeReason, upgradeReasons } from "../versions/upgrade-reason.ts";
+import { documentKind } from "./document.ts";
 
 const reasons = Object.keys(upgradeReasons) as [UpgradeReason, ...UpgradeReason[]];
 const failedSchema = z.object({ host_id: z.string(), hostname: z.string(), why: z.string(), at: z.string() });
@@ -76,3 +77,6 @@ export type UpgradePlan = z.infer<typeof upgradePlanSchema>;
 export type HostPlan = z.infer<typeof hostPlanSchema>;
 export type ChannelPlan = z.infer<typeof channelStateSchema>;
 export type GroupPlan = z.infer<typeof groupStateSchema>;
+
+/** It names every host, and is as long as an answer may be. */
+export const upgradePlanDocument = documentKind("upgrade_plan", upgradePlanSchema, { what: "the auth service's plan", maxBytes: 16 * 1_048_576 });

@@ -12,6 +12,7 @@ import {
   missingPurePlaces,
   tlsContexts,
 } from "./conventions.ts";
+import { documentsByHand, undeclaredDocuments } from "./documents.ts";
 import { layerTable, tableIn } from "./layer-table.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { unplainWords } from "./plain-words.ts";
@@ -74,6 +75,13 @@ test("every memory trick saves enough, and every file for Node's private fields 
 
 test("HTTP requests are made in one place", () => {
   expect(httpClients(files)).toEqual([]);
+});
+
+test("JSON in the auth API is a declared document, read and written by one codec", () => {
+  const proto = readFileSync(join(root, "core/api/proto/platform/auth/v1/auth.proto"), "utf8");
+  expect(proto).toContain("(document)");
+  expect(undeclaredDocuments(proto)).toEqual([]);
+  expect(documentsByHand(files)).toEqual([]);
 });
 
 test("every TLS server takes its context from one place", () => {

@@ -11,6 +11,7 @@ import {
   missingPurePlaces,
   tlsContexts,
 } from "./conventions.ts";
+import { documentsByHand, undeclaredDocuments } from "./documents.ts";
 import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
 import { unplainWords } from "./plain-words.ts";
 import { plant } from "./planted.ts";
@@ -204,12 +205,29 @@ describe("the architecture test sees", () => {
     ],
     ["an HTTP request by fetch", { "updater/a.ts": "await fetch(url);" }, httpClients, /updater\/a\.ts makes HTTP requests/],
     ["a second way to undici", { "core/api/a.ts": 'await import("undici");' }, httpClients, /core\/api\/a\.ts makes HTTP requests/],
+    [
+      "JSON of a message that is read by hand",
+      { "cli/a.ts": "const a = JSON.parse(answer.rolesJson[0]);" },
+      documentsByHand,
+      /a\.ts:1 reads or writes/,
+    ],
+    ["the same of a list", { "cli/a.ts": "const a = rolesJson.map((one) => JSON.parse(one));" }, documentsByHand, /a\.ts:1 reads or writes/],
+    ["JSON of a message that is written by hand", { "cli/a.ts": "send({ statusJson: JSON.stringify(status) });" }, documentsByHand, /a\.ts:1 reads/],
     ["a message in words of another language", { "cli/a.ts": 'throw new Error("this is no host");' }, unplainWords, /cli\/a\.ts:1: .*write is not a/],
     ["a comment without a subject", { "cli/a.ts": "/** Who asks is refused. */" }, unplainWords, /write a noun as the subject/],
     ["a TLS context of its own", { "control/a.ts": "createSecureContext({ cert, key });" }, tlsContexts, /control\/a\.ts makes a TLS context/],
   ];
   test.for(cases)("%s", ([, files, find, found]) => {
     expect(find(tree(files)).join("\n")).toMatch(found);
+  });
+
+  test.for<[what: string, field: string, found: RegExp]>([
+    ["JSON that is not declared", "  repeated string things_json = 3;", /auth\.proto:2: things_json holds JSON/],
+    ["JSON that is not declared, under its plain name", "  string json = 3;", /json holds JSON/],
+    ["a document that is not named so", '  string thing = 3 [(document) = "role"];', /thing is a document: name it/],
+    ["a document that is not a text", '  bytes thing_json = 3 [(document) = "role"];', /its type is string/],
+  ])("%s in auth.proto", ([, field, found]) => {
+    expect(undeclaredDocuments(`message A {\n${field}\n}`).join("\n")).toMatch(found);
   });
 
   test("a link to the installed modules, or what was built, in git", () => {

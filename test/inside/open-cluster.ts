@@ -40,6 +40,8 @@ export interface TestClusterOptions {
   readonly clock?: () => number;
   readonly upstreamCa?: readonly string[];
   readonly upgradeLimit?: UpgradeLimit;
+  /** Stands between the proxy and the auth service. */
+  readonly authOfProxy?: (auth: AuthClient) => AuthClient;
 }
 
 export const clusterName = "main";
@@ -113,7 +115,7 @@ async function startProxy({ auth, folder, log, options, signal }: Starting): Pro
   const relayAuth = (stream: Duplex, remoteAddress: string): void => auth.inject(stream, remoteAddress);
   const deps = {
     log,
-    auth: auth.localClient("proxy"),
+    auth: (options.authOfProxy ?? ((client) => client))(auth.localClient("proxy")),
     credentials,
     relayAuth,
     listenerMode: options.mode ?? "multiplex",

@@ -1,13 +1,12 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import { parseAuditEvent } from "../../../core/audit/audit-event.ts";
+import { auditEventDocument } from "../../../core/audit/audit-event.ts";
 import { type AuditEvent, mayReport } from "../../../core/audit/audit-events.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
+import { readDocuments } from "../../../core/resources/document.ts";
 import { hostOf } from "./caller.ts";
-import { type Api, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "emitEvents" | "listEvents">;
+type Methods = Handlers<"emitEvents" | "listEvents">;
 
 const maxEventsAtOnce = 500;
 const maxPage = 1_000;
@@ -15,18 +14,18 @@ const maxPage = 1_000;
 export function auditMethods(api: Api): Methods {
   const { context } = api;
   return {
-    emitEvents: unary(api, "emitEvents", async ({ eventsJson }, caller) => {
+    emitEvents: async ({ eventsJson }, caller) => {
       const host = hostOf(caller);
       if (eventsJson.length > maxEventsAtOnce)
         throw new PlatformError("limit", `too many events in one call: ${eventsJson.length}; the maximum is ${maxEventsAtOnce}`);
       context.room.require("events");
       context.quotas.events(host, eventsJson);
-      const events = eventsJson.map(parseAuditEvent);
+      const events = readDocuments(auditEventDocument, eventsJson);
       for (const event of events) checkOrigin(event, host);
       context.audit.append(events);
       return {};
-    }),
-    listEvents: unary(api, "listEvents", async ({ from, to, events, user, limit, cursor, newest }) => {
+    },
+    listEvents: async ({ from, to, events, user, limit, cursor, newest }) => {
       const page = context.auditStore.list({
         from: parseTime(from, "from"),
         to: parseTime(to, "to"),
@@ -37,7 +36,7 @@ export function auditMethods(api: Api): Methods {
         newest,
       });
       return { eventsJson: [...page.lines], cursor: page.cursor, resume: page.resume };
-    }),
+    },
   };
 }
 

@@ -8,6 +8,7 @@ import type { Caller } from "./caller.ts";
 import { channelMethods } from "./channel-methods.ts";
 import { clusterMethods } from "./cluster-methods.ts";
 import { connectionMethods } from "./connection-methods.ts";
+import { guarded } from "./guard.ts";
 import { hostMethods } from "./host-methods.ts";
 import { inventoryMethods } from "./inventory-methods.ts";
 import { maintenanceMethods } from "./maintenance-methods.ts";
@@ -16,6 +17,7 @@ import { recordingMethods } from "./recording-methods.ts";
 import { relayMethods } from "./relay-methods.ts";
 import { resourceMethods } from "./resource-methods.ts";
 import { rolloutMethods } from "./rollout-methods.ts";
+import { routeMethods } from "./route-methods.ts";
 import { sessionMethods } from "./session-methods.ts";
 import { userMethods } from "./user-methods.ts";
 
@@ -28,7 +30,7 @@ export function authRoutes(deps: {
   rateLimit: RateLimit;
   callerOf: (handler: HandlerContext) => Caller;
 }): (router: ConnectRouter) => void {
-  const methods = {
+  const service = guarded(deps, {
     ...clusterMethods(deps),
     ...hostMethods(deps),
     ...userMethods(deps),
@@ -42,10 +44,11 @@ export function authRoutes(deps: {
     ...inventoryMethods(deps),
     ...offeredMethods(deps),
     ...rolloutMethods(deps),
+    ...routeMethods(deps),
     ...recordingMethods(deps),
     ...sessionMethods(deps),
-  };
+  });
   return (router) => {
-    router.service(AuthService, methods);
+    router.service(AuthService, service);
   };
 }

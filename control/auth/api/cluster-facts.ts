@@ -1,5 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { GetClusterResponseSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { writeDocument } from "../../../core/resources/document.ts";
+import { proxyCertificateDocument } from "../../../core/resources/proxy-facts.ts";
 import { version } from "../../../core/versions/version.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
@@ -11,6 +13,7 @@ import { versionWarnings } from "../inventory/version-warnings.ts";
 import { findMaintenance } from "../maintenance/maintenance.ts";
 import { clusterNameWarnings } from "../open-cluster.ts";
 import { goneWarnings } from "../presence/gone-warning.ts";
+import { unreadableRoleWarnings } from "../roles/stored-role.ts";
 
 /** Public facts about the cluster. */
 export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetClusterResponseSchema> {
@@ -35,6 +38,7 @@ export async function clusterWarnings(context: AuthContext): Promise<readonly st
     ...room.warnings(),
     ...(replaced === undefined ? [] : [replaced]),
     ...clusterNameWarnings(clusterName),
+    ...(await unreadableRoleWarnings(storage)),
     ...channels.warnings(named),
     ...channels.troubleWarnings(named),
     ...proxyReports.warnings(named),
@@ -53,7 +57,9 @@ export async function clusterWarnings(context: AuthContext): Promise<readonly st
 
 /** Certificates of the proxies' web addresses, JSON each. */
 export function webCertificates({ proxies, proxyReports }: AuthContext): string[] {
-  return proxyReports.certificates().map((one) => JSON.stringify({ ...one, proxy: proxies.addressOf(one.proxy) ?? one.proxy }));
+  return proxyReports
+    .certificates()
+    .map((one) => writeDocument(proxyCertificateDocument, { ...one, proxy: proxies.addressOf(one.proxy) ?? one.proxy }));
 }
 
 /** Maximum number of hosts listed with a sentence each. */

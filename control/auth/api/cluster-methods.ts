@@ -1,36 +1,30 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { writeDocuments } from "../../../core/resources/document.ts";
+import { proxyDocument, proxyStateDocument } from "../../../core/resources/proxy.ts";
 import { accessState, watchAccess } from "../access/access-state.ts";
 import { rolesForKinds } from "../access/roles-for-kinds.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
 import { keepClusterProxy, listProxies, proxiesRevision, proxyStates } from "../inventory/cluster-proxies.ts";
-import { findDirectHosts } from "../inventory/direct-hosts.ts";
-import { findRecorded, isShared } from "../inventory/find-recorded.ts";
-import { findTunnelled } from "../inventory/find-tunnelled.ts";
 import { removedError } from "../inventory/host-records.ts";
 import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
-import { allowedServices } from "../inventory/node-services.ts";
-import { reportNode } from "../inventory/nodes.ts";
 import { proxyFacts, proxyWarnings } from "../presence/proxy-warnings.ts";
 import { hostOf } from "./caller.ts";
 import { clusterFacts, clusterWarnings, webCertificates } from "./cluster-facts.ts";
-import { type Api, serverStream, unary } from "./guard.ts";
-import { nodeReport } from "./node-report.ts";
+import type { Api, Handlers } from "./guard.ts";
 import { hasRule } from "./permissions.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "getCluster" | "getAccess" | "watchAccess" | "reportNode" | "findDirectHosts" | "listProxies">;
+type Methods = Handlers<"getCluster" | "getAccess" | "watchAccess" | "listProxies">;
 
 export function clusterMethods(api: Api): Methods {
   const { context } = api;
   return {
-    getCluster: unary(api, "getCluster", async (_request, caller) => {
+    getCluster: async (_request, caller) => {
       if (!(await hasRule(context, caller, { resource: "node", verb: "list" }))) return clusterFacts(context);
       // The warnings name hosts.
       const warnings = [...(await clusterWarnings(context)), ...proxyWarnings(await proxyFacts(context))];
-      const proxiesJson = (await proxyStates(context)).map((proxy) => JSON.stringify(proxy));
+      const proxiesJson = writeDocuments(proxyStateDocument, await proxyStates(context));
       return { ...clusterFacts(context), warnings, webCertificatesJson: webCertificates(context), proxiesJson };
-    }),
-    getAccess: unary(api, "getAccess", async ({ kinds }, caller) => {
+    },
+    getAccess: async ({ kinds }, caller) => {
       const { revision, roles, locks, opensshNodes } = await accessState(context);
       // An agent does not need them.
       const isAgent = caller.kind === "host" && caller.identity.role === "node";
@@ -41,8 +35,8 @@ export function clusterMethods(api: Api): Methods {
         opensshNodesJson: isAgent ? [] : [...opensshNodes],
       };
       return { ...access, ...trustedKeys(context.authorities), sessionRecording: context.sessionRecording };
-    }),
-    watchAccess: serverStream(api, "watchAccess", async function* ({ publicAddr, version }, caller, signal) {
+    },
+    watchAccess: async function* ({ publicAddr, version }, caller, signal) {
       const { id, role } = hostOf(caller);
       const isAgent = role === "node";
       if (!isAgent) await keepProxyVersion(context, id, version);
@@ -56,26 +50,10 @@ export function clusterMethods(api: Api): Methods {
         const removedHosts = isAgent ? [] : [...state.removedHosts];
         yield { revision: state.revision, removedHosts, maintenanceRevision: state.maintenanceRevision, proxiesRevision: state.proxiesRevision };
       }
-    }),
-    reportNode: unary(api, "reportNode", async (request, caller) => {
-      const host = hostOf(caller);
-      if (host.role === "node") context.quotas.report(host, request.statusJson.length);
-      const report = nodeReport(request, host);
-      const allowed: readonly string[] = await allowedServices(context.storage, report.hostId);
-      await reportNode(context, { ...report, services: report.services.filter((service) => allowed.includes(service)) });
-      const sharesName = await isShared(context, report.hostId, [report.hostname, ...(report.names ?? [])]);
-      return { sharesName, refusedServices: report.services.filter((service) => !allowed.includes(service)) };
-    }),
-    findDirectHosts: unary(api, "findDirectHosts", async ({ target }, caller) => {
-      const hosts = await findDirectHosts(context.storage, target, context.clusterName);
-      const tunnelled = await findTunnelled(context, target, hostOf(caller).id);
-      const recorded = await findRecorded(context, target, new Set([...hosts, ...tunnelled].map(({ id }) => id)));
-      const json = (found: readonly object[]): string[] => found.map((host) => JSON.stringify(host));
-      return { hostsJson: json(hosts), tunnelledJson: json(tunnelled), recordedJson: json(recorded) };
-    }),
-    listProxies: unary(api, "listProxies", async () => {
+    },
+    listProxies: async () => {
       const revision = await proxiesRevision(context.storage);
-      return { revision, proxiesJson: (await listProxies(context.storage)).map((proxy) => JSON.stringify(proxy)) };
-    }),
+      return { revision, proxiesJson: writeDocuments(proxyDocument, await listProxies(context.storage)) };
+    },
   };
 }

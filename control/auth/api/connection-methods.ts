@@ -1,23 +1,22 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { holdConnection, releaseConnection } from "../connections/connections.ts";
 import { hostOf } from "./caller.ts";
-import { type Api, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "holdConnection" | "releaseConnection">;
+type Methods = Handlers<"holdConnection" | "releaseConnection">;
 
+/** A host holds and releases only its own connections. */
 export function connectionMethods(api: Api): Methods {
   const { context } = api;
   return {
-    holdConnection: unary(api, "holdConnection", async ({ user, connectionId, maximum }, caller) => {
+    holdConnection: async ({ user, connectionId, maximum }, caller) => {
       if (maximum < 1) throw new PlatformError("invalid", "maximum must be at least 1");
       return { validSeconds: await holdConnection(context, { ...named(user, connectionId), maximum, host: hostOf(caller).id }) };
-    }),
-    releaseConnection: unary(api, "releaseConnection", async ({ user, connectionId }, caller) => {
+    },
+    releaseConnection: async ({ user, connectionId }, caller) => {
       await releaseConnection(context, { ...named(user, connectionId), host: hostOf(caller).id });
       return {};
-    }),
+    },
   };
 }
 

@@ -1,6 +1,7 @@
-import type { HandlerContext } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { toConnectError } from "../../../core/api/auth-error.ts";
 import { clientAddressHeader } from "../../../core/api/client-address.ts";
+import { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { RateLimit } from "../login/rate-limit.ts";
@@ -15,28 +16,41 @@ export interface Api {
   readonly callerOf: (handler: HandlerContext) => Caller;
 }
 
-type Unary<I, O> = (request: I, handler: HandlerContext) => Promise<O>;
+type Service = ServiceImpl<typeof AuthService>;
 
-/** Checks the permission, then runs the work; errors take the API's form. */
-export function unary<I, O>(api: Api, method: MethodName, work: (request: I, caller: Caller) => Promise<O>): Unary<I, O> {
+/** A method's work, for a caller who may call it. */
+type Handler<M extends MethodName> = Service[M] extends (request: infer I, handler: HandlerContext) => infer O
+  ? (request: I, caller: Caller, signal: AbortSignal) => O
+  : never;
+/** The work of some methods. */
+export type Handlers<M extends MethodName = MethodName> = { readonly [One in M]: Handler<One> };
+
+type AnyWork = (request: unknown, caller: Caller, signal: AbortSignal) => unknown;
+
+/** The service of all methods: each checks the permission, then runs its work; errors take the API's form. */
+export function guarded(api: Api, handlers: Handlers): Service {
+  const methods = AuthService.methods.map(({ localName, methodKind }) => {
+    const method = localName as MethodName;
+    const work = handlers[method] as AnyWork;
+    return [method, methodKind === "server_streaming" ? serverStream(api, method, work) : unary(api, method, work)] as const;
+  });
+  return Object.fromEntries(methods) as unknown as Service;
+}
+
+function unary(api: Api, method: MethodName, work: AnyWork): (request: unknown, handler: HandlerContext) => Promise<unknown> {
   return async (request, handler) => {
     try {
-      return await work(request, await permitted(api, method, handler));
+      return await work(request, await permitted(api, method, handler), handler.signal);
     } catch (thrown) {
       throw refusal(api, method, handler, thrown);
     }
   };
 }
 
-/** The same for a method with a streamed answer. */
-export function serverStream<I, O>(
-  api: Api,
-  method: MethodName,
-  work: (request: I, caller: Caller, signal: AbortSignal) => AsyncIterable<O>,
-): (request: I, handler: HandlerContext) => AsyncGenerator<O> {
+function serverStream(api: Api, method: MethodName, work: AnyWork): (request: unknown, handler: HandlerContext) => AsyncGenerator<unknown> {
   return async function* (request, handler) {
     try {
-      yield* work(request, await permitted(api, method, handler), handler.signal);
+      yield* work(request, await permitted(api, method, handler), handler.signal) as AsyncIterable<unknown>;
     } catch (thrown) {
       throw refusal(api, method, handler, thrown);
     }

@@ -1,12 +1,10 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { renewHost } from "../inventory/renew-host.ts";
 import { checkJoin, join } from "../tokens/join.ts";
 import { hostOf } from "./caller.ts";
 import { clusterFacts } from "./cluster-facts.ts";
-import { type Api, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "join" | "checkJoin" | "renewHost">;
+type Methods = Handlers<"join" | "checkJoin" | "renewHost">;
 
 export function hostMethods(api: Api): Methods {
   const { context, rateLimit } = api;
@@ -21,22 +19,22 @@ export function hostMethods(api: Api): Methods {
     }
   };
   return {
-    join: unary(api, "join", async (request, { address }) => {
+    join: async (request, { address }) => {
       const { token, role, hostname, names, sshPublicKey, tlsPublicKey, version, labels, services } = request;
       const ask = { token, role, hostname, names, sshPublicKey, tlsPublicKey, version, labels, services, address };
       const { id, issued } = await limited(address, () => join(context, ask));
       return { hostId: id, ...issued, cluster: clusterFacts(context) };
-    }),
-    checkJoin: unary(api, "checkJoin", async ({ token, role, hostname, names, version, services }, { address }) => {
+    },
+    checkJoin: async ({ token, role, hostname, names, version, services }, { address }) => {
       const { metadata, spec } = await limited(address, () => checkJoin(context, { token, role, hostname, names, version, services, address }));
       return { expires: metadata.expires ?? "", ...(spec.uses_left !== undefined && { usesLeft: spec.uses_left }) };
-    }),
-    renewHost: unary(api, "renewHost", async (request, caller) => {
+    },
+    renewHost: async (request, caller) => {
       const host = hostOf(caller);
       context.quotas.renewal(host);
       const { hostname, names, sshPublicKey, tlsPublicKey } = request;
       const issued = await renewHost(context, host, { hostname, names, sshPublicKey, tlsPublicKey, address: caller.address });
       return { hostId: host.id, ...issued, cluster: clusterFacts(context) };
-    }),
+    },
   };
 }

@@ -23,6 +23,7 @@ const nodeCalls: readonly [name: string, call: (client: AuthClient) => Promise<u
   ["deleteResource", (client) => client.deleteResource({ kind: "role", name: "access" })],
   ["createToken", (client) => client.createToken({ roles: ["node"] })],
   ["createInvite", (client) => client.createInvite({ user: "alice" })],
+  ["watchHosts", async (client) => await client.watchHosts({})[Symbol.asyncIterator]().next()],
   ["findDirectHosts", (client) => client.findDirectHosts({ target: "web1" })],
   ["listEvents", (client) => client.listEvents({})],
 ];

@@ -1,7 +1,9 @@
+import type { ServiceImpl } from "@connectrpc/connect";
 import type { AppAsk, ResourceAsk, SshAsk } from "../../../core/access/ask.ts";
 import { authorize } from "../../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { refuseSourceIp } from "../../../core/access/source-ip.ts";
+import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { RuleResource } from "../../../core/resources/resource-specs.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
@@ -22,7 +24,9 @@ interface Permission {
 
 const anyone: Permission = { anonymous: true, hosts: ["node", "proxy", "auth"], users: "by kind" };
 
-/** Methods outside of this table do not exist. Hosts of role `auth` may call all of them. */
+export type MethodName = keyof ServiceImpl<typeof AuthService>;
+
+/** Every method of the API. Hosts of role `auth` may call all of them. */
 export const permissions = {
   getCluster: anyone,
   join: anyone,
@@ -56,6 +60,7 @@ export const permissions = {
   listProxies: { hosts: ["node", "proxy", "auth"] },
   reportOffered: { hosts: ["proxy", "auth"] },
   listOffered: { hosts: ["auth"], users: "by kind" },
+  watchHosts: { hosts: ["proxy", "auth"] },
   findDirectHosts: { hosts: ["proxy", "auth"] },
   listInventory: { hosts: ["auth"], users: { resource: "node", verb: "list" } },
   exportUpgradeWindows: { hosts: ["node", "proxy", "auth"] },
@@ -68,8 +73,7 @@ export const permissions = {
   listRecordings: { hosts: ["auth"], users: "by kind" },
   readRecording: { hosts: ["auth"], users: "by kind" },
   listEvents: { hosts: ["auth"], users: { resource: "event", verb: "list" } },
-} as const satisfies Record<string, Permission>;
-export type MethodName = keyof typeof permissions;
+} as const satisfies Record<MethodName, Permission>;
 
 /** Throws `unauthenticated` or `denied`. Checks the current roles, removed users and removed hosts. */
 export async function requirePermission(context: AuthContext, caller: Caller, method: MethodName): Promise<void> {

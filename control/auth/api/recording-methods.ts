@@ -1,14 +1,12 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type Recording, recordingEndSchema, recordingFactsSchema } from "../../../core/resources/recording.ts";
+import { readDocument, writeDocument, writeDocuments } from "../../../core/resources/document.ts";
+import { type Recording, recordingDocument, recordingEndDocument, recordingFactsDocument } from "../../../core/resources/recording.ts";
 import { parseTime } from "./audit-methods.ts";
 import { type Caller, callerName, hostOf } from "./caller.ts";
-import { type Api, serverStream, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 import { hasRule, requireRule } from "./permissions.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "uploadRecording" | "listRecordings" | "readRecording">;
+type Methods = Handlers<"uploadRecording" | "listRecordings" | "readRecording">;
 
 const maxPage = 1_000;
 
@@ -16,14 +14,14 @@ export function recordingMethods(api: Api): Methods {
   const { context } = api;
   const { recordings } = context;
   return {
-    uploadRecording: unary(api, "uploadRecording", async ({ factsJson, offset, data, endJson }, caller) => {
+    uploadRecording: async ({ factsJson, offset, data, endJson }, caller) => {
       const host = hostOf(caller);
       context.quotas.recording(host, data.length);
-      const facts = parseJsonAs(recordingFactsSchema, factsJson, "the facts of a recording");
-      const end = endJson === "" ? undefined : parseJsonAs(recordingEndSchema, endJson, "the end of a recording");
+      const facts = readDocument(recordingFactsDocument, factsJson);
+      const end = endJson === "" ? undefined : readDocument(recordingEndDocument, endJson);
       return { size: await recordings.append({ facts, offset, data, end }, host) };
-    }),
-    listRecordings: unary(api, "listRecordings", async ({ from, to, user, limit, cursor }, caller) => {
+    },
+    listRecordings: async ({ from, to, user, limit, cursor }, caller) => {
       const own = (await hasRule(context, caller, { resource: "session", verb: "list" })) ? undefined : callerName(caller);
       const empty = (text: string): string | undefined => (text === "" ? undefined : text);
       // The name of another user finds nothing, as if there were no recordings.
@@ -35,16 +33,16 @@ export function recordingMethods(api: Api): Methods {
         limit: limit === 0 ? maxPage : Math.min(limit, maxPage),
         cursor: empty(cursor),
       });
-      return { recordingsJson: page.recordings.map((one) => JSON.stringify(one)), cursor: page.cursor };
-    }),
-    readRecording: serverStream(api, "readRecording", async function* ({ sessionId }, caller) {
+      return { recordingsJson: writeDocuments(recordingDocument, page.recordings), cursor: page.cursor };
+    },
+    readRecording: async function* ({ sessionId }, caller) {
       const recording = await readable(api, caller, sessionId);
       const { sid, user: name } = recording;
       const who = { user: callerName(caller), "addr.remote": caller.address };
       context.audit.emit({ event: "session.recording.access", ...who, name, sid });
-      yield { recordingJson: JSON.stringify(recording) };
+      yield { recordingJson: writeDocument(recordingDocument, recording) };
       for await (const data of recordings.read(recording)) yield { data };
-    }),
+    },
   };
 }
 

@@ -1,28 +1,26 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
-import { z } from "zod";
-import type { AuthService, ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import { parseJson } from "../../../core/bytes/parse-json.ts";
+import type { ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { checkDocument, type Document } from "../documents/document.ts";
+import { readDocument, resourceDocument, writeResource } from "../../../core/resources/document.ts";
+import type { Document } from "../documents/document.ts";
 import { getAnyNode, storedKey } from "../inventory/all-nodes.ts";
 import { createToken } from "../tokens/tokens.ts";
 import { actorOf } from "./caller.ts";
-import { type Api, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 import { anyLogin, listNodesFor } from "./list-nodes.ts";
 import { isDenied, mayReach, requireRule } from "./permissions.ts";
 import { resourceKind } from "./resource-kinds.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "createToken" | "listResources" | "getResource" | "putResource" | "deleteResource">;
+type Methods = Handlers<"createToken" | "listResources" | "getResource" | "putResource" | "deleteResource">;
 
 export function resourceMethods(api: Api): Methods {
   const { context } = api;
   return {
-    createToken: unary(api, "createToken", async ({ roles, ttlSeconds, uses, secret }, caller) => {
+    createToken: async ({ roles, ttlSeconds, uses, secret }, caller) => {
       const made = await createToken(context, { roles, ttlSeconds, uses, secret, actor: actorOf(caller) });
       return { secret: made.secret, token: message(made.token) };
-    }),
-    listResources: unary(api, "listResources", async ({ kind, labels, search, query, limit, cursor }, caller) => {
+    },
+    listResources: async ({ kind, labels, search, query, limit, cursor }, caller) => {
       const found = resourceKind(kind);
       if (kind === "node") {
         const page = await listNodesFor(api, caller, { labels, search, query, limit, cursor });
@@ -32,8 +30,8 @@ export function resourceMethods(api: Api): Methods {
         throw new PlatformError("invalid", `filters are only supported for nodes, not for kind ${kind}`);
       await requireRule(context, caller, { resource: kind, verb: "list" });
       return { resources: (await found.list(context)).map(message) };
-    }),
-    getResource: unary(api, "getResource", async ({ kind, name }, caller) => {
+    },
+    getResource: async ({ kind, name }, caller) => {
       const found = resourceKind(kind);
       try {
         await requireRule(context, caller, { resource: kind, verb: "read" });
@@ -45,29 +43,23 @@ export function resourceMethods(api: Api): Methods {
         return message(node);
       }
       return message(await found.get(context, name));
-    }),
-    putResource: unary(api, "putResource", async ({ json, overwrite, mustExist }, caller) => {
-      const document = parse(json);
+    },
+    putResource: async ({ json, overwrite, mustExist }, caller) => {
+      const document = readDocument(resourceDocument, json);
       const kind = resourceKind(document.kind);
       const exists = (await context.storage.get(storedKey(document))) !== undefined;
       await requireRule(context, caller, { resource: document.kind, verb: exists ? "update" : "create" });
       return message(await kind.put(context, document, { overwrite, mustExist, actor: actorOf(caller) }));
-    }),
-    deleteResource: unary(api, "deleteResource", async ({ kind, name }, caller) => {
+    },
+    deleteResource: async ({ kind, name }, caller) => {
       const found = resourceKind(kind);
       const isOwn = kind === "node" && caller.kind === "host" && caller.identity.role === "node" && caller.identity.id === name;
       if (!isOwn) await requireRule(context, caller, { resource: kind, verb: "delete" });
       return { notes: [...(await found.delete(context, name, actorOf(caller)))] };
-    }),
+    },
   };
 }
 
-const headSchema = z.looseObject({ kind: z.string().max(64), metadata: z.looseObject({ name: z.string().max(64) }) });
-
-function parse(json: string): z.infer<typeof headSchema> {
-  return checkDocument(headSchema, parseJson(json, "the resource"));
-}
-
 function message(document: Document): MessageInitShape<typeof ResourceSchema> {
-  return { kind: document.kind, name: document.metadata.name, json: JSON.stringify(document) };
+  return { kind: document.kind, name: document.metadata.name, json: writeResource(document) };
 }

@@ -1,19 +1,18 @@
-import type { ServiceImpl } from "@connectrpc/connect";
 import { joinableModes } from "../../../core/access/authorize-join.ts";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import type { ActiveSession, JoinMode, ListedSession } from "../../../core/resources/session.ts";
+import { writeDocument } from "../../../core/resources/document.ts";
+import { type ActiveSession, type JoinMode, type ListedSession, listedSessionDocument, sessionDocument } from "../../../core/resources/session.ts";
 import { rolesNamed } from "../roles/roles.ts";
 import { findActiveSession, listActiveSessions, reportSessions } from "../sessions/active-sessions.ts";
 import { type Caller, hostOf } from "./caller.ts";
-import { type Api, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 import { hasRule } from "./permissions.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "reportSessions" | "listSessions" | "findSession">;
+type Methods = Handlers<"reportSessions" | "listSessions" | "findSession">;
 
 export function sessionMethods(api: Api): Methods {
   const { context } = api;
   return {
-    reportSessions: unary(api, "reportSessions", async ({ process, sessionsJson }, caller) => {
+    reportSessions: async ({ process, sessionsJson }, caller) => {
       const host = hostOf(caller);
       context.room.require("events");
       context.quotas.report(
@@ -21,20 +20,20 @@ export function sessionMethods(api: Api): Methods {
         sessionsJson.reduce((sum, json) => sum + json.length, 0),
       );
       return { validSeconds: await reportSessions(context, { host: host.id, process, sessionsJson }) };
-    }),
-    listSessions: unary(api, "listSessions", async (_request, caller) => {
+    },
+    listSessions: async (_request, caller) => {
       const mayJoin = await joining(api, caller);
       const seesAll = await hasRule(context, caller, { resource: "session", verb: "list" });
       const seen = (await listActiveSessions(context)).flatMap((session) => {
         const modes = mayJoin(session);
-        return seesAll || modes.length > 0 ? [JSON.stringify(listed(session, modes))] : [];
+        return seesAll || modes.length > 0 ? [writeDocument(listedSessionDocument, listed(session, modes))] : [];
       });
       return { sessionsJson: seen };
-    }),
-    findSession: unary(api, "findSession", async ({ sessionId }) => {
+    },
+    findSession: async ({ sessionId }) => {
       const found = await findActiveSession(context, sessionId);
-      return { sessionJson: found === undefined ? "" : JSON.stringify(found) };
-    }),
+      return { sessionJson: found === undefined ? "" : writeDocument(sessionDocument, found) };
+    },
   };
 }
 

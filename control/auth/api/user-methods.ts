@@ -1,39 +1,37 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { login } from "../login/login.ts";
 import { acceptInvite, createInvite, getInvite } from "../users/invites.ts";
 import { unlockUser } from "../users/unlock-user.ts";
 import { actorOf } from "./caller.ts";
 import { clusterFacts } from "./cluster-facts.ts";
-import { type Api, unary } from "./guard.ts";
+import type { Api, Handlers } from "./guard.ts";
 
-type Methods = Pick<ServiceImpl<typeof AuthService>, "login" | "getInvite" | "acceptInvite" | "createInvite" | "unlockUser">;
+type Methods = Handlers<"login" | "getInvite" | "acceptInvite" | "createInvite" | "unlockUser">;
 
 export function userMethods(api: Api): Methods {
   const { context, rateLimit } = api;
   return {
-    login: unary(api, "login", async (request, { address }) => {
+    login: async (request, { address }) => {
       rateLimit.take(address, context.now());
       const { user, password, code, sshPublicKey, tlsPublicKey, ttlSeconds } = request;
       const issued = await login(context, { user, password, code, sshPublicKey, tlsPublicKey, ttlSeconds, address });
       return { ...issued, cluster: clusterFacts(context) };
-    }),
-    getInvite: unary(api, "getInvite", async ({ token }, { address }) => {
+    },
+    getInvite: async ({ token }, { address }) => {
       rateLimit.take(address, context.now());
       return { ...(await getInvite(context, { token, address })), clusterName: context.clusterName };
-    }),
-    acceptInvite: unary(api, "acceptInvite", async ({ token, password, code }, { address }) => {
+    },
+    acceptInvite: async ({ token, password, code }, { address }) => {
       rateLimit.take(address, context.now());
       return { user: await acceptInvite(context, { token, password, code, address }) };
-    }),
-    createInvite: unary(api, "createInvite", async ({ user, ttlSeconds }, caller) => {
+    },
+    createInvite: async ({ user, ttlSeconds }, caller) => {
       const actor = actorOf(caller);
       const { token, expires } = await createInvite(context, { user, ttlSeconds, actor });
       return { token, expires: expires.toISOString() };
-    }),
-    unlockUser: unary(api, "unlockUser", async ({ user }, caller) => {
+    },
+    unlockUser: async ({ user }, caller) => {
       const actor = actorOf(caller);
       return { wasLocked: await unlockUser(context, { user, actor }) };
-    }),
+    },
   };
 }

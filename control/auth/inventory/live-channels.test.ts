@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { createLog } from "../../../core/log/log.ts";
-import { type ChannelAnswer, LiveChannels } from "./live-channels.ts";
+import type { ChannelAnswer } from "../../../core/resources/channel-answer.ts";
+import { LiveChannels } from "./live-channels.ts";
 
 const digestOf = (digit: string): string => `sha256:${digit.repeat(64)}`;
 const own = (version: string): ChannelAnswer => ({ version, critical: false, source: "own" });

@@ -1,16 +1,13 @@
-import { z } from "zod";
-import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { type ChannelTrouble, channelTroublesSchema } from "../../../core/resources/channel-trouble.ts";
-import { parseVersion } from "../../../core/versions/parse-version.ts";
+import { type ChannelAnswer, channelAnswersDocument } from "../../../core/resources/channel-answer.ts";
+import { type ChannelTrouble, channelTroublesDocument } from "../../../core/resources/channel-trouble.ts";
+import { readDocument } from "../../../core/resources/document.ts";
 
-/** The answer of a version channel. */
-export interface ChannelAnswer {
-  /** `v1.2.3`, or `none`. */
-  readonly version: string;
-  readonly critical: boolean;
-  readonly source: "own" | "static" | "forward";
+export interface ChannelReport {
+  readonly channelsJson: string;
+  readonly digest: string;
+  readonly troublesJson?: string;
 }
 
 interface ReportingProxy {
@@ -29,15 +26,6 @@ const maxChannels = 256;
 /** Maximum number of problems reported at a time. */
 const maxTold = 10;
 
-const reportSchema = z.record(
-  z.string().min(1).max(128),
-  z.object({
-    version: z.string().refine((text) => text === "none" || (text.startsWith("v") && parseVersion(text) !== undefined)),
-    critical: z.boolean(),
-    source: z.enum(["own", "static", "forward"]),
-  }),
-);
-
 /** The answers of the proxies' version channels: in memory, as reported by the proxies. Agents flip between versions when they disagree. */
 export class LiveChannels {
   readonly #now: () => Date;
@@ -54,10 +42,11 @@ export class LiveChannels {
   }
 
   /** Throws `invalid` for a malformed report. */
-  report(proxy: string, { channelsJson, digest, troublesJson = "" }: { channelsJson: string; digest: string; troublesJson?: string }): void {
+  report(proxy: string, { channelsJson, digest, troublesJson = "" }: ChannelReport): void {
     if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new PlatformError("invalid", "the channels' digest is not sha256: and 64 hex digits");
-    const channels = parseReport(channelsJson);
-    const troubles = troublesJson === "" ? [] : parseJsonAs(channelTroublesSchema, troublesJson, "the problems of version channels");
+    const channels = new Map(Object.entries(readDocument(channelAnswersDocument, channelsJson)));
+    if (channels.size > maxChannels) throw new PlatformError("limit", `more than ${maxChannels} version channels`);
+    const troubles = troublesJson === "" ? [] : readDocument(channelTroublesDocument, troublesJson);
     this.#proxies.delete(proxy);
     this.#proxies.set(proxy, { digest, channels, troubles, at: this.#now().getTime() });
     for (const oldest of this.#proxies.keys()) {
@@ -139,12 +128,6 @@ export class LiveChannels {
     if (warning === "") this.#log.info("the proxies agree about the version channels again");
     else this.#log.warn(warning);
   }
-}
-
-function parseReport(json: string): ReadonlyMap<string, ChannelAnswer> {
-  const channels = new Map(Object.entries(parseJsonAs(reportSchema, json, "the report of version channels")));
-  if (channels.size > maxChannels) throw new PlatformError("limit", `more than ${maxChannels} version channels`);
-  return channels;
 }
 
 function configWarning(groups: readonly (readonly string[])[]): string {

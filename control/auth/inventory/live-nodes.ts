@@ -1,5 +1,5 @@
-import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import type { HostStatus } from "../../../core/resources/host-status.ts";
+import { NameIndex } from "../../names/name-index.ts";
 
 /** How a tunnel ended, by the proxy's report: `silent` may still recover, `stopped` was announced by the agent. */
 export const tunnelEndings = ["closed", "silent", "stopped"] as const;
@@ -20,7 +20,7 @@ export interface LiveNode {
   readonly version: string;
   /** The host's last report of its updater and its sessions. */
   readonly status?: HostStatus | undefined;
-  /** Names under which it is found, in canonical spelling. */
+  /** Names under which it is found. */
   readonly names: readonly string[];
 }
 
@@ -35,8 +35,8 @@ export interface LiveReport extends Pick<LiveNode, "connected" | "address" | "is
 /** The connected hosts: in memory, as reported by proxies, and by hosts that proxies dial. */
 export class LiveNodes {
   readonly #nodes = new Map<string, LiveNode>();
-  /** Name in canonical spelling → ids. */
-  readonly #byName = new Map<string, Set<string>>();
+  readonly #index = new NameIndex();
+  readonly #listeners = new Set<(id: string) => void>();
   readonly #watchers = new Map<string, number>();
 
   get(id: string): LiveNode | undefined {
@@ -49,8 +49,13 @@ export class LiveNodes {
 
   /** Ids of the hosts that the target may mean: an id, a name, or either followed by `.cluster`. */
   find(target: string, cluster: string): readonly string[] {
-    const names = namesMeant(target, cluster);
-    return [...new Set(names.flatMap((name) => (this.#nodes.has(name) ? [name] : [...(this.#byName.get(name) ?? [])])))];
+    return this.#index.find(target, cluster);
+  }
+
+  /** Calls the listener whenever the way to a host or a name of it changes, for as long as the result lives. */
+  onChange(listener: (id: string) => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
   /** Keeps `since` while nothing changes. A proxy's "gone" does not affect another proxy's tunnel. */
@@ -63,7 +68,7 @@ export class LiveNodes {
       return;
     }
     const since = known?.connected === connected ? known.since : now;
-    const names = (report.names ?? known?.names ?? []).map(canonicalName);
+    const names = report.names ?? known?.names ?? [];
     const proxies = connected ? [...others, proxy] : [];
     const ending = connected ? undefined : report.ending;
     const dialled = isDialled !== undefined && { isDialled };
@@ -71,8 +76,8 @@ export class LiveNodes {
   }
 
   forget(id: string): void {
-    this.#unname(id);
-    this.#nodes.delete(id);
+    this.#index.delete(id);
+    if (this.#nodes.delete(id)) this.#notify(id);
   }
 
   /**
@@ -103,18 +108,17 @@ export class LiveNodes {
   }
 
   #set(id: string, node: LiveNode): void {
-    const before = this.#nodes.get(id)?.names;
+    const before = this.#nodes.get(id);
     this.#nodes.set(id, node);
-    if (before === node.names) return;
-    this.#unname(id, before);
-    for (const name of node.names) this.#byName.set(name, (this.#byName.get(name) ?? new Set()).add(id));
+    if (before?.names.join() !== node.names.join()) this.#index.set(id, node.names);
+    if (before === undefined || wayTo(before) !== wayTo(node)) this.#notify(id);
   }
 
-  #unname(id: string, names = this.#nodes.get(id)?.names ?? []): void {
-    for (const name of names) {
-      const ids = this.#byName.get(name);
-      ids?.delete(id);
-      if (ids?.size === 0) this.#byName.delete(name);
-    }
+  #notify(id: string): void {
+    for (const listener of this.#listeners) listener(id);
   }
+}
+
+function wayTo({ connected, isDialled, proxies, names }: LiveNode): string {
+  return JSON.stringify([connected, isDialled, proxies, names]);
 }

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { DirectHost } from "../../../core/resources/direct-host.ts";
-import { type HostStatus, parseHostStatus } from "../../../core/resources/host-status.ts";
+import { readDocument } from "../../../core/resources/document.ts";
+import { type HostStatus, hostStatusDocument } from "../../../core/resources/host-status.ts";
 import type { Labels } from "../../../core/resources/metadata.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { Entry, Write } from "../../storage/storage.ts";
@@ -121,7 +122,7 @@ async function keepDirect({ storage }: AuthContext, { hostId: id, hostname, labe
 function statusOf({ log }: AuthContext, { hostId, statusJson = "" }: NodeReport): HostStatus | undefined {
   if (statusJson === "") return undefined;
   try {
-    return parseHostStatus(statusJson);
+    return readDocument(hostStatusDocument, statusJson);
   } catch (error) {
     log.debug("could not read a host's status", { host: hostId, error });
     return undefined;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { errorText } from "../../../core/errors/platform-error.ts";
-import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { NameIndex } from "../../names/name-index.ts";
 import type { Change, Entry, Storage } from "../../storage/storage.ts";
 import { nodeNamesPrefix, readNodeNames } from "./node-names.ts";
 
@@ -9,6 +9,14 @@ const nodePrefix = "/node/";
 
 /** Only the fields of a record that matter here: a record that is not fully readable keeps its name too. */
 const recordSchema = z.object({ spec: z.object({ hostname: z.string() }) });
+
+/** Listeners for changes of recorded hosts. */
+export interface RecordsWatch {
+  /** The record of this host, or its names, changed. */
+  readonly changed: (id: string) => void;
+  /** Changes may have been missed: the reader begins again. */
+  readonly lost: () => void;
+}
 
 interface Recorded {
   /** Left out: there is no record, so the other fields are ignored. */
@@ -25,8 +33,8 @@ export class RecordedNames {
   readonly #storage: Storage;
   readonly #log: Log;
   readonly #hosts = new Map<string, Recorded>();
-  /** Name in canonical spelling → ids. */
-  readonly #byName = new Map<string, Set<string>>();
+  readonly #index = new NameIndex();
+  readonly #watching = new Set<RecordsWatch>();
   #loading: Promise<void> | undefined;
 
   constructor({ storage, log }: { readonly storage: Storage; readonly log: Log }) {
@@ -37,15 +45,20 @@ export class RecordedNames {
   /** Ids of the hosts that the target may mean: an id, a name, or either followed by `.cluster`. */
   async find(target: string, cluster: string): Promise<readonly string[]> {
     await this.#loaded();
-    const isHost = (name: string): boolean => this.#hosts.get(name)?.hostname !== undefined;
-    const ids = namesMeant(target, cluster).flatMap((name) => (isHost(name) ? [name] : [...(this.#byName.get(name) ?? [])]));
-    return [...new Set(ids)];
+    return this.#index.find(target, cluster);
   }
 
   /** Names that several hosts have, each with the ids. */
   async shared(): Promise<readonly (readonly [name: string, ids: readonly string[]])[]> {
     await this.#loaded();
-    return [...this.#byName].flatMap(([name, ids]) => (ids.size > 1 ? [[name, [...ids]] as const] : []));
+    return this.#index.shared();
+  }
+
+  /** All recorded hosts, and from now on the changes, for as long as the result lives. */
+  async watch(watch: RecordsWatch): Promise<Disposable & { readonly index: Pick<NameIndex, "ids" | "namesOf" | "namesakes"> }> {
+    await this.#loaded();
+    this.#watching.add(watch);
+    return { index: this.#index, [Symbol.dispose]: () => void this.#watching.delete(watch) };
   }
 
   #loaded(): Promise<void> {
@@ -58,7 +71,7 @@ export class RecordedNames {
 
   async #load(): Promise<void> {
     this.#hosts.clear();
-    this.#byName.clear();
+    this.#index.clear();
     // Later changes follow the lists, and hold the current state.
     const changes = this.#storage.watch([nodePrefix, nodeNamesPrefix], new AbortController().signal);
     for (const prefix of [nodePrefix, nodeNamesPrefix]) for (const entry of await this.#storage.list(prefix)) this.#take(entry);
@@ -76,6 +89,7 @@ export class RecordedNames {
       this.#log.debug("reading the names of hosts again", { error: errorText(error) });
     }
     this.#loading = undefined;
+    for (const { lost } of this.#watching) lost();
   }
 
   #take(entry: Entry): void {
@@ -94,19 +108,12 @@ export class RecordedNames {
     if (left.hostname === undefined && left.names.length === 0) this.#hosts.delete(id);
   }
 
-  #set(id: string, next: Recorded): void {
-    for (const name of namesOf(this.#hosts.get(id))) {
-      const ids = this.#byName.get(name);
-      ids?.delete(id);
-      if (ids?.size === 0) this.#byName.delete(name);
-    }
-    this.#hosts.set(id, next);
-    for (const name of namesOf(next)) this.#byName.set(name, (this.#byName.get(name) ?? new Set()).add(id));
+  #set(id: string, { hostname, names }: Recorded): void {
+    this.#hosts.set(id, { hostname, names });
+    if (hostname === undefined) this.#index.delete(id);
+    else this.#index.set(id, [hostname, ...names]);
+    for (const { changed } of this.#watching) changed(id);
   }
-}
-
-function namesOf({ hostname, names }: Recorded = { names: [] }): readonly string[] {
-  return hostname === undefined ? [] : [...new Set([hostname, ...names].map(canonicalName))];
 }
 
 function idOf(key: string): string {

@@ -4,24 +4,31 @@ import { type Role, roleSchema } from "../../../core/resources/role.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
+import { type Document, documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 import { listUsers } from "../users/user-records.ts";
+import { readRole, storedDocument, unreadableHint, unreadableText } from "./stored-role.ts";
 import { unknownResources } from "./unknown-resources.ts";
 
-export async function listRoles(storage: Storage): Promise<readonly Role[]> {
-  return (await storage.list("/role/")).map((entry) => fromEntry(roleSchema, entry));
+/** All roles as they are stored, for admins: also those that this version cannot read. */
+export async function listRoles(storage: Storage): Promise<readonly Document[]> {
+  return (await storage.list("/role/")).map(storedDocument);
 }
 
-export async function getRole(storage: Storage, name: string): Promise<Role> {
+export async function getRole(storage: Storage, name: string): Promise<Document> {
   const entry = await storage.get(documentKey("role", name));
   if (entry === undefined) throw new PlatformError("not_found", `role ${name} does not exist`);
-  return fromEntry(roleSchema, entry);
+  return storedDocument(entry);
 }
 
-/** The roles of these names, as far as they exist. */
+/** The roles of these names, as far as they exist. Throws `denied` for one that this version cannot read: it may hold the rule that denies. */
 export async function rolesNamed(storage: Storage, names: readonly string[]): Promise<readonly Role[]> {
   const entries = await Promise.all([...new Set(names)].map((name) => storage.get(documentKey("role", name))));
-  return entries.flatMap((entry) => (entry === undefined ? [] : [fromEntry(roleSchema, entry)]));
+  return entries.flatMap((entry) => {
+    if (entry === undefined) return [];
+    const read = readRole(entry);
+    if ("role" in read) return [read.role];
+    throw new PlatformError("denied", `access denied: ${unreadableText(read)}`, { hint: unreadableHint });
+  });
 }
 
 export async function putRole(context: AuthContext, role: Role, how: PutMode & { actor: Actor }): Promise<Role> {

@@ -1,5 +1,5 @@
 import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
-import type { ChannelAnswer } from "../inventory/live-channels.ts";
+import type { ChannelAnswer } from "../../../core/resources/channel-answer.ts";
 
 export interface DoubtFacts {
   readonly channel: string;

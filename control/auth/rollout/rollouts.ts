@@ -1,5 +1,6 @@
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import type { ChannelAnswer } from "../../../core/resources/channel-answer.ts";
 import type { Maintenance } from "../../../core/resources/maintenance.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import type { UpgradePlan } from "../../../core/resources/upgrade-plan.ts";
@@ -8,7 +9,7 @@ import { parseVersion } from "../../../core/versions/parse-version.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Actor } from "../actor.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
-import type { ChannelAnswer, LiveChannels } from "../inventory/live-channels.ts";
+import type { LiveChannels } from "../inventory/live-channels.ts";
 import { findMaintenance } from "../maintenance/maintenance.ts";
 import { nextWindows } from "../maintenance/next-windows.ts";
 import { changeRollouts, type RolloutAction } from "./change-rollout.ts";

@@ -1,8 +1,8 @@
 import { setImmediate as breathe } from "node:timers/promises";
 import { z } from "zod";
-import { parseJsonAs } from "../../../core/bytes/parse-json.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type ActiveSession, activeSessionSchema, maxSessions } from "../../../core/resources/session.ts";
+import { readDocuments } from "../../../core/resources/document.ts";
+import { type ActiveSession, activeSessionSchema, maxSessions, sessionDocument } from "../../../core/resources/session.ts";
 import type { Entry, Storage } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 
@@ -36,9 +36,8 @@ export async function reportSessions(context: Pick<AuthContext, "storage" | "now
   const process = processSchema.safeParse(report.process);
   if (!process.success) throw new PlatformError("invalid", "process must be a UUID");
   if (report.sessionsJson.length > maxSessions) throw new PlatformError("invalid", `at most ${maxSessions} sessions per process are allowed`);
-  const sessions = report.sessionsJson.map((json) => parseJsonAs(activeSessionSchema, json, "a running session"));
   // A host reports only itself, and a process too.
-  const own = sessions.map((session) => ({ ...session, server_id: report.host, process: report.process }));
+  const own = readDocuments(sessionDocument, report.sessionsJson).map((session) => ({ ...session, server_id: report.host, process: report.process }));
   const key = `${prefix}${report.host}/${report.process}`;
   if (own.length === 0) await context.storage.delete(key);
   else await context.queues(`sessions ${report.host}`, () => keep(context, { key, host: report.host, own }));

@@ -7,12 +7,12 @@ import { type RecordingMode, recordedAt } from "../../../core/resources/recordin
 import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import type { AccessCache } from "../routing/access-cache.ts";
 import type { AuditQueue } from "../routing/audit-queue.ts";
-import type { Candidate } from "../routing/find-target.ts";
+import type { Target } from "../routing/target.ts";
 import { type StandFacts, standBetween } from "./stand-between.ts";
 import { StandInKeys } from "./stand-in-keys.ts";
 
 export interface BetweenFacts extends Omit<StandFacts, "isSync" | "host"> {
-  readonly host: Candidate;
+  readonly host: Pick<Target, "via" | "identity" | "facts">;
   readonly mode: RecordingMode;
 }
 
@@ -26,7 +26,7 @@ export interface BetweenOptions {
   /** The proxy's own key. */
   readonly folder: string;
   readonly auth: Pick<AuthClient, "signRelayedHost" | "signRelayedUser" | "uploadRecording">;
-  readonly access: Pick<AccessCache, "current">;
+  readonly access: Pick<AccessCache, "current" | "forUser">;
   readonly audit: Pick<AuditQueue, "emit">;
   readonly log: Log;
   readonly now: () => Date;
@@ -50,7 +50,7 @@ export function openBetween(options: BetweenOptions): { readonly between: StandB
       const { id } = host.identity;
       const { hostname: name, labels } = host.facts;
       // A host without an agent is only known by its names.
-      const principal = host.addr === undefined ? id : name;
+      const principal = host.via === "sshd" ? name : id;
       const between = { ...facts, host: { id, name, labels, principal }, isSync: how.isSync };
       return await standBetween(channel, between, { ...options, keys, recordings: await recordings() });
     },

@@ -33,7 +33,7 @@ export interface StandFacts {
 
 export interface StandServices extends RecordingServices {
   readonly auth: Pick<AuthClient, "signRelayedUser">;
-  readonly access: Pick<AccessCache, "current">;
+  readonly access: Pick<AccessCache, "current" | "forUser">;
   readonly keys: StandInKeys;
   /** Algorithms offered to users' clients; left out: the default. */
   readonly algorithms?: SshAlgorithms | undefined;
@@ -149,7 +149,7 @@ async function serve({ near, channel, keys, hostCaSsh }: Between, facts: StandFa
 }
 
 async function mustBeRecorded({ identity, host, clientAddress }: StandFacts, login: string, { access, now }: StandServices): Promise<boolean> {
-  const { roles, locks } = await access.current();
+  const { roles, locks } = await access.forUser(identity);
   const node = { id: host.id, name: host.name, labels: host.labels };
   return authorize({ identity, roles, locks, ask: { kind: "ssh", node, login }, clientIp: ipOf(clientAddress), now: now() }).rules.strictRecording;
 }

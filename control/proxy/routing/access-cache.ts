@@ -2,12 +2,14 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { type AuthorityBundle, bundlesOf } from "../../../core/api/authority-bundles.ts";
 import { pickTrustedKeys, type TrustedKeys, trustedDigest } from "../../../core/api/trusted-keys.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { serviceNames } from "../../../core/kinds/service-kinds.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { type Lock, lockSchema } from "../../../core/resources/lock.ts";
-import { type Node, nodeSchema } from "../../../core/resources/node.ts";
+import { readDocument, readDocuments, resourceDocument } from "../../../core/resources/document.ts";
+import { type Lock, lockDocument } from "../../../core/resources/lock.ts";
+import { type Node, nodeDocument } from "../../../core/resources/node.ts";
 import { type RecordingMode, recordingModes } from "../../../core/resources/recording.ts";
-import { type Role, roleSchema } from "../../../core/resources/role.ts";
+import { type Role, roleDocument } from "../../../core/resources/role.ts";
 import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
 import { version } from "../../../core/versions/version.ts";
 import { wait } from "./wait.ts";
@@ -16,6 +18,8 @@ import { wait } from "./wait.ts";
 export interface Access extends TrustedKeys {
   readonly revision: string;
   readonly roles: readonly Role[];
+  /** Names of the roles that this version cannot read. */
+  readonly unreadable: readonly string[];
   readonly locks: readonly Lock[];
   /** Hosts without an agent. */
   readonly openssh: readonly Node[];
@@ -109,6 +113,16 @@ export class AccessCache {
     return await this.#fetch();
   }
 
+  /** The facts for a decision about a user. Also throws `denied` for a holder of a role that this version cannot read: it may hold the rule that denies. */
+  async forUser({ roles }: Pick<UserIdentity, "roles">): Promise<Access> {
+    const access = await this.current();
+    const role = roles.find((name) => access.unreadable.includes(name));
+    if (role === undefined) return access;
+    throw new PlatformError("denied", `access denied: this version of the proxy cannot read role ${role}`, {
+      hint: "upgrade the proxy, or write the role without what this version does not know",
+    });
+  }
+
   /** Follows the auth service until the signal; reconnects with back-off. Reports this proxy's public address to it. Never rejects. */
   async run(signal: AbortSignal, publicAddr = ""): Promise<void> {
     let failures = 0;
@@ -155,12 +169,29 @@ export class AccessCache {
     if (connected) for (const listener of this.#onConnected) listener();
   }
 
+  #readRoles(documents: readonly string[]): Pick<Access, "roles" | "unreadable"> {
+    const roles: Role[] = [];
+    const unreadable: string[] = [];
+    for (const json of documents) {
+      try {
+        roles.push(readDocument(roleDocument, json));
+      } catch {
+        unreadable.push(readDocument(resourceDocument, json).metadata.name);
+      }
+    }
+    if (unreadable.length > 0 && unreadable.join() !== this.#access?.unreadable.join())
+      this.#options.log.warn("this version of the proxy cannot read some roles: their holders are denied", { roles: unreadable });
+    return { roles, unreadable };
+  }
+
   /** An unreadable one is skipped; the others are used. */
   #parseNode(json: string): readonly Node[] {
-    const parsed = nodeSchema.safeParse(JSON.parse(json));
-    if (parsed.success) return [parsed.data];
-    this.#options.log.warn("could not read the record of a host without an agent; skipping it", { error: parsed.error.issues[0]?.message });
-    return [];
+    try {
+      return [readDocument(nodeDocument, json)];
+    } catch (error) {
+      this.#options.log.warn("could not read the record of a host without an agent; skipping it", { error: errorText(error) });
+      return [];
+    }
   }
 
   #fetch(): Promise<Access> {
@@ -175,8 +206,8 @@ export class AccessCache {
     const answer = await this.#options.auth.getAccess({ kinds: [...serviceNames] });
     const access: Access = {
       revision: answer.revision,
-      roles: answer.rolesJson.map(parseRole),
-      locks: answer.locksJson.map(parseLock),
+      ...this.#readRoles(answer.rolesJson),
+      locks: readLocks(answer.locksJson),
       openssh: answer.opensshNodesJson.flatMap((json) => this.#parseNode(json)),
       ...pickTrustedKeys(answer),
       bundles: bundlesOf(answer),
@@ -201,21 +232,12 @@ function parseMode(text: string): RecordingMode {
   return mode;
 }
 
-/** An unreadable lock may be the one that applies. */
-function parseLock(json: string): Lock {
+/** An unreadable lock may be the one that applies: no decision is made without it. */
+function readLocks(documents: readonly string[]): readonly Lock[] {
   try {
-    return lockSchema.parse(JSON.parse(json));
+    return readDocuments(lockDocument, documents);
   } catch (cause) {
     throw unreadable("a lock", cause);
-  }
-}
-
-/** An unreadable role may be the one that denies: no decision is made without it. */
-function parseRole(json: string): Role {
-  try {
-    return roleSchema.parse(JSON.parse(json));
-  } catch (cause) {
-    throw unreadable("a role", cause);
   }
 }
 

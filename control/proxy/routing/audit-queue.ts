@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { makeAuditEvent } from "../../../core/audit/audit-event.ts";
+import { auditEventDocument, makeAuditEvent } from "../../../core/audit/audit-event.ts";
 import type { AuditFacts } from "../../../core/audit/audit-events.ts";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { writeDocument } from "../../../core/resources/document.ts";
 import { backOffDelay } from "../../../core/transport/back-off.ts";
 import { RefusalLimit, suppressedText } from "../../limits/refusal-limit.ts";
 import { wait } from "./wait.ts";
@@ -48,7 +49,7 @@ export class AuditQueue {
   emit(facts: AuditFacts): void {
     const { clusterName, now, log } = this.#options;
     try {
-      this.#waiting.push(JSON.stringify(makeAuditEvent(facts, { clusterName, now: now(), uid: randomUUID() })));
+      this.#waiting.push(writeDocument(auditEventDocument, makeAuditEvent(facts, { clusterName, now: now(), uid: randomUUID() })));
     } catch (error) {
       log.error("an audit event is malformed", { event: facts.event, error: errorText(error) });
       return;

@@ -1,14 +1,14 @@
 import { joinRefusal } from "../../../core/access/authorize-join.ts";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { OpensshTarget } from "./openssh-target.ts";
 import type { ClientRequest, RoutingServices } from "./routing-services.ts";
+import type { Target } from "./target.ts";
 
 export interface Refusal {
   readonly error: PlatformError;
   readonly clientAddress: string;
   readonly user?: string | undefined;
   readonly request?: ClientRequest | undefined;
-  readonly host?: Pick<OpensshTarget, "identity" | "facts"> | undefined;
+  readonly host?: Pick<Target, "identity" | "facts"> | undefined;
 }
 
 /** Records every refusal of a user in the audit log with its reason; an internal error to the log in full. */

@@ -7,7 +7,7 @@ import { connectionError, errorCode } from "../../../core/transport/dial/connect
 import { dialTls } from "../../../core/transport/dial/dial-tls.ts";
 import { parseHostPort } from "../../../core/transport/host-port.ts";
 import type { CurrentIdentity } from "../identity/current-identity.ts";
-import type { DirectTarget } from "./direct-target.ts";
+import type { DirectTarget } from "./target.ts";
 
 export interface DialDirectOptions {
   readonly addresses: readonly string[];

@@ -3,7 +3,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import { type Candidate, findTarget, type TargetFacts } from "./find-target.ts";
-import type { RecordedTarget } from "./recorded-target.ts";
+import type { RecordedTarget } from "./target.ts";
 
 const [idA, idB, idC] = ["aaaaaaaa", "bbbbbbbb", "cccccccc"].map((first) => `${first}-1111-4111-8111-111111111111`) as [string, string, string];
 const now = new Date("2026-11-22T12:00:00Z");
@@ -18,6 +18,7 @@ const here = (id: string, labels = { env: "prod" }): Candidate => ({
   peer: "192.0.2.1:4000",
 });
 const away = (id: string, labels: Record<string, string> = { env: "prod" }): RecordedTarget => ({
+  via: "record",
   identity: { id },
   facts: { hostname: "web-1", labels },
   since,

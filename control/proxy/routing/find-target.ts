@@ -5,7 +5,7 @@ import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
 import type { Labels } from "../../../core/resources/metadata.ts";
 import type { Role } from "../../../core/resources/role.ts";
-import type { RecordedTarget } from "./recorded-target.ts";
+import type { RecordedTarget } from "./target.ts";
 
 /** A host with a tunnel here, a dialled one, or one without an agent. */
 export interface Candidate {
@@ -13,7 +13,6 @@ export interface Candidate {
   readonly facts: { readonly hostname: string; readonly labels: Labels };
   /** Address from which the agent connects or where it is dialled, or the address of the sshd. */
   readonly peer?: string;
-  readonly addr?: string;
 }
 
 export interface TargetFacts<T> {
@@ -109,7 +108,7 @@ function candidateLines(candidates: readonly (Candidate | RecordedTarget)[]): st
 }
 
 function whereOf(candidate: Candidate | RecordedTarget): string {
-  if (!("since" in candidate)) return candidate.peer ?? candidate.addr ?? "";
+  if (!("since" in candidate)) return candidate.peer ?? "";
   return candidate.since === undefined ? "not connected" : `not connected since ${candidate.since}`;
 }
 

@@ -12,7 +12,7 @@ import type { RoutingServices, StreamAsk } from "./routing-services.ts";
 export async function openApp(ask: StreamAsk<"app">, services: RoutingServices): Promise<Duplex> {
   const { identity, request, clientAddress } = ask;
   const { target, parameters } = request;
-  const access = await services.access.current();
+  const access = await services.access.forUser(identity);
   const { tunnel, channel } = await openAny(allowedTunnels(ask, access, services), target, services);
   const sessionId = randomUUID();
   channel.write(encodeStreamRequest({ kind: "app", target, parameters, clientAddress, sessionId, accessRevision: access.revision }));

@@ -7,15 +7,15 @@ import { ipOf } from "../../../core/transport/ip-of.ts";
 import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 import type { Access } from "./access-cache.ts";
+import { awaitTunnel } from "./await-tunnel.ts";
 import { dialDirect } from "./dial-direct.ts";
-import { awaitTunnel } from "./elsewhere-target.ts";
 import type { RoutingServices, StreamAsk } from "./routing-services.ts";
 
 /** Authorizes a user to join a running session, and opens a channel to the process that serves it. Throws PlatformError. */
 export async function openJoin({ identity, request, clientAddress }: StreamAsk<"join">, services: RoutingServices): Promise<Duplex> {
   const { target: sid } = request;
   const mode = joinMode(request.parameters.mode);
-  const access = await services.access.current();
+  const access = await services.access.forUser(identity);
   const { roles, locks, revision } = access;
   const session = await services.findSession(sid);
   const { now, log, running } = services;
@@ -43,8 +43,8 @@ async function openChannel(session: ActiveSession, { hostCaPem }: Access, servic
   const { server_id: id, server_name: name } = session;
   const tunnel = tunnelOfProcess(session, services);
   if (tunnel !== undefined) return await tunnel.openStream(openMs);
-  const host = (await services.askForTargets(id)).reachable.find(({ identity }) => identity.id === id);
-  if (host !== undefined && "elsewhere" in host) {
+  const host = (await services.hosts.find(id)).reachable.find(({ identity }) => identity.id === id);
+  if (host?.via === "elsewhere") {
     const arrived = await awaitTunnel(host, services.registry);
     return await (tunnelOfProcess(session, services) ?? arrived).openStream(openMs);
   }

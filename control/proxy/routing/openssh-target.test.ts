@@ -25,7 +25,7 @@ test.for([
   ["legacy", []],
   ["", []],
 ] as const)("%s means the hosts at %j", ([target, addresses]) => {
-  expect(findOpenssh(nodes, target, "example").map(({ addr }) => addr)).toEqual(addresses);
+  expect(findOpenssh(nodes, target, "example").map(({ peer }) => peer)).toEqual(addresses);
 });
 
 const identity = (...logins: string[]): UserIdentity => ({

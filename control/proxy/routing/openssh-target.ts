@@ -3,17 +3,9 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import { sshLogins, type UserIdentity } from "../../../core/identity/identity.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
-import type { Labels } from "../../../core/resources/metadata.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import type { Role } from "../../../core/resources/role.ts";
-
-/** A host without an agent, as a candidate for targets. */
-export interface OpensshTarget {
-  readonly identity: { readonly id: string };
-  readonly facts: { readonly hostname: string; readonly labels: Labels };
-  /** `host:port` of its sshd. */
-  readonly addr: string;
-}
+import type { OpensshTarget } from "./target.ts";
 
 /** The user, and the facts for the decision. */
 export interface RouteFacts {
@@ -30,7 +22,8 @@ export function findOpenssh(nodes: readonly Node[], target: string, cluster: str
   return nodes.flatMap(({ metadata, spec }) => {
     const isMeant = names.has(canonicalName(metadata.name)) || names.has(canonicalName(spec.hostname));
     if (!isMeant || spec.addr === undefined) return [];
-    return [{ identity: { id: metadata.name }, facts: { hostname: spec.hostname, labels: metadata.labels ?? {} }, addr: spec.addr }];
+    const facts = { hostname: spec.hostname, labels: metadata.labels ?? {} };
+    return [{ via: "sshd", identity: { id: metadata.name }, facts, peer: spec.addr }];
   });
 }
 

@@ -8,9 +8,10 @@ import type { StandBetween } from "../recording/open-between.ts";
 import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
 import type { TunnelRegistry } from "../tunnels/registry.ts";
 import type { AccessCache } from "./access-cache.ts";
-import type { ToldTargets } from "./ask-for-targets.ts";
 import type { AuditQueue } from "./audit-queue.ts";
+import type { HostDirectory } from "./host-directory.ts";
 import type { RunningStreams } from "./running-streams.ts";
+import type { Target } from "./target.ts";
 
 /** Dependencies for routing a stream. */
 export interface RoutingServices {
@@ -23,7 +24,7 @@ export interface RoutingServices {
   /** Hosts whose tunnel is being reported to the auth service. */
   readonly arriving: ExpectedHosts;
   /** Hosts that match a target, besides those with a tunnel here. */
-  readonly askForTargets: (target: string) => Promise<ToldTargets>;
+  readonly hosts: Pick<HostDirectory, "find">;
   readonly identity: CurrentIdentity;
   readonly running: RunningStreams;
   /** The client's stream for a channel to a host, where proxies record. */
@@ -41,4 +42,9 @@ export interface StreamAsk<Kind extends StreamKind = StreamKind> {
   readonly request: ClientRequest<Kind>;
   /** `ip:port` of the client. */
   readonly clientAddress: string;
+}
+
+/** The host of a stream as soon as a handler has chosen it, for the audit log. */
+export interface ChosenHost {
+  host: Pick<Target, "identity" | "facts"> | undefined;
 }

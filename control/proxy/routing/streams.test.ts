@@ -168,9 +168,9 @@ describe("without the auth service", () => {
     expect((await askForStream(own, carol, { target: "web-1" })).reply).toEqual({ ok: true });
     await own.auth.close();
     expect((await askForStream(own, carol, { target: "web-1" })).reply).toEqual({ ok: true });
-    // A name that another host is recorded under means nobody while it cannot be asked who is who.
+    // The proxy knows who is who without asking.
     const byName = await askForStream(own, carol, { target: "twin" });
-    expect(byName.reply).toMatchObject({ ok: false, error: { code: "unavailable", hint: expect.stringContaining("id") } });
+    expect(byName.reply).toMatchObject({ ok: false, error: { code: "conflict", hint: expect.stringContaining("id") } });
     expect((await askForStream(own, carol, { target: twin.id })).reply).toEqual({ ok: true });
     skewMs = 31_000;
     expect((await askForStream(own, carol, { target: "web-1" })).reply).toMatchObject({ ok: false });

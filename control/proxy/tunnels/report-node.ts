@@ -2,6 +2,8 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
+import { writeDocument } from "../../../core/resources/document.ts";
+import { hostStatusDocument } from "../../../core/resources/host-status.ts";
 import type { TunnelRegistry } from "./registry.ts";
 import type { AgentFacts, Tunnel } from "./tunnel.ts";
 
@@ -38,7 +40,7 @@ export async function reportNode(auth: AuthClient, { identity, facts, peer, conn
     connected,
     ending: connected ? "" : ending,
     names: [...identity.names],
-    statusJson: facts.status === undefined ? "" : JSON.stringify(facts.status),
+    statusJson: facts.status === undefined ? "" : writeDocument(hostStatusDocument, facts.status),
   });
   return { sharesName, refusedServices };
 }
@@ -52,7 +54,7 @@ export async function reportUp(auth: AuthClient, tunnel: Pick<Tunnel, "identity"
 
 /** Reports a host's resources: the whole list, which replaces the previous one. Throws PlatformError. */
 export async function reportOffered(auth: AuthClient, { identity, offered }: Pick<Tunnel, "identity" | "offered">): Promise<void> {
-  await auth.reportOffered({ hostId: identity.id, offeredJson: offered.map((one) => JSON.stringify(one)) });
+  await auth.reportOffered({ hostId: identity.id, offered: offered.map(({ kind, name, labels }) => ({ kind, name, labels: { ...labels } })) });
 }
 
 /** Reports that the host has no tunnel here any more. A failure is only logged: after an outage the auth service gets all reports again. */

@@ -1,8 +1,10 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { boundedTroubles } from "../../../core/resources/channel-trouble.ts";
-import type { ProxyFacts } from "../../../core/resources/proxy-facts.ts";
+import { type ChannelAnswer, channelAnswersDocument } from "../../../core/resources/channel-answer.ts";
+import { boundedTroubles, channelTroublesDocument } from "../../../core/resources/channel-trouble.ts";
+import { writeDocument } from "../../../core/resources/document.ts";
+import { type ProxyFacts, proxyFactsDocument } from "../../../core/resources/proxy-facts.ts";
 import { wait } from "../routing/wait.ts";
 import type { Channels } from "./channels.ts";
 
@@ -54,8 +56,9 @@ export function reportChannels(options: ReportOptions): ChannelReporter {
 /** The failure, if any. An older auth service without channel reports is not a failure. */
 async function report({ channels, auth, facts }: ReportOptions, signal: AbortSignal): Promise<unknown> {
   try {
-    const troublesJson = JSON.stringify(boundedTroubles(channels.troubles()));
-    const request = { channelsJson: currentAnswers(channels), digest: channels.digest, troublesJson, proxyJson: JSON.stringify(facts()) };
+    const troublesJson = writeDocument(channelTroublesDocument, boundedTroubles(channels.troubles()));
+    const channelsJson = writeDocument(channelAnswersDocument, currentAnswers(channels));
+    const request = { channelsJson, digest: channels.digest, troublesJson, proxyJson: writeDocument(proxyFactsDocument, facts()) };
     await auth.reportChannels(request, { signal, timeoutMs: 10_000 });
     return undefined;
   } catch (thrown) {
@@ -64,7 +67,7 @@ async function report({ channels, auth, facts }: ReportOptions, signal: AbortSig
 }
 
 /** The current answers; a channel without one is left out. */
-function currentAnswers(channels: Channels): string {
+function currentAnswers(channels: Channels): Readonly<Record<string, ChannelAnswer>> {
   const answers = channels.names.flatMap((name) => {
     try {
       const { version, critical = false, source } = channels.read(name);
@@ -74,5 +77,5 @@ function currentAnswers(channels: Channels): string {
       throw thrown;
     }
   });
-  return JSON.stringify(Object.fromEntries(answers));
+  return Object.fromEntries(answers);
 }

@@ -1,25 +1,6 @@
 import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
-import { type DirectHost, directHostSchema } from "../../../core/resources/direct-host.ts";
-import type { Labels } from "../../../core/resources/metadata.ts";
 import { parseHostPort } from "../../../core/transport/host-port.ts";
-
-/** A host that is dialled, as a candidate for targets. */
-export interface DirectTarget {
-  readonly identity: { readonly id: string };
-  readonly facts: { readonly hostname: string; readonly labels: Labels };
-  /** `host:port`, in order of preference. */
-  readonly addresses: readonly string[];
-  /** Addresses that it may share with other hosts. */
-  readonly shared: readonly string[];
-  /** Name for users. */
-  readonly peer: string;
-}
-
-/** Throws for a malformed answer of the auth service. */
-export function readDirectTarget(json: string): DirectTarget {
-  const { id, hostname, labels, addresses, shared }: DirectHost = directHostSchema.parse(JSON.parse(json));
-  return { identity: { id }, facts: { hostname, labels }, addresses, shared, peer: addresses[0] ?? "" };
-}
+import type { DirectTarget } from "./target.ts";
 
 /**
  * The address that makes all these hosts one for users: the target is a public name of theirs, and each of them announces that it is reached

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
-import { type DirectTarget, sharedAddress } from "./direct-target.ts";
+import { sharedAddress } from "./shared-address.ts";
+import type { DirectTarget } from "./target.ts";
 
 const host = (id: string, hostname: string, ...shared: string[]): DirectTarget => {
   const own = `${hostname}.internal:3022`;
-  return { identity: { id }, facts: { hostname, labels: {} }, addresses: [own, ...shared], shared, peer: own };
+  return { via: "dial", identity: { id }, facts: { hostname, labels: {} }, addresses: [own, ...shared], shared, peer: own };
 };
 
 const [one, two] = [host("id-1", "web-1", "web.test:3022", "all.test:3022"), host("id-2", "web-2", "all.test:3022", "web.test:3022")];

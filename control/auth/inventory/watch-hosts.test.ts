@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { type JoinedHost, joinHost, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
+
+let t: TestAuth;
+let proxy: JoinedHost;
+const ends: AbortController[] = [];
+beforeEach(async () => {
+  t = await openTestAuth();
+  proxy = await joinHost(t, "p1", { role: "proxy" });
+});
+afterEach(async () => {
+  for (const end of ends.splice(0)) end.abort();
+  await t[Symbol.asyncDispose]();
+});
+
+interface Watch {
+  /** "<host name> <way>" of each host, as the events say. */
+  readonly hosts: () => readonly string[];
+  readonly events: number;
+  readonly ended: Promise<unknown>;
+}
+
+/** What a proxy knows by the events so far; resolves once it is complete. */
+async function watch(client: AuthClient): Promise<Watch> {
+  const end = new AbortController();
+  ends.push(end);
+  const known = new Map<string, string>();
+  const complete = Promise.withResolvers<void>();
+  const watching = { events: 0 };
+  const follow = async (): Promise<void> => {
+    for await (const { changed, gone, complete: isComplete } of client.watchHosts({}, { signal: end.signal, timeoutMs: 0 })) {
+      watching.events += 1;
+      for (const id of gone) expect(known.delete(id)).toBe(true);
+      for (const { id, hostname, via } of changed) known.set(id, `${hostname} ${via.case ?? "?"}`);
+      if (isComplete) complete.resolve();
+    }
+  };
+  const ended = follow().catch((thrown: unknown) => thrown);
+  await complete.promise;
+  return {
+    hosts: () => [...known.values()].sort(),
+    ended,
+    get events() {
+      return watching.events;
+    },
+  };
+}
+
+const report = (id: string, hostname: string, connected = true) => ({ hostId: id, hostname, services: ["ssh"], version: "1.0.0", connected });
+
+test("a proxy receives the hosts that it does not find by a tunnel, and each change; heartbeats send nothing", async () => {
+  const [web1, web2] = [await joinHost(t, "web-1"), await joinHost(t, "web-2")];
+  await web1.client.reportNode({ ...report(web1.id, "web-1"), directAddresses: ["10.0.0.5:3022"] });
+  const seen = await watch(t.auth.localClient("proxy"));
+  expect(seen.hosts()).toEqual(["web-1 dial", "web-2 record"]);
+  await proxy.client.reportNode(report(web2.id, "web-2"));
+  await expect.poll(seen.hosts).toEqual(["web-1 dial", "web-2 tunnel"]);
+  const { events } = seen;
+  await proxy.client.reportNode(report(web2.id, "web-2"));
+  await web1.client.reportNode({ ...report(web1.id, "web-1"), directAddresses: ["10.0.0.5:3022"] });
+  await t.auth.localClient("proxy").reportNode(report(web2.id, "web-2"));
+  expect(seen.events).toBe(events);
+  await proxy.client.reportNode(report(web2.id, "web-2", false));
+  await expect.poll(seen.hosts).toEqual(["web-1 dial"]);
+  await t.auth.localClient("proxy").reportNode(report(web2.id, "web-2", false));
+  await expect.poll(seen.hosts).toEqual(["web-1 dial", "web-2 record"]);
+  await t.admin.deleteResource({ kind: "node", name: web1.id });
+  await expect.poll(seen.hosts).toEqual(["web-2 record"]);
+});
+
+test("a host with a tunnel is sent as soon as another one has its name", async () => {
+  const one = await joinHost(t, "twin");
+  const local = t.auth.localClient("proxy");
+  await local.reportNode(report(one.id, "twin"));
+  const seen = await watch(local);
+  expect(seen.hosts()).toEqual([]);
+  await joinHost(t, "twin");
+  await expect.poll(seen.hosts).toEqual(["twin record", "twin record"]);
+});
+
+test("hosts with many labels come in several events", async () => {
+  const labels = Object.fromEntries(Array.from({ length: 250 }, (_, n) => [`label-${n}`, "x".repeat(240)]));
+  const local = t.auth.localClient("proxy");
+  const names = Array.from({ length: 10 }, (_, n) => `web-${n}`);
+  for (const name of names) {
+    const { id } = await joinHost(t, name);
+    for (const connected of [true, false]) await local.reportNode({ ...report(id, name, connected), labels });
+  }
+  const seen = await watch(local);
+  expect(seen.hosts()).toEqual(names.map((name) => `${name} record`));
+  expect(seen.events).toBe(2);
+});
+
+test("the watch of a removed proxy ends", async () => {
+  const seen = await watch(proxy.client);
+  await t.admin.deleteResource({ kind: "node", name: proxy.id });
+  await joinHost(t, "web-1");
+  await expect(seen.ended).resolves.toMatchObject({ code: "denied" });
+});

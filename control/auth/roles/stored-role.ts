@@ -1,0 +1,51 @@
+import { errorText } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { readDocument, resourceDocument } from "../../../core/resources/document.ts";
+import { type Role, roleSchema } from "../../../core/resources/role.ts";
+import type { Entry, Storage } from "../../storage/storage.ts";
+import { type Document, fromEntry } from "../documents/document.ts";
+
+/** A stored role that this version cannot read: a newer one has written it, before control went back to this version. */
+export interface UnreadableRole {
+  readonly name: string;
+  readonly why: string;
+}
+
+export const unreadableHint = "upgrade control again, or write the role without what this version does not know: tctl get role/<name>";
+
+export function readRole(entry: Entry): { readonly role: Role } | UnreadableRole {
+  try {
+    return { role: fromEntry(roleSchema, entry) };
+  } catch (thrown) {
+    return { name: storedDocument(entry).metadata.name, why: errorText(thrown) };
+  }
+}
+
+/** The document as it is stored, with its revision. */
+export function storedDocument(entry: Entry): Document {
+  const document = readDocument(resourceDocument, entry.value);
+  return { ...document, metadata: { ...document.metadata, revision: entry.revision } };
+}
+
+export function unreadableText({ name, why }: UnreadableRole): string {
+  return `this version cannot read role ${name}: ${why}`;
+}
+
+/** All roles, and those that this version cannot read. */
+export async function readRoles(storage: Storage): Promise<{ readonly roles: readonly Role[]; readonly unreadable: readonly UnreadableRole[] }> {
+  const read = (await storage.list("/role/")).map(readRole);
+  return {
+    roles: read.flatMap((one) => ("role" in one ? [one.role] : [])),
+    unreadable: read.flatMap((one) => ("role" in one ? [] : [one])),
+  };
+}
+
+/** A sentence for each unreadable role, for `tctl status`. */
+export async function unreadableRoleWarnings(storage: Storage): Promise<readonly string[]> {
+  return (await readRoles(storage)).unreadable.map((role) => `${unreadableText(role)}; its holders are denied`);
+}
+
+export function logUnreadableRoles(unreadable: readonly UnreadableRole[], log: Log): void {
+  for (const { name, why } of unreadable)
+    log.error("this version cannot read a role: its holders are denied", { role: name, error: why, hint: unreadableHint });
+}

@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { createLog } from "../../../core/log/log.ts";
+import { HostDirectory } from "./host-directory.ts";
+
+const [idA, idB] = ["aaaaaaaa", "bbbbbbbb"].map((first) => `${first}-1111-4111-8111-111111111111`) as [string, string];
+type Event = Awaited<ReturnType<AuthClient["watchHosts"]>> extends AsyncIterable<infer One> ? One : never;
+type Route = Event["changed"][number];
+
+const route = (id: string, hostname: string, via: Route["via"]): Route =>
+  ({ $typeName: "platform.auth.v1.HostRoute", id, hostname, labels: { env: "prod" }, names: [hostname], via }) as Route;
+const dial = (...addresses: string[]): Route["via"] =>
+  ({ case: "dial", value: { $typeName: "platform.auth.v1.DialledHost", addresses, shared: [] } }) as Route["via"];
+const record = (since = ""): Route["via"] => ({ case: "record", value: { $typeName: "platform.auth.v1.RecordedHost", since } }) as Route["via"];
+const event = (more: Partial<Event>): Event =>
+  ({ $typeName: "platform.auth.v1.HostsEvent", changed: [], gone: [], complete: true, ...more }) as Event;
+
+/** An auth service whose answers a test sends, and that counts the calls for one target. */
+class FakeAuth {
+  calls = 0;
+  watches = 0;
+  now = 0;
+  unsupported = false;
+  #next = Promise.withResolvers<Event | undefined>();
+
+  watchHosts = (() => {
+    this.watches += 1;
+    return this.#events();
+  }) as unknown as AuthClient["watchHosts"];
+
+  findDirectHosts = (async () => {
+    this.calls += 1;
+    return { hostsJson: [], tunnelledJson: [], recordedJson: [JSON.stringify({ id: idB, hostname: "asked", labels: {} })] };
+  }) as unknown as AuthClient["findDirectHosts"];
+
+  /** Undefined: the watch breaks off. */
+  async send(next: Event | undefined): Promise<void> {
+    this.#next.resolve(next);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+
+  async *#events(): AsyncGenerator<Event> {
+    if (this.unsupported) throw new PlatformError("unsupported", "there is no such method");
+    for (;;) {
+      const one = await this.#next.promise;
+      this.#next = Promise.withResolvers();
+      if (one === undefined) throw new PlatformError("unavailable", "the connection broke");
+      yield one;
+    }
+  }
+}
+
+let auth: FakeAuth;
+let hosts: HostDirectory;
+let running: Promise<void>;
+const stop = { signal: new AbortController() };
+beforeEach(() => {
+  auth = new FakeAuth();
+  stop.signal = new AbortController();
+  const log = createLog({ level: "error", format: "text", write: () => {} });
+  hosts = new HostDirectory({ auth, log, cluster: "main", clock: () => auth.now });
+  running = hosts.run(stop.signal.signal);
+});
+afterEach(async () => {
+  stop.signal.abort();
+  await auth.send(undefined);
+  await running;
+});
+
+const found = async (target: string): Promise<readonly string[]> => {
+  const { reachable, recorded } = await hosts.find(target);
+  return [...reachable, ...recorded].map(({ via, facts }) => `${facts.hostname} ${via}`);
+};
+
+describe("the directory of hosts", () => {
+  test("answers without a call once it is complete, and by every change", async () => {
+    await auth.send(event({ changed: [route(idA, "web-1", dial("10.0.0.5:3022"))], complete: false }));
+    expect(await found("web-1")).toEqual(["asked record"]);
+    await auth.send(event({ changed: [route(idB, "web-1", record())] }));
+    expect(await found("web-1.main")).toEqual(["web-1 dial", "web-1 record"]);
+    await auth.send(event({ changed: [route(idA, "web-2", dial("10.0.0.6:3022"))], gone: [idB] }));
+    expect([await found("web-1"), await found("web-2"), await found(idA)]).toEqual([[], ["web-2 dial"], ["web-2 dial"]]);
+    expect(auth.calls).toBe(1);
+  });
+
+  test("answers for 30 s after the last event, and then asks the auth service", async () => {
+    await auth.send(event({ changed: [route(idA, "web-1", record("2026-01-01T00:00:00Z"))] }));
+    await auth.send(undefined);
+    auth.now += 29_999;
+    expect(await found("web-1")).toEqual(["web-1 record"]);
+    auth.now += 1;
+    expect(await found("web-1")).toEqual(["asked record"]);
+  });
+
+  test("a new watch replaces what an earlier one has sent, all at once", async () => {
+    await auth.send(event({ changed: [route(idA, "web-1", record())] }));
+    await auth.send(undefined);
+    await expect.poll(() => auth.watches).toBe(2);
+    await auth.send(event({ changed: [route(idB, "web-2", record())], complete: false }));
+    expect(await found("web-1")).toEqual(["web-1 record"]);
+    await auth.send(event({}));
+    expect([await found("web-1"), await found("web-2")]).toEqual([[], ["web-2 record"]]);
+  });
+
+  test("a malformed host ends the watch: targets are asked for", async () => {
+    await auth.send(event({ changed: [route("not-an-id", "web-1", record())] }));
+    expect(await found("web-1")).toEqual(["asked record"]);
+  });
+});
+
+test("an auth service of the version before is asked for each target", async () => {
+  const old = new FakeAuth();
+  old.unsupported = true;
+  const end = new AbortController();
+  const lines: string[] = [];
+  const log = createLog({ level: "info", format: "text", write: (line) => void lines.push(line) });
+  const directory = new HostDirectory({ auth: old, log, cluster: "main", clock: () => 0 });
+  const ran = directory.run(end.signal);
+  await expect.poll(() => lines.join()).toContain("asking it for each target");
+  expect((await directory.find("web-1")).recorded).toHaveLength(1);
+  expect([old.calls, old.watches]).toEqual([1, 1]);
+  // It has been upgraded.
+  old.unsupported = false;
+  directory.retry();
+  await expect.poll(() => old.watches).toBe(2);
+  await old.send(event({}));
+  expect((await directory.find("web-1")).recorded).toEqual([]);
+  end.abort();
+  await old.send(undefined);
+  await ran;
+});

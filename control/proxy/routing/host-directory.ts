@@ -1,0 +1,143 @@
+import type { MessageShape } from "@bufbuild/protobuf";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import type { HostRouteSchema, HostsEvent } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { directHostSchema } from "../../../core/resources/direct-host.ts";
+import { recordedHostSchema } from "../../../core/resources/recorded-host.ts";
+import { tunnelledHostSchema } from "../../../core/resources/tunnelled-host.ts";
+import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
+import { NameIndex } from "../../names/name-index.ts";
+import { type FoundHosts, findByCall, targetOf } from "./find-by-call.ts";
+import { wait } from "./wait.ts";
+
+export interface HostDirectoryOptions {
+  readonly auth: Pick<AuthClient, "watchHosts" | "findDirectHosts">;
+  readonly log: Log;
+  readonly cluster: string;
+  /** Monotonic milliseconds. */
+  readonly clock: () => number;
+}
+
+/** How long an answer is used after the auth service's last event, ms. */
+const freshMs = 30_000;
+/** Maximum number of hosts; the auth service keeps below it. */
+const maxHosts = 50_000;
+/** Time before the next attempt when the auth service cannot send the hosts at all, ms. */
+const retryMs = 300_000;
+
+interface Hosts {
+  readonly byId: Map<string, FoundHosts["reachable"][number] | FoundHosts["recorded"][number]>;
+  readonly names: NameIndex;
+}
+
+/**
+ * The hosts that a target may mean besides those with a tunnel here: it follows the auth service's watch, so that no stream waits for the auth
+ * service. Without a current answer (an auth service of the version before, or too many hosts) it asks for each target.
+ */
+export class HostDirectory {
+  readonly #options: HostDirectoryOptions;
+  /** The last complete answer. */
+  #hosts: Hosts | undefined;
+  #heardAt = Number.NEGATIVE_INFINITY;
+  #sooner: () => void = () => {};
+
+  constructor(options: HostDirectoryOptions) {
+    this.#options = options;
+  }
+
+  /** Whether targets are found without a call. */
+  get isCurrent(): boolean {
+    return this.#hosts !== undefined && this.#options.clock() - this.#heardAt < freshMs;
+  }
+
+  /** Throws PlatformError when it has to ask the auth service and that fails. */
+  async find(target: string): Promise<FoundHosts> {
+    const { auth, cluster } = this.#options;
+    const hosts = this.isCurrent ? this.#hosts : undefined;
+    if (hosts === undefined) return await findByCall(auth, target);
+    const found = hosts.names.find(target.slice(0, 600), cluster).flatMap((id) => hosts.byId.get(id) ?? []);
+    return { reachable: found.filter((host) => host.via !== "record"), recorded: found.filter((host) => host.via === "record") };
+  }
+
+  /** Call this when the auth service was restarted: it may be another version. */
+  retry(): void {
+    this.#sooner();
+  }
+
+  /** Follows the auth service until the signal; reconnects with back-off. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { log, clock } = this.#options;
+    let failures = 0;
+    while (!signal.aborted) {
+      const began = clock();
+      const error = await this.#watch(signal).catch((thrown: unknown) => thrown);
+      if (signal.aborted) return;
+      const code = error instanceof PlatformError ? error.code : undefined;
+      failures = failuresAfter(failures, clock() - began);
+      if (code === "limit" || code === "unsupported") {
+        log.info("the auth service does not send the hosts: asking it for each target", { error: errorText(error) });
+        const sooner = new AbortController();
+        this.#sooner = () => sooner.abort();
+        await wait(retryMs, AbortSignal.any([signal, sooner.signal]));
+      } else {
+        log.debug("lost the auth service's watch of hosts", { error: errorText(error) });
+        await wait(backOffDelay(failures, Math.random()), signal);
+      }
+    }
+  }
+
+  /** Ends with an error: the watch broke off, or was silent for too long. */
+  async #watch(signal: AbortSignal): Promise<never> {
+    const silent = new AbortController();
+    const hosts: Hosts = { byId: new Map(), names: new NameIndex() };
+    let timer: NodeJS.Timeout | undefined;
+    const listen = (): void => {
+      clearTimeout(timer);
+      timer = setTimeout(() => silent.abort(), freshMs);
+    };
+    listen();
+    try {
+      const either = AbortSignal.any([signal, silent.signal]);
+      for await (const event of this.#options.auth.watchHosts({}, { signal: either, timeoutMs: 0 })) {
+        listen();
+        apply(event, hosts);
+        if (event.complete) this.#hosts = hosts;
+        if (this.#hosts === hosts) this.#heardAt = this.#options.clock();
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+    throw new PlatformError("unavailable", "the watch of hosts ended");
+  }
+}
+
+function apply({ changed, gone }: HostsEvent, { byId, names }: Hosts): void {
+  for (const id of gone) {
+    byId.delete(id);
+    names.delete(id);
+  }
+  for (const route of changed) {
+    byId.set(route.id, read(route));
+    names.set(route.id, route.names.slice(0, 256));
+  }
+  if (byId.size > maxHosts) throw new PlatformError("limit", `more than ${maxHosts} hosts have no tunnel to this proxy`);
+}
+
+/** Throws for a malformed host: a target that may mean it is unknown then. */
+function read({
+  id,
+  hostname,
+  labels,
+  names,
+  via,
+}: MessageShape<typeof HostRouteSchema>): FoundHosts["reachable"][number] | FoundHosts["recorded"][number] {
+  const host = { id, hostname, labels };
+  if (via.case === "dial") {
+    const { addresses, shared } = via.value;
+    return targetOf.dial(directHostSchema.parse({ ...host, names: names.slice(0, 64), addresses, shared }));
+  }
+  if (via.case === "tunnel") return targetOf.elsewhere(tunnelledHostSchema.parse({ ...host, proxies: via.value.proxies }));
+  const since = via.case === "record" && via.value.since !== "" ? { since: via.value.since } : {};
+  return targetOf.record(recordedHostSchema.parse({ ...host, ...since }));
+}

@@ -1,0 +1,51 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { documentKind, readDocument, readDocuments, resourceDocument, writeDocument, writeDocuments, writeResource } from "./document.ts";
+
+const kind = documentKind("thing", z.object({ name: z.string(), tags: z.array(z.string()) }), { what: "a thing", maxBytes: 100 });
+
+test("a document comes back as it was written", () => {
+  fc.assert(
+    fc.property(fc.string({ maxLength: 4 }), fc.array(fc.string({ maxLength: 2 }), { maxLength: 3 }), (name, tags) => {
+      expect(readDocument(kind, writeDocument(kind, { name, tags }))).toEqual({ name, tags });
+    }),
+  );
+  const things = [{ name: "a", tags: ["x"] as const }];
+  expect(readDocuments(kind, writeDocuments(kind, things))).toEqual(things);
+});
+
+test.for<[what: string, json: string, code: string, says: RegExp]>([
+  ["a text that is not JSON", "{", "invalid", /a thing is not JSON/],
+  ["another form", '{"name":1,"tags":["secret"]}', "invalid", /^a thing is malformed at name$/],
+  ["another type", "null", "invalid", /malformed at the top/],
+  [
+    "more bytes than allowed, in whatever characters",
+    JSON.stringify({ name: "é".repeat(50), tags: [] }),
+    "invalid",
+    /a thing has 12\d bytes; 100 are allowed/,
+  ],
+])("%s is refused", ([, json, code, says]) => {
+  expect(() => readDocument(kind, json)).toThrow(expect.objectContaining({ code, message: expect.stringMatching(says) }));
+});
+
+test("a document that is too long is not written", () => {
+  expect(() => writeDocument(kind, { name: "x".repeat(100), tags: [] })).toThrow(expect.objectContaining({ code: "invalid" }));
+});
+
+test("any text is read or refused, and throws nothing else", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+      try {
+        readDocument(kind, text);
+      } catch (thrown) {
+        expect(thrown).toMatchObject({ name: "PlatformError" });
+      }
+    }),
+  );
+});
+
+test("a resource keeps fields that this version does not know", () => {
+  const role = { kind: "role", version: "v9", metadata: { name: "a", more: 1 }, spec: { future: true } };
+  expect(readDocument(resourceDocument, writeResource(role))).toEqual(role);
+});
