@@ -21,7 +21,7 @@ export function ssh2Insides(files: readonly SourceFile[]): string[] {
 /** Fields that begin with an underscore, reached as `a._b`, by destructuring, or by their name in a string. */
 const patterns: readonly RegExp[] = [
   /[\w)\]]\??\.(_[a-zA-Z]\w*)/,
-  /\{[^{}=]*?(?<![\w:] ?)(_[a-z]\w*)\s*(?::[^{}=]*)?\}\s*=(?![=>])/,
+  /\{[^{}=]*?(?<![\w:] ?)(_[a-z]\w*)\s*(?:[:,][^{}=]*)?\}\s*(?:=(?![=>])|[:)])/,
   /["'`](_(?:events|handle|readableState|writableState|parent|tlsOptions|server|protocol|sock|chanMgr|chanInfo|channel|client))["'`]/,
   /["'`\s.](secureConnecting)\b/,
   /(?<!\bthis)\.(read|write|push|pipe|emit|destroy|cork|uncork) = /,

@@ -185,6 +185,7 @@ describe("the architecture test sees", () => {
     ],
     ["a private field of ssh2", { "core/ssh/a.ts": "connection._protocol.exec = wrapped;" }, privateFields, /core\/ssh\/a\.ts touches _protocol/],
     ["one in a test", { "agent/ssh/a.test.ts": "const { _sock: stream } = client;" }, privateFields, /touches _sock/],
+    ["one among a function's parameters", { "control/a.ts": "const end = ({ _sock, isOpen }: Raw) => isOpen;" }, privateFields, /touches _sock/],
     ["Node's listeners", { "control/a.ts": "const events = emitter._events;" }, privateFields, /touches _events/],
     ["Node's handle by its name", { "core/transport/a.ts": 'Reflect.get(server, "_handle");' }, privateFields, /touches _handle/],
     ["a replaced method of a socket", { "core/transport/a.ts": "socket.read = () => null;" }, privateFields, /touches read/],
