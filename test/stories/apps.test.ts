@@ -37,15 +37,17 @@ describe("raw TCP applications", () => {
     const [one, two, secret] = [await startApp("orders-1"), await startApp("orders-2"), await startApp("payroll")];
     apps.push(one.server, two.server, secret.server);
     await putRole(cluster, "orders", { options: { max_session_ttl: "8h" }, allow: { app_labels: { env: "test" } } });
+    const token = await cluster.token("--type=app");
     first = await cluster.agent({
       name: "apps-1",
+      token,
       services: section([
         ["orders", one.port, "env: test"],
         ["payroll", secret.port, "env: prod"],
       ]),
       noWait: true,
     });
-    second = await cluster.agent({ name: "apps-2", services: section([["orders", two.port, "env: test"]]), noWait: true });
+    second = await cluster.agent({ name: "apps-2", token, services: section([["orders", two.port, "env: test"]]), noWait: true });
     [alice, bob] = await Promise.all([cluster.user("alice", { roles: "orders" }), cluster.user("bob")]);
     await until("both agents offer it", async () => (await listed(alice))[0]?.hosts.length === 2);
   });
@@ -119,7 +121,7 @@ describe("raw TCP applications", () => {
     await using other = await proxyApp({ home }, "payroll", identity);
     expect(await answered(other.port, "m")).toBe("");
     expect(other.said()).toMatch(/certificate of alice is only for app "orders"/);
-    const machine = (...args: readonly string[]) => run(program("tsh"), [...args, ...identity], { env: { TSH_HOME: home }, limitMs: 30_000 });
+    const machine = (...args: readonly string[]) => run(program("tsh"), [...identity, ...args], { env: { TSH_HOME: home }, limitMs: 30_000 });
     expect((await machine("ssh", "root@apps-1", "true")).stderr).toMatch(/only for app "orders"/);
     expect((await machine("apps", "ls")).stderr).toMatch(/only for app "orders"/);
   });
