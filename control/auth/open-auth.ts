@@ -169,15 +169,22 @@ async function openContext(
     room: stores.room,
     isAtProxy: recordedAt(config.sessionRecording)?.place === "proxy",
   });
-  const queues = {
+  const { upgradeChannels = {} } = config;
+  const quotas = createHostQuotas(now);
+  const names = new RecordedNames({ storage: stores.storage, log });
+  return {
+    context: { ...own, upgradeChannels, ...stores, ...live, ...openQueues(), rollouts, presence, shipping, recordings, quotas, names },
+    cluster,
+  };
+}
+
+/** Work of one user, one address or one connection after the other. */
+function openQueues(): Pick<AuthContext, "queues" | "slowQueues" | "connectionQueues"> {
+  return {
     queues: createQueues({ atOnce: 1, waiting: 15 }),
     slowQueues: createQueues({ atOnce: 1, waiting: maxSlow - 1 }),
     connectionQueues: createQueues({ atOnce: 1, waiting: maxChanges - 1 }),
   };
-  const { upgradeChannels = {} } = config;
-  const quotas = createHostQuotas(now);
-  const names = new RecordedNames({ storage: stores.storage, log });
-  return { context: { ...own, upgradeChannels, ...stores, ...live, ...queues, rollouts, presence, shipping, recordings, quotas, names }, cluster };
 }
 
 interface Parts {

@@ -59,7 +59,13 @@ function checkSize({ what, maxBytes }: DocumentKind<unknown>, json: string): voi
 /** A resource of any kind: its own schema is checked by the auth service, and by readers that use more than its head. */
 export const resourceDocument = documentKind(
   "resource",
-  z.looseObject({ kind: z.string().max(64), metadata: z.looseObject({ name: z.string().max(64) }) }),
+  z.looseObject({
+    kind: z.string().max(64),
+    // For their places: `tctl get` prints fields in the order of their schema.
+    sub_kind: z.string().max(64).optional(),
+    version: z.string().max(64).optional(),
+    metadata: z.looseObject({ name: z.string().max(64) }),
+  }),
   { what: "the resource" },
 );
 

@@ -26,7 +26,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/transport": [...nouns, "core/node-internals"],
   "core/ssh": middle,
   "core/config": [...middle, "core/ssh/algorithms.ts"],
-  "core/api": [...middle, "core/ssh", "core/config"],
+  "core/api": [...middle, "core/audit", "core/ssh", "core/config"],
   agent: ["core"],
   control: ["core"],
   cli: ["core"],
