@@ -1,5 +1,4 @@
 import type { Log } from "../core/log/log.ts";
-import { type App, appDocument } from "../core/resources/app.ts";
 import { readDocument } from "../core/resources/document.ts";
 import type { AccessSource } from "./access/access-source.ts";
 import type { AuthSource } from "./auth-source.ts";
@@ -44,11 +43,11 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
   const live = new LiveSessions();
   reportSessions({ live, client: () => auth.client(), log }, signal);
   const lease = openLeases({ client: () => auth.client(), log });
-  const listApps = async (): Promise<readonly App[]> => {
-    const { resources } = await (await auth.client()).listResources({ kind: "app" });
-    return resources.map(({ json }) => readDocument(appDocument, json));
+  const listResources: ServiceDeps["listResources"] = async (document) => {
+    const { resources } = await (await auth.client()).listResources({ kind: document.name });
+    return resources.map(({ json }) => readDocument(document, json));
   };
-  const facts = { credentials: () => identity.current(), access, audit, recordings, node, listApps };
+  const facts = { credentials: () => identity.current(), access, audit, recordings, node, listResources };
   const deps: ServiceDeps = { ...facts, live, lease, shares: new UserShares(), log };
   const opened = await Promise.all(services.map((service) => service.open(deps, signal)));
   const sources = opened.flatMap(({ offered }) => offered ?? []);

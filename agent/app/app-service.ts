@@ -1,4 +1,5 @@
 import { errorText } from "../../core/errors/platform-error.ts";
+import { appDocument } from "../../core/resources/app.ts";
 import type { LabelMatchers } from "../../core/resources/role.ts";
 import type { OfferedSource, Service } from "../service/service.ts";
 import { type OfferedApp, offeredApps, toOffered } from "./offered-apps.ts";
@@ -21,7 +22,7 @@ export function prepareApps({ apps: own, matchers }: AppConfig): Service {
       const listeners: (() => void)[] = [];
       const offered: OfferedSource = { current: () => toOffered(apps), onChange: (listener) => void listeners.push(listener) };
       const refresh = async (): Promise<void> => {
-        const cluster = await deps.listApps();
+        const cluster = await deps.listResources(appDocument);
         const next = offeredApps(own, cluster, matchers);
         if (JSON.stringify(next) === JSON.stringify(apps)) return;
         apps = next;

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { AppGrant } from "../../core/access/authorize.ts";
+import type { ServedGrant } from "../../core/access/authorize.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
 import { relay } from "../../core/transport/relay.ts";
 import { encodeStreamReply } from "../../core/transport/stream-request.ts";
@@ -13,7 +13,7 @@ import type { OfferedApp } from "./offered-apps.ts";
 export interface AppSession {
   readonly tls: TLSSocket;
   readonly upstream: Socket;
-  readonly grant: AppGrant;
+  readonly grant: ServedGrant<"app">;
   readonly sid: string;
   readonly app: OfferedApp;
   readonly lease: ConnectionLease | undefined;

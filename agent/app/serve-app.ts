@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import { type AppGrant, authorize } from "../../core/access/authorize.ts";
+import { authorize, type ServedGrant } from "../../core/access/authorize.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { ipOf } from "../../core/transport/ip-of.ts";
 import { encodeStreamReply, type StreamRequest } from "../../core/transport/stream-request.ts";
@@ -50,7 +50,7 @@ interface Arrived {
 /** From the user's request to the end of the session. A refusal is sent inside the user's own TLS. */
 async function serveUser(arrived: Arrived, deps: AppDeps, { signal, established }: StreamLife): Promise<void> {
   const { tls, app, request, sid, leases } = arrived;
-  let grant: AppGrant | undefined;
+  let grant: ServedGrant<"app"> | undefined;
   let user = "";
   try {
     grant = judge(arrived, deps);
@@ -63,19 +63,19 @@ async function serveUser(arrived: Arrived, deps: AppDeps, { signal, established 
     await runAppSession(session, deps, signal);
   } catch (thrown) {
     const error = toPlatformError(thrown);
-    const who = { user, app: app.name, clientAddress: request.clientAddress, sid };
+    const who = { user, served: { kind: "app", name: app.name } as const, clientAddress: request.clientAddress, sid };
     await recordRefusal({ error, ...who, grant, deps });
     await refuse(tls, error);
   }
 }
 
 /** The agent's own decision; it does not trust the one that control has made. */
-function judge({ certificate, app, request, access }: Arrived, deps: AppDeps): AppGrant {
+function judge({ certificate, app, request, access }: Arrived, deps: AppDeps): ServedGrant<"app"> {
   const { hostId, cluster } = deps.credentials();
   const now = (deps.now ?? (() => new Date()))();
   const identity = tlsUser({ certificate, access, cluster, hostname: deps.node.name, now });
   const { roles, locks } = access;
-  const ask = { kind: "app", app: { name: app.name, labels: app.labels }, serverId: hostId } as const;
+  const ask = { kind: "app", served: { name: app.name, labels: app.labels }, serverId: hostId } as const;
   return authorize({ identity, roles, locks, ask, clientIp: ipOf(request.clientAddress), now });
 }
 

@@ -1,7 +1,7 @@
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { Recordings } from "../../core/recording-spool/recordings.ts";
-import type { App } from "../../core/resources/app.ts";
+import type { DocumentKind } from "../../core/resources/document.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import type { AccessSource } from "../access/access-source.ts";
 import type { Spool } from "../audit/spool.ts";
@@ -23,8 +23,8 @@ export interface ServiceDeps {
   readonly lease: TakeLease;
   /** Connections of each user to this host, over all its services. */
   readonly shares: UserShares;
-  /** `app` resources of the cluster. Throws PlatformError. */
-  readonly listApps: () => Promise<readonly App[]>;
+  /** Resources of the cluster, of a kind that this agent serves. Throws PlatformError. */
+  readonly listResources: <T>(document: DocumentKind<T>) => Promise<readonly T[]>;
   readonly log: Log;
   readonly now?: () => Date;
 }

@@ -1,5 +1,6 @@
 import type { Grant } from "../../core/access/authorize.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
+import { type ServedKind, servedName } from "../../core/kinds/service-kinds.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { recordOrLog } from "./record-or-log.ts";
 
@@ -11,8 +12,8 @@ export interface RefusedLogin {
   readonly user: string;
   /** Unix login; left out where a service has none. */
   readonly login?: string;
-  /** Name of the application; left out where there is none. */
-  readonly app?: string;
+  /** The resource; left out where the service is the host itself. */
+  readonly served?: { readonly kind: ServedKind; readonly name: string };
   readonly clientAddress: string;
   readonly sid: string;
   /** The user was allowed, except for a limit. */
@@ -21,12 +22,12 @@ export interface RefusedLogin {
 }
 
 /** A refusal that cannot be recorded is still a refusal. */
-export async function recordRefusal({ error, reason, user, login, app, clientAddress, sid, grant, deps }: RefusedLogin): Promise<void> {
-  deps.log.info("login refused", { user, login, app, error, client: clientAddress });
+export async function recordRefusal({ error, reason, user, login, served, clientAddress, sid, grant, deps }: RefusedLogin): Promise<void> {
+  deps.log.info("login refused", { user, login, ...(served && { [served.kind]: served.name }), error, client: clientAddress });
   const common = {
     user: user.slice(0, 256),
     ...(login !== undefined && { login: login.slice(0, 256) }),
-    ...(app !== undefined && { app_name: app.slice(0, 256) }),
+    ...(served !== undefined && servedName(served.kind, served.name)),
     server_id: deps.credentials().hostId,
     server_name: deps.node.name,
     sid: sid.slice(0, 256),

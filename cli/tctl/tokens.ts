@@ -1,4 +1,5 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { type ServedKind, servedKinds, serviceKinds } from "../../core/kinds/service-kinds.ts";
 import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
 import { type Token, tokenRoles } from "../../core/resources/token.ts";
 import type { Call } from "../command.ts";
@@ -54,10 +55,13 @@ export function configSnippet({ secret, caPins, proxyAddress, roles }: SnippetFa
     `  enabled: ${enabled("proxy")}`,
     "ssh_service:",
     `  enabled: ${enabled("node")}`,
-    ...(roles.includes("app")
-      ? ["app_service:", "  enabled: yes", "  apps:", "    - { name: orders, uri: tcp://127.0.0.1:9000, labels: { env: prod } }"]
-      : []),
+    ...servedKinds.filter((kind) => roles.includes(serviceKinds[kind].token)).flatMap(sectionLines),
   ].join("\n");
+}
+
+function sectionLines(kind: ServedKind): readonly string[] {
+  const { section, served } = serviceKinds[kind];
+  return [`${section}:`, "  enabled: yes", ...served.example.map((line) => `  ${line}`)];
 }
 
 /** Commands that set up an agent with this token; other services are set up by their configuration file. */

@@ -1,3 +1,4 @@
+import type { NameParameter, ServedKind } from "../kinds/service-kinds.ts";
 import type { Labels } from "../resources/metadata.ts";
 import type { Verb } from "../resources/role.ts";
 import type { JoinMode } from "../resources/session.ts";
@@ -8,10 +9,12 @@ export interface SshAsk {
   readonly node: { readonly id: string; readonly name: string; readonly labels: Labels };
   readonly login?: string;
 }
-/** Use of an application. */
-export interface AppAsk {
-  readonly kind: "app";
-  readonly app: { readonly name: string; readonly labels: Labels };
+/** Use of a resource that an agent serves: an application. */
+export interface ServedAsk<Kind extends ServedKind = ServedKind> {
+  readonly kind: Kind;
+  readonly served: { readonly name: string; readonly labels: Labels };
+  /** Names at the resource that the user wants to have, by parameter of the request; omitted ones are any. */
+  readonly names?: { readonly [Parameter in NameParameter<Kind>]?: string };
   /** Id of the host whose agent serves it; omitted for any. */
   readonly serverId?: string;
 }
@@ -27,17 +30,20 @@ export interface JoinAsk {
   readonly node: { readonly id: string; readonly name: string };
   readonly session?: { readonly user: string; readonly login: string; readonly roles: readonly string[]; readonly mode: JoinMode };
 }
-export type Ask = SshAsk | AppAsk | ResourceAsk | JoinAsk;
+export type Ask = SshAsk | ServedAsk | ResourceAsk | JoinAsk;
+
+export function isServed(ask: Ask): ask is ServedAsk {
+  return "served" in ask;
+}
 
 /** The login and the host that locks may name. Pure. */
 export function lockedPlace(ask: Ask): { readonly login?: string | undefined; readonly serverId?: string | undefined } {
+  if (isServed(ask)) return { serverId: ask.serverId };
   switch (ask.kind) {
     case "ssh":
       return { login: ask.login, serverId: ask.node.id };
     case "join":
       return { login: ask.session?.login, serverId: ask.node.id };
-    case "app":
-      return { serverId: ask.serverId };
     case "resource":
       return {};
   }

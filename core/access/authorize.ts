@@ -1,8 +1,9 @@
 import { PlatformError } from "../errors/platform-error.ts";
 import type { UserIdentity } from "../identity/identity.ts";
+import type { ServedKind } from "../kinds/service-kinds.ts";
 import type { Lock } from "../resources/lock.ts";
 import type { Role } from "../resources/role.ts";
-import { type AppAsk, type Ask, type JoinAsk, lockedPlace, type ResourceAsk, type SshAsk } from "./ask.ts";
+import { type Ask, isServed, type JoinAsk, lockedPlace, type ResourceAsk, type ServedAsk, type SshAsk } from "./ask.ts";
 import { findLock, lockedError } from "./find-lock.ts";
 import { refuseJoin } from "./refuse-join.ts";
 import { refuseRoute } from "./refuse-route.ts";
@@ -35,7 +36,10 @@ class IssuedGrant {
 /** Exported as a type only: only `authorize` can create one. */
 export type Grant = IssuedGrant;
 export type SshGrant = Grant & { readonly ask: SshAsk & { readonly login: string }; readonly rules: SessionRules };
-export type AppGrant = Grant & { readonly ask: AppAsk & { readonly serverId: string }; readonly rules: CommonRules };
+export type ServedGrant<Kind extends ServedKind> = Grant & {
+  readonly ask: ServedAsk<Kind> & { readonly serverId: string };
+  readonly rules: CommonRules;
+};
 export type JoinGrant = Grant & { readonly ask: Required<JoinAsk>; readonly rules: SessionRules };
 
 export interface AuthorizeFacts {
@@ -55,7 +59,7 @@ export interface AuthorizeFacts {
  * Throws PlatformError: `unauthenticated` when the identity has expired, `denied` with the reason otherwise.
  */
 export function authorize(facts: AuthorizeFacts & { ask: SshAsk & { login: string } }): SshGrant;
-export function authorize(facts: AuthorizeFacts & { ask: Required<AppAsk> }): AppGrant;
+export function authorize<Kind extends ServedKind>(facts: AuthorizeFacts & { ask: ServedAsk<Kind> & { serverId: string } }): ServedGrant<Kind>;
 export function authorize(facts: AuthorizeFacts & { ask: Required<JoinAsk> }): JoinGrant;
 export function authorize(facts: AuthorizeFacts): Grant;
 export function authorize({ identity, roles, ask, locks, clientIp, now }: AuthorizeFacts): Grant {
@@ -79,18 +83,14 @@ export function authorize({ identity, roles, ask, locks, clientIp, now }: Author
 
 function rulesOf(identity: UserIdentity, held: readonly Role[], ask: Ask): IssuedGrant["rules"] {
   const { traits } = identity;
+  const withSay = (service: SshAsk | ServedAsk): readonly Role[] => {
+    const wanted = wantedOf(service);
+    return held.filter((role) => hasSay(role, wanted, traits));
+  };
+  if (isServed(ask)) return commonRules(ask.kind, withSay(ask));
   switch (ask.kind) {
-    case "ssh": {
-      if (ask.login === undefined) return undefined;
-      const wanted = wantedOf(ask);
-      const withSay = held.filter((role) => hasSay(role, wanted, traits));
-      return sessionRules(withSay, { held, traits });
-    }
-    case "app": {
-      const wanted = wantedOf(ask);
-      const withSay = held.filter((role) => hasSay(role, wanted, traits));
-      return commonRules("app", withSay);
-    }
+    case "ssh":
+      return ask.login === undefined ? undefined : sessionRules(withSay(ask), { held, traits });
     case "join":
       // No role restricts where joining happens: the options of all of them count.
       return ask.session === undefined ? undefined : sessionRules(held, { held, traits });
@@ -100,9 +100,9 @@ function rulesOf(identity: UserIdentity, held: readonly Role[], ask: Ask): Issue
 }
 
 function refusalOf(identity: UserIdentity, roles: readonly Role[], ask: Ask): string | undefined {
+  if (isServed(ask)) return refuseService(identity, roles, wantedOf(ask));
   switch (ask.kind) {
     case "ssh":
-    case "app":
       return refuseService(identity, roles, wantedOf(ask));
     case "join":
       return refuseJoin(identity, roles, ask);

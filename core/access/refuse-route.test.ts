@@ -23,7 +23,7 @@ function facts(route: Route | undefined): Omit<AuthorizeFacts, "ask"> {
   return { identity: { ...identity, ...(route && { route }) }, roles, locks: [], now };
 }
 const orders: Route = { kind: "app", name: "orders" };
-const app = (name: string): Ask => ({ kind: "app", app: { name, labels: {} }, serverId: "1" });
+const app = (name: string): Ask => ({ kind: "app", served: { name, labels: {} }, serverId: "1" });
 const node = { id: "orders", name: "orders", labels: {} };
 const session = { user: "alice", login: "root", roles: ["ssh"], mode: joinModes[0] };
 
@@ -78,7 +78,7 @@ test("whatever the route and the ask: a route never allows what is refused witho
   };
   fc.assert(
     fc.property(fc.record({ kind, name }), asks, held, (route, ask, some) => {
-      const isOwn = ask.kind === "app" && route.kind === "app" && route.name === ask.app.name;
+      const isOwn = ask.kind === "app" && route.kind === "app" && route.name === ask.served.name;
       const without = outcome({ ...facts(undefined), roles: some, ask });
       expect(outcome({ ...facts(route), roles: some, ask })).toBe(isOwn ? without : "denied");
     }),

@@ -1,6 +1,6 @@
 import { type LabelsCondition, type NamesCondition, serviceKinds } from "../kinds/service-kinds.ts";
 import type { Labels } from "../resources/metadata.ts";
-import type { AppAsk, SshAsk } from "./ask.ts";
+import { isServed, type ServedAsk, type SshAsk } from "./ask.ts";
 
 /** A requested resource of a service, in the form in which every kind is decided. */
 export interface Wanted {
@@ -21,9 +21,12 @@ export interface WantedName {
 }
 
 /** Pure. */
-export function wantedOf(ask: SshAsk | AppAsk): Wanted {
-  const { labels: labelsCondition } = serviceKinds[ask.kind];
-  if (ask.kind === "app") return { ...ask.app, labelsCondition, names: [], serverId: ask.serverId };
-  const { id, name, labels } = ask.node;
-  return { name, labels, labelsCondition, names: [{ ...serviceKinds.ssh.names.login, value: ask.login }], serverId: id };
+export function wantedOf(ask: SshAsk | ServedAsk): Wanted {
+  const { labels: labelsCondition, names } = serviceKinds[ask.kind];
+  const { name, labels } = isServed(ask) ? ask.served : ask.node;
+  const values: Readonly<Record<string, string | undefined>> = isServed(ask) ? (ask.names ?? {}) : { login: ask.login };
+  const wantedNames = Object.entries<NameKind>(names).map(([parameter, kind]) => ({ ...kind, value: values[parameter] }));
+  return { name, labels, labelsCondition, names: wantedNames, serverId: isServed(ask) ? ask.serverId : ask.node.id };
 }
+
+type NameKind = Omit<WantedName, "value">;

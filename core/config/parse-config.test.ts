@@ -181,7 +181,7 @@ describe("a file is refused for", () => {
     ...pamProblems.map(([what, lines, said]): [string, string, string] => [what, `${agentHead}  pam:\n    ${lines}\n`, `7: ssh_service.pam.${said}`]),
     ["nothing to run", head, "-: nothing to run: enable auth_service, proxy_service or ssh_service, app_service"],
     ["aliases", `${head}auth_service: &a {}\nproxy_service: *a\n`, "-: anchors and aliases are not supported; write the value out"],
-    ["no YAML map", "- a\n- b\n", "-: must hold sections: platform, auth_service, proxy_service, ssh_service or app_service"],
+    ["no YAML map", "- a\n- b\n", "-: must hold sections: platform, auth_service, proxy_service, ssh_service, app_service"],
     [
       "a keypair without its key",
       `${head}auth_service: {}\nproxy_service:\n  https_keypairs:\n  - cert_file: /a\n`,

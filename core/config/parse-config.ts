@@ -31,7 +31,12 @@ export function parseConfig(text: string): ParsedConfig {
   } catch (thrown) {
     return broken(thrown instanceof ReferenceError ? "anchors and aliases are not supported; write the value out" : "is not readable as YAML");
   }
-  if (!isMap(document.contents)) return broken("must hold sections: platform, auth_service, proxy_service, ssh_service or app_service");
+  if (!isMap(document.contents))
+    return broken(
+      `must hold sections: ${Object.keys(configSchema.shape)
+        .filter((name) => name !== "version")
+        .join(", ")}`,
+    );
   const lineOf = (path: readonly PropertyKey[]): number | undefined => keyLine(document, lines, path);
   return checked(withoutOff(file), lineOf);
 }

@@ -16,6 +16,13 @@ interface ServiceKindRow {
   readonly labels: `${string}_labels`;
   /** By parameter of a request. */
   readonly names: Readonly<Record<string, NameKind>>;
+  /** Of a kind whose resources an agent serves, rather than the host itself. */
+  readonly served?: {
+    /** Field of audit events that names the resource. */
+    readonly field: `${string}_name`;
+    /** Lines of the section, as an example for those who set up a host. */
+    readonly example: readonly string[];
+  };
 }
 
 /**
@@ -24,7 +31,13 @@ interface ServiceKindRow {
  */
 export const serviceKinds = {
   ssh: { section: "ssh_service", token: "node", labels: "node_labels", names: { login: { condition: "logins", noun: "login", verb: "log in as" } } },
-  app: { section: "app_service", token: "app", labels: "app_labels", names: {} },
+  app: {
+    section: "app_service",
+    token: "app",
+    labels: "app_labels",
+    names: {},
+    served: { field: "app_name", example: ["apps:", "  - { name: orders, uri: tcp://127.0.0.1:9000, labels: { env: prod } }"] },
+  },
 } as const satisfies Readonly<Record<string, ServiceKindRow>>;
 
 export type ServiceKind = keyof typeof serviceKinds;
@@ -36,7 +49,22 @@ type ConditionOf<Names> = { [Parameter in keyof Names]: Names[Parameter] extends
 export type LabelsCondition = (typeof serviceKinds)[ServiceKind]["labels"];
 export type NamesCondition = { [Kind in ServiceKind]: ConditionOf<NamesOf<Kind>> }[ServiceKind];
 
+/** Kinds whose resources an agent serves: also the kinds of these resources. */
+export type ServedKind = Exclude<ServiceKind, "ssh">;
+export type ServedField = (typeof serviceKinds)[ServedKind]["served"]["field"];
+
 export const serviceNames = Object.keys(serviceKinds) as readonly ServiceKind[];
+
+export const servedKinds = serviceNames.filter((kind): kind is ServedKind => "served" in serviceKinds[kind]);
+
+export function isServedKind(name: string): name is ServedKind {
+  return servedKinds.some((kind) => kind === name);
+}
+
+/** The field of an audit event that names a resource of this kind. */
+export function servedName(kind: ServedKind, name: string): Partial<Record<ServedField, string>> {
+  return { [serviceKinds[kind].served.field]: name.slice(0, 256) };
+}
 
 /** Name of a service in the inventory: as in join tokens for kinds of services, itself for `proxy`, `auth` and what a newer host reports. */
 export function inventoryName(service: string): string {

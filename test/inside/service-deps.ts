@@ -49,7 +49,7 @@ export function serviceDeps(options: InsideService): { readonly deps: ServiceDep
     node,
     lease: () => unused("leases"),
     shares: new UserShares(),
-    listApps: async () => [],
+    listResources: async () => [],
     log: silentLog,
   };
   return { deps, events };

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { OfferedResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { isServedKind } from "../../../core/kinds/service-kinds.ts";
 import { maxOffered, type Offered, offeredSchema } from "../../../core/resources/offered.ts";
 import { checkDocument } from "../documents/document.ts";
 import { requireHost } from "../inventory/host-records.ts";
@@ -32,7 +33,8 @@ export function offeredMethods(api: Api): Methods {
       } catch (thrown) {
         if (!isDenied(thrown) || caller.kind !== "user") throw thrown;
         const reaches = await mayReach(context, caller);
-        isVisible = (one, serverId) => one.kind === "app" && reaches({ kind: "app", app: { name: one.name, labels: one.labels }, serverId });
+        isVisible = ({ kind: served, name, labels }, serverId) =>
+          isServedKind(served) && reaches({ kind: served, served: { name, labels }, serverId });
       }
       const isWanted = (one: Offered, hostId: string): boolean => (kind === "" || one.kind === kind) && isVisible(one, hostId);
       return { resources: listOffered(context.offered, context.live, isWanted).map(message) };

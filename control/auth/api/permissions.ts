@@ -1,10 +1,11 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { AppAsk, ResourceAsk, SshAsk } from "../../../core/access/ask.ts";
+import type { ResourceAsk, ServedAsk, SshAsk } from "../../../core/access/ask.ts";
 import { authorize } from "../../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { refuseSourceIp } from "../../../core/access/source-ip.ts";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { servedKinds } from "../../../core/kinds/service-kinds.ts";
 import type { RuleResource } from "../../../core/resources/resource-specs.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
@@ -106,8 +107,8 @@ export async function requirePermission(context: AuthContext, caller: Caller, me
   if (permission.users !== "by kind") await requireRule(context, caller, permission.users);
 }
 
-/** Resources that hosts may read: an agent offers the applications that match its configuration. */
-const seenByHosts = { node: ["app"], proxy: ["node", "role"], auth: [] } as const satisfies Record<HostRole, readonly RuleResource[]>;
+/** Resources that hosts may read: an agent offers those that match its configuration. */
+const seenByHosts = { node: servedKinds, proxy: ["node", "role"], auth: [] } as const satisfies Record<HostRole, readonly RuleResource[]>;
 
 /** Whether the caller's rules allow it. */
 export async function hasRule(context: AuthContext, caller: Caller, ask: Omit<ResourceAsk, "kind">): Promise<boolean> {
@@ -121,7 +122,7 @@ export async function hasRule(context: AuthContext, caller: Caller, ask: Omit<Re
 }
 
 /** Whether a user's roles give any access to a resource. */
-export async function mayReach(context: AuthContext, { identity, address }: UserCaller): Promise<(ask: SshAsk | AppAsk) => boolean> {
+export async function mayReach(context: AuthContext, { identity, address }: UserCaller): Promise<(ask: SshAsk | ServedAsk) => boolean> {
   const roles = await rolesNamed(context.storage, identity.roles);
   const facts = { identity, roles, locks: await listLocks(context.storage), clientIp: ipOf(address), now: context.now() };
   return (ask) => {

@@ -1,5 +1,6 @@
 import { joinRefusal } from "../../../core/access/authorize-join.ts";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
+import { isServedKind, servedName } from "../../../core/kinds/service-kinds.ts";
 import type { ClientRequest, RoutingServices } from "./routing-services.ts";
 import type { Target } from "./target.ts";
 
@@ -21,8 +22,8 @@ export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServi
     audit.emitRefusal({ event: "auth", error: joinRefusal(error).slice(0, 2000), ...who, sid: request.target.slice(0, 256) });
     return;
   }
-  if (request?.kind === "app") {
-    audit.emitRefusal({ event: "auth", error: error.message.slice(0, 2000), ...who, app_name: request.target.slice(0, 256) });
+  if (request !== undefined && isServedKind(request.kind)) {
+    audit.emitRefusal({ event: "auth", error: error.message.slice(0, 2000), ...who, ...servedName(request.kind, request.target) });
     return;
   }
   const login = request?.kind === "ssh" ? request.parameters.login : "";

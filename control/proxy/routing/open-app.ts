@@ -38,7 +38,7 @@ function allowedTunnels(
   let refusal: unknown;
   const allowed = offers.flatMap(({ tunnel, offered: { name, labels } }) => {
     try {
-      authorize({ ...facts, ask: { kind: "app", app: { name, labels }, serverId: tunnel.identity.id } });
+      authorize({ ...facts, ask: { kind: "app", served: { name, labels }, serverId: tunnel.identity.id } });
       return [tunnel];
     } catch (thrown) {
       refusal ??= thrown;

@@ -1,7 +1,7 @@
 import { type ServiceKind, serviceKinds } from "../../kinds/service-kinds.ts";
 import type { Labels } from "../../resources/metadata.ts";
 import { type Role, roleSchema } from "../../resources/role.ts";
-import type { AppAsk, SshAsk } from "../ask.ts";
+import type { ServedAsk, SshAsk } from "../ask.ts";
 
 /**
  * A role in one line, as the tables of the tests write it. Parts are separated by semicolons:
@@ -57,7 +57,7 @@ function scalar(value: string): string | number | boolean {
 }
 
 /** A request for a resource with these labels, and for this name there where the kind has names. */
-export function askOf(kind: ServiceKind, name: string, labels: string): SshAsk | AppAsk {
-  if (kind === "app") return { kind, app: { name: "n", labels: labelsOf(labels) }, serverId: "1" };
+export function askOf(kind: ServiceKind, name: string, labels: string): SshAsk | ServedAsk {
+  if (kind !== "ssh") return { kind, served: { name: "n", labels: labelsOf(labels) }, serverId: "1" };
   return { kind, node: { id: "1", name: "n", labels: labelsOf(labels) }, login: name };
 }

@@ -1,5 +1,12 @@
 import { z } from "zod";
+import { type ServedField, servedKinds, serviceKinds } from "../../kinds/service-kinds.ts";
 import { auditEvents, server, short, text } from "../event-spec.ts";
+
+/** The resource of a service: the field of its kind. */
+const served = Object.fromEntries(servedKinds.map((kind) => [serviceKinds[kind].served.field, short.optional()])) as Record<
+  ServedField,
+  z.ZodOptional<typeof short>
+>;
 
 /** Refusals by services, proxies and the auth service. */
 export const refusalEvents = auditEvents({
@@ -11,7 +18,7 @@ export const refusalEvents = auditEvents({
       error: text,
       user: short.optional(),
       login: short.optional(),
-      app_name: short.optional(),
+      ...served,
       server_id: short.optional(),
       server_name: short.optional(),
       sid: short.optional(),
@@ -21,7 +28,7 @@ export const refusalEvents = auditEvents({
   "session.rejected": {
     code: "T1006W",
     reporters: ["node"],
-    fields: { ...server, user: short, login: short.optional(), app_name: short.optional(), sid: short, reason: text, maximum: z.int() },
+    fields: { ...server, user: short, login: short.optional(), ...served, sid: short, reason: text, maximum: z.int() },
   },
   /** A client certificate that was presented to the auth service and refused. */
   "cert.refused": { code: "TC001W", reporters: ["proxy"], fields: { error: text, user: short.optional() } },
