@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -7,9 +8,13 @@ import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";
 import type { User } from "../world/cluster-user.ts";
 import { echoed } from "../world/echo.ts";
+import { openProxyNetwork, type ProxyNetwork } from "../world/http-proxy/open-proxy-network.ts";
+import { startSquid } from "../world/http-proxy/start-squid.ts";
 import { program, run, start } from "../world/program.ts";
 import { putRole } from "../world/put-role.ts";
 import { until } from "../world/until.ts";
+
+const isRoot = process.getuid?.() === 0;
 
 /** An application that says which one it is, and then what it hears. */
 async function startApp(name: string): Promise<{ readonly port: number; readonly server: Server }> {
@@ -27,13 +32,15 @@ describe("raw TCP applications", () => {
   let second: Agent;
   let alice: User;
   let bob: User;
+  let network: ProxyNetwork | undefined;
   const apps: Server[] = [];
 
   const section = (list: readonly (readonly [name: string, port: number, labels: string])[], more = ""): string =>
     `app_service:\n  enabled: yes\n  apps:\n${list.map(([name, port, labels]) => `    - { name: ${name}, uri: "tcp://127.0.0.1:${port}", labels: { ${labels} } }\n`).join("")}${more}`;
 
   beforeAll(async () => {
-    cluster = await startCluster();
+    network = isRoot ? await openProxyNetwork() : undefined;
+    cluster = await startCluster(network && { address: network.here });
     const [one, two, secret] = [await startApp("orders-1"), await startApp("orders-2"), await startApp("payroll")];
     apps.push(one.server, two.server, secret.server);
     await putRole(cluster, "orders", { options: { max_session_ttl: "8h" }, allow: { app_labels: { env: "test" } } });
@@ -53,6 +60,7 @@ describe("raw TCP applications", () => {
   });
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
+    await network?.[Symbol.asyncDispose]();
     for (const server of apps) server.close();
   });
 
@@ -124,6 +132,29 @@ describe("raw TCP applications", () => {
     const machine = (...args: readonly string[]) => run(program("tsh"), [...identity, ...args], { env: { TSH_HOME: home }, limitMs: 30_000 });
     expect((await machine("ssh", "root@apps-1", "true")).stderr).toMatch(/only for app "orders"/);
     expect((await machine("apps", "ls")).stderr).toMatch(/only for app "orders"/);
+  });
+
+  test.skipIf(!isRoot)("an app resource is offered by the agents that match its labels, behind an HTTP proxy too, until it is removed", async () => {
+    if (network === undefined) throw new Error("needs a network");
+    await using squid = await startSquid({ address: network.there, netns: network.netns });
+    const services = "app_service:\n  enabled: yes\n  resources:\n    - labels: { team: stock }\n";
+    const env = { HTTPS_PROXY: squid.httpUrl };
+    const behind = await cluster.agent({ name: "apps-3", token: await cluster.token("--type=app"), services, env, noWait: true });
+    const stock = await startApp("stock");
+    apps.push(stock.server);
+    const file = join(cluster.dir, "stock.yaml");
+    const labels = "{ env: test, team: stock }";
+    await writeFile(file, `kind: app\nversion: v3\nmetadata: { name: stock, labels: ${labels} }\nspec: { uri: tcp://127.0.0.1:${stock.port} }\n`);
+    await cluster.admin("create", "-f", file);
+    const isListed = async (): Promise<boolean> => (await listed(alice)).some(({ name }) => name === "stock");
+    await until("it is offered", isListed);
+    await using proxied = await proxyApp(alice, "stock");
+    expect(await echoed({ port: proxied.port }, "s")).toBe("stock:s");
+    expect(await squid.accessLog()).toMatch(/CONNECT/);
+    await cluster.admin("rm", "app/stock");
+    await until("nobody offers it", async () => !(await isListed()));
+    expect(await answered(proxied.port, "s")).toBe("");
+    await behind.service.stop();
   });
 
   test("an application that no role allows is refused by name, never listed, and audited", async () => {
