@@ -9,6 +9,7 @@ import { hostContext } from "../../core/transport/arrivals/server-context.ts";
 import { terminateTls } from "../../core/transport/arrivals/terminate-tls.ts";
 import { readFrame } from "../../core/transport/read-frame.ts";
 import { decodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
+import { requireReadableRoles } from "../access/require-readable-roles.ts";
 
 export interface UserStream {
   readonly stream: Duplex;
@@ -59,7 +60,6 @@ export interface UserFacts {
 /** The user whom an X.509 certificate speaks for. Throws `unauthenticated`; `denied` for a role that this agent cannot read. Pure. */
 export function tlsUser({ certificate, access, cluster, hostname, now }: UserFacts): UserIdentity {
   const identity = certifiedIdentity("user", { certificate, authorities: access.userCaPem, cluster, now }, "log in again with: tsh login");
-  const unreadable = identity.roles.find((role) => access.unreadable.includes(role));
-  if (unreadable === undefined) return identity;
-  throw new PlatformError("denied", `access denied: the agent on ${hostname} is too old to read role ${unreadable}`, { hint: "upgrade the agent" });
+  requireReadableRoles(identity, access, hostname);
+  return identity;
 }

@@ -3,6 +3,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import { checkCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
 import type { Access } from "../../access/access-source.ts";
+import { requireReadableRoles } from "../../access/require-readable-roles.ts";
 
 export interface AdmitFacts {
   readonly certificate: SshCertificate;
@@ -42,11 +43,6 @@ export function certifiedUser(facts: Omit<AdmitFacts, "login">, login?: string):
   if (identity.cluster !== facts.cluster) {
     throw new PlatformError("unauthenticated", `the certificate is for cluster ${identity.cluster}, and this host belongs to ${facts.cluster}`);
   }
-  const unreadable = identity.roles.find((role) => access.unreadable.includes(role));
-  if (unreadable !== undefined) {
-    throw new PlatformError("denied", `access denied: the agent on ${facts.node.name} is too old to read role ${unreadable}`, {
-      hint: "upgrade the agent",
-    });
-  }
+  requireReadableRoles(identity, access, facts.node.name);
   return identity;
 }
