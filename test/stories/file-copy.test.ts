@@ -130,7 +130,7 @@ describe("copying files", () => {
       /empty: could not write \/no\/such\/folder\/x: No such/,
     ],
     ["no such folder here", () => [`${login}@web-1:/etc/hostname`, "/no/such/x"], 5, /hostname: could not write \/no\/such\/x: No such file/],
-    ["a folder without -r", () => [join(dir, "tree"), `${login}@web-1:${far}`], 2, /tree: is a folder\ncopy folders with -r/],
+    ["a folder without -r", () => [join(dir, "tree"), `${login}@web-1:${far}`], 2, /tree: this is a folder\ncopy folders with -r/],
     ["several into a file", () => [join(dir, "tree/empty"), join(dir, "config"), `${login}@web-1:${far}/none`], 5, /is not a folder/],
     ["from host to host", () => ["web-1:a", "web-2:b"], 2, /copying from host to host is not supported/],
     ["nothing remote", () => ["a", "b"], 2, /neither the source nor the target is a host/],
