@@ -9,11 +9,11 @@ import { giveBack } from "../core/memory/give-back.ts";
 import { whenQuiet } from "../core/memory/when-quiet.ts";
 import { sshCryptoKind } from "../core/ssh/ssh2/hooks.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
-import { formatHostPort } from "../core/transport/host-port.ts";
+import { dial } from "../core/transport/dial/dial.ts";
+import { formatHostPort, type HostPort } from "../core/transport/host-port.ts";
 import type { ListenSockets } from "../core/transport/listen-sockets.ts";
 import { version } from "../core/versions/version.ts";
 import { openAccessSource } from "./access/access-source.ts";
-import { AuthRoad } from "./auth-road.ts";
 import { AuthSource } from "./auth-source.ts";
 import { type AgentConfig, joinAddress } from "./config.ts";
 import { followAuthorities } from "./follow-authorities.ts";
@@ -23,6 +23,7 @@ import { joinCluster } from "./join.ts";
 import { HostLabels } from "./labels/host-labels.ts";
 import { openReach } from "./open-reach.ts";
 import { type Outbox, openOutbox } from "./outbox.ts";
+import type { Reach } from "./reach.ts";
 import { serveStreams } from "./serve-streams.ts";
 import type { Service } from "./service/service.ts";
 import { prepareServices } from "./services.ts";
@@ -180,4 +181,27 @@ function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
+}
+
+/** Byte streams to the auth service: through a tunnel that is up, otherwise through the address where the host joins. */
+class AuthRoad {
+  readonly #address: HostPort;
+  readonly #env: Env;
+  /** Resolves once the stream is open. */
+  reach: Reach | undefined;
+  /** This host's local address on its last connection there. */
+  local: string | undefined;
+
+  constructor(address: HostPort, env: Env) {
+    this.#address = address;
+    this.#env = env;
+  }
+
+  async open(): Promise<Duplex> {
+    const inside = this.reach?.openAuth();
+    if (inside !== undefined) return await inside;
+    const socket = await dial(this.#address, { env: this.#env });
+    this.local = socket.localAddress;
+    return socket;
+  }
 }

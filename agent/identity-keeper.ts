@@ -9,7 +9,6 @@ import { fromSshCertificate } from "../core/identity/identity.ts";
 import type { Log } from "../core/log/log.ts";
 import { parseCertificateLine } from "../core/ssh/certificate.ts";
 import { backOffDelay } from "../core/transport/back-off.ts";
-import { nextRenewal } from "./next-renewal.ts";
 
 export interface IdentityOptions {
   readonly file: string;
@@ -166,4 +165,11 @@ async function joinAnew(options: IdentityOptions, expired: HostCredentials | und
   await saveCredentials(options.file, joined);
   options.log.info("joined the cluster", { host: joined.hostId, cluster: joined.cluster });
   return joined;
+}
+
+/** Pure: when to renew credentials, as Unix time in ms: after a third of their life, spread by `random` in [0, 1) over a tenth of it. */
+export function nextRenewal(validity: { readonly from: Date; readonly to: Date }, random: number): number {
+  const from = validity.from.getTime();
+  const life = Math.max(0, validity.to.getTime() - from);
+  return from + life * (0.3 + random * 0.1);
 }

@@ -11,8 +11,8 @@ import { alpn, roleServerName } from "../core/transport/alpn.ts";
 import { type DialOptions, dial } from "../core/transport/dial/dial.ts";
 import { dialTls } from "../core/transport/dial/dial-tls.ts";
 import type { TunnelAddress } from "../core/transport/discover-tunnel.ts";
-import { encodeTunnelMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
-import { readWelcome, type Welcome } from "./read-welcome.ts";
+import { readFrame } from "../core/transport/read-frame.ts";
+import { decodeProxyMessage, encodeTunnelMessage, maxTunnelMessage, type ProxyMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
 
 /** The agent's own facts. */
 export interface AgentFacts {
@@ -130,4 +130,18 @@ function answered<T>(what: string, ask: (done: (error: Error | undefined, value:
       fail(thrown);
     }
   });
+}
+
+/** Timeout for the proxy's first answer, ms. */
+const welcomeMs = 15_000;
+
+type Welcome = Extract<ProxyMessage, { type: "welcome" }>;
+
+/** Waits for the proxy's `welcome`; its `refused` is thrown as the error that it carries. */
+async function readWelcome(channel: Duplex, signal: AbortSignal): Promise<Welcome> {
+  const body = await readFrame(channel, { maxLength: maxTunnelMessage, timeoutMs: welcomeMs, what: "proxy's welcome", signal });
+  const message = decodeProxyMessage(body);
+  if (message.type === "welcome") return message;
+  if (message.type === "refused") throw new PlatformError(message.code, `the proxy refused the tunnel: ${message.message}`, { hint: message.hint });
+  throw new PlatformError("invalid", `the proxy began with ${message.type} instead of welcome`);
 }

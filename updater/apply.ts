@@ -1,10 +1,12 @@
-import { activateStep } from "./activate-step.ts";
 import type { Decision } from "./decide.ts";
 import { followStep } from "./follow-step.ts";
-import { installStep } from "./install-step.ts";
+import { judge } from "./judge.ts";
+import { needsDowngrade } from "./needs-downgrade.ts";
 import type { UpgradeInProgress } from "./parse-state.ts";
+import { prepare } from "./prepare.ts";
 import { rollBackStep } from "./roll-back-step.ts";
-import type { Ending, Tick } from "./tick.ts";
+import type { WatchResult } from "./service.ts";
+import { agentBefore, type Ending, type Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
 /** Maximum runs that may fail to complete an installation before it is undone. */
@@ -68,4 +70,97 @@ function inProgress(tick: Tick): UpgradeInProgress {
   const { upgrade } = tick.state;
   if (upgrade === undefined) throw new Error("no upgrade is in progress");
   return upgrade;
+}
+
+/** Installs the agent's package. Ends the run when it failed and changed nothing; a partly installed package is rolled back next. */
+async function installStep(tick: Tick, versions: { readonly from: string; readonly to: string }): Promise<Ending | undefined> {
+  const { from, to } = versions;
+  const { installer, service, package: name } = tick.world;
+  await prepare(tick, name, versions);
+  await tick.begin({ phase: "installing", from, to, before: agentBefore(await service.facts()) });
+  tick.healed = true;
+  try {
+    await installer.install(name, to, { allowDowngrade: needsDowngrade({ from, to }) });
+  } catch (thrown) {
+    tick.world.signal.throwIfAborted();
+    if (!(thrown instanceof UpgradeError)) throw thrown;
+    return await afterFailure(tick, versions, thrown);
+  }
+  const now = await installer.installed(name);
+  if (now === to) return undefined;
+  return await afterFailure(
+    tick,
+    versions,
+    new UpgradeError("package_manager_failed", `the package manager reported success, but ${name} is ${now ?? "not installed"}`),
+  );
+}
+
+async function afterFailure(tick: Tick, { from, to }: { from: string; to: string }, error: UpgradeError): Promise<Ending | undefined> {
+  const { installer, package: name } = tick.world;
+  tick.world.say(`the installation of ${name} ${to} failed: ${error.message}`);
+  const unhealed = await tick.bestEffort("could not complete the interrupted installation", () => installer.heal());
+  const now = await installer.installed(name);
+  if (now === from) {
+    await tick.forget();
+    return { reason: error.reason, detail: error.message };
+  }
+  // The package manager may have finished the installation now; otherwise it cannot, and the previous version is restored.
+  const { upgrade } = tick.state;
+  if (upgrade !== undefined && (now !== to || unhealed !== undefined)) await tick.move(upgrade, { phase: "rolling_back", why: error.message });
+  return undefined;
+}
+
+/** Failed reloads after which the upgrade counts as done except for the process. */
+const maxReloads = 3;
+
+/** Hands over to the new process and watches it. Ends the run; undefined when the version is bad and must be rolled back next. */
+async function activateStep(tick: Tick, begun: UpgradeInProgress): Promise<Ending | undefined> {
+  const upgrade = await tick.move(begun, { phase: "watching" });
+  const { to, before } = upgrade;
+  let result: WatchResult;
+  try {
+    result = await handOver(tick, upgrade);
+  } catch (thrown) {
+    if (!(thrown instanceof UpgradeError)) throw thrown;
+    if (upgrade.tries + 1 >= maxReloads) await tick.forget();
+    return { reason: thrown.reason, detail: `${to} is installed: ${thrown.message}` };
+  }
+  const networkUp = result.healthy || result.fault === "process" ? true : await tick.networkUp();
+  switch (judge(result, before, networkUp)) {
+    case "keep":
+      return await finish(tick, upgrade, result);
+    case "wait":
+      return {
+        reason: "endpoint_unreachable",
+        detail: `${to} is installed${result.healthy ? "" : ` and ${result.why}`}; the network is down: the next run checks whether the version is healthy`,
+      };
+    case "bad":
+      await tick.move(upgrade, { phase: "rolling_back", ...(!result.healthy && { why: result.why }) });
+      return undefined;
+  }
+}
+
+async function handOver(tick: Tick, { to, before }: UpgradeInProgress): Promise<WatchResult> {
+  const { service, signal } = tick.world;
+  const agent = await service.facts();
+  if (!agent.active && agent.failed === true) return { healthy: false, why: "systemd has given up on the agent", fault: "process" };
+  if (!agent.active) return { healthy: true };
+  // A process between two starts comes back as the new version by itself.
+  if (agent.mainPid !== undefined && agent.version !== to) {
+    tick.world.say(`reloading the agent into ${to}`);
+    await service.reload();
+  }
+  return await service.watch({ version: to, wasReady: before === "ready", signal });
+}
+
+async function finish(tick: Tick, { to, from, before }: UpgradeInProgress, result: WatchResult): Promise<Ending> {
+  await tick.forget();
+  const how = result.healthy
+    ? before === "stopped"
+      ? "; the agent was not running"
+      : ""
+    : `; as before the upgrade, the agent is not well: ${result.why}`;
+  const cut = tick.resumed !== undefined && tick.resumed.phase === "installing";
+  if (cut) return { reason: "healed", detail: `the upgrade from ${from} to ${to}, which had been interrupted, was completed${how}` };
+  return { reason: "upgraded", detail: `from ${from} to ${to}${how}` };
 }

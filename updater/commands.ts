@@ -1,14 +1,18 @@
 import { errorText } from "../core/errors/platform-error.ts";
+import { parseVersion } from "../core/versions/parse-version.ts";
+import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import { version } from "../core/versions/version.ts";
+import { type Decision, decide } from "./decide.ts";
+import { gather } from "./facts.ts";
 import { runInProgress, takeLock } from "./lock.ts";
-import { type Look, look } from "./look.ts";
 import { openWorld, type Places } from "./open-world.ts";
 import { availability, exitStatus, fieldsLine, printable, statusText } from "./output.ts";
-import { recordFailure } from "./record-failure.ts";
 import { runTick } from "./run-tick.ts";
-import { readState } from "./state.ts";
-import type { Ending } from "./tick.ts";
+import { windowAt } from "./schedule.ts";
+import { readState, writeState } from "./state.ts";
+import { type Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
+import type { World } from "./world.ts";
 
 /** Output and stop signal of a command. */
 export interface Terminal {
@@ -130,4 +134,69 @@ async function status(rest: readonly string[], places: Places, terminal: Termina
   else terminal.out(statusText(state, { updater: version, running: await runInProgress(places.state) }));
   if (damaged) terminal.err("WARNING: the state file is damaged; the next run writes it again");
   return 0;
+}
+
+/** Stores the result of a run that could not begin; an upgrade in progress stays unchanged. Best effort. */
+async function recordFailure(folder: string, { reason, detail }: Ending, now = new Date()): Promise<Ending> {
+  try {
+    const { state, damaged } = await readState(folder);
+    // A damaged file must not be replaced by a state without an upgrade in progress.
+    if (!damaged) await writeState(folder, { ...state, updater_version: version, reason, detail: detail.slice(0, 500), at: now.toISOString() });
+    return { reason, detail };
+  } catch {
+    return { reason, detail };
+  }
+}
+
+/** The action of a run now. */
+interface Look {
+  readonly current: string | undefined;
+  readonly target: string | undefined;
+  /** Result of the next run if all goes well. */
+  readonly reason: UpgradeReason;
+  readonly detail: string;
+  /** Whether it would change anything. */
+  readonly acts: boolean;
+  /** Whether all windows of the schedule are over. */
+  readonly unscheduled: boolean;
+  /** Age of the proxy's cached answer. */
+  readonly staleSeconds: number | undefined;
+  /** Why the run may end without the version: the repository does not have it, as far as this host knows. */
+  readonly unavailable: string | undefined;
+  /** Why the version is accepted although nothing vouches for it. */
+  readonly unsigned: string | undefined;
+}
+
+/** Gathers facts and decides, without changes. Throws UpgradeError. */
+async function look(world: World): Promise<Look> {
+  const tick = new Tick(world, await world.store.read(), false);
+  const facts = await gather(tick);
+  const decision = decide(facts);
+  const { act, reason, detail } = decision;
+  const { endpoint } = facts;
+  const window = windowAt(facts.schedule, facts.now).kind;
+  return {
+    current: facts.installed,
+    target: endpoint.kind === "version" ? parseVersion(endpoint.version)?.text : undefined,
+    reason,
+    detail,
+    acts: act !== "stay",
+    unscheduled: window === "none" || window === "past",
+    unavailable: await unavailable(tick, decision),
+    unsigned: facts.proof?.kind === "unsigned" ? facts.proof.detail : undefined,
+    staleSeconds: endpoint.kind === "version" ? endpoint.staleSeconds : undefined,
+  };
+}
+
+/** By the last refresh: a dry run does not refresh the index. Undefined if unknown. */
+async function unavailable({ world, updaterPackage }: Tick, decision: Decision): Promise<string | undefined> {
+  if (decision.act !== "install" && decision.act !== "follow") return undefined;
+  const name = decision.act === "install" ? world.package : updaterPackage;
+  try {
+    if (await world.installer.available(name, decision.to)) return undefined;
+  } catch {
+    world.signal.throwIfAborted();
+    return undefined;
+  }
+  return `the repository does not have ${name} ${decision.to}, by this host's last index; the run refreshes it`;
 }

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import { createTestAuthority, past, type TestAuthority } from "../core/transport/dial/testing/test-certificate.ts";
 import { listenTcp, onRequest, type TestServer } from "../core/transport/dial/testing/test-server.ts";
-import { askEndpoint } from "./endpoint.ts";
-import { failedAnswer } from "./failed-answer.ts";
+import { askEndpoint, failedAnswer } from "./endpoint.ts";
 
 /* Real TLS servers on 127.0.0.1. */
 

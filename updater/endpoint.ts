@@ -1,7 +1,8 @@
+import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import { httpsGet } from "../core/transport/dial/https-get.ts";
 import { trustedRoots } from "../core/transport/dial/trusted-roots.ts";
+import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import { type EndpointAnswer, type HttpText, readCriticalAnswer, readVersionAnswer } from "./endpoint-answer.ts";
-import { failedAnswer } from "./failed-answer.ts";
 import type { Endpoint } from "./settings.ts";
 
 export interface EndpointOptions {
@@ -46,4 +47,19 @@ async function ask(endpoint: Endpoint, what: "version" | "critical", options: En
   const trust = ca === undefined ? {} : { ca: [...trustedRoots(), ca] };
   const answer = await httpsGet(endpoint, `${endpoint.path}/${what}${host}`, { env, signal, timeoutMs, maxBytes, ...trust });
   return { status: answer.status, headers: answer.headers, body: answer.body.toString("utf8") };
+}
+
+/** Reason for an error of dialling the endpoint. */
+export function failedAnswer(thrown: unknown): EndpointAnswer {
+  const hint = thrown instanceof PlatformError && thrown.hint !== undefined ? `; ${thrown.hint}` : "";
+  const detail = `${errorText(thrown)}${hint}`;
+  return { kind: "failed", reason: thrown instanceof PlatformError ? reasonOf(thrown) : "internal", detail };
+}
+
+function reasonOf({ code, cause }: PlatformError): UpgradeReason {
+  // A proxy's demand for credentials (401, 407) has no cause; a refused certificate has the error of the TLS library.
+  if (code === "unauthenticated" && cause !== undefined) return "certificate_wrong";
+  // A page instead of a version.
+  if (code === "limit") return "version_nonsense";
+  return code === "invalid" ? "not_configured" : "endpoint_unreachable";
 }

@@ -1,3 +1,4 @@
+import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { createLog } from "../core/log/log.ts";
 import { withProxyVariables } from "../core/transport/dial/proxy-environment.ts";
@@ -7,7 +8,6 @@ import { chooseInstaller } from "./installers/choose-installer.ts";
 import { openAgentService } from "./service/open-agent-service.ts";
 import { readSettings } from "./settings.ts";
 import { readState, writeState } from "./state.ts";
-import { tryUpdater } from "./try-updater.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 import type { World } from "./world.ts";
 
@@ -67,4 +67,32 @@ function withoutRuntimeTricks(env: Env): Env {
 /** Empty for a missing file. */
 async function textOf(path: string): Promise<string> {
   return await readFile(path, "utf8").catch(() => "");
+}
+
+interface Options {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The version of an updater's executable, undefined if it does not work: `version` must print one, and `dry-run`, which reads all
+ * inputs of a run and changes nothing, must end by itself. Any result counts as working, except `internal`.
+ */
+export async function tryUpdater(program: string, options: Options): Promise<string | undefined> {
+  const found = /^platform-upgrade (\S+)$/m.exec(await said([program, "version"], options))?.[1];
+  if (found === undefined) return undefined;
+  const reason = /^reason=(\w+)/m.exec(await said([program, "dry-run"], options))?.[1];
+  return reason === undefined || reason === "internal" ? undefined : found;
+}
+
+/** Longer than all waits of a dry run together, ms. */
+const limitMs = 240_000;
+
+/** Its standard output if it exited with 0 or 1; otherwise empty. */
+function said([program, command]: readonly [string, string], { env, signal }: Options): Promise<string> {
+  return new Promise((resolve) => {
+    execFile(program, [command], { timeout: limitMs, killSignal: "SIGKILL", signal, env: { ...env }, maxBuffer: 65_536 }, (error, stdout) => {
+      resolve(error === null || error.code === 1 ? stdout : "");
+    });
+  });
 }

@@ -1,8 +1,11 @@
 import { randomUUID } from "node:crypto";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { authorize, type ServedGrant } from "../../core/access/authorize.ts";
-import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { dial } from "../../core/transport/dial/dial.ts";
+import { parseHostPort } from "../../core/transport/host-port.ts";
 import { ipOf } from "../../core/transport/ip-of.ts";
 import { encodeStreamReply, type StreamRequest } from "../../core/transport/stream-request.ts";
 import type { Access } from "../access/access-source.ts";
@@ -11,7 +14,6 @@ import { strictMs } from "../service/end-when-unsure.ts";
 import { HeldLeases } from "../service/held-leases.ts";
 import { recordRefusal } from "../service/record-refusal.ts";
 import type { StreamLife } from "../service/service.ts";
-import { connectApp } from "./connect-app.ts";
 import type { AppDeps } from "./deps.ts";
 import type { OfferedApp } from "./offered-apps.ts";
 import { runAppSession } from "./run-app-session.ts";
@@ -90,4 +92,16 @@ async function refuse(tls: TLSSocket, error: PlatformError): Promise<void> {
   tls.resume().end(encodeStreamReply({ ok: false, error }));
   await promise;
   clearTimeout(timer);
+}
+
+const connectMs = 15_000;
+
+/** A connection to the application, from this host's own network, never through an HTTP proxy. Throws `unavailable`. */
+async function connectApp({ name, uri }: OfferedApp, signal: AbortSignal): Promise<Socket> {
+  const address = parseHostPort(uri.slice("tcp://".length), undefined, `the address of application ${name}`);
+  try {
+    return await dial(address, { env: {}, timeoutMs: connectMs, signal });
+  } catch (cause) {
+    throw new PlatformError("unavailable", `the agent could not reach application ${name} at ${uri}: ${errorText(cause)}`, { cause });
+  }
 }

@@ -1,7 +1,9 @@
 import type { TLSSocket } from "node:tls";
 import type { Log } from "../../core/log/log.ts";
+import { maxDirectAddresses } from "../../core/resources/direct-host.ts";
 import type { HostStatus } from "../../core/resources/host-status.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
+import { formatHostPort, type HostPort, withPort } from "../../core/transport/host-port.ts";
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import type { Spool } from "../audit/spool.ts";
 import type { AuthSource } from "../auth-source.ts";
@@ -12,7 +14,6 @@ import type { Reach } from "../reach.ts";
 import { recordOrLog } from "../service/record-or-log.ts";
 import { DirectPort } from "./direct-port.ts";
 import { FollowAuth } from "./follow-auth.ts";
-import { ownAddresses } from "./own-addresses.ts";
 
 export interface DirectOptions {
   readonly way: DirectWay;
@@ -84,4 +85,30 @@ async function openPort({ way, sockets, log, identity, audit, serve, nodename }:
     void recordOrLog({ audit, log }, { event: "auth", error: text, "addr.remote": peer, ...host });
   };
   return await DirectPort.open({ address: way.listen, sockets, log, credentials: () => identity.current(), serve, onStrangers });
+}
+
+interface OwnAddresses {
+  /** `host:port`, best first. */
+  readonly addresses: readonly string[];
+  /** Those of them that other hosts may share. */
+  readonly shared: readonly string[];
+}
+
+const everywhere: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+/**
+ * Addresses where the proxies reach this host: `advertise_ip`, else its listening address, else (if it listens on all) its address on the way to the
+ * auth service; and each `public_addr`, with this port where it has none. Pure.
+ */
+export function ownAddresses(
+  { publicAddresses, advertiseIp }: Pick<DirectWay, "publicAddresses" | "advertiseIp">,
+  bound: HostPort,
+  local: string | undefined,
+): OwnAddresses {
+  const { host, port } = bound;
+  const own = advertiseIp ?? (everywhere.has(host) ? local?.replace(/^::ffff:(?=\d+\.)/, "") : host);
+  const first = own === undefined ? [] : [formatHostPort({ host: own, port })];
+  const open = publicAddresses.map((address) => formatHostPort(withPort(address, bound)));
+  const addresses = [...new Set([...first, ...open])].slice(0, maxDirectAddresses);
+  return { addresses, shared: addresses.filter((one) => open.includes(one)) };
 }

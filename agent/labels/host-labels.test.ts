@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../../core/log/log.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
-import { HostLabels, type LabelCommand } from "./host-labels.ts";
-import { runLabelCommand } from "./run-label-command.ts";
+import { HostLabels, type LabelCommand, runLabelCommand } from "./host-labels.ts";
 
 const sh = (line: string): readonly string[] => ["/bin/sh", "-c", line];
 

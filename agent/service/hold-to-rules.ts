@@ -1,5 +1,9 @@
+import { lockedPlace } from "../../core/access/ask.ts";
+import type { Grant } from "../../core/access/authorize.ts";
+import { findLock, lockedError } from "../../core/access/find-lock.ts";
+import type { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Lock } from "../../core/resources/lock.ts";
 import type { AccessSource } from "../access/access-source.ts";
-import { cutIfLocked } from "./cut-if-locked.ts";
 import { endByRules, type RuledConnection } from "./end-by-rules.ts";
 
 export interface HeldToRules extends RuledConnection {
@@ -16,4 +20,19 @@ export function holdToRules(ruled: HeldToRules): () => void {
     stopRules();
     over.abort();
   };
+}
+
+interface LockedFacts {
+  readonly grant: Grant;
+  readonly locks: readonly Lock[];
+  readonly now: Date;
+  readonly cut: (why: PlatformError) => void;
+}
+
+/** Ends a running connection that is locked by now. */
+function cutIfLocked({ grant, locks, now, cut }: LockedFacts): void {
+  const { identity, ask } = grant;
+  const { name: user, userId, roles } = identity;
+  const lock = findLock(locks, { user, userId, roles, now, ...lockedPlace(ask) });
+  if (lock !== undefined) cut(lockedError(lock));
 }

@@ -2,6 +2,7 @@ import type { Connection } from "ssh2";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
 import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
 import { limitWindows } from "../../core/ssh/limit-windows.ts";
+import { watchTraffic } from "../../core/ssh/watch-traffic.ts";
 import type { ConnectionLease } from "../service/connection-lease.ts";
 import { holdToRules } from "../service/hold-to-rules.ts";
 import { recordOrLog } from "../service/record-or-log.ts";
@@ -9,7 +10,6 @@ import type { Slots } from "../service/slots.ts";
 import type { SshDeps } from "./deps.ts";
 import type { SessionGrant } from "./login/user-login.ts";
 import type { sessionFacts } from "./session-facts.ts";
-import { watchActivity } from "./watch-activity.ts";
 
 export interface ClientFacts {
   readonly connection: Connection;
@@ -74,4 +74,15 @@ export function holdClient(client: ClientFacts): HeldClient {
     void Promise.allSettled(running).then(() => resolve());
   });
   return { track, forwards: limits.forwards, ended };
+}
+
+/** A terminal is idle without input, any other channel when no bytes pass in either direction. `isTerminal` takes the peer's channel number. */
+function watchActivity(connection: Connection, isTerminal: (channel: number) => boolean): (touch: () => void) => void {
+  return (touch) =>
+    watchTraffic(connection, {
+      onIn: touch,
+      onOut: (channel) => {
+        if (!isTerminal(channel)) touch();
+      },
+    });
 }

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { AcceptConnection, Connection, RejectConnection, Session } from "ssh2";
-import type { PlatformError } from "../../core/errors/platform-error.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
 import { sessionIdOf } from "../../core/resources/session-id.ts";
 import { countBytes } from "../../core/ssh/count-bytes.ts";
+import { prohibited, refuseChannel } from "../../core/ssh/refuse-channel.ts";
 import { channelNumbers } from "../../core/ssh/ssh2/hooks.ts";
+import { recordOrLog } from "../service/record-or-log.ts";
 import { serveForwarding } from "./forwarding/serve-forwarding.ts";
 import { holdClient } from "./hold-client.ts";
-import { refuseSession } from "./refuse-session.ts";
 import { authAgent } from "./requests/auth-agent.ts";
 import { env } from "./requests/env.ts";
 import { exec } from "./requests/exec.ts";
@@ -91,4 +92,28 @@ export async function serveConnection(connection: Connection, facts: UserConnect
     });
   });
   await client.ended;
+}
+
+interface RefusedSession {
+  readonly connection: Connection;
+  readonly reject: RejectConnection;
+  readonly facts: UserConnection;
+  /** Maximum concurrent sessions. */
+  readonly limit: number;
+  readonly track: (work: Promise<void>) => void;
+}
+
+/** Maximum recorded refusals of one connection. */
+const mostRecorded = 20;
+const refused = new WeakMap<Connection, number>();
+
+/** Refuses a session beyond the connection's limit, and records it. The connection continues. */
+function refuseSession({ connection, reject, facts, limit, track }: RefusedSession): void {
+  const reason = `too many sessions on this connection (max_sessions: ${limit})`;
+  refuseChannel(connection, reject, prohibited(new PlatformError("limit", reason)));
+  const count = (refused.get(connection) ?? 0) + 1;
+  refused.set(connection, count);
+  if (count > mostRecorded) return;
+  const event = { event: "session.rejected", ...sessionFacts(facts, facts.request.sessionId), reason, maximum: limit } as const;
+  track(recordOrLog(facts.deps, event));
 }

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { errorText, toPlatformError } from "../../core/errors/platform-error.ts";
+import { errorText, type PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import { parseSchedule } from "../../core/versions/upgrade-schedule.ts";
 import type { ScheduleStatus } from "../host-status/describe-host.ts";
-import { type Asked, nextSchedule } from "./next-schedule.ts";
 import { readScheduleFile, writeScheduleFile } from "./schedule-file.ts";
 
 /** The auth service's answer. */
@@ -147,4 +146,39 @@ export class ScheduleKeeper {
 function untilOf(text: string, nowMs: number): string | undefined {
   const last = Math.max(0, ...parseSchedule(text).map(({ stop }) => stop));
   return last * 1000 > nowMs ? new Date(last * 1000).toISOString() : undefined;
+}
+
+/** Time for which the last schedule is kept when no answer comes, ms. */
+const patienceMs = 9 * 60_000;
+
+/** Result of asking the auth service for the windows. */
+type Asked =
+  | { readonly kind: "windows"; readonly schedule: string }
+  | { readonly kind: "unconfigured" }
+  | { readonly kind: "failed"; readonly error: PlatformError };
+
+interface NextSchedule {
+  /** New contents of the file; omitted when it stays as it is. Empty for no window. */
+  readonly text?: string;
+  /** Why there is no window. */
+  readonly error?: string;
+}
+
+/**
+ * What to do with the schedule file. A cluster without windows, or one that refuses this host, empties it at once; one that cannot
+ * be asked, or does not answer with a schedule, after nine minutes: until then it may just be restarting. `lastMs`: the
+ * age of the last answer. Pure.
+ */
+function nextSchedule(asked: Asked, { nowSeconds, lastMs }: { nowSeconds: number; lastMs: number }): NextSchedule {
+  if (asked.kind === "unconfigured")
+    return { text: "", error: "the cluster has no maintenance configuration (tctl create a cluster_maintenance_config)" };
+  if (asked.kind === "windows") {
+    if (parseSchedule(asked.schedule).some(({ stop }) => stop > nowSeconds)) return { text: asked.schedule };
+    return lastMs <= patienceMs ? {} : { text: "", error: "all windows of the cluster's answer are in the past: is a clock wrong?" };
+  }
+  const { code, message } = asked.error;
+  if (code === "denied" || code === "unauthenticated" || code === "unsupported")
+    return { text: "", error: `the auth service refused the schedule: ${message}` };
+  if (lastMs <= patienceMs) return {};
+  return { text: "", error: `the auth service has not been reached for ${Math.floor(lastMs / 60_000)} min: ${message}` };
 }

@@ -1,9 +1,11 @@
+import { createWriteStream } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { hostname } from "node:os";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
 import { errorText } from "../../core/errors/platform-error.ts";
-import type { Log } from "../../core/log/log.ts";
+import { createLog, type Log, type LogLevel } from "../../core/log/log.ts";
 import { processAddon } from "../../core/processes/process-addon.ts";
 import { formatHostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import { ListenSockets } from "../../core/transport/listen-sockets.ts";
@@ -13,9 +15,7 @@ import type { CliIo } from "../io.ts";
 import { type Result, textResult } from "../output.ts";
 import { certificatesOf, checkStart, defaultConfigFile, enabledServices } from "./check-start.ts";
 import { serveDiagnostics } from "./diagnostics.ts";
-import { openLog } from "./open-log.ts";
 import { usablePidFile } from "./pid-file.ts";
-import { processMetrics } from "./process-metrics.ts";
 import { openLife } from "./reload/open-life.ts";
 import { Predecessor } from "./reload/predecessor.ts";
 import { ProcessState } from "./reload/process-state.ts";
@@ -127,4 +127,52 @@ function forbidDumps(): void {
   } catch {
     // No folder allows programs here (noexec): the SSH library continues in JavaScript, and reports it.
   }
+}
+
+/** Metrics of every process, in the text format of Prometheus, followed by those of its control. */
+export async function processMetrics(state: ProcessState): Promise<string> {
+  const { Counter, Gauge, Registry } = await import("prom-client");
+  const registry = new Registry();
+  const registers = [registry];
+  const gauge = (name: string, help: string, value: number): void => new Gauge({ name, help, registers }).set(value);
+  const { services, tunnels, sessions, ready, started } = state.facts();
+  const labelNames = ["version", "node", "services"];
+  new Gauge({ name: "platform_build_info", help: "1, labelled with the running version", labelNames, registers }).set(
+    { version, node: process.versions.node, services: services.join(",") },
+    1,
+  );
+  gauge("platform_ready", "1 when every configured service is ready, else 0", ready ? 1 : 0);
+  gauge("platform_tunnels", "Open tunnels: of agents to this proxy, and of this agent", tunnels);
+  gauge("platform_sessions", "Open user streams in this process", sessions);
+  gauge("platform_reload_failed", "1 while the last attempted reload has failed, else 0", state.failedReload === undefined ? 0 : 1);
+  gauge("process_start_time_seconds", "Start time of the process, Unix time", Date.parse(started) / 1000);
+  gauge("process_resident_memory_bytes", "Resident memory", process.memoryUsage.rss());
+  const { user, system } = process.cpuUsage();
+  new Counter({ name: "process_cpu_seconds_total", help: "CPU time, user and system", registers }).inc((user + system) / 1e6);
+  return (await registry.metrics()) + (await state.controlMetrics());
+}
+
+interface OpenLog extends AsyncDisposable {
+  readonly log: Log;
+}
+
+/** Maximum output that waits for a slow disk or terminal, bytes; further lines are lost. */
+const maxWaiting = 8 * 1024 * 1024;
+
+/** The log as configured. `level` overrides its severity. */
+async function openLog(settings: PlatformConfig["platform"]["log"], io: CliIo, level: LogLevel = settings.severity): Promise<OpenLog> {
+  const own = settings.output !== "stderr" && settings.output !== "stdout";
+  if (own) await mkdir(dirname(settings.output), { recursive: true });
+  const stream = own ? createWriteStream(settings.output, { flags: "a", mode: 0o600 }) : settings.output === "stdout" ? io.stdout : io.stderr;
+  if (own) stream.on("error", (error: Error) => io.stderr.write(`ERROR: could not write the log: ${error.message}\n`));
+  const write = (line: string): void => {
+    if (stream.writableLength < maxWaiting && !stream.destroyed) stream.write(line);
+  };
+  const log = createLog({ level, format: settings.format.output, write });
+  return {
+    log,
+    [Symbol.asyncDispose]: async () => {
+      if (own && !stream.destroyed) await new Promise<void>((resolve) => stream.end(resolve));
+    },
+  };
 }

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ByteBudget } from "./byte-budget.ts";
+import { InOrder } from "./fetch-pieces.ts";
 import { FileQueue } from "./file-queue.ts";
-import { InOrder } from "./in-order.ts";
 import { joinPath, lastPart } from "./join-path.ts";
 import { matchName } from "./match-name.ts";
 

@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
+import { read } from "node:fs";
+import { promisify } from "node:util";
 import { extensionNames } from "../../core/sftp/numbers.ts";
-import { hashFile } from "./hash-file.ts";
 import { hashStart } from "./sftp-calls.ts";
 import type { SftpClient } from "./sftp-client.ts";
 
@@ -27,4 +29,20 @@ export async function hasSameStart({ client, handle, fd }: Ends, length: number)
     if (remote === undefined || local === undefined || !remote.equals(local)) return false;
   }
   return true;
+}
+
+const readAt = promisify(read);
+const piece = 1024 * 1024;
+
+/** SHA-256 of the first `length` bytes of an open file; undefined when it is shorter. */
+async function hashFile(fd: number, length: number): Promise<Buffer | undefined> {
+  const hash = createHash("sha256");
+  const buffer = Buffer.allocUnsafe(Math.min(piece, length));
+  for (let at = 0; at < length; ) {
+    const { bytesRead } = await readAt(fd, buffer, 0, Math.min(buffer.length, length - at), at);
+    if (bytesRead === 0) return undefined;
+    hash.update(buffer.subarray(0, bytesRead));
+    at += bytesRead;
+  }
+  return hash.digest();
 }

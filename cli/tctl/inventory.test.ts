@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import type { HostStatus } from "../../core/resources/host-status.ts";
 import type { Instance } from "../../core/resources/instance.ts";
-import { inventoryTable, parseService } from "./inventory.ts";
-import { inventoryStatusText } from "./inventory-status-text.ts";
+import { inventoryStatusText, inventoryTable, parseService } from "./inventory.ts";
 import { summarizeInventory } from "./summarize-inventory.ts";
 
 const since = "2026-11-20T10:00:00.000Z";

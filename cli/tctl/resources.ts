@@ -1,19 +1,20 @@
+import { readFile } from "node:fs/promises";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { writeResource } from "../../core/resources/document.ts";
+import type { Maintenance } from "../../core/resources/maintenance.ts";
 import type { ResourceSpec } from "../../core/resources/resource-spec.ts";
 import { type PlainKind, type Resource, type ResourceKind, resourceSpecs } from "../../core/resources/resource-specs.ts";
 import type { Role } from "../../core/resources/role.ts";
 import type { Call } from "../command.ts";
 import { hostFilter, listHosts } from "../host-filter.ts";
+import type { CliIo } from "../io.ts";
 import { type Result, textResult } from "../output.ts";
 import { renderTable } from "../table.ts";
 import { type Admin, withAdmin } from "./connect.ts";
 import { getDocument, listDocuments, parseReference } from "./documents.ts";
 import { locksTable } from "./locks.ts";
-import { maintenanceTable } from "./maintenance.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
 import { nodesTable } from "./nodes.ts";
-import { readInput } from "./read-input.ts";
 import { tokensTable } from "./tokens.ts";
 import { rolloutTable } from "./upgrades-tables.ts";
 import { afterRemoval, usersTable } from "./users.ts";
@@ -131,4 +132,43 @@ export async function removeResource(call: Call): Promise<Result> {
     if (kind === "cluster_maintenance_config") return textResult("maintenance window has been deleted");
     return textResult(`${kind} ${JSON.stringify(name)} has been deleted`, kind === "user" ? afterRemoval(name, notes) : notes);
   });
+}
+
+/** The upgrade window of agents, as `tctl get cluster_maintenance_config --format=text` shows it. */
+export function maintenanceTable(documents: readonly Maintenance[]): string {
+  const rows = documents.map(({ spec }) => {
+    const { utc_start_hour: hour, weekdays } = spec.agent_upgrades;
+    const clock = (value: number): string => `${String(value % 24).padStart(2, "0")}:00`;
+    return [`${clock(hour)}-${clock(hour + 1)} UTC`, weekdays?.join(",") ?? "every day"];
+  });
+  return renderTable(["Window", "Weekdays"], rows);
+}
+
+/** Maximum size of a resource file, bytes. */
+const maxInput = 4 * 1024 * 1024;
+
+/** A whole file, or standard input for `-`. */
+async function readInput(io: CliIo, file: string): Promise<string> {
+  const text =
+    file === "-"
+      ? await readAll(io)
+      : await readFile(file, "utf8").catch((cause: Error) => refuse(`could not read ${file}: ${cause.message}`, cause));
+  if (text.length > maxInput) refuse(`${file === "-" ? "standard input" : file} is longer than ${maxInput} bytes`);
+  return text;
+}
+
+async function readAll(io: CliIo): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of io.stdin) {
+    const bytes = Buffer.from(chunk as Buffer | string);
+    chunks.push(bytes);
+    length += bytes.length;
+    if (length > maxInput) break;
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function refuse(message: string, cause?: Error): never {
+  throw new PlatformError("invalid", message, { cause });
 }

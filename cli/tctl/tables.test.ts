@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { nodesTable as reachableTable } from "../tsh/ls.ts";
-import { timeOption } from "./audit.ts";
-import { auditTable } from "./audit-table.ts";
+import { auditTable, timeOption } from "./audit.ts";
 import { nodesTable } from "./nodes.ts";
 import { configSnippet, joinLines, tokensTable } from "./tokens.ts";
 import { usersTable } from "./users.ts";

@@ -1,14 +1,16 @@
+import { readFile } from "node:fs/promises";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type ServedKind, servedKinds, serviceKinds } from "../../core/kinds/service-kinds.ts";
 import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
 import { type Token, tokenRoles } from "../../core/resources/token.ts";
+import { askSecrets } from "../ask.ts";
 import type { Call } from "../command.ts";
+import type { CliIo } from "../io.ts";
 import { type Result, textResult } from "../output.ts";
 import { readResource } from "../read-resource.ts";
 import { renderTable } from "../table.ts";
 import { withAdmin } from "./connect.ts";
 import { listDocuments } from "./documents.ts";
-import { readSecretOption } from "./read-secret.ts";
 
 /** `tctl tokens add`: a join token; its secret is printed once and stored nowhere. */
 export async function addToken(call: Call): Promise<Result> {
@@ -122,4 +124,20 @@ export async function removeToken(call: Call): Promise<Result> {
     await client.deleteResource({ kind: "token", name });
     return textResult(`Token ${name} has been deleted.`);
   });
+}
+
+/** A secret as `-` (standard input) or `@file`: on the command line every user of the host could read it. */
+async function readSecretOption(io: CliIo, value: string, flag: string): Promise<string> {
+  if (value === "-") return (await askSecrets(io, ["Secret"]))[0] ?? "";
+  if (!value.startsWith("@")) {
+    throw new PlatformError("invalid", `${flag}: a secret does not belong on the command line, where every user of this host can read it`, {
+      hint: `write ${flag}=- to give it on standard input, or ${flag}=@file`,
+    });
+  }
+  const file = value.slice(1);
+  try {
+    return (await readFile(file, "utf8")).trim();
+  } catch (cause) {
+    throw new PlatformError("invalid", `${flag}: could not read ${file}: ${(cause as Error).message}`, { cause });
+  }
 }

@@ -1,3 +1,4 @@
+import type { z } from "zod";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { writeResource } from "../../core/resources/document.ts";
 import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
@@ -5,7 +6,6 @@ import { longestLoginSeconds, type User, userSchema } from "../../core/resources
 import type { Call } from "../command.ts";
 import { type Result, textResult } from "../output.ts";
 import { renderTable } from "../table.ts";
-import { checked } from "./checked.ts";
 import { type Admin, withAdmin } from "./connect.ts";
 import { getDocument, listDocuments } from "./documents.ts";
 
@@ -126,4 +126,12 @@ async function invite(admin: Admin, ask: { name: string; ttlSeconds: number; don
       ? ["No proxy has connected to the auth service yet: replace <proxy> with its address, or give it with --proxy=<host:port>."]
       : [];
   return { data: { user: name, invite_url: url, token, expires }, text: `${done} This link works once, for ${left}:\n${url}`, notes };
+}
+
+/** The value as its schema defines it. Throws `invalid` with every problem on its own line. */
+function checked<T>(schema: z.ZodType<T>, what: string, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map((issue) => `  ${issue.path.join(".") || "document"}: ${issue.message}`);
+  throw new PlatformError("invalid", `${what} is not valid:\n${problems.join("\n")}`);
 }

@@ -1,23 +1,24 @@
 import { X509Certificate } from "node:crypto";
 import { openAuthClient } from "../../core/api/auth-client.ts";
+import { fetchTrust } from "../../core/api/fetch-trust.ts";
 import type { LoginResponse } from "../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { trustByPin } from "../../core/api/trust.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { fromX509Certificate } from "../../core/identity/x509-identity.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
+import { judgeFit, misfitText } from "../../core/versions/judge-fit.ts";
 import { version } from "../../core/versions/version.ts";
 import { askSecrets } from "../ask.ts";
 import type { Call } from "../command.ts";
+import type { CliIo } from "../io.ts";
 import { type NewKeys, newKeys } from "../new-keys.ts";
 import { type Result, writeWarning } from "../output.ts";
 import { otherAuthority } from "../profile/other-authority.ts";
 import type { Profile } from "../profile/profile.ts";
-import { type NamedProxy, saveProfile, tshHome } from "../profile/profile-folder.ts";
-import { checkVersion } from "./check-version.ts";
-import { chooseTrust } from "./choose-trust.ts";
+import { knownAuthorities, type NamedProxy, saveProfile, tshHome } from "../profile/profile-folder.ts";
 import { describeProfile } from "./describe-profile.ts";
-import { reachableProxy } from "./reachable-proxy.ts";
 import { proxyOption } from "./with-profile.ts";
 
 /** `tsh login`: password and one-time code for certificates, stored under ~/.tsh. */
@@ -98,4 +99,60 @@ async function withPortHint<T>({ host, port, otherPort }: NamedProxy, work: () =
     const hint = `tried ports ${port} and ${otherPort}, because --proxy has no port; use --proxy=${host}:<port> with the port from your admin`;
     throw new PlatformError(thrown.code, thrown.message, { cause: thrown, hint });
   }
+}
+
+/**
+ * The warning before a login to a cluster; undefined: none. A tsh newer by a major may work. Throws `unsupported` for a tsh that is
+ * too old, unless the user chose to try it. Pure.
+ */
+export function checkVersion({ own, cluster, skip }: { own: string; cluster: string; skip: boolean }): string | undefined {
+  const misfit = misfitText("this tsh", { peer: own, cluster });
+  if (misfit === undefined) return undefined;
+  if (judgeFit(own, cluster) === "too_old" && !skip)
+    throw new PlatformError("unsupported", misfit.message, { hint: `${misfit.hint}, or try it with --skip-version-check` });
+  return `${misfit.message}: newer features may not work`;
+}
+
+/** Time limit for one port to answer, ms: a firewall may drop all packets to the other. */
+const probeMs = 3000;
+
+/** The first of the proxy's possible ports that answers; the first in the list when none does. */
+export async function reachableProxy({ host, port, otherPort }: NamedProxy, env: CliIo["env"]): Promise<HostPort> {
+  const first = { host, port };
+  if (otherPort === undefined || (await answers(first, env))) return first;
+  const other = { host, port: otherPort };
+  return (await answers(other, env)) ? other : first;
+}
+
+async function answers(address: HostPort, env: CliIo["env"]): Promise<boolean> {
+  try {
+    const socket = await dial(address, { env, timeoutMs: probeMs });
+    socket.on("error", () => {}).destroy();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+interface Trust {
+  /** PEM. */
+  readonly ca: readonly string[];
+  readonly from: "pin" | "earlier login" | "proxy";
+}
+
+/**
+ * Host authorities (PEM) to trust at this proxy, from the strongest available source: a CA pin, an earlier login, a web
+ * certificate that this system trusts; with `--insecure` those that the proxy sends.
+ */
+async function chooseTrust({ io, options }: Call, proxy: HostPort): Promise<Trust> {
+  const pins = options.list("caPin");
+  if (pins.length > 0) return { ca: [await trustByPin({ open: () => dial(proxy, { env: io.env }), pins })], from: "pin" };
+  if (options.flag("insecure")) {
+    writeWarning(io, `--insecure: the certificate of ${proxy.host} is NOT verified; an attacker on the path can read your password`);
+    const unverified = { env: io.env, insecure: true };
+    return { ca: await fetchTrust(proxy, unverified), from: "proxy" };
+  }
+  const known = await knownAuthorities(tshHome(io.env), proxy).catch(() => undefined);
+  if (known !== undefined) return { ca: known, from: "earlier login" };
+  return { ca: await fetchTrust(proxy, { env: io.env }), from: "proxy" };
 }

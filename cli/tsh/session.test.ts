@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { duplexPair, PassThrough } from "node:stream";
+import fc from "fast-check";
 import type { ServerChannel, Session } from "ssh2";
 import { expect, test } from "vitest";
 import { signCertificate } from "../../core/ssh/certificate.ts";
@@ -8,7 +9,7 @@ import { connectSsh } from "../../core/ssh/ssh-client.ts";
 import { acceptSsh } from "../../core/ssh/ssh-server.ts";
 import { type MemoryIo, memoryIo } from "../memory-io.ts";
 import { exitStatus, type SessionAsk } from "./open-session.ts";
-import { runSession } from "./session.ts";
+import { createEscape, runSession } from "./session.ts";
 import { sentEnv } from "./ssh-settings.ts";
 import { defaultLogin } from "./ssh-to-host.ts";
 
@@ -186,4 +187,36 @@ test.for([
   [[], undefined, "root"],
 ] as const)("with the logins %j, %s logs in as %s", ([logins, local, expected]) => {
   expect(defaultLogin({ principals: { ssh: { login: logins } } }, local)).toBe(expected);
+});
+
+test.for([
+  ["~.", "", true],
+  ["ls\r~.", "ls\r", true],
+  ["ls\n~.more", "ls\n", true],
+  ["a~.", "a~.", false],
+  ["~~.", "~.", false],
+  ["~a", "~a", false],
+  ["~?\r~.", "\r", true],
+  ["~\r~.", "~\r", true],
+] as const)("typing %j sends %j, leaves: %s", ([typed, sent, disconnect]) => {
+  expect(createEscape()(Buffer.from(typed))).toMatchObject({ send: Buffer.from(sent), disconnect });
+});
+
+test("bytes mean the same however they are cut into pieces", () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom("~", ".", "?", "\r", "a", "\u0000")), (keys) => {
+      const whole = createEscape()(Buffer.from(keys.join("")));
+      const pieces = createEscape();
+      const sent: Buffer[] = [];
+      for (const key of keys) {
+        const one = pieces(Buffer.from(key));
+        sent.push(one.send);
+        if (one.disconnect) {
+          expect(whole.disconnect).toBe(true);
+          break;
+        }
+      }
+      expect(Buffer.concat(sent)).toEqual(whole.send);
+    }),
+  );
 });

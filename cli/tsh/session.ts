@@ -5,7 +5,6 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { CliIo } from "../io.ts";
 import { writeNote } from "../output.ts";
 import { enterRawMode } from "../terminal.ts";
-import { createEscape, escapeHelp } from "./escape.ts";
 import { type OpenedSession, openSession, type SessionAsk } from "./open-session.ts";
 
 /** Ctrl-C. */
@@ -97,4 +96,48 @@ function forwardOutput(from: NodeJS.ReadableStream, to: CliIo["stdout"], gone: (
   return () => {
     to.off("drain", onDrain).off("error", onError);
   };
+}
+
+/** The action for typed bytes on a terminal: send them, show the help, or leave. */
+interface Typed {
+  readonly send: Buffer;
+  readonly help: boolean;
+  readonly disconnect: boolean;
+}
+
+/** The escapes of ssh(1) that make sense here, at the start of a line: `~.` leaves, `~?` helps, `~~` is one tilde; the character can be changed. */
+export function createEscape(character = "~"): (chunk: Buffer) => Typed {
+  const mark = character.charCodeAt(0);
+  let lineStart = true;
+  let tilde = false;
+  return (chunk) => {
+    const send: number[] = [];
+    let help = false;
+    for (const byte of chunk) {
+      if (tilde) {
+        tilde = false;
+        if (byte === 0x2e) return { send: Buffer.from(send), help, disconnect: true };
+        if (byte === 0x3f) {
+          help = true;
+          lineStart = true;
+          continue;
+        }
+        send.push(mark);
+        if (byte === mark) {
+          lineStart = false;
+          continue;
+        }
+      } else if (lineStart && byte === mark) {
+        tilde = true;
+        continue;
+      }
+      send.push(byte);
+      lineStart = byte === 0x0d || byte === 0x0a;
+    }
+    return { send: Buffer.from(send), help, disconnect: false };
+  };
+}
+
+function escapeHelp(character: string): string {
+  return `Escapes at the start of a line: ${character}. ends the connection, ${character}${character} sends one ${character}, ${character}? shows this.`;
 }

@@ -1,3 +1,4 @@
+import { recordingFormats } from "../../core/recording/formats.ts";
 import type { CommandSpec, OptionSpec, ProgramSpec } from "../command.ts";
 import { completionCommand } from "../completion-command.ts";
 import { hostFilterOptions } from "../host-filter.ts";
@@ -6,7 +7,6 @@ import type { CliIo } from "../io.ts";
 import { runProgram } from "../run-program.ts";
 import { versionCommand } from "../version-command.ts";
 import { appCommands, proxyAppCommand } from "./apps/app-commands.ts";
-import { sessionCommands } from "./session-commands.ts";
 import { sshCommand } from "./ssh-command.ts";
 
 const proxy: OptionSpec = { flags: "--proxy <address>", text: "proxy to use, host[:port]; default: TSH_PROXY, then the current profile" };
@@ -133,4 +133,54 @@ export const tsh: ProgramSpec = { name: "tsh", summary: "Reach the hosts of a cl
 /** Runs the `tsh` program; returns its exit status. */
 export async function runTsh(argv: readonly string[], io: CliIo): Promise<number> {
   return await runProgram(tsh, argv, io);
+}
+
+/** Commands for running and recorded sessions. */
+function sessionCommands(proxy: OptionSpec): readonly CommandSpec[] {
+  return [
+    {
+      name: "sessions",
+      summary: "running terminal sessions",
+      commands: [
+        {
+          name: "ls",
+          summary: "list the running sessions that you may see, newest first",
+          details: "List the running terminal sessions that you may see: your own, and those that a role lets you join. Newest first.",
+          options: [identityOption, proxy],
+          formats: ["text", "json", "yaml", "names"],
+          examples: ["tsh sessions ls", "tsh sessions ls -f json | jq -r '.[].sid'"],
+          run: async (call) => (await import("./sessions.ts")).listSessions(call),
+        },
+      ],
+    },
+    {
+      name: "join",
+      summary: "join a running session",
+      details:
+        "Join a running terminal session, if a role allows it (join_sessions); your own always. An observer sees what its owner sees,\na peer types too. An observer leaves with Ctrl-C or ~., a peer with ~. at the start of a line.",
+      args: ["<session>"],
+      options: [{ flags: "--mode <mode>", text: "observer (default) or peer", choices: ["observer", "peer"] }, identityOption, proxy],
+      examples: ["tsh join 2a0e1c9e-…", "tsh join --mode=peer 2a0e1c9e-…"],
+      run: async (call) => (await import("./join.ts")).join(call),
+    },
+    {
+      name: "play",
+      summary: "play the recording of a session",
+      details:
+        "Play the recording of a session, by its id or from a file.\nKeys: space pauses, left and right go 10 s back and forward, up and down change the speed, q ends.\nIf standard output is not a terminal, everything is printed at once.",
+      args: ["<session|file>"],
+      options: [
+        { flags: "--speed <factor>", text: "playback speed, 0.25 to 16" },
+        { flags: "--from <time>", text: "start there, like 90s or 1:30" },
+        {
+          flags: "--format <format>",
+          text: "pty plays it; asciicast prints asciicast v2; text prints the lines that were shown",
+          choices: ["pty", ...Object.keys(recordingFormats), "text"],
+        },
+        proxy,
+      ],
+      examples: ["tsh play 2a0e1c9e-…", "tsh play --speed=4 --from=1:30 2a0e1c9e-…", "tsh play --format=asciicast 2a0e1c9e-… > session.cast"],
+      run: async (call) => (await import("./play/play.ts")).play(call),
+    },
+  ];
 }

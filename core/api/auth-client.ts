@@ -1,5 +1,5 @@
 import type { ClientHttp2Stream } from "node:http2";
-import type { Duplex } from "node:stream";
+import { type Duplex, PassThrough } from "node:stream";
 import { checkServerIdentity, connect as connectTls, type TLSSocket } from "node:tls";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
@@ -8,7 +8,6 @@ import { alpn, authServerName, roleServerName } from "../transport/alpn.ts";
 import { issuerOf, tlsError } from "../transport/dial/tls-error.ts";
 import { fromConnectError, withOurErrors } from "./auth-error.ts";
 import { AuthService } from "./generated/platform/auth/v1/auth_pb.ts";
-import { readAhead } from "./read-ahead.ts";
 import { caPin } from "./trust.ts";
 
 /** Calls throw PlatformError. */
@@ -152,4 +151,20 @@ function authTlsError(cause: Error, issuer: string | undefined): PlatformError {
   const error = tlsError(cause, { peer: "the auth service", hint: "check the address and its port", issuer });
   if (error.code !== "unauthenticated" || error === cause) return error;
   return new PlatformError("unavailable", `no TLS connection to the auth service: ${error.message}`, { hint: error.hint, cause });
+}
+
+/**
+ * Makes a call's answer outlive its HTTP/2 stream. An answer that arrives whole in one read closes the stream before the
+ * gRPC library asks for its first byte, and its iterator then fails with "Premature close" (Node 24.21; seen over SSH
+ * channels, where many packets arrive at once). Reading starts here at once; the size is bounded by back-pressure.
+ */
+function readAhead(stream: ClientHttp2Stream): ClientHttp2Stream {
+  const answer = new PassThrough();
+  answer.on("error", () => {});
+  stream.once("error", (error: Error) => answer.destroy(error));
+  stream.once("close", () => {
+    if (!stream.readableEnded) answer.destroy();
+  });
+  stream.pipe(answer);
+  return Object.defineProperty(stream, Symbol.asyncIterator, { value: () => answer[Symbol.asyncIterator]() });
 }

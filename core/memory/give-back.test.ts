@@ -1,6 +1,8 @@
+import { setImmediate } from "node:timers/promises";
+import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { silentLog } from "../log/log.ts";
-import { giveBack } from "./give-back.ts";
+import { createLog, silentLog } from "../log/log.ts";
+import { collectGarbage, giveBack, releaseMemory } from "./give-back.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -22,4 +24,45 @@ test("work that has arrived in between is not delayed", () => {
   const done = given(() => true);
   vi.advanceTimersByTime(60_000);
   expect(done).toEqual(["collect", "release"]);
+});
+
+test("garbage is freed at once", async () => {
+  const garbage = new WeakRef({ bytes: new Uint8Array(1024) });
+  // An object that was created or used in this turn is kept until its end.
+  await setImmediate();
+  // This process holds everything that earlier tests have loaded.
+  collectGarbage(Number.POSITIVE_INFINITY);
+  expect(garbage.deref()).toBeUndefined();
+});
+
+test("no context can request it afterwards", () => {
+  collectGarbage(Number.POSITIVE_INFINITY);
+  expect(runInNewContext("typeof gc")).toBe("undefined");
+});
+
+function logged() {
+  const lines: string[] = [];
+  return { lines, log: createLog({ level: "debug", format: "text", write: (line) => void lines.push(line) }) };
+}
+
+test("the addon is called", () => {
+  const { lines, log } = logged();
+  const release = vi.fn<() => void>();
+  releaseMemory(log, () => ({ release }));
+  expect(release).toHaveBeenCalledOnce();
+  expect(lines).toEqual([]);
+});
+
+test("without the addon it does nothing", () => {
+  const { lines, log } = logged();
+  releaseMemory(log);
+  expect(lines).toEqual([]);
+});
+
+test("an addon that cannot be loaded is a debug line", () => {
+  const { lines, log } = logged();
+  releaseMemory(log, () => {
+    throw new Error("no folder for it");
+  });
+  expect(lines.join("")).toContain("no folder for it");
 });

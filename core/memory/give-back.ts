@@ -1,6 +1,7 @@
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { errorText } from "../errors/platform-error.ts";
 import type { Log } from "../log/log.ts";
-import { collectGarbage } from "./collect-garbage.ts";
-import { releaseMemory } from "./release-memory.ts";
 
 /** Delay, ms: V8 frees some of the collected memory later, in its own tasks and threads. */
 const secondReleaseMs = 2_000;
@@ -19,4 +20,45 @@ export function giveBack(log: Log, { isBusy, collect = collectGarbage, release =
     if (!isBusy()) release(log);
   };
   setTimeout(again, secondReleaseMs).unref();
+}
+
+/** Maximum heap to collect, bytes: the process pauses 2 to 3 ms for each MiB, so a larger heap is left to V8. */
+const usualHeap = 256 * 1024 * 1024;
+
+/**
+ * Collects all garbage and releases the empty pages. V8 does so at an unpredictable time: after a burst of a thousand
+ * connections half of its pages were garbage, sometimes for 30 s and sometimes for the whole measurement.
+ * Does nothing when the heap has more than `largestHeap` bytes.
+ * The gc function exists in contexts created while the flag is set; this context is collected next time.
+ */
+export function collectGarbage(largestHeap = usualHeap): void {
+  if (getHeapStatistics().total_heap_size > largestHeap) return;
+  setFlagsFromString("--expose-gc");
+  try {
+    runInNewContext("gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })");
+  } finally {
+    setFlagsFromString("--no-expose-gc");
+  }
+}
+
+/**
+ * Releases memory that an idle process does not need: memory freed by native code, and the executable's pages that start-up
+ * touched. Does nothing where the addon cannot be loaded. Garbage is separate (collect-garbage.ts): in an agent, collecting it first gained nothing.
+ */
+export function releaseMemory(log: Log, load: () => MemoryAddon | undefined = memoryAddon): void {
+  try {
+    load()?.release();
+  } catch (thrown) {
+    log.debug("could not release memory", { error: errorText(thrown) });
+  }
+}
+
+/** memory-addon.c, compiled. */
+interface MemoryAddon {
+  release(): void;
+}
+
+/** Unavailable from source: the build replaces this file with its loader (scripts/build/bundle.ts). */
+function memoryAddon(): MemoryAddon | undefined {
+  return undefined;
 }

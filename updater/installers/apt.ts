@@ -1,10 +1,8 @@
 import { existsSync } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Installer, InstallerDeps } from "../installer.ts";
 import { UpgradeError } from "../upgrade-error.ts";
-import { aptHold } from "./apt-hold.ts";
-import { parseMadison, parseSizes } from "./apt-tables.ts";
 import { findInstalled, healDpkg, keepConfiguration } from "./dpkg.ts";
 import { spaceShortage } from "./free-space.ts";
 import { createRunOnHost, type RunOnHost } from "./host-command.ts";
@@ -131,4 +129,101 @@ async function install(deps: InstallerDeps, run: RunOnHost, { name, version, all
   } finally {
     await rm(fetched, { recursive: true, force: true });
   }
+}
+
+const preferences = "/etc/apt/preferences";
+const folder = "/etc/apt/preferences.d";
+/** Our own preferences: keep every other program from moving the package, and are not an admin's hold. */
+const own = "platform-ent";
+
+/**
+ * A sentence that names the admin's `apt-mark hold`, or pin. Pins are queried without our own preferences.
+ * `sources`: options that leave apt no repository but ours.
+ */
+async function aptHold(name: string, run: RunOnHost, sources: readonly string[]): Promise<string | undefined> {
+  const what = `could not read the state of ${name}`;
+  const asked = await run({ file: "dpkg-query", args: ["-W", "-f", `\${db:Status-Want}\n`, name], step: "other", what, ok: [0, 1] });
+  if (asked.status === 0 && asked.stdout.trim() === "hold") {
+    return `${name} is on hold on this host; "apt-mark unhold ${name}" lifts it`;
+  }
+  const others = await mkdtemp("/tmp/platform-upgrade-");
+  try {
+    for (const file of await preferenceFiles()) await symlink(join(folder, file), join(others, file));
+    const args = [...sources, "-o", `Dir::Etc::preferencesparts=${others}`, "policy", name];
+    const policy = await run({ file: "apt-cache", args, step: "other", what });
+    if (!isPinned(parsePolicy(policy.stdout))) return undefined;
+  } finally {
+    await rm(others, { recursive: true, force: true });
+  }
+  return `${name} is pinned on this host by ${await pinFile(name)}; it moves again when that entry is removed`;
+}
+
+async function preferenceFiles(): Promise<string[]> {
+  try {
+    return (await readdir(folder)).filter((file) => file !== own);
+  } catch {
+    return [];
+  }
+}
+
+/** The file whose entries name the package; otherwise the places of such files. */
+async function pinFile(name: string): Promise<string> {
+  for (const path of [preferences, ...(await preferenceFiles()).map((file) => join(folder, file))]) {
+    try {
+      if ((await readFile(path, "utf8")).includes(name)) return path;
+    } catch {
+      // Not in this file.
+    }
+  }
+  return `an entry in ${preferences} or ${folder}`;
+}
+
+/** One row of the version table of `apt-cache policy NAME`. */
+interface PolicyRow {
+  readonly version: string;
+  readonly priority: number;
+  readonly installed: boolean;
+}
+
+/**
+ * Rows of the version table:
+ *
+ *     Version table:
+ *        1.2.0 500
+ *           500 https://proxy.example.com/packages/apt stable/v1/main amd64 Packages
+ *    *** 1.0.0 1001
+ *           100 /var/lib/dpkg/status
+ */
+export function parsePolicy(text: string): PolicyRow[] {
+  return [...text.matchAll(/^ (\*\*\*| {3}) (\S+) (-?\d+)$/gm)].map(([, mark, version = "", priority]) => ({
+    version,
+    priority: Number(priority),
+    installed: mark === "***",
+  }));
+}
+
+/**
+ * Whether preferences keep the package from moving by itself to what the repository has: some version of the repository has a low priority
+ * (below 100, the minimum of an installed one), or priorities differ. A version that is only installed has 100.
+ */
+export function isPinned(rows: readonly PolicyRow[]): boolean {
+  if (rows.every((row) => row.installed)) return false;
+  const wanted = rows.filter((row) => !row.installed || row.priority !== 100).map((row) => row.priority);
+  return wanted.some((priority) => priority < 100) || new Set(wanted).size > 1;
+}
+
+/** Versions of the package in `apt-cache madison NAME`: `platform-ent | 1.2.0 | https://… Packages`. */
+export function parseMadison(text: string, name: string): string[] {
+  return text.split("\n").flatMap((line) => {
+    const [found, version] = line.split("|").map((part) => part.trim());
+    return found === name && version !== undefined ? [version] : [];
+  });
+}
+
+/** Bytes to fetch and to unpack by `apt-cache show NAME=VERSION`; missing values are estimated high. Undefined if there is no output. */
+export function parseSizes(text: string): { readonly fetch: number; readonly unpack: number } | undefined {
+  const size = /^Size: (\d+)$/m.exec(text)?.[1];
+  const installed = /^Installed-Size: (\d+)$/m.exec(text)?.[1];
+  if (size === undefined) return undefined;
+  return { fetch: Number(size), unpack: installed === undefined ? Number(size) * 5 : Number(installed) * 1024 };
 }

@@ -2,9 +2,8 @@ import { existsSync } from "node:fs";
 import { compareVersions } from "../../core/versions/compare-versions.ts";
 import type { Installer, InstallerDeps } from "../installer.ts";
 import { UpgradeError } from "../upgrade-error.ts";
-import { type Dnf, onlyOurs, repositoryFile } from "./dnf.ts";
 import { spaceShortage } from "./free-space.ts";
-import { createRunOnHost } from "./host-command.ts";
+import { createRunOnHost, type RunOnHost } from "./host-command.ts";
 import { keptFolder, keptPackage } from "./kept-packages.ts";
 import { toPackageVersion } from "./package-version.ts";
 import { findRpm } from "./rpm.ts";
@@ -12,8 +11,6 @@ import { healRpmHost } from "./rpm-heal.ts";
 import { marked } from "./transaction-mark.ts";
 import { tryToKeep } from "./try-to-keep.ts";
 import { withKeptPackage } from "./with-kept-package.ts";
-import { yumHold } from "./yum-hold.ts";
-import { parseRows, type RepositoryRow, rowFormat } from "./yum-tables.ts";
 
 /** RHEL and its family: dnf, under any name. yum 3 of CentOS 7 is not included; our executable does not run there. */
 export function yumInstaller(deps: InstallerDeps): Installer {
@@ -82,4 +79,93 @@ async function install(deps: InstallerDeps, dnf: Dnf, { name, version, allowDown
     install: () => marked(name, () => run({ file, args: [...onlyOurs(), "-C", "install", exactly], step: "install", what })),
     installKept: (path) => marked(name, () => run({ file: "rpm", args: ["-U", "--oldpackage", "--replacepkgs", path], step: "install", what })),
   });
+}
+
+/** A sentence that names the admin's versionlock, or exclude that hides the package. */
+async function yumHold(name: string, dnf: Dnf): Promise<string | undefined> {
+  const lock = await versionLock(name, dnf);
+  if (lock !== undefined) {
+    return `${name} is locked on this host by the entry ${lock} of dnf versionlock; "dnf versionlock delete '${lock}'" lifts it`;
+  }
+  if (!existsSync(repositoryFile)) return undefined;
+  // Both without the network; an unread repository shows nothing.
+  if ((await visible(name, dnf, [])) > 0 || (await visible(name, dnf, ["--disableexcludes=all"])) === 0) return undefined;
+  return `${name} is excluded on this host by an exclude= of /etc/dnf/dnf.conf; it moves again when that is removed`;
+}
+
+async function versionLock(name: string, { run, file }: Dnf): Promise<string | undefined> {
+  const args = ["-q", "-C", "--disablerepo=*", "versionlock", "list"];
+  // 1: dnf has no such plugin.
+  const asked = await run({ file, args, step: "other", what: "could not read the version locks of dnf", ok: [0, 1] });
+  return asked.status === 0 ? findVersionLock(asked.stdout, name) : undefined;
+}
+
+async function visible(name: string, { run, file }: Dnf, options: readonly string[]): Promise<number> {
+  const args = [...onlyOurs(), "-q", "-C", ...options, "repoquery", "--qf", rowFormat, name];
+  const asked = await run({ file, args, step: "other", what: "could not read the repository's index", ok: [0, 1] });
+  return asked.status === 0 ? parseRows(asked.stdout, name).length : 0;
+}
+
+/** Our repository file, as written by the install script: disabled, so that no other command of the host reads it. */
+const repositoryFile = "/etc/yum.repos.d/platform.repo";
+
+interface Dnf {
+  readonly run: RunOnHost;
+  readonly file: "dnf" | "yum";
+}
+
+/** Options for our repository only, with strict checks, overriding dnf.conf and the repository file. */
+function onlyOurs(): string[] {
+  if (!existsSync(repositoryFile)) {
+    throw new UpgradeError("repository_unreachable", `${repositoryFile} is missing: run the install script again to add the repository`);
+  }
+  const options = [
+    "platform.excludepkgs=",
+    "platform.skip_if_unavailable=False",
+    "platform.gpgcheck=1",
+    "platform.repo_gpgcheck=1",
+    "skip_if_unavailable=False",
+    "localpkg_gpgcheck=1",
+    "best=True",
+    "exit_on_lock=True",
+    "install_weak_deps=False",
+    "retries=2",
+    "timeout=30",
+  ];
+  return ["-y", "--color=never", "--repo=platform", ...options.map((option) => `--setopt=${option}`)];
+}
+
+/** A version that the repository has. */
+interface RepositoryRow {
+  readonly version: string;
+  readonly fetch: number;
+  readonly unpack: number;
+}
+
+/** dnf ends each row with a newline, dnf5 does not. */
+const rowFormat = "%{name}|%{version}|%{size}|%{installsize}\n";
+
+/** Rows of `dnf repoquery --qf`. */
+export function parseRows(text: string, name: string): RepositoryRow[] {
+  return text.split("\n").flatMap((line) => {
+    const [found, version, fetch, unpack] = line.split("|");
+    if (found !== name || version === undefined) return [];
+    return [{ version, fetch: Number(fetch) || 0, unpack: Number(unpack) || 0 }];
+  });
+}
+
+/**
+ * The entry of `dnf versionlock list` that locks the package: a pattern for name-epoch:version-release.arch such as
+ * `platform-ent-0:1.0.0-1.*`. One that begins with `!` only excludes versions, which becomes visible when such a version is installed.
+ */
+export function findVersionLock(text: string, name: string): string | undefined {
+  const lines = text.split("\n").map((line) => line.trim());
+  return lines.find((line) => line === name || (!line.startsWith("!") && mayName(line, name)));
+}
+
+function mayName(pattern: string, name: string): boolean {
+  const wildcard = pattern.search(/[*?[]/);
+  const fixed = wildcard < 0 ? pattern : pattern.slice(0, wildcard);
+  if (fixed.startsWith(`${name}-`)) return /^(\d|$)/.test(fixed.slice(name.length + 1));
+  return wildcard > 0 && `${name}-`.startsWith(fixed);
 }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import type { Installer, InstallerDeps } from "../installer.ts";
 import { UpgradeError } from "../upgrade-error.ts";
@@ -11,8 +12,6 @@ import { marked } from "./transaction-mark.ts";
 import { tryToKeep } from "./try-to-keep.ts";
 import { withKeptPackage } from "./with-kept-package.ts";
 import { createZypp, repositoryFile, type Zypp } from "./zypp.ts";
-import { zypperHold } from "./zypper-hold.ts";
-import { parseSearch, parseSummary } from "./zypper-tables.ts";
 
 /** SUSE and its family. */
 export function zypperInstaller(deps: InstallerDeps): Installer {
@@ -99,3 +98,53 @@ async function install({ deps, run, zypp }: Parts, { name, version, allowDowngra
 
 /** 102, 103: success, but the host or zypper itself needs a restart; 107: success, but a script of a package failed. */
 const done = [0, 102, 103, 107] as const;
+
+/** A sentence that names the admin's lock (`zypper addlock`) on the package. */
+async function zypperHold(name: string, zypp: Zypp): Promise<string | undefined> {
+  if (!existsSync(repositoryFile)) return undefined;
+  const what = "could not read the locks of zypper";
+  const args = ["search", "--details", "--match-exact", "--type", "package", name];
+  // 104: nothing found; 106: our repository is unread. zypper itself matches its locks, which may be patterns.
+  const found = await zypp.run({ args, step: "other", what, ok: [0, 104, 106] });
+  if (!parseSearch(found.stdout).some((row) => row.name === name && row.locked)) return undefined;
+  const locks = parseLocks((await zypp.run({ args: ["locks"], xml: true, step: "other", what })).stdout);
+  const lock = locks.find((one) => one === name) ?? (locks.length === 1 ? locks[0] : undefined);
+  if (lock === undefined)
+    return `${name} is locked on this host by one of the locks of zypper: "zypper locks" lists them, "zypper removelock" lifts one`;
+  return `${name} is locked on this host by the lock ${lock} of zypper; "zypper removelock '${lock}'" lifts it`;
+}
+
+interface ZypperRow {
+  readonly name: string;
+  /** Version without its release. */
+  readonly version: string;
+  readonly locked: boolean;
+}
+
+/**
+ * Rows of `zypper search -s --match-exact NAME`; the letters of the first column are the same in every language:
+ *
+ *   S  | Name         | Type    | Version | Arch   | Repository
+ *   ---+--------------+---------+---------+--------+-----------
+ *   vl | platform-ent | package | 1.2.0-1 | x86_64 | platform
+ */
+export function parseSearch(text: string): ZypperRow[] {
+  return text.split("\n").flatMap((line) => {
+    const [status, name, kind, edition] = line.split("|").map((cell) => cell.trim());
+    if (status === undefined || name === undefined || kind !== "package" || edition === undefined) return [];
+    return [{ name, version: edition.replace(/-[^-]*$/, ""), locked: status.includes("l") }];
+  });
+}
+
+/** Bytes to fetch, and by how much the installed files grow, by `zypper --xmlout install --dry-run`. Undefined without output. */
+export function parseSummary(xml: string): { readonly fetch: number; readonly grow: number } | undefined {
+  const summary = /<install-summary\b[^>]*>/.exec(xml)?.[0];
+  const fetch = /\bdownload-size="(\d+)"/.exec(summary ?? "")?.[1];
+  const grow = /\bspace-usage-diff="(-?\d+)"/.exec(summary ?? "")?.[1];
+  return fetch === undefined || grow === undefined ? undefined : { fetch: Number(fetch), grow: Number(grow) };
+}
+
+/** Names of all locks by `zypper --xmlout locks`. */
+export function parseLocks(xml: string): string[] {
+  return [...xml.matchAll(/<lock\b[^>]*>.*?<name>([^<]*)<\/name>/gs)].map(([, name = ""]) => name);
+}

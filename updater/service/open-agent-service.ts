@@ -2,12 +2,12 @@ import { existsSync } from "node:fs";
 import { readlink } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../../core/log/log.ts";
+import { unixGet } from "../../core/transport/dial/unix-get.ts";
 import { type CommandResult, runCommand } from "../run-command.ts";
 import type { AgentFacts, AgentService, WatchOptions, WatchResult } from "../service.ts";
 import { standardPath } from "../standard-path.ts";
 import { UpgradeError } from "../upgrade-error.ts";
-import type { AgentStatus } from "./agent-status.ts";
-import { askStatus } from "./ask-status.ts";
+import { type AgentStatus, parseAgentStatus } from "./agent-status.ts";
 import { isActive, parseUnitState, shownProperties, type UnitState } from "./unit-state.ts";
 import { type Look, type Watch, watchAgent } from "./watch-agent.ts";
 
@@ -121,4 +121,16 @@ async function watch(see: () => Promise<Look | undefined>, options: Watching): P
     await sleep(pauseMs, undefined, { signal });
   }
   return { healthy: false, fault: "process", why: "systemd did not report the state of the service" };
+}
+
+const limits = { timeoutMs: 2000, maxBytes: 65_536 };
+
+/** GET /status over a unix socket; undefined without a valid answer within 2 s. Never throws. */
+export async function askStatus(socketPath: string): Promise<AgentStatus | undefined> {
+  try {
+    const { status, body } = await unixGet(socketPath, "/status", limits);
+    return status === 200 ? parseAgentStatus(body.toString()) : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,16 +1,19 @@
 import { randomUUID } from "node:crypto";
-import type { Socket } from "node:net";
+import { lookup } from "node:dns/promises";
+import { isIP, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Connection } from "ssh2";
-import { errorText } from "../../../core/errors/platform-error.ts";
+import type { AcceptConnection, Channel, Connection, RejectConnection } from "ssh2";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
+import { createQueue } from "../../../core/limits/queue.ts";
+import { couple } from "../../../core/ssh/couple.ts";
+import { type OpenRefusal, refuseChannel } from "../../../core/ssh/refuse-channel.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import type { Slots } from "../../service/slots.ts";
+import { systemText } from "../../service/system-text.ts";
 import { sessionFacts } from "../session-facts.ts";
 import type { UserConnection } from "../user-connection.ts";
 import { AgentForwarding } from "./agent-forwarding.ts";
-import { connectHost } from "./connect-host.ts";
-import { direct } from "./direct.ts";
-import type { Forwarding } from "./forwarding.ts";
+import { type Forwarding, noForwarding } from "./forwarding.ts";
 import { createPortReport } from "./port-report.ts";
 import { RemoteForwards } from "./remote.ts";
 import { OwnTcp, type TcpSockets } from "./tcp-sockets.ts";
@@ -109,4 +112,87 @@ function portReport(facts: UserConnection) {
     sleep: (ms) => sleep(ms),
     record: (attempt) => deps.audit.record({ event: "port", ...session, ...attempt }),
   });
+}
+
+interface HostAddress {
+  /** Name or address. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Maximum concurrent look-ups: each blocks one of the few threads that the agent's file work uses too. */
+const lookups = createQueue({ atOnce: 2, waiting: 256 });
+
+/** A TCP connection from this host, half-open allowed, paused. Tries a name's addresses in order, as sshd does. Throws `unavailable` with the last reason. */
+async function connectHost(sockets: Pick<TcpSockets, "connect">, { host, port }: HostAddress, gone: AbortSignal): Promise<Socket> {
+  let last: unknown;
+  for (const address of await addressesOf(host)) {
+    try {
+      return await sockets.connect({ host: address, port }, gone);
+    } catch (thrown) {
+      last = thrown;
+      if (gone.aborted) break;
+    }
+  }
+  throw new PlatformError("unavailable", systemText(last), { cause: last });
+}
+
+async function addressesOf(host: string): Promise<readonly string[]> {
+  if (isIP(host) !== 0) return [host];
+  try {
+    const found = await lookups(() => lookup(host, { all: true, order: "verbatim" }));
+    return found.map(({ address }) => address);
+  } catch (thrown) {
+    throw new PlatformError("unavailable", systemText(thrown), { cause: thrown });
+  }
+}
+
+/** A channel that the client asks to open to some destination. */
+interface DirectAsk {
+  readonly accept: AcceptConnection<Channel>;
+  readonly reject: RejectConnection;
+  /** Description for the audit log. */
+  readonly addr: string;
+  readonly connect: () => Promise<Socket>;
+}
+
+/** `direct-tcpip` and `direct-streamlocal@openssh.com`: connects, then answers, then copies. Resolves at its end; never throws. */
+async function direct(forwarding: Forwarding, { accept, reject, addr, connect }: DirectAsk): Promise<void> {
+  const { connection, facts, slots, report, gone } = forwarding;
+  const refuse = (refusal: OpenRefusal): void => refuseChannel(connection, reject, refusal);
+  if (!facts.grant.rules.portForwarding) {
+    await report.note({ direction: "local", addr, error: noForwarding }).catch(() => {});
+    return refuse({ reason: "administratively prohibited", text: noForwarding });
+  }
+  const release = slots.take();
+  if (release === undefined) return refuse({ reason: "resource shortage", text: "too many forwarded connections" });
+  try {
+    const socket = await connectAndRecord(forwarding, { addr, connect });
+    if (gone.aborted) socket.destroy();
+    else await couple(accept(), socket, gone);
+  } catch (thrown) {
+    refuse({ reason: "connect failed", text: errorText(thrown) });
+  } finally {
+    release();
+  }
+}
+
+async function connectAndRecord({ report }: Forwarding, { addr, connect }: Pick<DirectAsk, "addr" | "connect">): Promise<Socket> {
+  let socket: Socket;
+  try {
+    socket = await connect();
+  } catch (thrown) {
+    const error = thrown instanceof PlatformError ? thrown.message : "internal error";
+    await report.note({ direction: "local", addr, error });
+    throw thrown;
+  }
+  try {
+    // It has no listener until it is coupled.
+    socket.on("error", () => {});
+    await report.note({ direction: "local", addr });
+    return socket;
+  } catch (thrown) {
+    socket.destroy();
+    throw thrown;
+  }
 }

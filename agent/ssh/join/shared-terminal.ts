@@ -4,7 +4,6 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { maxParticipants, type Participant } from "../../../core/resources/session.ts";
 import type { LiveSession, LiveSessions } from "../../service/live-sessions.ts";
 import { clampSize, type TerminalSize } from "../program/terminal.ts";
-import { ScrollBack } from "./scroll-back.ts";
 import type { Seat } from "./seat.ts";
 
 /** The session whose terminal it is. */
@@ -120,4 +119,42 @@ export class SharedTerminal implements LiveSession {
 export function findTerminal(live: LiveSessions, sid: string): SharedTerminal | undefined {
   const session = live.find(sid);
   return session instanceof SharedTerminal ? session : undefined;
+}
+
+/** Maximum separate pieces: a terminal that shows single characters must not cost a buffer for each. */
+const mostPieces = 512;
+
+/** The newest bytes of a terminal's output, up to a limit. */
+export class ScrollBack {
+  readonly #most: number;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+  #isCut = false;
+
+  constructor(most = 64 * 1024) {
+    this.#most = most;
+  }
+
+  add(chunk: Buffer): void {
+    // A copy: the chunk may be a small part of a large buffer.
+    this.#pieces.push(Buffer.from(chunk.subarray(-this.#most)));
+    this.#bytes += Math.min(chunk.length, this.#most);
+    this.#isCut ||= chunk.length > this.#most;
+    if (this.#bytes > this.#most || this.#pieces.length > mostPieces) this.#compact();
+  }
+
+  /** Starts at the beginning of a line when earlier output was dropped. */
+  bytes(): Buffer {
+    const all = Buffer.concat(this.#pieces);
+    return this.#isCut ? all.subarray(all.indexOf(0x0a) + 1) : all;
+  }
+
+  /** Drops more than needed, so that not every byte moves the whole buffer. */
+  #compact(): void {
+    const all = Buffer.concat(this.#pieces);
+    const isFull = all.length > this.#most;
+    this.#isCut ||= isFull;
+    this.#pieces = [isFull ? Buffer.from(all.subarray(-Math.ceil(this.#most * 0.75))) : all];
+    this.#bytes = this.#pieces[0]?.length ?? 0;
+  }
 }

@@ -1,9 +1,10 @@
+import { spawn } from "node:child_process";
 import { existsSync, openSync } from "node:fs";
+import type { Readable } from "node:stream";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { UnixUser } from "../../host/unix-user.ts";
 import { type OrderVariables, sessionOrder } from "../program/session-order.ts";
-import { askPam } from "./ask-pam.ts";
 import { type PamConfig, type PamFacts, pamOrder } from "./pam-order.ts";
 
 /** The user, the account and the client's address; empty when not known. */
@@ -59,4 +60,46 @@ export async function openPam(config: PamConfig | undefined, starter: string, lo
 
 function unusable(why: string, what: string, cause?: unknown): PlatformError {
   return new PlatformError("invalid", `ssh_service.pam is enabled but cannot be used here: ${why}`, { hint: `${offHint} ${what}`, cause });
+}
+
+interface PamQuestion {
+  /** Checks that the library can be used; checks whether the account may log in. */
+  readonly ask: "check" | "account";
+  /** Path of `session-start`. */
+  readonly starter: string;
+  readonly variables: OrderVariables;
+  /** Default: 20 s, which is less than the limit of a handshake. */
+  readonly limitMs?: number;
+}
+
+/** Longest answer that is kept. */
+const maxAnswer = 2000;
+
+/** Resolves when PAM says yes. Throws `denied` with its modules' message, `unavailable` when there is no answer. */
+export function askPam({ ask, starter, variables, limitMs = 20_000 }: PamQuestion): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const noAnswer = (why: string, cause?: unknown): void =>
+    reject(new PlatformError("unavailable", `could not ask PAM on this host: ${why}`, { cause }));
+  const child = spawn(starter, [ask], {
+    argv0: "platform",
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
+    env: { ...variables },
+    cwd: "/",
+  });
+  const timer = setTimeout(() => {
+    noAnswer(`no answer within ${limitMs / 1000} s`);
+    child.kill("SIGKILL");
+  }, limitMs);
+  let answer = "";
+  (child.stdio[3] as Readable | null | undefined)?.on("data", (chunk: Buffer) => {
+    answer = (answer + chunk.toString("utf8")).slice(0, maxAnswer);
+  });
+  child.once("error", (cause) => noAnswer("could not start its process", cause));
+  child.once("close", (code, signal) => {
+    clearTimeout(timer);
+    if (code === 0) resolve();
+    else if (answer !== "") reject(new PlatformError("denied", answer));
+    else noAnswer(`ended by ${signal ?? `exit status ${code}`}`);
+  });
+  return promise;
 }

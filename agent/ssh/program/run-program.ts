@@ -1,21 +1,22 @@
 import { readFile } from "node:fs/promises";
+import { type Readable, Transform } from "node:stream";
 import type { ServerChannel } from "ssh2";
 import { shownText } from "../../../core/bytes/shown-text.ts";
+import { errorText } from "../../../core/errors/platform-error.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
 import { endLogin } from "../../host/end-login.ts";
 import type { Exit, SystemText } from "../../host/spawn.ts";
 import { pump } from "../../service/pump.ts";
+import { recordOrLog } from "../../service/record-or-log.ts";
 import { shareTerminal } from "../join/share-terminal.ts";
 import type { SessionChannel } from "../session-channel.ts";
+import { sessionFacts } from "../session-facts.ts";
 import { fileCopyRefused } from "./file-copy-refused.ts";
-import { isFileCopy } from "./is-file-copy.ts";
 import { programOf } from "./program.ts";
 import { recordTerminal } from "./record-terminal.ts";
 import { runRecorded } from "./run-recorded.ts";
-import { runScp, scpOf } from "./scp.ts";
 import { sessionEnvironment } from "./session-environment.ts";
 import { startProgram } from "./start-program.ts";
-import { tap } from "./tap.ts";
 import { openTerminal } from "./terminal.ts";
 
 /** Time after the program's end to read output of a terminal that other processes still hold, ms. */
@@ -124,4 +125,64 @@ async function settled(work: Promise<unknown>, limitMs: number | undefined): Pro
   const timer = setTimeout(resolve, limitMs);
   await Promise.race([work, promise]);
   clearTimeout(timer);
+}
+
+/**
+ * Whether a command is the far side of scp, sftp or rsync, by its name. A user with a shell can always move bytes through it,
+ * which `ssh_file_copy: false` does not promise to prevent.
+ */
+export function isFileCopy(command: string): boolean {
+  const words = command.trim().split(/\s+/);
+  const program = (words[0] ?? "").replace(/^.*\//, "");
+  if (program === "scp") return words.slice(1).some((word) => /^-[a-zA-Z]*[tf]/.test(word));
+  if (program === "rsync") return words.includes("--server");
+  return program === "sftp-server" || program === "internal-sftp";
+}
+
+/** Passes a source on after `show` has seen each chunk; its promise holds the source back. Ends when the source does. */
+function tap(source: Readable, show: (chunk: Buffer) => Promise<void> | undefined, gone: AbortSignal): Readable {
+  const tapped = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      const wait = show(chunk);
+      if (wait === undefined) done(null, chunk);
+      else void wait.then(() => done(null, chunk));
+    },
+  });
+  void pump(source, tapped, gone).then(() => tapped.end());
+  return tapped;
+}
+
+/** A request to the far side of scp. */
+export interface ScpCopy {
+  /** As seen from the host. */
+  readonly action: "upload" | "download";
+  /** As the client wrote it for the host's shell. */
+  readonly path: string;
+}
+
+/** Undefined: the command is not the far side of scp (`scp -t PATH`, `scp -f PATH`). */
+export function scpOf(command: string): ScpCopy | undefined {
+  const [program = "", ...words] = command.trim().split(/\s+/);
+  if (program.replace(/^.*\//, "") !== "scp") return undefined;
+  const first = words.findIndex((word) => !/^-[a-zA-Z]/.test(word));
+  const options = first === -1 ? words : words.slice(0, first);
+  const side = options.map((word) => /[tf]/.exec(word)?.[0]).find((letter) => letter !== undefined);
+  if (side === undefined || first === -1) return undefined;
+  const rest = words.slice(words[first] === "--" ? first + 1 : first);
+  return { action: side === "t" ? "upload" : "download", path: rest.join(" ") };
+}
+
+/** Runs the far side of scp and records how the copy ended; the files' bytes are in the session's counts. */
+async function runScp(copy: ScpCopy, channel: SessionChannel, run: () => Promise<Exit>): Promise<Exit> {
+  const facts = { event: "scp", ...sessionFacts(channel.facts, channel.sid), ...copy } as const;
+  let exit: Exit;
+  try {
+    exit = await run();
+  } catch (thrown) {
+    await recordOrLog(channel.facts.deps, { ...facts, error: errorText(thrown) });
+    throw thrown;
+  }
+  const error = exit.signal === null ? exit.code !== 0 && `exit status ${exit.code}` : `ended by ${exit.signal}`;
+  await recordOrLog(channel.facts.deps, { ...facts, ...(exit.code !== null && { exit_code: exit.code }), ...(error !== false && { error }) });
+  return exit;
 }

@@ -1,7 +1,8 @@
 import type { WindowChangeInfo } from "ssh2";
+import { recordOrLog } from "../../service/record-or-log.ts";
 import { clampSize } from "../program/terminal.ts";
 import type { RequestReply, SessionChannel } from "../session-channel.ts";
-import { recordResizes } from "./record-resizes.ts";
+import { sessionFacts } from "../session-facts.ts";
 
 /** `window-change`: the terminal's new size; the kernel notifies the programs (SIGWINCH). */
 export function windowChange(channel: SessionChannel, { accept, reject }: RequestReply, info: WindowChangeInfo): void {
@@ -18,4 +19,26 @@ export function windowChange(channel: SessionChannel, { accept, reject }: Reques
     channel.resized();
   }
   accept?.();
+}
+
+/** Minimum time between two events of one terminal, ms: a window that is being dragged changes all the time. */
+const pauseMs = 10_000;
+
+/** Returns the function to call at each new size of a terminal: it records one at once, and the last of those that follow shortly after a delay. */
+function recordResizes(channel: SessionChannel): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  let told = "";
+  const tell = (): void => {
+    timer = undefined;
+    const { columns, rows } = channel.wanted?.size ?? { columns: 0, rows: 0 };
+    const size = `${columns}:${rows}`;
+    if (size === told || channel.gone.aborted) return;
+    told = size;
+    timer = setTimeout(tell, pauseMs).unref();
+    void recordOrLog(channel.facts.deps, { event: "resize", ...sessionFacts(channel.facts, channel.sid), size });
+  };
+  channel.gone.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  return () => {
+    if (timer === undefined) tell();
+  };
 }

@@ -1,15 +1,29 @@
-import { chmodSync, closeSync, constants, lchownSync, linkSync, lstatSync, lutimesSync, openSync, renameSync, statfsSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  lchownSync,
+  linkSync,
+  lstatSync,
+  lutimesSync,
+  openSync,
+  readSync,
+  renameSync,
+  statfsSync,
+  writeSync,
+} from "node:fs";
 import { Reader } from "../../../core/bytes/reader.ts";
-import { u64 } from "../../../core/bytes/writer.ts";
+import { string, u64 } from "../../../core/bytes/writer.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { readAttributes } from "../../../core/sftp/attributes.ts";
 import { extensionNames, maxPacket, maxTransfer } from "../../../core/sftp/numbers.ts";
 import type { RequestOf } from "../../../core/sftp/request.ts";
 import { changeAll } from "./change-all.ts";
-import { copyData, fsync, sha256 } from "./extended-data.ts";
-import { expandPath, homeDirectory, namesById } from "./extended-names.ts";
 import { maxHandles } from "./open-handles.ts";
-import { done, type Reply, replyStatus } from "./reply.ts";
+import { realPath } from "./real-path.ts";
+import { done, type Reply, replyName, replyStatus } from "./reply.ts";
 import type { SftpContext } from "./sftp-context.ts";
 
 type Handle = (context: SftpContext, reader: Reader) => Reply;
@@ -92,4 +106,81 @@ function statvfs(path: Buffer): Reply {
 
 function limits(): Reply {
   return { type: "extended_reply", data: Buffer.concat([maxPacket, maxTransfer, maxTransfer, maxHandles].map(u64)) };
+}
+
+/** `~` and `~user` at the start; other paths are relative to the home, where the session began. */
+function expandPath({ names, home }: SftpContext, reader: Reader): Reply {
+  const path = reader.string();
+  const tilde = /^~([^/]*)/.exec(path.toString("latin1"));
+  if (tilde === null) return replyName(realPath(path.length === 0 ? Buffer.from(".") : path));
+  const user = Buffer.from(tilde[1] as string, "latin1").toString();
+  const folder = user === "" ? home : names.home(user);
+  if (folder === undefined) throw new PlatformError("not_found", `No such user: ${user}`);
+  return replyName(realPath(Buffer.concat([Buffer.from(folder), path.subarray(tilde[0].length)])));
+}
+
+function homeDirectory({ names, home }: SftpContext, reader: Reader): Reply {
+  const user = reader.string().toString();
+  const folder = user === "" ? home : names.home(user);
+  if (folder === undefined) throw new PlatformError("not_found", `No such user: ${user}`);
+  return replyName(Buffer.from(folder));
+}
+
+function namesById({ names }: SftpContext, reader: Reader): Reply {
+  const told = (ids: Buffer, name: (id: number) => string | undefined): Buffer => {
+    const list = new Reader(ids);
+    const parts: Buffer[] = [];
+    while (!list.done) parts.push(string(name(list.u32()) ?? ""));
+    return string(Buffer.concat(parts));
+  };
+  const users = told(reader.string(), (id) => names.user(id));
+  return { type: "extended_reply", data: Buffer.concat([users, told(reader.string(), (id) => names.group(id))]) };
+}
+
+function fsync({ handles }: SftpContext, reader: Reader): Reply {
+  fsyncSync(handles.file(reader.string()).fd);
+  return done;
+}
+
+const piece = Buffer.allocUnsafe(maxTransfer);
+
+/** Copies from one open file to another, or within the same; a length of 0 means up to the end. */
+function copyData({ handles }: SftpContext, reader: Reader): Reply {
+  const from = handles.file(reader.string());
+  let source = reader.u64();
+  let left = reader.u64();
+  const to = handles.file(reader.string());
+  let target = reader.u64();
+  const mostLeft = left === 0n ? BigInt(Number.MAX_SAFE_INTEGER) : left;
+  if (from.fd === to.fd && source < target + mostLeft && target < source + mostLeft) throw new PlatformError("limit", "The ranges overlap");
+  if (target + mostLeft > Number.MAX_SAFE_INTEGER && left !== 0n) throw new PlatformError("limit", "File too large");
+  for (left = mostLeft; left > 0n; ) {
+    const count = readSync(from.fd, piece, 0, left < piece.length ? Number(left) : piece.length, source);
+    if (count === 0) break;
+    for (let written = 0; written < count; )
+      written += writeSync(to.fd, piece, written, count - written, to.appends ? null : Number(target) + written);
+    from.bytesRead += count;
+    to.bytesWritten += count;
+    source += BigInt(count);
+    target += BigInt(count);
+    left -= BigInt(count);
+  }
+  return done;
+}
+
+/** Our own extension: SHA-256 of a part of an open file, and the number of bytes in it up to the file's end. `tsh scp` resumes by it. */
+function sha256({ handles }: SftpContext, reader: Reader): Reply {
+  const { fd } = handles.file(reader.string());
+  let offset = reader.u64();
+  const wanted = reader.u64();
+  const hash = createHash("sha256");
+  let left = wanted;
+  while (left > 0n) {
+    const count = readSync(fd, piece, 0, left < piece.length ? Number(left) : piece.length, offset);
+    if (count === 0) break;
+    hash.update(piece.subarray(0, count));
+    offset += BigInt(count);
+    left -= BigInt(count);
+  }
+  return { type: "extended_reply", data: Buffer.concat([string(hash.digest()), u64(wanted - left)]) };
 }

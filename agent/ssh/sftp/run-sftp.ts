@@ -1,15 +1,22 @@
+import { closeSync, openSync } from "node:fs";
 import { basename } from "node:path";
+import type { Readable } from "node:stream";
 import type { ServerChannel } from "ssh2";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
+import type { SessionGroup } from "../../host/cgroups/session-groups.ts";
 import type { Exit } from "../../host/spawn.ts";
+import type { UnixUser } from "../../host/unix-user.ts";
 import { pump } from "../../service/pump.ts";
+import type { PamFiles } from "../pam/open-pam.ts";
 import { fileCopyRefused } from "../program/file-copy-refused.ts";
 import { runRecorded } from "../program/run-recorded.ts";
-import type { StartedProgram } from "../program/start-process.ts";
+import { sessionOrder } from "../program/session-order.ts";
+import { type StartedProgram, startProcess } from "../program/start-process.ts";
 import type { SessionChannel } from "../session-channel.ts";
-import { recordReports } from "./record-reports.ts";
-import { startSftp } from "./start-sftp.ts";
+import { sessionFacts } from "../session-facts.ts";
+import type { SftpInstructions } from "./sftp-instructions.ts";
+import { type SftpReport, sftpReportSchema } from "./sftp-report.ts";
 
 /** Time from the client's disconnect to the kill of a process that hangs in a system call, ms. */
 const leaveMs = 5000;
@@ -78,4 +85,71 @@ function endWhenLeft(gone: AbortSignal, program: StartedProgram): () => void {
     clearTimeout(timer);
     gone.removeEventListener("abort", leave);
   };
+}
+
+interface StartSftp {
+  /** How to start this program again; see own-command.ts. */
+  readonly launch: readonly [string, ...string[]];
+  /** Path of `session-start`. */
+  readonly starter: string;
+  readonly group?: SessionGroup | undefined;
+  /** Set when PAM opens the session first; the process then begins as root. */
+  readonly pam?: PamFiles | undefined;
+}
+
+/** `session-start` turns into the own executable's `__sftp`, which becomes the user and serves files. */
+function startSftp(user: UnixUser, { launch, starter, group, pam }: StartSftp): StartedProgram {
+  const { login, uid, gid, home } = user;
+  const told: SftpInstructions = { login, uid, gid, home, becomeUser: process.geteuid?.() === 0, keepsGroups: pam !== undefined };
+  const [command, ...args] = launch;
+  const own = pam?.own ?? openSync(command, "r");
+  try {
+    return startProcess({
+      command: starter,
+      args: ["files", "platform", ...(pam === undefined ? args : []), "__sftp"],
+      env: { ...(pam?.variables ?? sessionOrder({ user, becomes: false })) },
+      instructions: JSON.stringify(told),
+      hasPipes: true,
+      hasReports: true,
+      more: own,
+      group,
+    });
+  } finally {
+    if (pam === undefined) closeSync(own);
+  }
+}
+
+/** Longest report, and maximum reports of one session: the process stays below both. */
+const maxLine = 32 * 1024;
+const maxReports = 4096;
+
+/** Records the process's reports, until it ends. A report that is invalid or cannot be recorded is logged; never throws. */
+async function recordReports(channel: SessionChannel, reports: Readable | undefined): Promise<void> {
+  const { audit, log } = channel.facts.deps;
+  let count = 0;
+  try {
+    for await (const line of linesOf(reports)) {
+      count += 1;
+      if (count > maxReports) throw new PlatformError("limit", `more than ${maxReports} reports`);
+      await audit.record({ ...sessionFacts(channel.facts, channel.sid), ...parseReport(line) });
+    }
+  } catch (thrown) {
+    log.error("could not record the actions of an SFTP session", { sid: channel.sid, error: errorText(thrown) });
+    reports?.resume();
+  }
+}
+
+function parseReport(line: string): SftpReport {
+  return sftpReportSchema.parse(JSON.parse(line));
+}
+
+async function* linesOf(source: Readable | undefined): AsyncGenerator<string> {
+  let rest = "";
+  source?.setEncoding("utf8");
+  for await (const chunk of source?.iterator({ destroyOnReturn: false }) ?? []) {
+    const lines = (rest + String(chunk)).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > maxLine) throw new PlatformError("limit", "a report is too long");
+    yield* lines;
+  }
 }

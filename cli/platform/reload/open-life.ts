@@ -1,3 +1,4 @@
+import { isSea } from "node:sea";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { ListenSockets } from "../../../core/transport/listen-sockets.ts";
@@ -8,10 +9,8 @@ import { stopSignals } from "../stop-signals.ts";
 import type { Predecessor } from "./predecessor.ts";
 import type { ProcessState } from "./process-state.ts";
 import { Reloader } from "./reloader.ts";
-import { sameCommand } from "./same-command.ts";
-import { ServiceVoice } from "./service-voice.ts";
 import { otherProcesses, serveStatus } from "./status-socket.ts";
-import { serviceManager } from "./systemd.ts";
+import { type ServiceManager, serviceManager } from "./systemd.ts";
 
 export interface LifeOptions {
   readonly log: Log;
@@ -115,5 +114,55 @@ async function openStatus(folder: string, { log, state }: LifeOptions): Promise<
   } catch (thrown) {
     log.warn("could not open the status socket", { folder, error: errorText(thrown) });
     return { [Symbol.asyncDispose]: async () => {} };
+  }
+}
+
+/**
+ * The words that start this program again with the same arguments: the executable now on disk. Once a package
+ * has replaced the file, the kernel names the running one "… (deleted)": the successor is the file now at its path.
+ */
+function sameCommand(): readonly string[] {
+  const program = process.execPath.replace(/ \(deleted\)$/, "");
+  // Without the executable (run from source), the second word is the script.
+  return isSea() ? [program, ...process.argv.slice(2)] : [program, ...process.execArgv, ...process.argv.slice(1)];
+}
+
+/** A process's messages to the service manager, which accepts those of the main process only: none before this process is it. */
+export class ServiceVoice {
+  readonly #manager: ServiceManager;
+  #isHeard: boolean;
+  #said = "";
+
+  constructor(manager: ServiceManager, isHeard: boolean) {
+    this.#manager = manager;
+    this.#isHeard = isHeard;
+  }
+
+  /** Reports the state in words; the last text is sent once this process is the main one. */
+  say(text: string): void {
+    const status = `${version}: ${text}`;
+    if (this.#isHeard && status !== this.#said) void this.#manager.notify(`STATUS=${status}`);
+    this.#said = status;
+  }
+
+  /** The service manager knows that this is the main process. */
+  async ready(): Promise<void> {
+    this.#isHeard = true;
+    await this.#manager.notify("READY=1", `STATUS=${this.#said || version}`);
+  }
+
+  /** As the main process: names its successor. */
+  async announce(pid: number): Promise<void> {
+    await this.#manager.notify(`MAINPID=${pid}`);
+  }
+
+  /** Takes over the main role from a predecessor of an earlier version, which leaves the message to us: only the main process is heard. */
+  async replace(pid: number): Promise<void> {
+    await this.#manager.notifyAs(pid, `MAINPID=${process.pid}`);
+    await this.ready();
+  }
+
+  stopping(): void {
+    if (this.#isHeard) void this.#manager.notify("STOPPING=1");
   }
 }

@@ -5,15 +5,13 @@ import { hostnameText, type Node } from "../../../core/resources/node.ts";
 import type { Call } from "../../command.ts";
 import { type Result, textResult } from "../../output.ts";
 import type { Profile } from "../../profile/profile.ts";
-import { renderLabels } from "../../table.ts";
+import { renderLabels, renderTable } from "../../table.ts";
 import type { SshSettings } from "../ssh-settings.ts";
 import type { LabelTarget } from "../ssh-target.ts";
 import { defaultLogin, sshToHost } from "../ssh-to-host.ts";
-import { candidatesTable } from "./candidates.ts";
 import { nameHosts } from "./name-hosts.ts";
 import { reachableHosts } from "./reachable-hosts.ts";
-import { runOnHosts } from "./run-on-hosts.ts";
-import { summarize } from "./summarize.ts";
+import { type HostOutcome, runOnHosts } from "./run-on-hosts.ts";
 
 export interface LabelsAsk extends LabelTarget {
   readonly profile: Profile;
@@ -86,4 +84,43 @@ async function makeFolder(path: string | undefined): Promise<string | undefined>
     throw new PlatformError("unavailable", `--log-dir: could not create ${path}: ${errorText(cause)}`, { cause });
   });
   return path;
+}
+
+const maxShown = 20;
+const maxCell = 60;
+
+/** A table of the candidate hosts, cut when there are many. */
+export function candidatesTable(nodes: readonly Node[]): string {
+  const rows = nodes
+    .slice(0, maxShown)
+    .map(({ metadata, spec, status }) => [
+      spec.hostname,
+      metadata.name,
+      status?.connected === true ? "⟵ Tunnel" : "(offline)",
+      renderLabels(metadata.labels),
+    ]);
+  const more = nodes.length > maxShown ? `\n… and ${nodes.length - maxShown} more` : "";
+  return renderTable(["Node Name", "Node ID", "Address", "Labels"], rows, maxCell) + more;
+}
+
+interface Summary {
+  /** The highest status: 0 when all went well. */
+  readonly status: number;
+  /** Lines for people; none when all went well. */
+  readonly lines: readonly string[];
+}
+
+/** Maximum number of hosts listed by name. */
+const maxNamed = 100;
+
+/** The failed hosts, their errors, and the exit status of the command. Pure. */
+export function summarize(outcomes: readonly HostOutcome[], hosts: number): Summary {
+  const failed = outcomes.filter(({ status }) => status !== 0);
+  const left = hosts - outcomes.length;
+  const status = Math.max(0, ...outcomes.map((outcome) => outcome.status));
+  if (failed.length === 0 && left === 0) return { status, lines: [] };
+  const named = failed.slice(0, maxNamed).map(({ host, status: own, error }) => `  ${host.name}: ${error?.message ?? `exit status ${own}`}`);
+  const more = failed.length > maxNamed ? [`  … and ${failed.length - maxNamed} more`] : [];
+  const notBegun = left > 0 ? `; ${left} not started` : "";
+  return { status, lines: [`${failed.length} of ${hosts} hosts failed${notBegun}:`, ...named, ...more] };
 }

@@ -1,7 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
-import { openAuthClient } from "../../../core/api/auth-client.ts";
+import { z } from "zod";
+import { type AuthClient, openAuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { headerFacts } from "../../../core/recording/header-facts.ts";
+import { documentKind, readDocument } from "../../../core/resources/document.ts";
 import { parseDuration } from "../../../core/resources/duration.ts";
 import type { Call } from "../../command.ts";
 import { type Result, textResult } from "../../output.ts";
@@ -9,7 +11,6 @@ import { dialProxy } from "../../profile/dial-proxy.ts";
 import { otherAuthority } from "../../profile/other-authority.ts";
 import { requireValid } from "../../profile/profile.ts";
 import { chosenProfile } from "../with-profile.ts";
-import { type FetchedRecording, fetchRecording, formatSchema } from "./fetch-recording.ts";
 import { speeds } from "./playback.ts";
 import { playRecording } from "./players.ts";
 
@@ -70,4 +71,33 @@ function fromOption(text: string | undefined): number {
   const parts = /^(?:(\d{1,4}):)?(\d{1,4}):(\d{1,2})$/.exec(text);
   if (parts === null) return parseDuration(text);
   return Number(parts[1] ?? 0) * 3600 + Number(parts[2]) * 60 + Number(parts[3]);
+}
+
+/** Maximum size of a recording in memory, bytes: more than the auth service accepts. */
+const maxBytes = 256 * 1024 * 1024;
+
+/** Format of a recording; other facts do not matter here, and a newer auth service may state more. */
+const formatSchema = z.object({ format: z.string().optional() });
+
+const formatDocument = documentKind("recording", formatSchema, { what: "a recording" });
+
+interface FetchedRecording {
+  /** Compressed, or as it is. */
+  readonly file: Buffer;
+  /** Undefined: the usual one. */
+  readonly format: string | undefined;
+}
+
+/** One recording in its current state at the auth service. */
+async function fetchRecording(client: AuthClient, sessionId: string): Promise<FetchedRecording> {
+  const parts: Uint8Array[] = [];
+  let format: string | undefined;
+  let bytes = 0;
+  for await (const { data, recordingJson } of client.readRecording({ sessionId }, { timeoutMs: 0 })) {
+    if (recordingJson !== "") format = readDocument(formatDocument, recordingJson).format;
+    bytes += data.length;
+    if (bytes > maxBytes) throw new PlatformError("limit", `the recording is larger than ${maxBytes} bytes, the maximum that can be shown`);
+    parts.push(data);
+  }
+  return { file: Buffer.concat(parts), format };
 }

@@ -1,13 +1,11 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, timingSafeEqual } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import type { Channel, Client, X11Options } from "ssh2";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { couple } from "../../../core/ssh/couple.ts";
 import type { CliIo } from "../../io.ts";
 import { writeNote } from "../../output.ts";
-import { type Display, parseDisplay } from "./display.ts";
 import { cookieProtocol, findCookie, makeUntrustedCookie } from "./find-cookie.ts";
-import { type Cookies, createCookieSwap } from "./swap-cookie.ts";
 
 /** Time limit for the first bytes of a connection, and for the X server's answer, ms. */
 const openingMs = 30_000;
@@ -115,4 +113,70 @@ function connectHere(to: Display["connect"], gone: AbortSignal): Promise<Socket>
       resolve(socket.on("error", () => {}).pause());
     });
   });
+}
+
+/** An X server as DISPLAY names it. */
+interface Display {
+  readonly connect: { readonly path: string } | { readonly host: string; readonly port: number };
+  readonly screen: number;
+  /** Its name for xauth(1). */
+  readonly name: string;
+}
+
+const firstPort = 6000;
+
+/** `:0`, `:0.1`, `unix:0`, `host:0`, or a socket's path with `:0` after it. Undefined for anything else. Pure. */
+export function parseDisplay(text: string): Display | undefined {
+  const found = /^(.*):(\d{1,4})(?:\.(\d{1,3}))?$/.exec(text);
+  if (found === null) return undefined;
+  const [, host = "", number = "", screen = "0"] = found;
+  const display = Number(number);
+  const facts = { screen: Number(screen), name: text };
+  if (host.startsWith("/")) return { ...facts, connect: { path: host } };
+  if (host === "" || host === "unix") return { ...facts, name: `unix:${display}`, connect: { path: `/tmp/.X11-unix/X${display}` } };
+  if (!/^[A-Za-z0-9.:[\]_-]{1,255}$/.test(host)) return undefined;
+  return { ...facts, connect: { host: host.replace(/^\[(.*)\]$/, "$1"), port: firstPort + display } };
+}
+
+/** The beginning of an X11 connection: byte order, version, then the name and the data of the authentication, each padded to four bytes. */
+const headLength = 12;
+/** Upper bound, above the lengths that X11 uses. */
+const longest = 1024;
+
+export type SwapStep = { readonly want: "more" } | { readonly want: "refuse" } | { readonly want: "pass"; readonly bytes: Buffer };
+
+interface Cookies {
+  /** The cookie given to the host. */
+  readonly fake: Buffer;
+  /** The cookie that the local X server knows; of the same length. */
+  readonly real: Buffer;
+}
+
+/**
+ * Checks the first bytes from the host: only a client with the fake cookie passes, and gets the real one, which the host never learns.
+ * Bytes in, decision out.
+ */
+export function createCookieSwap(protocol: string, { fake, real }: Cookies): (chunk: Buffer) => SwapStep {
+  let held = Buffer.alloc(0);
+  return (chunk) => {
+    held = Buffer.concat([held, chunk]);
+    if (held.length < headLength) return { want: "more" };
+    const order = held[0];
+    if (order !== 0x42 && order !== 0x6c) return { want: "refuse" };
+    const read = (at: number): number => (order === 0x42 ? held.readUInt16BE(at) : held.readUInt16LE(at));
+    const [nameLength, dataLength] = [read(6), read(8)];
+    if (nameLength > longest || dataLength > longest) return { want: "refuse" };
+    const dataAt = headLength + padded(nameLength);
+    if (held.length < dataAt + padded(dataLength)) return { want: "more" };
+    const name = held.subarray(headLength, headLength + nameLength).toString("latin1");
+    const data = held.subarray(dataAt, dataAt + dataLength);
+    if (name !== protocol || data.length !== fake.length || !timingSafeEqual(data, fake)) return { want: "refuse" };
+    const bytes = Buffer.from(held);
+    real.copy(bytes, dataAt);
+    return { want: "pass", bytes };
+  };
+}
+
+function padded(length: number): number {
+  return (length + 3) & ~3;
 }

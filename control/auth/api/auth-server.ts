@@ -10,10 +10,9 @@ import { hostContext } from "../../../core/transport/arrivals/server-context.ts"
 import type { AuthContext } from "../auth-context.ts";
 import type { RateLimit } from "../login/rate-limit.ts";
 import { authRoutes, maxRequest } from "./auth-routes.ts";
-import type { Caller } from "./caller.ts";
+import { type Caller, identifyPeer } from "./caller.ts";
 import { ConnectionBounds } from "./connection-bounds.ts";
 import { keepSession } from "./keep-session.ts";
-import { peerOf } from "./peer.ts";
 import { takeRelayed } from "./take-relayed.ts";
 
 /** Time limit of the TLS handshake, ms. */
@@ -176,4 +175,24 @@ function handshake(stream: Duplex, contexts: Contexts, done: (tls: TLSSocket) =>
     if (tls.alpnProtocol === "h2" || tls.alpnProtocol === alpn.authRelay) done(tls);
     else stop();
   });
+}
+
+/**
+ * The peer, or the refusal for each of its calls: a message, where a failed handshake would carry none.
+ * A refused certificate is audited once per connection.
+ */
+function peerOf(tls: TLSSocket, facts: { context: AuthContext; remoteAddress: string }): Caller | PlatformError {
+  const { context, remoteAddress: address } = facts;
+  const certificate = tls.getPeerX509Certificate();
+  if (certificate === undefined) return { kind: "anonymous", address };
+  const now = context.now();
+  try {
+    const identity = identifyPeer(certificate, { authorities: context.authorities, clusterName: context.clusterName, now });
+    return identity.kind === "host" ? { kind: "host", identity, address } : { kind: "user", identity, address };
+  } catch (thrown) {
+    const error =
+      thrown instanceof PlatformError ? thrown : new PlatformError("unauthenticated", "could not read the client certificate", { cause: thrown });
+    context.audit.emitRefusal({ event: "cert.refused", error: error.message, "addr.remote": address });
+    return error;
+  }
 }

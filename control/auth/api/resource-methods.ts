@@ -1,13 +1,15 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { SshAsk } from "../../../core/access/ask.ts";
 import type { ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { readDocument, resourceDocument, writeResource } from "../../../core/resources/document.ts";
+import type { Node } from "../../../core/resources/node.ts";
 import type { Document } from "../documents/document.ts";
 import { getAnyNode, storedKey } from "../inventory/all-nodes.ts";
+import { findNodes, type NodeFilter, type NodePage } from "../inventory/find-nodes.ts";
 import { createToken } from "../tokens/tokens.ts";
-import { actorOf } from "./caller.ts";
+import { actorOf, type Caller } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
-import { anyLogin, listNodesFor } from "./list-nodes.ts";
 import { isDenied, mayReach, requireRule } from "./permissions.ts";
 import { resourceKind } from "./resource-kinds.ts";
 
@@ -62,4 +64,21 @@ export function resourceMethods(api: Api): Methods {
 
 function message(document: Document): MessageInitShape<typeof ResourceSchema> {
   return { kind: document.kind, name: document.metadata.name, json: writeResource(document) };
+}
+
+/** Nodes that match: all of them if a rule lets the caller list nodes, for other users those that they may reach. */
+async function listNodesFor({ context }: Pick<Api, "context">, caller: Caller, wanted: NodeFilter & NodePage) {
+  try {
+    await requireRule(context, caller, { resource: "node", verb: "list" });
+  } catch (thrown) {
+    if (!isDenied(thrown) || caller.kind !== "user") throw thrown;
+    const reaches = await mayReach(context, caller);
+    return await findNodes(context, wanted, (node) => reaches(anyLogin(node)));
+  }
+  return await findNodes(context, wanted);
+}
+
+/** Any login at all to a node. */
+function anyLogin({ metadata, spec }: Node): SshAsk {
+  return { kind: "ssh", node: { id: metadata.name, name: spec.hostname, labels: metadata.labels ?? {} } };
 }

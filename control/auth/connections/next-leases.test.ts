@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type Lease, leaseSeconds, leasesInForce, takeLease } from "./next-leases.ts";
+import { type Lease, leaseSeconds, leasesInForce, takeLease } from "./connections.ts";
 
 const start = new Date("2026-11-20T12:00:00Z");
 const at = (seconds: number): Date => new Date(start.getTime() + seconds * 1000);

@@ -3,7 +3,7 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { type Instance, instanceSchema } from "../../../core/resources/instance.ts";
 import { addUser, loggedIn, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
 import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
-import { instanceMatcher } from "./match-instance.ts";
+import { instanceMatcher } from "./list-instances.ts";
 
 async function join(t: TestAuth, hostname: string, role: "node" | "proxy" = "node") {
   const { secret } = await t.admin.createToken({ roles: [role] });

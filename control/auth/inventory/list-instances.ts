@@ -1,11 +1,14 @@
 import { setImmediate as breathe } from "node:timers/promises";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { inventoryName } from "../../../core/kinds/service-kinds.ts";
+import { upgraders } from "../../../core/resources/host-status.ts";
 import type { Instance } from "../../../core/resources/instance.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
+import { compareVersions } from "../../../core/versions/compare-versions.ts";
+import { parseVersion } from "../../../core/versions/parse-version.ts";
 import { version as ownVersion } from "../../../core/versions/version.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { fromEntry } from "../documents/document.ts";
-import { type InventoryFilter, instanceMatcher } from "./match-instance.ts";
 import { refusedNames } from "./names-in-use.ts";
 
 export const maxInstances = 1_000;
@@ -94,4 +97,44 @@ function wantedVersion({ channels }: Context, channel = "default"): string | und
 
 function withoutV(version: string): string {
   return version.replace(/^v/, "");
+}
+
+/** A filter for the inventory; an empty text or list matches all. */
+interface InventoryFilter {
+  readonly upgrader: string;
+  readonly services: readonly string[];
+  readonly olderThan: string;
+  readonly newerThan: string;
+  readonly exactVersion: string;
+}
+
+/** Whether an instance matches. Throws `invalid` for a malformed filter. */
+export function instanceMatcher(filter: InventoryFilter): (instance: Instance) => boolean {
+  const { upgrader, services } = filter;
+  if (upgrader !== "" && !upgraders.some((one) => one === upgrader)) {
+    throw new PlatformError("invalid", `unknown upgrader ${JSON.stringify(upgrader.slice(0, 64))}`, {
+      hint: `upgraders are ${upgraders.join(", ")}`,
+    });
+  }
+  const older = bound(filter.olderThan);
+  const newer = bound(filter.newerThan);
+  const exact = bound(filter.exactVersion);
+  const wanted = new Set(services.map((name) => inventoryName(name.toLowerCase())));
+  return (instance) => {
+    if (upgrader !== "" && instance.upgrader !== upgrader) return false;
+    if (wanted.size > 0 && !instance.services.some((name) => wanted.has(inventoryName(name)))) return false;
+    const version = parseVersion(instance.version)?.text;
+    // A malformed version is neither older nor newer.
+    if (version === undefined) return older === undefined && newer === undefined && exact === undefined;
+    if (older !== undefined && compareVersions(version, older) >= 0) return false;
+    if (newer !== undefined && compareVersions(version, newer) <= 0) return false;
+    return exact === undefined || version === exact;
+  };
+}
+
+function bound(text: string): string | undefined {
+  if (text === "") return undefined;
+  const version = parseVersion(text);
+  if (version !== undefined) return version.text;
+  throw new PlatformError("invalid", `${JSON.stringify(text.slice(0, 64))} is not a version`, { hint: "write it like 1.2.3" });
 }

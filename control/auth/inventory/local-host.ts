@@ -1,12 +1,13 @@
-import { generateKeyPairSync } from "node:crypto";
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import { pickTrustedKeys } from "../../../core/api/trusted-keys.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
-import { generateSshKey, publicLine, toOpensshPrivate } from "../../../core/ssh/keys.ts";
+import { fromOpensshPrivate, generateSshKey, publicLine, toOpensshPrivate } from "../../../core/ssh/keys.ts";
+import type { Storage } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { trustedKeys } from "../authority/trusted-keys.ts";
 import { issueHostCertificates } from "./issue-host-certificates.ts";
-import { localSshKey } from "./local-ssh-key.ts";
 
 /**
  * New certificates, and new keys except a proxy's SSH key, for a service in this process, which needs no token: the auth service itself, or its
@@ -30,4 +31,21 @@ export async function issueLocalHost(
     tlsCertificate: issued.tlsCertificate,
     ...pickTrustedKeys(trustedKeys(context.authorities)),
   };
+}
+
+/** The SSH key of the proxy in this process, made once: clients that cannot check certificates recognize its port by it. */
+async function localSshKey(storage: Pick<Storage, "get" | "put">, hostId: string): Promise<KeyObject> {
+  const key = `/local-ssh-key/${hostId}`;
+  const held = await storage.get(key);
+  if (held !== undefined) return fromOpensshPrivate(held.value);
+  const { privateKey } = generateSshKey();
+  try {
+    await storage.put({ key, value: toOpensshPrivate(privateKey), expect: "absent" });
+    return privateKey;
+  } catch (thrown) {
+    // Another process of this host was first, during a handover.
+    const first = thrown instanceof PlatformError && thrown.code === "already_exists" ? await storage.get(key) : undefined;
+    if (first === undefined) throw thrown;
+    return fromOpensshPrivate(first.value);
+  }
 }

@@ -10,7 +10,6 @@ import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { checkDocument, documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
 import { presenceKey } from "../presence/presence-watch.ts";
-import { auditUpgrades, upgradeMemoryKey } from "./audit-upgrades.ts";
 import { clusterProxyKey } from "./cluster-proxies.ts";
 import { directHostDeletes, keepDirectHost } from "./direct-hosts.ts";
 import { findHost, hostWrite, removal, removedError, removedKey } from "./host-records.ts";
@@ -18,6 +17,7 @@ import type { TunnelEnding } from "./live-nodes.ts";
 import { proxyNamesKey } from "./names-in-use.ts";
 import { nodeNamesKey } from "./node-names.ts";
 import { nodeServicesKey } from "./node-services.ts";
+import { upgradeEvent, upgradeMemorySchema } from "./upgrade-event.ts";
 
 /** Hosts that joined as nodes, with their live state. */
 export async function listNodes(context: Pick<AuthContext, "storage" | "live">): Promise<readonly Node[]> {
@@ -167,4 +167,28 @@ function withLive(context: Pick<AuthContext, "live">, node: Node): Node {
   const way = isDialled ? { addr: address } : connected ? { proxies: [...proxies] } : {};
   const status = { connected, since: since.toISOString(), ...(host !== undefined && { host }), ...way };
   return { ...node, status };
+}
+
+/** Durable memory of one host's audited upgrades: JSON of `UpgradeMemory`. */
+function upgradeMemoryKey(id: string): string {
+  return `/upgrade-audited/${id}`;
+}
+
+type Context = Pick<AuthContext, "storage" | "audit" | "queues">;
+
+/**
+ * Audits the upgrades in a host's report. The event is durable before it is remembered: after a crash in between it is recorded
+ * twice rather than never. Reports of one host are processed in order.
+ */
+async function auditUpgrades(context: Context, host: { id: string; hostname: string; version: string; status: HostStatus }): Promise<void> {
+  const { id, hostname, version, status } = host;
+  const key = upgradeMemoryKey(id);
+  await context.queues(key, async () => {
+    const stored = await context.storage.get(key);
+    const before = stored === undefined ? undefined : upgradeMemorySchema.safeParse(JSON.parse(stored.value)).data;
+    const { event, memory } = upgradeEvent(before, { version, status });
+    if (event !== undefined) context.audit.emit({ ...event, server_id: id, server_name: hostname });
+    const value = JSON.stringify(memory);
+    if (value !== stored?.value) await context.storage.put({ key, value });
+  });
 }

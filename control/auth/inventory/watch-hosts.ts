@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { HostsEventSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import type { HostRouteSchema, HostsEventSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
-import { nodeSchema } from "../../../core/resources/node.ts";
+import type { DirectHost } from "../../../core/resources/direct-host.ts";
+import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { ClusterProxy } from "../../../core/resources/proxy.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { documentKey, fromEntry } from "../documents/document.ts";
@@ -12,7 +13,7 @@ import { listProxies } from "./cluster-proxies.ts";
 import { awaySince } from "./find-recorded.ts";
 import { HostChanges } from "./host-changes.ts";
 import { requireHost } from "./host-records.ts";
-import { type HostRoute, hostRoute, isFoundByTunnel } from "./host-route.ts";
+import type { LiveNode } from "./live-nodes.ts";
 
 /** Maximum number of hosts kept for one proxy; it asks for each target while there are more. */
 export const maxRoutes = 20_000;
@@ -97,4 +98,46 @@ async function nextEvent(context: Context, { changes, sent, proxy }: Batch): Pro
     event.changed.push(route);
   }
   return event;
+}
+
+type HostRoute = MessageInitShape<typeof HostRouteSchema>;
+
+export interface RouteFacts {
+  readonly node: Node;
+  /** Recorded names. */
+  readonly names: readonly string[];
+  readonly live: LiveNode | undefined;
+  /** Its addresses, if proxies dial it. */
+  readonly direct: DirectHost | undefined;
+  /** Time since when it is disconnected, RFC 3339; undefined: unknown. */
+  readonly since: string | undefined;
+  readonly proxies: readonly ClusterProxy[];
+}
+
+/** Whether a proxy finds the host by itself: by its tunnel, under names that no other host has. Pure. */
+export function isFoundByTunnel(live: LiveNode | undefined, proxy: string, namesakes: readonly string[]): boolean {
+  return live?.connected === true && live.isDialled !== true && live.proxies.includes(proxy) && namesakes.length === 0;
+}
+
+/** The way from a proxy to a host. Pure. */
+export function hostRoute({ node, names, live, direct, since, proxies }: RouteFacts, proxy: string): HostRoute {
+  const { hostname } = node.spec;
+  const host = {
+    id: node.metadata.name,
+    hostname,
+    labels: { ...node.metadata.labels },
+    names: [...new Set([hostname, ...names, ...(direct?.names ?? []), ...(live?.names ?? [])])],
+  };
+  const hasTunnel = live?.connected === true && live.isDialled !== true;
+  if (hasTunnel && !live.proxies.includes(proxy)) {
+    const holding = live.proxies.map((id) => {
+      const { name, addr } = proxies.find((one) => one.id === id) ?? { name: id, addr: "" };
+      return { id, name, addr };
+    });
+    return { ...host, via: { case: "tunnel", value: { proxies: holding } } };
+  }
+  if (direct !== undefined && !hasTunnel) {
+    return { ...host, via: { case: "dial", value: { addresses: [...direct.addresses], shared: [...direct.shared] } } };
+  }
+  return { ...host, via: { case: "record", value: { since: live?.connected === true ? "" : (since ?? "") } } };
 }

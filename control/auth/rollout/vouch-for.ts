@@ -1,5 +1,6 @@
+import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
+import type { ChannelAnswer } from "../../../core/resources/channel-answer.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { findDoubt } from "./find-doubt.ts";
 import type { TargetAnswer } from "./find-target.ts";
 
 type Vouching = Pick<AuthContext, "rollouts" | "channels" | "authorities" | "upgradeChannels" | "now">;
@@ -25,4 +26,35 @@ export function vouchFor(
   if (target.version === "" || target.version === "none") return { ...target, signed: "" };
   if (doubt !== undefined) return { version: "", critical: false, held: doubt, signed: "" };
   return { ...target, signed: authorities.signUpgrade({ host, channel, version: target.version, critical: target.critical }, now()) };
+}
+
+export interface DoubtFacts {
+  readonly channel: string;
+  /** The answer of the requesting proxy's channel. */
+  readonly asked: Pick<ChannelAnswer, "version" | "critical">;
+  /** The answers of the other proxies, by their last reports. */
+  readonly others: readonly Pick<ChannelAnswer, "version" | "critical">[];
+  /** The auth service's own configuration of the channel; undefined: none. */
+  readonly own: UpgradeChannel | undefined;
+}
+
+/**
+ * The reason why the auth service does not sign the answer of a proxy's channel; undefined: it signs. A single proxy cannot order a version:
+ * the others must agree, and so must the auth service's own configuration, if it has one. Pure.
+ */
+export function findDoubt({ channel, asked, others, own }: DoubtFacts): string | undefined {
+  if (asked.version === "none" || asked.version === "") return undefined;
+  const said = told(asked);
+  if (own !== undefined && "staticVersion" in own && (own.staticVersion !== asked.version || (asked.critical && !own.critical))) {
+    const configured = told({ ...own, version: own.staticVersion });
+    return `channel ${channel} of a proxy answers ${said}, but the auth service's own configuration says ${configured}`;
+  }
+  if (own !== undefined && own.critical === false && asked.critical)
+    return `channel ${channel} of a proxy answers ${said}, but the auth service's own configuration says that none is critical`;
+  const other = others.map(told).find((answer) => answer !== said);
+  return other === undefined ? undefined : `proxies disagree about channel ${channel}, which answers ${[said, other].toSorted().join(" and ")}`;
+}
+
+function told({ version, critical }: Pick<ChannelAnswer, "version" | "critical">): string {
+  return `${version}${critical ? ", critical" : ""}`;
 }

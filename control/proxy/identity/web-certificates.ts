@@ -5,7 +5,6 @@ import { errorText, PlatformError } from "../../../core/errors/platform-error.ts
 import type { Log } from "../../../core/log/log.ts";
 import { expiryWarning, type WebCertificate } from "../../../core/resources/proxy-facts.ts";
 import { webContext } from "../../../core/transport/arrivals/server-context.ts";
-import { judgeCertificate } from "./judge-certificate.ts";
 
 export interface KeyPairFiles {
   readonly certFile: string;
@@ -193,4 +192,23 @@ function validity({ leaf }: Pick<Loaded, "leaf">): { readonly from: Date; readon
 function namesOf({ subjectAltName = "" }: X509Certificate): string[] {
   const names = subjectAltName.split(", ").flatMap((one) => /^(?:DNS|IP Address):([\w*.:-]+)$/.exec(one)?.[1] ?? []);
   return names.slice(0, 100);
+}
+
+interface Validity {
+  readonly from: Date;
+  readonly until: Date;
+}
+
+/** Why a certificate does not replace the one in use; undefined: it does. Without a valid one in use, any is accepted. Pure. */
+export function judgeCertificate(candidate: Validity, used: Validity | undefined, now: Date): string | undefined {
+  if (used === undefined || !isGood(used, now) || isGood(candidate, now)) return undefined;
+  const fault =
+    candidate.until.getTime() <= now.getTime()
+      ? `it expired at ${candidate.until.toISOString()}`
+      : `it is not valid before ${candidate.from.toISOString()}`;
+  return `${fault}, and the one in use is valid until ${used.until.toISOString()}`;
+}
+
+function isGood({ from, until }: Validity, now: Date): boolean {
+  return from.getTime() <= now.getTime() && now.getTime() < until.getTime();
 }

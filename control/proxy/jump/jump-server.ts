@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { Connection } from "ssh2";
+import type { Connection, ServerChannel, Session } from "ssh2";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
 import { checkCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
@@ -13,7 +13,6 @@ import { decodeStreamReply, maxStreamMessage } from "../../../core/transport/str
 import { auditRefusal } from "../routing/audit-refusal.ts";
 import type { ClientStreamServices } from "../routing/client-stream.ts";
 import { openStream } from "../routing/open-stream.ts";
-import { refuseSession } from "./refuse-session.ts";
 
 export interface JumpArrival {
   readonly transport: Duplex;
@@ -125,4 +124,22 @@ async function openTarget(to: { target: string; port: number }, client: JumpClie
     stream.destroy();
     throw thrown;
   }
+}
+
+const sentence = "This is a jump host: it has no shell. Connect to a host behind it: ssh -J <this proxy> <login>@<host>\r\n";
+
+/** Answers a shell, command or subsystem on the jump host with a sentence and exit status 1. */
+function refuseSession(session: Session): void {
+  const answer = (accept: (() => ServerChannel) | undefined): void => {
+    const channel = accept?.();
+    if (channel === undefined) return;
+    channel.on("error", () => {});
+    channel.stderr.write(sentence);
+    channel.exit(1);
+    channel.end();
+  };
+  session.on("pty", (accept) => accept?.());
+  session.on("shell", (accept) => answer(accept));
+  session.on("exec", (accept) => answer(accept));
+  session.on("subsystem", (accept) => answer(accept));
 }

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseByteRange } from "./byte-range.ts";
-import { type Conditions, choosePart, type Part } from "./choose-part.ts";
+import { type Conditions, choosePart, type Part, parseByteRange } from "./choose-part.ts";
 
 test.for([
   ["bytes=0-0", { start: 0, end: 0 }],

@@ -1,6 +1,9 @@
+import { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { peerCertificate } from "../../../core/identity/certified-identity.ts";
+import { type CertificateFacts, certifiedIdentity, peerCertificate } from "../../../core/identity/certified-identity.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { subjectOf } from "../../../core/identity/x509-identity.ts";
 import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import { alpn } from "../../../core/transport/alpn.ts";
 import { terminateTls } from "../../../core/transport/arrivals/terminate-tls.ts";
@@ -9,7 +12,6 @@ import { relay } from "../../../core/transport/relay.ts";
 import { decodeStreamRequest, encodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { Arrival } from "../front-door/handlers.ts";
 import { auditRefusal } from "./audit-refusal.ts";
-import { claimedName, clientIdentity } from "./client-identity.ts";
 import { openStream } from "./open-stream.ts";
 import type { RelayedStreams } from "./relayed-streams.ts";
 import type { RoutingServices } from "./routing-services.ts";
@@ -61,4 +63,20 @@ function refuse(tls: TLSSocket, error: PlatformError): void {
   tls.resume();
   const timer = setTimeout(() => tls.destroy(), lingerMs);
   tls.once("close", () => clearTimeout(timer));
+}
+
+/** The identity in a client's X.509 certificate. Throws `unauthenticated` with the reason. Pure. */
+function clientIdentity(facts: CertificateFacts): UserIdentity {
+  return certifiedIdentity("user", facts, "log in again with: tsh login");
+}
+
+/** The name that a certificate claims, for the audit log only: it is not proven. */
+function claimedName(certificate: Buffer | undefined): string | undefined {
+  if (certificate === undefined) return undefined;
+  try {
+    const name = subjectOf(new X509Certificate(certificate)).CN;
+    return typeof name === "string" ? name.slice(0, 200) : undefined;
+  } catch {
+    return undefined;
+  }
 }

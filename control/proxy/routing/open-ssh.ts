@@ -1,19 +1,31 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
+import { authorize } from "../../../core/access/authorize.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
+import { sshLogins, type UserIdentity } from "../../../core/identity/identity.ts";
+import type { Lock } from "../../../core/resources/lock.ts";
+import type { Node } from "../../../core/resources/node.ts";
+import type { Role } from "../../../core/resources/role.ts";
+import { dial } from "../../../core/transport/dial/dial.ts";
+import { parseHostPort } from "../../../core/transport/host-port.ts";
 import { ipOf } from "../../../core/transport/ip-of.ts";
-import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
+import { encodeStreamReply, encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
 import type { Access } from "./access-cache.ts";
 import { awaitTunnel } from "./await-tunnel.ts";
 import { dialDirect } from "./dial-direct.ts";
-import { findCandidates } from "./find-candidates.ts";
 import { allowedTargets, findTarget, namesakesAway } from "./find-target.ts";
-import { openOpenssh } from "./open-openssh.ts";
-import { requireEveryLogin } from "./openssh-target.ts";
 import type { ChosenHost, RoutingServices, StreamAsk } from "./routing-services.ts";
-import { sharedAddress } from "./shared-address.ts";
-import type { DirectTarget, ElsewhereTarget, Target, TunnelTarget } from "./target.ts";
+import {
+  type DirectTarget,
+  type ElsewhereTarget,
+  type OpensshTarget,
+  type RecordedTarget,
+  type Target,
+  type TunnelTarget,
+  tunnelTarget,
+} from "./target.ts";
 
 /** Authorizes an SSH session and opens a channel to its host: recorded here, if the cluster records at the proxy. Throws PlatformError. */
 export async function openSsh(ask: StreamAsk<"ssh">, services: RoutingServices, chosen: ChosenHost): Promise<Duplex> {
@@ -78,4 +90,122 @@ function begin(channel: Duplex, { identity, request, clientAddress, host, access
   services.running.add({ identity, host: id, login: parameters.login, channel });
   services.log.info("stream opened", { user: identity.name, host: id, session: sessionId, peer: clientAddress });
   return { channel, sessionId };
+}
+
+/**
+ * The address that makes all these hosts one for users: the target is a public name of theirs, and each of them announces that it is reached
+ * at the same address under it. Undefined when the target means one of them, or when one of them disagrees: a host cannot become a
+ * part of others' name by claiming it, because it does not decide which host answers at that address. Pure.
+ */
+export function sharedAddress(candidates: readonly DirectTarget[], target: string, cluster: string): string | undefined {
+  if (candidates.length < 2) return undefined;
+  const meant = new Set(namesMeant(target, cluster));
+  if (candidates.some(({ identity, facts }) => meant.has(identity.id.toLowerCase()) || meant.has(canonicalName(facts.hostname)))) return undefined;
+  const [first, ...others] = candidates.map(({ shared }) =>
+    shared.filter((address) => meant.has(canonicalName(parseHostPort(address, undefined, "address").host))),
+  );
+  return first?.find((address) => others.every((shared) => shared.includes(address)));
+}
+
+/** All hosts that match the target. A host with a tunnel here is not dialled. */
+async function findCandidates(
+  target: string,
+  { openssh }: Access,
+  { registry, cluster, hosts, arriving }: RoutingServices,
+): Promise<{ readonly candidates: readonly Target[]; readonly recorded: readonly RecordedTarget[] }> {
+  const { reachable, recorded } = await hosts.find(target).catch((thrown: unknown) => {
+    // Without the auth service, hosts with a tunnel stay reachable: by id, and by a unique name.
+    const tunnels = registry.find(target, cluster);
+    if (tunnels.length === 0) throw thrown;
+    requireOwnName(target, tunnels, cluster);
+    return { reachable: [], recorded: [] };
+  });
+  // The auth service learns of a tunnel before it is registered here, and then omits its host.
+  if (registry.find(target, cluster).length === 0) await arriving.settled(target, cluster);
+  const tunnels = registry.find(target, cluster);
+  const here = new Set(tunnels.map(({ identity }) => identity.id));
+  const others = reachable.filter(({ identity }) => !here.has(identity.id));
+  return { candidates: [...tunnels.map(tunnelTarget), ...others, ...findOpenssh(openssh, target, cluster)], recorded };
+}
+
+function requireOwnName(target: string, tunnels: readonly Tunnel[], cluster: string): void {
+  const meant = namesMeant(target, cluster);
+  if (!tunnels.some(({ identity, sharesName }) => sharesName && !meant.includes(identity.id))) return;
+  throw new PlatformError("unavailable", `several hosts are recorded as ${JSON.stringify(target)}, and the auth service is unreachable`, {
+    hint: "try again shortly, or use the host's id",
+  });
+}
+
+/** Time for the host's sshd to accept the connection, ms. */
+const dialMs = 10_000;
+
+/**
+ * A connection to the sshd of a host without an agent, which first yields the reply that an agent would send. Its start and
+ * its end are audited; the traffic in between is only between the user and that sshd.
+ */
+async function openOpenssh(
+  target: OpensshTarget,
+  { identity, request, clientAddress }: StreamAsk<"ssh">,
+  services: RoutingServices,
+): Promise<{ readonly channel: Duplex; readonly sessionId: string }> {
+  const { id } = target.identity;
+  const { hostname } = target.facts;
+  const address = parseHostPort(target.peer, 22, `addr of node ${id}`);
+  // The proxy's own network: hosts are dialled without an HTTP proxy.
+  const socket = await dial(address, { env: {}, timeoutMs: dialMs }).catch((cause: unknown) => {
+    throw new PlatformError("unavailable", `the proxy could not reach the sshd of ${hostname}`, {
+      cause,
+      hint: "check that the host is up, and spec.addr of its node",
+    });
+  });
+  socket.unshift(encodeStreamReply({ ok: true }));
+  const { login } = request.parameters;
+  const sessionId = randomUUID();
+  const session = { server_id: id, server_name: hostname, user: identity.name, login, sid: sessionId, "addr.remote": clientAddress };
+  services.audit.emit({ event: "session.connect", ...session, addr: target.peer });
+  socket.once("close", () => {
+    services.audit.emit({ event: "session.data", ...session, bytes_transmitted: socket.bytesRead, bytes_received: socket.bytesWritten });
+  });
+  services.running.add({ identity, host: id, login, channel: socket });
+  services.log.info("connected to a host without an agent", { user: identity.name, host: id, session: sessionId, peer: clientAddress });
+  return { channel: socket, sessionId };
+}
+
+/** The user, and the facts for the decision. */
+interface RouteFacts {
+  readonly identity: UserIdentity;
+  readonly roles: readonly Role[];
+  readonly locks: readonly Lock[];
+  readonly clientIp: string;
+  readonly now: Date;
+}
+
+/** The hosts without an agent that match a target: an id, a name, or either followed by `.cluster`. Pure. */
+export function findOpenssh(nodes: readonly Node[], target: string, cluster: string): readonly OpensshTarget[] {
+  const names = new Set(namesMeant(target, cluster));
+  return nodes.flatMap(({ metadata, spec }) => {
+    const isMeant = names.has(canonicalName(metadata.name)) || names.has(canonicalName(spec.hostname));
+    if (!isMeant || spec.addr === undefined) return [];
+    const facts = { hostname: spec.hostname, labels: metadata.labels ?? {} };
+    return [{ via: "sshd", identity: { id: metadata.name }, facts, peer: spec.addr }];
+  });
+}
+
+/**
+ * None of our programs on that host checks the login, and its sshd accepts every login in the certificate. So each of them must be allowed
+ * there: a login that the roles allow only on other hosts would work. Throws `denied`. Pure.
+ */
+export function requireEveryLogin(target: OpensshTarget, { identity, roles, locks, clientIp, now }: RouteFacts): void {
+  const node = { id: target.identity.id, name: target.facts.hostname, labels: target.facts.labels };
+  for (const login of sshLogins(identity)) {
+    try {
+      authorize({ identity, roles, locks, ask: { kind: "ssh", node, login }, clientIp, now });
+    } catch (thrown) {
+      if (!(thrown instanceof PlatformError) || thrown.code !== "denied") throw thrown;
+      throw new PlatformError("denied", `${thrown.message}; ${node.name} has no agent that could refuse this login of the certificate`, {
+        cause: thrown,
+        hint: "a host without an agent is reachable only for users whose roles allow all their logins there",
+      });
+    }
+  }
 }

@@ -6,7 +6,8 @@ import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
 import { createLog } from "../../../core/log/log.ts";
 import { createTestAuthority } from "../../../core/transport/dial/testing/test-certificate.ts";
 import { type AskUpstream, askUpstreamBy } from "./ask-upstream.ts";
-import { Channels } from "./channels.ts";
+import { beyondMajor } from "./beyond-major.ts";
+import { Channels, channelsDigest, planChannels } from "./channels.ts";
 import { answering, startTestUpstream, type TestUpstream } from "./testing/test-upstream.ts";
 
 let folder: string;
@@ -256,4 +257,56 @@ describe("a channel that forwards", () => {
     await stop();
     expect(await readFile(join(folder, "kept.json"), "utf8")).toContain('"at":1700000000000');
   });
+});
+
+const one = { staticVersion: "v1.0.0", critical: false } as const;
+const two = { forwardUrl: "https://up.test/x" } as const;
+
+describe("the channels that exist", () => {
+  const rows: [what: string, configured: Parameters<typeof planChannels>[0], expected: Record<string, unknown>][] = [
+    ["serve the proxy's own version without configuration", {}, { default: "own", "stable/cloud": "own" }],
+    ["let stable/cloud stand for default", { default: one }, { default: one, "stable/cloud": one }],
+    ["let default stand for stable/cloud", { "stable/cloud": two }, { default: two, "stable/cloud": two }],
+    ["are kept apart where both are configured", { default: one, "stable/cloud": two }, { default: one, "stable/cloud": two }],
+    ["are more than the two", { beta: two }, { beta: two, default: "own", "stable/cloud": "own" }],
+  ];
+  test.for(rows)("%s", ([, configured, expected]) => {
+    expect(Object.fromEntries(planChannels(configured))).toEqual(expected);
+  });
+});
+
+describe("the digest", () => {
+  const digest = (configured: Parameters<typeof planChannels>[0]): string => channelsDigest(planChannels(configured));
+
+  test("does not depend on the order in the file, nor on what is spelt out", () => {
+    expect(digest({ a: one, b: two })).toBe(digest({ b: { ...two, critical: undefined }, a: one }));
+    expect(digest({ default: one })).toBe(digest({ default: one, "stable/cloud": one }));
+    expect(digest({})).toMatch(/^sha256:[0-9a-f]{64}$/);
+  });
+
+  test("differs for whatever makes an answer differ", () => {
+    const all = [
+      {},
+      { default: one },
+      { default: { ...one, critical: true } },
+      { default: { ...one, staticVersion: "v1.0.1" } },
+      { default: two },
+      { default: { ...two, critical: false } },
+      { default: { ...two, critical: true } },
+      { default: { forwardUrl: "https://up.test/y" } },
+      { x: one },
+    ].map(digest);
+    expect(new Set(all).size).toBe(all.length);
+  });
+});
+
+test.for([
+  ["v1.9.0", "v1.0.0", true],
+  ["v0.9.0", "v1.0.0", true],
+  ["v2.0.0", "v1.4.0", false],
+  ["v2.0.0-rc.1", "v1.4.0", false],
+  ["v10.0.0", "v9.0.0", false],
+  ["none", "v1.0.0", true],
+] as const)("%s at a proxy of %s is served: %s", ([wanted, own, served]) => {
+  expect(beyondMajor(wanted, own) === undefined).toBe(served);
 });

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
@@ -5,9 +6,7 @@ import type { ChannelTrouble } from "../../../core/resources/channel-trouble.ts"
 import { wait } from "../routing/wait.ts";
 import type { AskUpstream } from "./ask-upstream.ts";
 import { beyondMajor } from "./beyond-major.ts";
-import { channelTroubles } from "./channel-troubles.ts";
 import { readKeptAnswers, writeKeptAnswers } from "./kept-answers.ts";
-import { channelsDigest, type PlannedChannel, planChannels } from "./plan-channels.ts";
 import { type KeptAnswer, Upstream, type UpstreamOptions } from "./upstream.ts";
 
 export interface ChannelReading {
@@ -166,4 +165,58 @@ export class Channels {
       .then(() => writeKeptAnswers(file, good))
       .catch((error: unknown) => log.warn("could not store the last answers of version servers", { file, error: errorText(error) }));
   }
+}
+
+interface TroubleFacts {
+  readonly channels: ReadonlyMap<string, PlannedChannel>;
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** Why the channel serves none although it has a version; undefined: it serves its version. */
+  readonly beyond: (channel: string) => string | undefined;
+}
+
+/** Warnings about the channels for an admin: versions that are not served, version servers that fail. At most one per channel. */
+function channelTroubles({ channels, upstreams, beyond }: TroubleFacts): readonly ChannelTrouble[] {
+  // A channel that stands in for another one has the same problem.
+  const seen = new Set<PlannedChannel>();
+  const each = [...channels].filter(([, planned]) => !seen.has(planned) && seen.add(planned));
+  return each.flatMap(([channel, planned]): readonly ChannelTrouble[] => {
+    const why = beyond(channel);
+    if (why !== undefined) return [{ channel, kind: "beyond_major", text: why }];
+    const upstream = planned !== "own" && "forwardUrl" in planned ? upstreams.get(planned.forwardUrl) : undefined;
+    if (upstream?.failure === undefined) return [];
+    const { good } = upstream;
+    const last = upstream.read() === undefined || good === undefined ? "nothing is served" : `${good.version} of ${time(good.at)} is served`;
+    return [{ channel, kind: "upstream_failed", text: `forwards to ${upstream.url}, which fails (${upstream.failure.message}): ${last}` }];
+  });
+}
+
+function time(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** A channel that serves the proxy's own version. */
+type PlannedChannel = UpgradeChannel | "own";
+
+/**
+ * All channels that exist: `default` and `stable/cloud` always, each standing in for the other where only one is configured,
+ * and for the proxy's own version where none is.
+ */
+export function planChannels(configured: Readonly<Record<string, UpgradeChannel>>): ReadonlyMap<string, PlannedChannel> {
+  const channels = new Map<string, PlannedChannel>(Object.entries(configured));
+  const standard = channels.get("default") ?? channels.get("stable/cloud") ?? "own";
+  if (!channels.has("default")) channels.set("default", standard);
+  if (!channels.has("stable/cloud")) channels.set("stable/cloud", standard);
+  return channels;
+}
+
+/** `sha256:<hex>`: equal for equal channels, whatever their order in the file. */
+export function channelsDigest(channels: ReadonlyMap<string, PlannedChannel>): string {
+  const facts = [...channels]
+    .map(([name, channel]): readonly unknown[] => {
+      if (channel === "own") return [name];
+      if ("staticVersion" in channel) return [name, "static", channel.staticVersion, channel.critical];
+      return [name, "forward", channel.forwardUrl, channel.critical ?? null];
+    })
+    .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+  return `sha256:${createHash("sha256").update(JSON.stringify(facts)).digest("hex")}`;
 }

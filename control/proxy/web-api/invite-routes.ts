@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import QRCode from "qrcode";
 import { z } from "zod";
 import { onBehalfOf } from "../../../core/api/client-address.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
@@ -7,7 +8,6 @@ import { httpStatus } from "./http-status.ts";
 import { acceptedPage, invitePage, refusedPage } from "./invite-page.ts";
 import { pageHeaders } from "./page.ts";
 import { publicAddress } from "./ping.ts";
-import { qrSvg, secretOf } from "./totp-picture.ts";
 import type { WebServices } from "./web-services.ts";
 
 type WithToken = { Params: { token: string } };
@@ -96,4 +96,15 @@ function read<T>(schema: z.ZodType<T>, body: unknown): T {
 async function loginFacts({ auth, ping }: WebServices, user: string): Promise<Parameters<typeof acceptedPage>[0]> {
   const { caPins, clusterName } = await auth.getCluster({});
   return { user, clusterName, proxy: formatHostPort(publicAddress(ping())), caPins };
+}
+
+/** The URI as a QR code: inline SVG without external references. */
+async function qrSvg(uri: string): Promise<string> {
+  return await QRCode.toString(uri, { type: "svg", errorCorrectionLevel: "M", margin: 2 });
+}
+
+/** The secret of an `otpauth://` URI in groups of four, for typing. */
+function secretOf(uri: string): string {
+  const secret = URL.canParse(uri) ? (new URL(uri).searchParams.get("secret") ?? "") : "";
+  return secret.replaceAll(/(.{4})(?=.)/g, "$1 ");
 }

@@ -3,12 +3,13 @@ import { mkdtemp, readdir, readlink, rm, truncate, writeFile } from "node:fs/pro
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import Fastify, { type FastifyInstance } from "fastify";
+import type { FastifyInstance } from "fastify";
+import Fastify from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLog } from "../../../core/log/log.ts";
 import type { DownloadPlacesOptions } from "../packages/download-places.ts";
-import { addErrors } from "./error-answers.ts";
 import { packageRoutes } from "./package-routes.ts";
+import { addErrors } from "./web-app.ts";
 
 let folder: string;
 let app: FastifyInstance;

@@ -4,7 +4,6 @@ import { parseChannelPath } from "../versions/channel-path.ts";
 import type { ChannelReading } from "../versions/channels.ts";
 import type { VersionServer } from "../versions/open-version-server.ts";
 import { errorBody } from "./error-body.ts";
-import { heldHeader, signedHeader, staleHeader, upgradePrefixes, whyHeader, whyText } from "./upgrade-paths.ts";
 
 /**
  * `GET …/automaticupgrades/channel/<name>/version` and `/critical`, public. With `?host=<id>` the roll-out
@@ -72,4 +71,21 @@ function hostOf(query: string): string | undefined {
 
 function yesOrNo(critical: boolean | undefined): string {
   return critical === true ? "yes" : "no";
+}
+
+/** Paths of the version server; `/v1` is the documented one, the other is for old updaters. */
+const upgradePrefixes = ["/v1/webapi/automaticupgrades/channel/", "/webapi/automaticupgrades/channel/"] as const;
+
+/** Age of an outdated answer in seconds: the upstream fails. */
+const staleHeader = "Platform-Upgrade-Stale";
+/** Why this host should not have the channel's version now: a sentence. */
+const heldHeader = "Platform-Upgrade-Held";
+/** The auth service's signature over the answer for a host. */
+const signedHeader = "Platform-Upgrade-Signed";
+/** Why the answer is `none` although the channel has a version: a sentence. */
+const whyHeader = "Platform-Upgrade-Why";
+
+/** The sentence of `whyHeader`. */
+function whyText(channel: string, why: string): string {
+  return `channel ${channel} ${why}`.replace(/[^\x20-\x7e]+/g, " ").slice(0, 300);
 }

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../errors/platform-error.ts";
-import { decodeConnectReply, maxReplyHeader } from "./connect-reply.ts";
-import { encodeConnectRequest } from "./connect-request.ts";
+import { decodeConnectReply, encodeConnectRequest, maxReplyHeader } from "./request-tunnel.ts";
 
 describe("encodeConnectRequest", () => {
   test("is one request with the target twice", () => {

@@ -12,8 +12,7 @@ import { until } from "../../../../test/world/until.ts";
 import { openAuditStore } from "../audit-store.ts";
 import { forgetOld } from "../keep-audit.ts";
 import { appendToFile } from "./append-to-file.ts";
-import { AuditShipping } from "./audit-shipping.ts";
-import { sendToJournal } from "./send-to-journal.ts";
+import { AuditShipping, sendToJournal } from "./audit-shipping.ts";
 
 const folder = () => mkdtempDisposable(join(tmpdir(), "platform-shipping-"));
 const quiet = createLog({ level: "error", format: "json", write: () => {} });
