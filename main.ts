@@ -1,6 +1,5 @@
 import { basename } from "node:path";
-import { exitWith } from "./core/processes/exit-with.ts";
-import { nameProcess } from "./core/processes/name-process.ts";
+import { exitWith, nameProcess } from "./core/processes/own-process.ts";
 import { version } from "./core/versions/version.ts";
 
 /*

@@ -1,12 +1,11 @@
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { otherCluster } from "../core/api/other-cluster.ts";
+import { otherCluster } from "../core/api/ca-pin.ts";
 import { toPlatformError } from "../core/errors/platform-error.ts";
 import { serviceNames } from "../core/kinds/service-kinds.ts";
 import type { Log } from "../core/log/log.ts";
-import { giveBack } from "../core/memory/give-back.ts";
-import { whenQuiet } from "../core/memory/when-quiet.ts";
+import { giveBack, whenQuiet } from "../core/memory/give-back.ts";
 import { sshCryptoKind } from "../core/ssh/ssh2/hooks.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { dial } from "../core/transport/dial/dial.ts";

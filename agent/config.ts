@@ -1,5 +1,5 @@
 import type { PlatformConfig } from "../core/config/platform-config.ts";
-import { sshAlgorithms } from "../core/config/ssh-algorithms.ts";
+import { sshAlgorithms } from "../core/config/setting.ts";
 import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Labels } from "../core/resources/metadata.ts";
 import type { HostPort } from "../core/transport/host-port.ts";

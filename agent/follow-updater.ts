@@ -7,13 +7,13 @@ import type { Log } from "../core/log/log.ts";
 import type { HostStatus } from "../core/resources/host-status.ts";
 import type { Env } from "../core/transport/dial/choose-proxy.ts";
 import { httpsGet } from "../core/transport/dial/https-get.ts";
-import { trustedRoots } from "../core/transport/dial/trusted-roots.ts";
+import { trustedRoots } from "../core/transport/dial/start-tls.ts";
 import { parseHostPort } from "../core/transport/host-port.ts";
-import { findUpgrader, type UpdaterPlaces, updaterPlaces } from "./host-status/find-upgrader.ts";
 import { HostWatch } from "./host-status/host-watch.ts";
+import { findUpgrader, type UpdaterPlaces, updaterPlaces } from "./host-status/read-updater.ts";
 import type { Clock } from "./tunnel.ts";
-import { writeAuthorities } from "./upgrade-window/authorities-file.ts";
 import { writeEndpoint } from "./upgrade-window/endpoint-file.ts";
+import { writeAuthorities } from "./upgrade-window/schedule-file.ts";
 import { ScheduleKeeper } from "./upgrade-window/schedule-keeper.ts";
 
 export interface FollowOptions {

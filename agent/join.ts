@@ -46,7 +46,7 @@ export async function joinCluster(config: AgentConfig, deps: { log: Log; dial: D
 async function joinOnce(config: AgentConfig, token: string, deps: { dial: DialOptions; services: readonly string[] }): Promise<HostCredentials> {
   const { way, caPins, nodename, host } = config;
   const address = joinAddress(config);
-  const { fetchTrust } = await import("../core/api/fetch-trust.ts");
+  const { fetchTrust } = await import("../core/api/trust.ts");
   // Only a proxy has a web address whose certificate may vouch for it.
   const trust = caPins.length > 0 || way.kind === "direct" ? { pins: caPins } : { ca: await fetchTrust(address, deps.dial) };
   return await joinHost({

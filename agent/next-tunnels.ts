@@ -1,3 +1,6 @@
+import { createHash } from "node:crypto";
+import { type ClusterProxy, maxAgentProxies } from "../core/resources/proxy.ts";
+
 /** A tunnel as the decision sees it. `leaving`: its proxy is stopping or gone from the list, or this agent is or has a successor. */
 export interface TunnelFacts {
   readonly id: number;
@@ -50,4 +53,15 @@ export function nextTunnels({ wanted, tunnels, stopping, now }: NextTunnelsFacts
   const leaving = tunnels.flatMap(({ state, keepUntil }) => (state === "leaving" && keepUntil > now ? [keepUntil] : []));
   const wakeAt = Math.min(...leaving, ...waiting);
   return { open, end, ...(Number.isFinite(wakeAt) && { wakeAt }) };
+}
+
+/**
+ * The proxies to which this host keeps tunnels: all of them, up to the limit. Above it each host has its own order, which does not change
+ * for the other proxies when one comes or goes, so that hosts spread evenly and stay where they are. Pure.
+ */
+export function chooseProxies(proxies: readonly ClusterProxy[], hostId: string, most = maxAgentProxies): readonly ClusterProxy[] {
+  if (proxies.length <= most) return proxies;
+  const rank = ({ id }: ClusterProxy): string => createHash("sha256").update(`${hostId} ${id}`).digest("hex");
+  const ranked = proxies.map((proxy) => ({ proxy, rank: rank(proxy) })).sort((a, b) => (a.rank < b.rank ? -1 : 1));
+  return ranked.slice(0, most).map(({ proxy }) => proxy);
 }

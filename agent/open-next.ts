@@ -8,8 +8,7 @@ import type { AuthorityFollower } from "./follow-authorities.ts";
 import type { UpdaterSide } from "./follow-updater.ts";
 import type { IdentityKeeper } from "./identity-keeper.ts";
 import type { HostLabels } from "./labels/host-labels.ts";
-import { type OpenedTunnel, openTunnel } from "./open-tunnel.ts";
-import type { TunnelWay } from "./tunnels.ts";
+import { type OpenedTunnel, openTunnel, type TunnelWay } from "./open-tunnel.ts";
 
 export interface NextTunnel {
   readonly nodename: string;

@@ -8,11 +8,18 @@ import { parseCertificateLine, type SshCertificate } from "../core/ssh/certifica
 import { fromOpensshPrivate } from "../core/ssh/keys.ts";
 import { connectSsh, type SshConnection } from "../core/ssh/ssh-client.ts";
 import { alpn, roleServerName } from "../core/transport/alpn.ts";
-import { type DialOptions, dial } from "../core/transport/dial/dial.ts";
-import { dialTls } from "../core/transport/dial/dial-tls.ts";
+import { type DialOptions, dial, dialTls } from "../core/transport/dial/dial.ts";
 import type { TunnelAddress } from "../core/transport/discover-tunnel.ts";
 import { readFrame } from "../core/transport/read-frame.ts";
 import { decodeProxyMessage, encodeTunnelMessage, maxTunnelMessage, type ProxyMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
+
+/** How a tunnel is opened. */
+export interface TunnelWay {
+  /** `host:port` of a proxy's web address. */
+  readonly at: string;
+  /** Called with the id of the proxy that answers, as soon as it is authenticated. Throws `conflict` when no tunnel to it is wanted. */
+  readonly claim: (proxyId: string) => void;
+}
 
 /** The agent's own facts. */
 export interface AgentFacts {

@@ -1,3 +1,5 @@
+import { errorText, type PlatformError } from "../core/errors/platform-error.ts";
+import type { Log } from "../core/log/log.ts";
 import type { ClusterProxy } from "../core/resources/proxy.ts";
 import { backOffDelay, failuresAfter } from "../core/transport/back-off.ts";
 import { anyProxy, type WantedTunnel } from "./next-tunnels.ts";
@@ -9,6 +11,9 @@ const seldomMs = 300_000;
 /** Wait between attempts at a round-robin balancer, where each attempt may reach another proxy, ms; more proxies take more attempts. */
 const meetingMs = 2_000;
 const triesEach = 4;
+
+const stickyHint =
+  "a load balancer that always picks the same proxy for this host hides the others: give each proxy its own public_addr, or let it alternate";
 
 interface Tries {
   failures: number;
@@ -26,6 +31,14 @@ export interface Failure {
   readonly metAnother?: boolean;
 }
 
+interface FailedTry {
+  readonly id: string;
+  /** The address that was tried. */
+  readonly at: string;
+  readonly now: number;
+  readonly log: Log;
+}
+
 export interface ProxyTriesOptions {
   /** `host:port` where this host joined: an address of one proxy, or of a load balancer before several. */
   readonly home: string;
@@ -38,14 +51,17 @@ export class ProxyTries {
   readonly #tries = new Map<string, Tries>([[anyProxy, { failures: 0, notBefore: 0 }]]);
   /** Id → the address at which it was last met, also before it was on a list. */
   readonly #metAt = new Map<string, string>();
+  /** Ids of the proxies that have ever been on the list. */
+  readonly #listed = new Set<string>();
   #proxies: readonly ClusterProxy[] = [];
 
   constructor(options: ProxyTriesOptions) {
     this.#options = options;
   }
 
-  /** Sets the wanted proxies. One that is new or has come back is tried at once. */
-  want(proxies: readonly ClusterProxy[]): void {
+  /** Sets the wanted proxies, out of those on the list. One that is new or has come back is tried at once. */
+  want(proxies: readonly ClusterProxy[], listed = proxies): void {
+    for (const { id } of listed) this.#listed.add(id);
     const before = new Map(this.#proxies.map((proxy) => [proxy.id, proxy]));
     for (const id of before.keys()) if (!proxies.some((proxy) => proxy.id === id)) this.#tries.delete(id);
     for (const id of this.#metAt.keys()) if (!proxies.some((proxy) => proxy.id === id)) this.#metAt.delete(id);
@@ -57,8 +73,17 @@ export class ProxyTries {
     this.#proxies = proxies;
   }
 
+  /** Whether a tunnel to it is wanted. A proxy that was never on the list may be about to be added. */
+  isWanted(id: string): boolean {
+    return !this.hasList || this.proxy(id) !== undefined || !this.#listed.has(id);
+  }
+
+  get hasList(): boolean {
+    return this.#proxies.length > 0;
+  }
+
   get wanted(): readonly WantedTunnel[] {
-    const ids = this.#proxies.length === 0 ? [anyProxy] : this.#proxies.map(({ id }) => id);
+    const ids = this.hasList ? this.#proxies.map(({ id }) => id) : [anyProxy];
     return ids.map((proxy) => ({ proxy, notBefore: this.#of(proxy).notBefore }));
   }
 
@@ -91,7 +116,7 @@ export class ProxyTries {
 
   /** Records a failed attempt, or the end of a tunnel. */
   failed(id: string, { livedMs, now, hasOthers, metAnother = false }: Failure): void {
-    const tries = this.#tries.get(id) ?? (this.#proxies.length === 0 ? this.#of(anyProxy) : undefined);
+    const tries = this.#tries.get(id) ?? (this.hasList ? undefined : this.#of(anyProxy));
     if (tries === undefined) return;
     tries.failures = failuresAfter(tries.failures, livedMs);
     const isSeldom = hasOthers && tries.failures > this.patience;
@@ -107,6 +132,17 @@ export class ProxyTries {
   /** The last tunnel has ended: no attempt waits for long. */
   hurry(now: number): void {
     for (const tries of this.#tries.values()) tries.notBefore = Math.min(tries.notBefore, now + backOffDelay(4, this.#options.random()));
+  }
+
+  logFailure(error: PlatformError, { id, at, now, log }: FailedTry): void {
+    const { notBefore = 0 } = this.wanted.find(({ proxy }) => proxy === id) ?? {};
+    const retryMs = Math.max(0, Math.round(notBefore - now));
+    const cause = error.cause === undefined ? undefined : errorText(error.cause);
+    const facts = { proxy: this.proxy(id)?.name, at, code: error.code, error: error.message, hint: error.hint, cause, retryMs };
+    // A load balancer may lead to proxies that were met before: that is not a fault until it has happened many times.
+    if (error.code !== "conflict") log.warn("no tunnel", facts);
+    else if (this.failures(id) === this.patience) log.warn("no tunnel", { ...facts, hint: stickyHint });
+    else log.debug("no tunnel", facts);
   }
 
   #of(id: string): Tries {

@@ -1,17 +1,19 @@
+import type { Duplex } from "node:stream";
+import { errorText, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import { readDocument } from "../core/resources/document.ts";
+import { HalfOpen } from "../core/transport/arrivals/half-open.ts";
+import { ipOf } from "../core/transport/host-port.ts";
+import { readFrame } from "../core/transport/read-frame.ts";
+import { decodeStreamRequest, encodeStreamReply, maxStreamMessage } from "../core/transport/stream-request.ts";
 import type { AccessSource } from "./access/access-source.ts";
 import type { AuthSource } from "./auth-source.ts";
 import type { IdentityKeeper } from "./identity-keeper.ts";
 import type { HostLabels } from "./labels/host-labels.ts";
 import type { Outbox } from "./outbox.ts";
-import { openLeases } from "./service/connection-lease.ts";
-import type { ServiceDeps } from "./service/deps.ts";
-import { LiveSessions } from "./service/live-sessions.ts";
-import type { OfferedSource, Service } from "./service/service.ts";
-import { UserShares } from "./service/user-shares.ts";
-import { reportSessions } from "./session-reports.ts";
-import { openStreams, type Streams } from "./streams.ts";
+import { openLeases, UserShares } from "./service/connection-limits.ts";
+import { LiveSessions, reportSessions } from "./service/live-sessions.ts";
+import type { OfferedSource, Serve, Service, ServiceDeps, Services } from "./service/service.ts";
 
 export interface ServingParts {
   readonly services: readonly Service[];
@@ -59,4 +61,63 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
   };
   const streams = openStreams({ services: Object.assign({}, ...opened.map(({ serve }) => serve)), log }, signal);
   return Object.assign(streams, { process: live.process, offered });
+}
+
+/** Maximum concurrent streams over all tunnels. */
+const maxStreams = 1000;
+/** Timeout for the request of a stream, ms. */
+const requestMs = 10_000;
+
+interface Streams {
+  readonly open: number;
+  /** Serves one stream, from its request to its end. Never throws. */
+  serve(channel: Duplex): Promise<void>;
+  /** Refuses new streams from now on. */
+  stop(): void;
+}
+
+/** Serves the streams that control opens. Aborting `signal` ends all of them. */
+export function openStreams({ services, log }: { services: Services; log: Log }, signal: AbortSignal): Streams {
+  let open = 0;
+  let stopping = false;
+  /** Streams whose users have not logged in. */
+  const waiting = new HalfOpen(Number.POSITIVE_INFINITY);
+  const serveRequest = async (channel: Duplex): Promise<void> => {
+    const body = await readFrame(channel, { maxLength: maxStreamMessage, timeoutMs: requestMs, what: "stream request", signal });
+    const request = decodeStreamRequest(body);
+    if (stopping) throw new PlatformError("unavailable", "the agent on this host is stopping", { hint: "try again in a moment" });
+    // Before the login only proxies know a stream's user, and each counts its own: so streams without a logged-in user are dropped first.
+    if (open > maxStreams && !waiting.makeRoom())
+      throw new PlatformError("limit", `the agent on this host already serves ${maxStreams} streams (the maximum)`);
+    const serve = services[request.kind] as Serve | undefined;
+    if (serve === undefined) throw new PlatformError("unsupported", `this host does not serve ${request.kind}`);
+    waiting.enter(channel, ipOf(request.clientAddress));
+    await serve(channel, request, { signal, established: () => waiting.leave(channel) });
+  };
+  const serve = async (channel: Duplex): Promise<void> => {
+    channel.on("error", (error: Error) => log.debug("a stream broke", { error: errorText(error) }));
+    open += 1;
+    try {
+      await serveRequest(channel);
+      channel.end();
+    } catch (thrown) {
+      const error = toPlatformError(thrown);
+      if (error.code === "internal") log.error("a stream failed", { error: error.cause ?? error });
+      else log.info("stream refused", { code: error.code, error: error.message });
+      if (channel.writable) channel.end(encodeStreamReply({ ok: false, error }));
+      channel.resume();
+    } finally {
+      open -= 1;
+      waiting.leave(channel);
+    }
+  };
+  return {
+    get open() {
+      return open;
+    },
+    serve,
+    stop: () => {
+      stopping = true;
+    },
+  };
 }

@@ -3,8 +3,8 @@ import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
 import { silentLog } from "../core/log/log.ts";
 import type { SshConnection } from "../core/ssh/ssh-client.ts";
-import { readMessages } from "../core/transport/read-messages.ts";
-import { type AgentMessage, decodeAgentMessage, encodeTunnelMessage } from "../core/transport/tunnel-message.ts";
+import { readMessages } from "../core/transport/read-frame.ts";
+import { type AgentMessage, decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../core/transport/tunnel-message.ts";
 import { firstHeartbeat, type HeartbeatAct, type HeartbeatState, heartbeat, lookMs, Tunnel } from "./tunnel.ts";
 
 test("a new tunnel asks at once for the proxy's revisions: the maintenance windows may have changed", async () => {
@@ -12,6 +12,8 @@ test("a new tunnel asks at once for the proxy's revisions: the maintenance windo
   const [transport] = duplexPair();
   const asked: AgentMessage[] = [];
   readMessages(far, {
+    maxLength: maxTunnelMessage,
+    what: "tunnel message",
     decode: decodeAgentMessage,
     onMessage: (message) => {
       asked.push(message);

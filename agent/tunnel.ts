@@ -4,8 +4,16 @@ import type { Log } from "../core/log/log.ts";
 import type { HostStatus } from "../core/resources/host-status.ts";
 import type { Labels } from "../core/resources/metadata.ts";
 import { type Offered, offeredPages } from "../core/resources/offered.ts";
-import { readMessages } from "../core/transport/read-messages.ts";
-import { deadMs, decodeProxyMessage, encodeTunnelMessage, heartbeatMs, type ProxyMessage, tunnelChannels } from "../core/transport/tunnel-message.ts";
+import { readMessages } from "../core/transport/read-frame.ts";
+import {
+  deadMs,
+  decodeProxyMessage,
+  encodeTunnelMessage,
+  heartbeatMs,
+  maxTunnelMessage,
+  type ProxyMessage,
+  tunnelChannels,
+} from "../core/transport/tunnel-message.ts";
 import { type OpenedTunnel, openChannel } from "./open-tunnel.ts";
 
 /** Both clocks, ms. */
@@ -59,6 +67,8 @@ export class Tunnel {
     opened.transport.once("close", () => this.end("the connection closed"));
     for (const end of ["end", "close"]) opened.control.once(end, () => this.end("the proxy closed the tunnel"));
     readMessages(opened.control, {
+      maxLength: maxTunnelMessage,
+      what: "tunnel message",
       decode: decodeProxyMessage,
       onMessage: (message) => this.#receive(message),
       onError: (error) => this.end(errorText(error)),

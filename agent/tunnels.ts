@@ -1,24 +1,15 @@
 import type { Duplex } from "node:stream";
-import { errorText, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { HostStatus } from "../core/resources/host-status.ts";
 import type { Labels } from "../core/resources/metadata.ts";
 import type { Offered } from "../core/resources/offered.ts";
 import type { ClusterProxy } from "../core/resources/proxy.ts";
-import { chooseProxies } from "./choose-proxies.ts";
-import { anyProxy, nextTunnels } from "./next-tunnels.ts";
-import type { OpenedTunnel } from "./open-tunnel.ts";
+import { anyProxy, chooseProxies, nextTunnels } from "./next-tunnels.ts";
+import type { OpenedTunnel, TunnelWay } from "./open-tunnel.ts";
 import { ProxyTries } from "./proxy-tries.ts";
 import type { Reach } from "./reach.ts";
 import { type Clock, Tunnel } from "./tunnel.ts";
-
-/** How a tunnel is opened. */
-export interface TunnelWay {
-  /** `host:port` of a proxy's web address. */
-  readonly at: string;
-  /** Called with the id of the proxy that answers, as soon as it is authenticated. Throws `conflict` when no tunnel to it is wanted. */
-  readonly claim: (proxyId: string) => void;
-}
 
 export interface TunnelsOptions {
   readonly hostId: string;
@@ -57,8 +48,6 @@ interface Entry {
   tunnel?: Tunnel;
 }
 
-const stickyHint =
-  "a load balancer that always picks the same proxy for this host hides the others: give each proxy its own public_addr, or let it alternate";
 /** Time that a tunnel stays after its proxy begins to stop, ms: clients in the middle of their handshake still use it. */
 const lingerMs = 20_000;
 
@@ -68,9 +57,6 @@ export class Tunnels implements Reach {
   readonly #entries = new Map<number, Entry>();
   readonly #idle = Promise.withResolvers<void>();
   readonly #tries: ProxyTries;
-  /** Ids of the proxies that have ever been on the list, and of those to which tunnels are kept. */
-  readonly #listed = new Set<string>();
-  #chosen = new Set<string>();
   #nextId = 1;
   #stopping = false;
   #timer: NodeJS.Timeout | undefined;
@@ -84,12 +70,9 @@ export class Tunnels implements Reach {
 
   /** Sets the proxies of the cluster. A tunnel to one that is gone from the list ends with its streams. */
   follow(proxies: readonly ClusterProxy[]): void {
-    const chosen = chooseProxies(proxies, this.#options.hostId);
-    for (const { id } of proxies) this.#listed.add(id);
-    this.#chosen = new Set(chosen.map(({ id }) => id));
-    this.#tries.want(chosen);
+    this.#tries.want(chooseProxies(proxies, this.#options.hostId), proxies);
     for (const entry of this.#entries.values()) {
-      if (entry.state !== "up" || entry.proxy === undefined || this.#isWanted(entry.proxy)) continue;
+      if (entry.state !== "up" || entry.proxy === undefined || this.#tries.isWanted(entry.proxy)) continue;
       this.#options.log.info("this proxy is no longer part of the cluster: its tunnel ends", { tunnel: entry.id, proxy: entry.proxy });
       entry.tunnel?.announceDraining();
       entry.state = "leaving";
@@ -171,21 +154,20 @@ export class Tunnels implements Reach {
   }
 
   async #open(aim: string): Promise<void> {
-    const { open } = this.#options;
+    const { open, clock, log } = this.#options;
     const entry: Entry = { id: this.#nextId, abort: new AbortController(), state: "opening", streams: 0, keepUntil: 0, aim };
     this.#nextId += 1;
     this.#entries.set(entry.id, entry);
     const at = this.#tries.address(aim);
-    const claim = (proxyId: string): void => this.#claim(entry, proxyId);
     try {
-      const opened = await open({ at, claim }, (channel) => void this.#serve(entry, channel), entry.abort.signal);
+      const opened = await open({ at, claim: (id) => this.#claim(entry, id) }, (channel) => void this.#serve(entry, channel), entry.abort.signal);
       this.#adopt(entry, { opened, at });
     } catch (thrown) {
       this.#entries.delete(entry.id);
       const error = toPlatformError(thrown);
       this.#postpone(aim, 0, error.code === "conflict");
-      if (!this.#stopping) this.#logFailure(error, { aim, at });
-      if (aim === anyProxy && this.#chosen.size === 0 && this.#options.remembered.length > 0) this.follow(this.#options.remembered);
+      if (!this.#stopping) this.#tries.logFailure(error, { id: aim, at, now: clock.steady(), log });
+      if (aim === anyProxy && !this.#tries.hasList && this.#options.remembered.length > 0) this.follow(this.#options.remembered);
       else this.#step();
     }
   }
@@ -194,13 +176,8 @@ export class Tunnels implements Reach {
   #claim(entry: Entry, proxyId: string): void {
     const others = [...this.#entries.values()].filter((other) => other !== entry && other.state !== "leaving");
     if (others.some(({ proxy }) => proxy === proxyId)) throw new PlatformError("conflict", "this address leads to a proxy that has a tunnel already");
-    if (!this.#isWanted(proxyId)) throw new PlatformError("conflict", "this address leads to a proxy to which no tunnel is wanted");
+    if (!this.#tries.isWanted(proxyId)) throw new PlatformError("conflict", "this address leads to a proxy to which no tunnel is wanted");
     entry.proxy = proxyId;
-  }
-
-  /** A proxy that was never on the list may be about to be added. */
-  #isWanted(proxyId: string): boolean {
-    return this.#chosen.size === 0 || this.#chosen.has(proxyId) || !this.#listed.has(proxyId);
   }
 
   #adopt(entry: Entry, { opened, at }: { opened: OpenedTunnel; at: string }): void {
@@ -259,17 +236,5 @@ export class Tunnels implements Reach {
 
   #hasOthers(than?: Entry): boolean {
     return [...this.#entries.values()].some((entry) => entry !== than && entry.state === "up");
-  }
-
-  #logFailure(error: PlatformError, { aim, at }: { aim: string; at: string }): void {
-    const { log, clock } = this.#options;
-    const wanted = this.#tries.wanted.find(({ proxy }) => proxy === aim);
-    const retryMs = Math.max(0, Math.round((wanted?.notBefore ?? 0) - clock.steady()));
-    const cause = error.cause === undefined ? undefined : errorText(error.cause);
-    const facts = { proxy: this.#tries.proxy(aim)?.name, at, code: error.code, error: error.message, hint: error.hint, cause, retryMs };
-    // A load balancer may lead to proxies that were met before: that is not a fault until it has happened many times.
-    if (error.code !== "conflict") log.warn("no tunnel", facts);
-    else if (this.#tries.failures(aim) === this.#tries.patience) log.warn("no tunnel", { ...facts, hint: stickyHint });
-    else log.debug("no tunnel", facts);
   }
 }

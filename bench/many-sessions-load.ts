@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientChannel, PseudoTtyOptions } from "ssh2";
 import { memoryIo } from "../cli/memory-io.ts";
-import { loadProfile } from "../cli/profile/profile-folder.ts";
+import { loadProfile } from "../cli/profile/choose-profile.ts";
 import { connectHost } from "../cli/tsh/connect-host.ts";
 import { openSshStream } from "../cli/tsh/open-stream.ts";
 import type { SshConnection } from "../core/ssh/ssh-client.ts";

@@ -1,4 +1,4 @@
-import { printable } from "./printable.ts";
+import { printable } from "./output.ts";
 
 /**
  * Header, a line of dashes, rows; columns are as wide as their longest cell, one space apart, without trailing spaces.

@@ -1,7 +1,6 @@
 import type { StorageConfig } from "../core/config/audit-destination.ts";
-import type { PlatformConfig } from "../core/config/platform-config.ts";
-import { ports } from "../core/config/platform-config.ts";
-import { sshAlgorithms } from "../core/config/ssh-algorithms.ts";
+import { type PlatformConfig, ports } from "../core/config/platform-config.ts";
+import { sshAlgorithms } from "../core/config/setting.ts";
 import type { UpgradeChannel } from "../core/config/upgrade-channels.ts";
 import type { RecordingMode } from "../core/resources/recording.ts";
 import type { SshAlgorithms } from "../core/ssh/algorithms.ts";

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
+import { caPin } from "../core/api/ca-pin.ts";
 import type { HostCredentials } from "../core/api/host-credentials.ts";
-import { caPin } from "../core/api/trust.ts";
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
 import type { FailedReload, WebCertificate } from "../core/resources/proxy-facts.ts";
@@ -10,12 +10,11 @@ import { ListenSockets } from "../core/transport/listen-sockets.ts";
 import { type Auth, openAuth } from "./auth/open-auth.ts";
 import type { ControlConfig, ProxyConfig } from "./config.ts";
 import { listenerModeOf } from "./proxy/follow-auth.ts";
-import { proxyHostNames } from "./proxy/identity/host-names.ts";
-import { joinAuth } from "./proxy/identity/join-auth.ts";
+import { joinAuth, proxyHostNames } from "./proxy/identity/join-auth.ts";
 import { RenewingCredentials } from "./proxy/identity/renewing-credentials.ts";
+import { proxyMetrics } from "./proxy/identity/web-certificates.ts";
 import { openProxy, type ProxyService } from "./proxy/open-proxy.ts";
-import type { ProxyDeps } from "./proxy/proxy-deps.ts";
-import { proxyMetrics } from "./proxy/proxy-metrics.ts";
+import type { ProxyDeps } from "./proxy/proxy-services.ts";
 import type { HostNames } from "./proxy/tunnels/expected-hosts.ts";
 
 /** The running services once everything configured is listening; ports are the bound ones. */

@@ -1,14 +1,31 @@
+import { join } from "node:path";
 import { runAgent } from "../agent/agent.ts";
-import { checkAgent } from "../agent/check-agent.ts";
 import { agentConfig } from "../agent/config.ts";
+import { noTokenError } from "../agent/join.ts";
+import { checkServices } from "../agent/services.ts";
 import type { Services } from "../cli/platform/services.ts";
+import { otherCluster } from "../core/api/ca-pin.ts";
+import { loadCredentials } from "../core/api/credential-store.ts";
 import type { PlatformConfig } from "../core/config/platform-config.ts";
+import { createLog } from "../core/log/log.ts";
 import { sshCryptoKind } from "../core/ssh/ssh2/hooks.ts";
 
 export const agentService: Services["agent"] = (config, { local, ...deps }, signal) => runAgent(agentConfig(config, local), deps, signal);
 
-export function checkService(config: PlatformConfig): Promise<readonly string[]> {
-  return checkAgent(config);
+/** Checks the agent's configuration without starting it: throws the PlatformError that a start would. Returns warnings. */
+export async function checkService(config: PlatformConfig): Promise<readonly string[]> {
+  const { auth_service: auth, proxy_service: proxy, platform } = config;
+  const warnings: string[] = [];
+  const offered = agentConfig(config, { webAddress: { host: "127.0.0.1", port: 0 }, caPins: [] });
+  const log = createLog({ level: "warn", format: "text", write: (line) => warnings.push(line.trim().replace(/^\S+ +\S+ +/, "")) });
+  await checkServices(offered, log);
+  // An agent in the same process as control joins without a token.
+  if ((auth.enabled || proxy.enabled) && platform.proxy_server === undefined) return warnings;
+  const { token, caPins } = agentConfig(config);
+  const held = await loadCredentials(join(platform.data_dir, "agent", "credentials.json"));
+  if (held === undefined && !token) throw noTokenError();
+  const other = held && otherCluster(held, caPins);
+  return other === undefined ? warnings : [...warnings, `${other.message}; ${other.hint}`];
 }
 
 export function sshCrypto(): "native" | "javascript" {

@@ -1,12 +1,10 @@
 import type { Decision } from "./decide.ts";
 import { followStep } from "./follow-step.ts";
-import { judge } from "./judge.ts";
-import { needsDowngrade } from "./needs-downgrade.ts";
+import { installStep } from "./install-step.ts";
 import type { UpgradeInProgress } from "./parse-state.ts";
-import { prepare } from "./prepare.ts";
 import { rollBackStep } from "./roll-back-step.ts";
-import type { WatchResult } from "./service.ts";
-import { agentBefore, type Ending, type Tick } from "./tick.ts";
+import { judge, type WatchResult } from "./service.ts";
+import type { Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
 /** Maximum runs that may fail to complete an installation before it is undone. */
@@ -70,44 +68,6 @@ function inProgress(tick: Tick): UpgradeInProgress {
   const { upgrade } = tick.state;
   if (upgrade === undefined) throw new Error("no upgrade is in progress");
   return upgrade;
-}
-
-/** Installs the agent's package. Ends the run when it failed and changed nothing; a partly installed package is rolled back next. */
-async function installStep(tick: Tick, versions: { readonly from: string; readonly to: string }): Promise<Ending | undefined> {
-  const { from, to } = versions;
-  const { installer, service, package: name } = tick.world;
-  await prepare(tick, name, versions);
-  await tick.begin({ phase: "installing", from, to, before: agentBefore(await service.facts()) });
-  tick.healed = true;
-  try {
-    await installer.install(name, to, { allowDowngrade: needsDowngrade({ from, to }) });
-  } catch (thrown) {
-    tick.world.signal.throwIfAborted();
-    if (!(thrown instanceof UpgradeError)) throw thrown;
-    return await afterFailure(tick, versions, thrown);
-  }
-  const now = await installer.installed(name);
-  if (now === to) return undefined;
-  return await afterFailure(
-    tick,
-    versions,
-    new UpgradeError("package_manager_failed", `the package manager reported success, but ${name} is ${now ?? "not installed"}`),
-  );
-}
-
-async function afterFailure(tick: Tick, { from, to }: { from: string; to: string }, error: UpgradeError): Promise<Ending | undefined> {
-  const { installer, package: name } = tick.world;
-  tick.world.say(`the installation of ${name} ${to} failed: ${error.message}`);
-  const unhealed = await tick.bestEffort("could not complete the interrupted installation", () => installer.heal());
-  const now = await installer.installed(name);
-  if (now === from) {
-    await tick.forget();
-    return { reason: error.reason, detail: error.message };
-  }
-  // The package manager may have finished the installation now; otherwise it cannot, and the previous version is restored.
-  const { upgrade } = tick.state;
-  if (upgrade !== undefined && (now !== to || unhealed !== undefined)) await tick.move(upgrade, { phase: "rolling_back", why: error.message });
-  return undefined;
 }
 
 /** Failed reloads after which the upgrade counts as done except for the process. */

@@ -1,18 +1,17 @@
 import { errorText } from "../core/errors/platform-error.ts";
-import { parseVersion } from "../core/versions/parse-version.ts";
+import { parseVersion } from "../core/versions/compare-versions.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import { version } from "../core/versions/version.ts";
 import { type Decision, decide } from "./decide.ts";
 import { gather } from "./facts.ts";
 import { runInProgress, takeLock } from "./lock.ts";
-import { openWorld, type Places } from "./open-world.ts";
+import { openWorld, type Places, type World } from "./open-world.ts";
 import { availability, exitStatus, fieldsLine, printable, statusText } from "./output.ts";
 import { runTick } from "./run-tick.ts";
 import { windowAt } from "./schedule.ts";
 import { readState, writeState } from "./state.ts";
 import { type Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
-import type { World } from "./world.ts";
 
 /** Output and stop signal of a command. */
 export interface Terminal {

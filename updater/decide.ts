@@ -1,5 +1,4 @@
-import { compareVersions } from "../core/versions/compare-versions.ts";
-import { parseVersion } from "../core/versions/parse-version.ts";
+import { compareVersions, parseVersion } from "../core/versions/compare-versions.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
 import type { Proof } from "./judge-proof.ts";

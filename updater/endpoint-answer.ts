@@ -1,4 +1,4 @@
-import { parseVersion } from "../core/versions/parse-version.ts";
+import { parseVersion } from "../core/versions/compare-versions.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 
 /**

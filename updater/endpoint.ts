@@ -1,6 +1,6 @@
 import { errorText, PlatformError } from "../core/errors/platform-error.ts";
 import { httpsGet } from "../core/transport/dial/https-get.ts";
-import { trustedRoots } from "../core/transport/dial/trusted-roots.ts";
+import { trustedRoots } from "../core/transport/dial/start-tls.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import { type EndpointAnswer, type HttpText, readCriticalAnswer, readVersionAnswer } from "./endpoint-answer.ts";
 import type { Endpoint } from "./settings.ts";

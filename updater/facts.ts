@@ -1,4 +1,4 @@
-import { parseVersion } from "../core/versions/parse-version.ts";
+import { parseVersion } from "../core/versions/compare-versions.ts";
 import type { Facts } from "./decide.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
 import { judgeProof, type Proof } from "./judge-proof.ts";

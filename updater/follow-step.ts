@@ -1,7 +1,6 @@
 import { errorText } from "../core/errors/platform-error.ts";
 import type { VersionChange } from "./decide.ts";
-import { needsDowngrade } from "./needs-downgrade.ts";
-import { prepare } from "./prepare.ts";
+import { needsDowngrade, prepare } from "./install-step.ts";
 import type { Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 

@@ -3,7 +3,7 @@ import { mkdir, open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorText } from "../core/errors/platform-error.ts";
-import { standardPath } from "./standard-path.ts";
+import { standardPath } from "./run-command.ts";
 import { UpgradeError } from "./upgrade-error.ts";
 
 /** Exit status of `flock` when the lock is held: of util-linux and of busybox, which only knows the short options. */

@@ -1,6 +1,5 @@
 import { errorText } from "../core/errors/platform-error.ts";
-import { exitWith } from "../core/processes/exit-with.ts";
-import { nameProcess } from "../core/processes/name-process.ts";
+import { exitWith, nameProcess } from "../core/processes/own-process.ts";
 import { runCommand } from "./commands.ts";
 import { placesOf } from "./open-world.ts";
 import { fieldsLine, printable } from "./output.ts";

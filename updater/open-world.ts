@@ -4,12 +4,43 @@ import { createLog } from "../core/log/log.ts";
 import { withProxyVariables } from "../core/transport/dial/proxy-environment.ts";
 import { version } from "../core/versions/version.ts";
 import { askEndpoint } from "./endpoint.ts";
+import type { EndpointAnswer } from "./endpoint-answer.ts";
+import type { Installer } from "./installer.ts";
 import { chooseInstaller } from "./installers/choose-installer.ts";
+import type { UpdaterState } from "./parse-state.ts";
+import type { Schedule } from "./schedule.ts";
 import { openAgentService } from "./service/open-agent-service.ts";
+import type { AgentService } from "./service.ts";
 import { readSettings } from "./settings.ts";
-import { readState, writeState } from "./state.ts";
+import { type FoundState, readState, writeState } from "./state.ts";
 import { UpgradeError } from "./upgrade-error.ts";
-import type { World } from "./world.ts";
+
+/** Everything that a run of the updater touches. */
+export interface World {
+  readonly installer: Installer;
+  readonly service: AgentService;
+  readonly store: { read(): Promise<FoundState>; write(state: UpdaterState): Promise<void> };
+  /** Asks the version endpoint; without `hostId` for no host in particular. Throws only for the signal. */
+  ask(hostId: string | undefined): Promise<EndpointAnswer>;
+  /** Version that the updater's executable on disk reports; undefined if it does not run, or its dry run on this host fails. */
+  updaterOnDisk(): Promise<string | undefined>;
+  readonly package: string;
+  readonly schedule: Schedule;
+  /** Lowest version that may be installed; undefined if the admin has set none. */
+  readonly minimum: string | undefined;
+  /** Public keys by which the cluster signs, as lines; empty if the agent has written none. */
+  readonly authorities: readonly string[];
+  /** Name of the requested channel; undefined if no endpoint is configured. */
+  readonly channel: string | undefined;
+  /** Version of this updater. */
+  readonly updater: string;
+  /** Kernel's id of this boot. */
+  readonly boot: string;
+  now(): Date;
+  /** Prints one line for users. */
+  say(line: string): void;
+  readonly signal: AbortSignal;
+}
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -2,10 +2,10 @@ import { errorText } from "../core/errors/platform-error.ts";
 import { applyDecision } from "./apply.ts";
 import { decide } from "./decide.ts";
 import { gather } from "./facts.ts";
+import type { World } from "./open-world.ts";
 import { availability } from "./output.ts";
 import { type Ending, Tick } from "./tick.ts";
 import { UpgradeError } from "./upgrade-error.ts";
-import type { World } from "./world.ts";
 
 /** Maximum steps of one run: heal, forget, install, activate, roll back, follow, and some more. */
 const maxSteps = 12;

@@ -1,3 +1,19 @@
+import type { AgentBefore } from "./parse-state.ts";
+
+/**
+ * The service `platform` under systemd. Without systemd (/run/systemd/system) it is neither active nor enabled and is never changed.
+ * `reload` and `restart` throw UpgradeError `restart_needed`, `facts` `internal` when systemd does not answer; `watch` throws only for the signal. Implementation: service/open-agent-service.ts.
+ */
+export interface AgentService {
+  facts(): Promise<AgentFacts>;
+  /** `systemctl reload`: returns when systemd has accepted it; `watch` reports its outcome. */
+  reload(): Promise<void>;
+  /** `systemctl restart`: cuts sessions; only for a roll-back that a reload cannot achieve. */
+  restart(): Promise<void>;
+  /** Waits for the result: a crash within 10 s, a missing tunnel after 60 s. A healthy process must stay so for 10 s. */
+  watch(options: WatchOptions): Promise<WatchResult>;
+}
+
 /** Current state of the agent. */
 export interface AgentFacts {
   /** systemd counts it as running: active, reloading, or between two starts of a process that fails. */
@@ -36,15 +52,26 @@ export type Fault = "process" | "refused" | "tunnel";
 export type WatchResult = { readonly healthy: true } | { readonly healthy: false; readonly why: string; readonly fault: Fault };
 
 /**
- * The service `platform` under systemd. Without systemd (/run/systemd/system) it is neither active nor enabled and is never changed.
- * `reload` and `restart` throw UpgradeError `restart_needed`, `facts` `internal` when systemd does not answer; `watch` throws only for the signal. Implementation: service/open-agent-service.ts.
+ * Verdict on a new version from its watched agent. `keep`: it is not worse than before. `wait`: the network is down, which proves nothing
+ * about a version. `bad`: the version is at fault. A process that dies is at fault on any network: where the agent's host serves the
+ * endpoint too, its own death would seem like a network failure.
  */
-export interface AgentService {
-  facts(): Promise<AgentFacts>;
-  /** `systemctl reload`: returns when systemd has accepted it; `watch` reports its outcome. */
-  reload(): Promise<void>;
-  /** `systemctl restart`: cuts sessions; only for a roll-back that a reload cannot achieve. */
-  restart(): Promise<void>;
-  /** Waits for the result: a crash within 10 s, a missing tunnel after 60 s. A healthy process must stay so for 10 s. */
-  watch(options: WatchOptions): Promise<WatchResult>;
+export function judge(result: WatchResult, before: AgentBefore, networkUp: boolean): "keep" | "wait" | "bad" {
+  if (result.healthy || before === "stopped" || before === "silent") return "keep";
+  switch (result.fault) {
+    case "process":
+      return "bad";
+    case "refused":
+      return networkUp ? "bad" : "wait";
+    case "tunnel":
+      if (before !== "ready") return "keep";
+      return networkUp ? "bad" : "wait";
+  }
+}
+
+/** State of the agent before an upgrade. */
+export function agentBefore(agent: Pick<AgentFacts, "active" | "version" | "ready">): AgentBefore {
+  if (!agent.active) return "stopped";
+  if (agent.version === undefined) return "silent";
+  return agent.ready === true ? "ready" : "answering";
 }

@@ -2,10 +2,9 @@ import { errorText } from "../core/errors/platform-error.ts";
 import type { UpgradeReason } from "../core/versions/upgrade-reason.ts";
 import type { EndpointAnswer } from "./endpoint-answer.ts";
 import type { Proof } from "./judge-proof.ts";
-import { type AgentBefore, addSkipped, type UpdaterState, type UpgradeInProgress, withoutSkipped } from "./parse-state.ts";
-import type { AgentFacts } from "./service.ts";
+import type { World } from "./open-world.ts";
+import { addSkipped, type UpdaterState, type UpgradeInProgress, withoutSkipped } from "./parse-state.ts";
 import type { FoundState } from "./state.ts";
-import type { World } from "./world.ts";
 
 /** Result of a run. */
 export interface Ending {
@@ -116,10 +115,4 @@ export class Tick {
       return errorText(thrown);
     }
   }
-}
-
-export function agentBefore(agent: Pick<AgentFacts, "active" | "version" | "ready">): AgentBefore {
-  if (!agent.active) return "stopped";
-  if (agent.version === undefined) return "silent";
-  return agent.ready === true ? "ready" : "answering";
 }

@@ -1,5 +1,6 @@
 import { pickTrustedKeys, type TrustedKeys } from "../../core/api/trusted-keys.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../core/identity/identity.ts";
 import type { Log } from "../../core/log/log.ts";
 import { readDocument, readDocuments, resourceDocument } from "../../core/resources/document.ts";
 import { type Lock, lockDocument } from "../../core/resources/lock.ts";
@@ -40,7 +41,14 @@ export interface AccessSource {
   announce(revision: string): void;
 }
 
-export interface AccessSourceOptions {
+/** Throws `denied` when the user has a role that this agent cannot read: it may deny what is asked for. Pure. */
+export function requireReadableRoles({ roles }: Pick<UserIdentity, "roles">, { unreadable }: Pick<Access, "unreadable">, hostname: string): void {
+  const role = roles.find((one) => unreadable.includes(one));
+  if (role === undefined) return;
+  throw new PlatformError("denied", `access denied: the agent on ${hostname} is too old to read role ${role}`, { hint: "upgrade the agent" });
+}
+
+interface AccessSourceOptions {
   readonly fetch: () => Promise<AccessAnswer>;
   readonly log: Log;
   /** Monotonic clock, ms. */

@@ -4,11 +4,10 @@ import type { ServedGrant } from "../../core/access/authorize.ts";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
 import { relay } from "../../core/transport/relay.ts";
 import { encodeStreamReply } from "../../core/transport/stream-request.ts";
-import type { ConnectionLease } from "../service/connection-lease.ts";
+import type { ConnectionLease } from "../service/connection-limits.ts";
 import { holdToRules } from "../service/hold-to-rules.ts";
 import { recordOrLog } from "../service/record-or-log.ts";
-import type { AppDeps } from "./deps.ts";
-import type { OfferedApp } from "./offered-apps.ts";
+import type { AppDeps, OfferedApp } from "./offered-apps.ts";
 
 export interface AppSession {
   readonly tls: TLSSocket;

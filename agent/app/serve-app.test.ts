@@ -6,8 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Lock } from "../../core/resources/lock.ts";
-import { type Role, roleSchema } from "../../core/resources/role.ts";
-import type { RoleOptions } from "../../core/resources/role-options.ts";
+import { type Role, type RoleOptions, roleSchema } from "../../core/resources/role.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import { readFrame } from "../../core/transport/read-frame.ts";
 import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
@@ -16,7 +15,7 @@ import { serviceDeps } from "../../test/inside/service-deps.ts";
 import type { UserKeys } from "../../test/inside/user-keys.ts";
 import { until } from "../../test/world/until.ts";
 import type { Access } from "../access/access-source.ts";
-import type { AppDeps } from "./deps.ts";
+import type { AppDeps } from "./offered-apps.ts";
 import { serveApp } from "./serve-app.ts";
 
 const request: StreamRequest<"app"> = {

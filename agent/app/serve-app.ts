@@ -5,17 +5,15 @@ import type { TLSSocket } from "node:tls";
 import { authorize, type ServedGrant } from "../../core/access/authorize.ts";
 import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
-import { parseHostPort } from "../../core/transport/host-port.ts";
-import { ipOf } from "../../core/transport/ip-of.ts";
+import { ipOf, parseHostPort } from "../../core/transport/host-port.ts";
 import { encodeStreamReply, type StreamRequest } from "../../core/transport/stream-request.ts";
 import type { Access } from "../access/access-source.ts";
 import { acceptUser, tlsUser } from "../service/accept-user.ts";
-import { strictMs } from "../service/end-when-unsure.ts";
-import { HeldLeases } from "../service/held-leases.ts";
-import { recordRefusal } from "../service/record-refusal.ts";
+import { HeldLeases } from "../service/connection-limits.ts";
+import { strictMs } from "../service/hold-to-rules.ts";
+import { recordRefusal } from "../service/record-or-log.ts";
 import type { StreamLife } from "../service/service.ts";
-import type { AppDeps } from "./deps.ts";
-import type { OfferedApp } from "./offered-apps.ts";
+import type { AppDeps, OfferedApp } from "./offered-apps.ts";
 import { runAppSession } from "./run-app-session.ts";
 
 /** Serves one `app` stream: the user's TLS ends here, and its bytes go on to the application. Throws only before the reply to the proxy. */

@@ -1,6 +1,6 @@
 import type { TLSSocket } from "node:tls";
 import type { Log } from "../../core/log/log.ts";
-import { maxDirectAddresses } from "../../core/resources/direct-host.ts";
+import { maxDirectAddresses } from "../../core/resources/directory-host.ts";
 import type { HostStatus } from "../../core/resources/host-status.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import { formatHostPort, type HostPort, withPort } from "../../core/transport/host-port.ts";

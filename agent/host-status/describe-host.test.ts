@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { hostStatusSchema } from "../../core/resources/host-status.ts";
 import { describeHost, type HostFacts } from "./describe-host.ts";
-import { timerState } from "./read-timer.ts";
-import { parseUpdaterState } from "./read-updater-state.ts";
+import { parseUpdaterState, timerState } from "./read-updater.ts";
 
 const state = { updater_version: "1.0.0", reason: "up_to_date", detail: "fine", target: "1.0.0", at: "2026-11-20T10:00:00Z" } as const;
 const { updater_version: upgrader_version, ...rest } = state;

@@ -1,7 +1,5 @@
 import type { HostStatus } from "../../core/resources/host-status.ts";
-import type { FoundUpgrader } from "./find-upgrader.ts";
-import type { TimerState } from "./read-timer.ts";
-import type { UpdaterState } from "./read-updater-state.ts";
+import type { FoundUpgrader, TimerState, UpdaterState } from "./read-updater.ts";
 
 /** State of the maintenance windows on this host. */
 export interface ScheduleStatus {

@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { HostStatus } from "../../core/resources/host-status.ts";
-import { updaterPlaces } from "./find-upgrader.ts";
 import { HostWatch } from "./host-watch.ts";
-import type { TimerState } from "./read-timer.ts";
+import { type TimerState, updaterPlaces } from "./read-updater.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -2,9 +2,7 @@ import { type FSWatcher, watch } from "node:fs";
 import { dirname } from "node:path";
 import type { HostStatus } from "../../core/resources/host-status.ts";
 import { describeHost, type ScheduleStatus } from "./describe-host.ts";
-import { type FoundUpgrader, findUpgrader, type UpdaterPlaces } from "./find-upgrader.ts";
-import { readTimer, type TimerState } from "./read-timer.ts";
-import { readUpdaterState } from "./read-updater-state.ts";
+import { type FoundUpgrader, findUpgrader, readTimer, readUpdaterState, type TimerState, type UpdaterPlaces } from "./read-updater.ts";
 
 export interface HostWatchOptions {
   readonly env: Readonly<Record<string, string | undefined>>;

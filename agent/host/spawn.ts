@@ -1,4 +1,6 @@
 import { constants } from "node:os";
+import { errorText } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
 import { hostAddon } from "./host-addon.ts";
 
 /** How a program ended: exactly one of the two is not null. */
@@ -95,5 +97,15 @@ function signalGroup(pid: number, name: NodeJS.Signals): void {
     process.kill(-pid, name);
   } catch {
     // The group ended between the check and the signal.
+  }
+}
+
+/** Ends the utmp record of a process; 0: of all that have ended, as after a kill of the agent. Bookkeeping: a failure is only logged. */
+export function endLogin(pid: number, log: Log): void {
+  if (process.geteuid?.() !== 0) return;
+  try {
+    hostAddon()?.recordLogout(pid);
+  } catch (thrown) {
+    log.debug("could not record the end of a login in utmp", { error: errorText(thrown) });
   }
 }

@@ -1,8 +1,8 @@
+import { existsSync } from "node:fs";
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { loginText } from "../../core/resources/metadata.ts";
 import { capture } from "./capture.ts";
-import { findGetent, notFound } from "./getent.ts";
 
 /** A line of passwd(5). */
 export interface UnixUser {
@@ -16,8 +16,6 @@ export interface UnixUser {
 
 /** Maximum of /etc/nologin that is read, bytes. */
 const maxClosedText = 800;
-/** Timeout for one look-up, which may ask a directory server, ms. */
-const lookupMs = 10_000;
 
 /**
  * The Unix user of a login, as this host's name service knows it. Throws `denied` when there is none, or when the agent may
@@ -44,10 +42,7 @@ async function lookUp(login: string): Promise<UnixUser | undefined> {
   const getent = findGetent();
   if (getent === undefined) return parsePasswd(await readFile("/etc/passwd", "utf8"), login);
   try {
-    const { code, stdout } = await capture({ path: getent, args: ["passwd", "--", login], limitMs: lookupMs, maxBytes: 65_536 });
-    if (code === notFound) return undefined;
-    if (code !== 0) throw new Error(`getent ended with ${code ?? "a signal"}`);
-    return parsePasswd(stdout, login);
+    return parsePasswd(await ask(getent, "passwd", login), login);
   } catch (cause) {
     throw new PlatformError("unavailable", `could not look up the Unix user ${login}`, { cause });
   }
@@ -84,4 +79,58 @@ async function closedText(): Promise<string | undefined> {
   } finally {
     await file.close();
   }
+}
+
+const dayMs = 86_400_000;
+
+/**
+ * Why an account is closed, by its line of shadow(5), as sshd(8) without PAM finds it (auth-shadow.c, platform.c): its date of expiry is
+ * past, or its password is locked: `!` before it, as `usermod -L` and `passwd -l` put it there. `!` or `!!` alone is a password that
+ * was never set (useradd), and locks nobody out: most users who log in with keys have it. Undefined: it is open. Pure.
+ */
+export function closedReason(line: string, now: Date): "expired" | "locked" | undefined {
+  const [, password = "", , , , , , expiry = ""] = line.split(":");
+  const today = Math.floor(now.getTime() / dayMs);
+  if (/^-?\d{1,9}$/.test(expiry) && Number(expiry) !== -1 && today > Number(expiry)) return "expired";
+  return /^!+[^!]/.test(password) ? "locked" : undefined;
+}
+
+/** For an agent that is root and does not ask PAM, which decides itself. Throws `denied` if closed, `unavailable` if its state is unknown. */
+export async function requireOpenAccount(login: string, now: () => Date = () => new Date()): Promise<void> {
+  const line = loginText.safeParse(login).success ? await shadowLine(login) : undefined;
+  const reason = line === undefined ? undefined : closedReason(line, now());
+  if (reason === "expired") throw new PlatformError("denied", `the account of the Unix user ${login} has expired on this host`);
+  if (reason === "locked") throw new PlatformError("denied", `the Unix user ${login} is locked on this host`);
+}
+
+/** Undefined for an account without one, as in some directories. */
+async function shadowLine(login: string): Promise<string | undefined> {
+  const find = (text: string): string | undefined => text.split("\n").find((one) => one.startsWith(`${login}:`));
+  try {
+    const getent = findGetent();
+    if (getent === undefined) return find(await readFile("/etc/shadow", "utf8"));
+    return find(await ask(getent, "shadow", login));
+  } catch (cause) {
+    throw new PlatformError("unavailable", `could not check whether the account of ${login} is open on this host`, { cause });
+  }
+}
+
+/** Asks the name service. */
+const getents = ["/usr/bin/getent", "/bin/getent"] as const;
+/** Its exit status when there is no such entry. */
+const notFound = 2;
+/** Timeout for one look-up, which may ask a directory server, ms. */
+const lookupMs = 10_000;
+
+/** Its path; undefined when this host does not have it and uses only the files of /etc. */
+function findGetent(): string | undefined {
+  return getents.find((path) => existsSync(path));
+}
+
+/** Its answer, which is empty when there is no such entry. Throws Error. */
+async function ask(getent: string, database: "passwd" | "shadow", login: string): Promise<string> {
+  const { code, stdout } = await capture({ path: getent, args: [database, "--", login], limitMs: lookupMs, maxBytes: 65_536 });
+  if (code === notFound) return "";
+  if (code !== 0) throw new Error(`getent ended with ${code ?? "a signal"}`);
+  return stdout;
 }

@@ -2,14 +2,13 @@ import type { Duplex } from "node:stream";
 import type { SecureContext, TLSSocket } from "node:tls";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { certifiedIdentity, peerCertificate } from "../../core/identity/certified-identity.ts";
 import type { UserIdentity } from "../../core/identity/identity.ts";
+import { certifiedIdentity, peerCertificate } from "../../core/identity/x509-identity.ts";
 import { alpn } from "../../core/transport/alpn.ts";
-import { hostContext } from "../../core/transport/arrivals/server-context.ts";
-import { terminateTls } from "../../core/transport/arrivals/terminate-tls.ts";
+import { hostContext, terminateTls } from "../../core/transport/arrivals/server-tls.ts";
 import { readFrame } from "../../core/transport/read-frame.ts";
 import { decodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
-import { requireReadableRoles } from "../access/require-readable-roles.ts";
+import { requireReadableRoles } from "../access/access-source.ts";
 
 export interface UserStream {
   readonly stream: Duplex;

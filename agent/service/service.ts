@@ -1,26 +1,24 @@
 import type { Duplex } from "node:stream";
+import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import type { ServiceKind } from "../../core/kinds/service-kinds.ts";
 import type { StreamKind } from "../../core/kinds/stream-kinds.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { Recordings } from "../../core/recording-spool/recordings.ts";
+import type { DocumentKind } from "../../core/resources/document.ts";
+import type { Labels } from "../../core/resources/metadata.ts";
 import type { Offered } from "../../core/resources/offered.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
-import type { ServiceDeps } from "./deps.ts";
+import type { AccessSource } from "../access/access-source.ts";
+import type { Spool } from "../audit/spool.ts";
+import type { TakeLease, UserShares } from "./connection-limits.ts";
+import type { LiveSessions } from "./live-sessions.ts";
 
-export interface StreamLife {
-  /** Ends the stream. */
-  readonly signal: AbortSignal;
-  /** Called once its user has logged in: when this host is at its limit, streams without a logged-in user are dropped for others. */
-  readonly established: () => void;
-}
-
-/** Serves a stream: writes the StreamReply, then the kind's bytes, until its end. Throws PlatformError only before its reply. */
-export type Serve<Kind extends StreamKind = StreamKind> = (stream: Duplex, request: StreamRequest<Kind>, life: StreamLife) => Promise<void>;
-/** By kind of stream. */
-export type Services = { readonly [Kind in StreamKind]?: Serve<Kind> };
-
-/** Resources that a service currently offers. */
-export interface OfferedSource {
-  current(): readonly Offered[];
-  onChange(listener: () => void): void;
+/** A service that this host can run, as far as known before the host has joined. */
+export interface Service {
+  /** Also shown in the host's status and inventory. */
+  readonly name: ServiceKind;
+  /** Called once, when the host has joined; `signal` ends its background work. */
+  open(deps: ServiceDeps, signal: AbortSignal): Promise<OpenedService>;
 }
 
 export interface OpenedService {
@@ -29,10 +27,40 @@ export interface OpenedService {
   readonly offered?: OfferedSource;
 }
 
-/** A service that this host can run, as far as known before the host has joined. */
-export interface Service {
-  /** Also shown in the host's status and inventory. */
-  readonly name: ServiceKind;
-  /** Called once, when the host has joined; `signal` ends its background work. */
-  open(deps: ServiceDeps, signal: AbortSignal): Promise<OpenedService>;
+/** Serves a stream: writes the StreamReply, then the kind's bytes, until its end. Throws PlatformError only before its reply. */
+export type Serve<Kind extends StreamKind = StreamKind> = (stream: Duplex, request: StreamRequest<Kind>, life: StreamLife) => Promise<void>;
+/** By kind of stream. */
+export type Services = { readonly [Kind in StreamKind]?: Serve<Kind> };
+
+export interface StreamLife {
+  /** Ends the stream. */
+  readonly signal: AbortSignal;
+  /** Called once its user has logged in: when this host is at its limit, streams without a logged-in user are dropped for others. */
+  readonly established: () => void;
+}
+
+/** Resources that a service currently offers. */
+export interface OfferedSource {
+  current(): readonly Offered[];
+  onChange(listener: () => void): void;
+}
+
+/** Dependencies of every service. */
+export interface ServiceDeps {
+  /** The newest host credentials: a new connection presents the newest certificate. */
+  readonly credentials: () => HostCredentials;
+  readonly access: AccessSource;
+  readonly audit: Pick<Spool, "record">;
+  readonly recordings: Pick<Recordings, "begin" | "sendNow">;
+  /** Sessions that run in this process. */
+  readonly live: LiveSessions;
+  readonly node: { readonly name: string; readonly labels: Labels };
+  /** For users whose connections are limited in the whole cluster (max_connections). */
+  readonly lease: TakeLease;
+  /** Connections of each user to this host, over all its services. */
+  readonly shares: UserShares;
+  /** Resources of the cluster, of a kind that this agent serves. Throws PlatformError. */
+  readonly listResources: <T>(document: DocumentKind<T>) => Promise<readonly T[]>;
+  readonly log: Log;
+  readonly now?: () => Date;
 }

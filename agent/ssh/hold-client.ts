@@ -1,15 +1,14 @@
 import type { Connection } from "ssh2";
 import type { PlatformError } from "../../core/errors/platform-error.ts";
-import { guardRefusals } from "../../core/ssh/guard-refusals.ts";
 import { limitWindows } from "../../core/ssh/limit-windows.ts";
+import { guardRefusals } from "../../core/ssh/refusals.ts";
 import { watchTraffic } from "../../core/ssh/watch-traffic.ts";
-import type { ConnectionLease } from "../service/connection-lease.ts";
+import type { ConnectionLease } from "../service/connection-limits.ts";
 import { holdToRules } from "../service/hold-to-rules.ts";
 import { recordOrLog } from "../service/record-or-log.ts";
-import type { Slots } from "../service/slots.ts";
-import type { SshDeps } from "./deps.ts";
-import type { SessionGrant } from "./login/user-login.ts";
-import type { sessionFacts } from "./session-facts.ts";
+import type { SessionGrant } from "./serve-user.ts";
+import type { SshDeps, sessionFacts } from "./user-connection.ts";
+import type { Slots } from "./user-limits.ts";
 
 export interface ClientFacts {
   readonly connection: Connection;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Lock } from "../../core/resources/lock.ts";
-import type { RoleOptions } from "../../core/resources/role-options.ts";
+import type { RoleOptions } from "../../core/resources/role.ts";
 import { runCommand } from "../../test/inside/run-command.ts";
 import { accessRole, hostId, openUserSession, ownLogin, type SessionOptions, type UserSession } from "../../test/inside/ssh-session.ts";
 

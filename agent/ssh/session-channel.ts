@@ -1,12 +1,11 @@
 import type { ServerChannel } from "ssh2";
-import type { ByteCounts } from "../../core/ssh/count-bytes.ts";
 import type { TerminalModes } from "../../core/ssh/terminal-modes.ts";
+import type { ByteCounts } from "../../core/ssh/watch-traffic.ts";
 import type { AgentForwarding } from "./forwarding/agent-forwarding.ts";
 import type { X11Forwarding } from "./forwarding/x11-forwarding.ts";
 import type { SharedTerminal } from "./join/shared-terminal.ts";
-import type { StartedProgram } from "./program/start-process.ts";
+import type { StartedProgram } from "./program/start-program.ts";
 import type { Terminal, TerminalSize } from "./program/terminal.ts";
-import type { TerminalRecorder } from "./program/terminal-recorder.ts";
 import type { UserConnection } from "./user-connection.ts";
 
 /** State of one session channel: first the requests, then the running program. */
@@ -46,8 +45,13 @@ export interface SessionChannel {
   readonly track: (work: Promise<void>) => void;
 }
 
-/** Functions that ssh2 passes to a request's handler; both are missing when the client wants no answer. */
-export interface RequestReply {
-  readonly accept: (() => void) | undefined;
-  readonly reject: (() => void) | undefined;
+/** The recording of one terminal. */
+export interface TerminalRecorder {
+  /** Records output. If it returns a promise, wait for it before more. */
+  show(chunk: Buffer): Promise<void> | undefined;
+  resize(size: TerminalSize): void;
+  /** The session has ended. Never throws. */
+  end(): Promise<void>;
+  /** Rejects when the session must not continue because it cannot be recorded. */
+  readonly failed: Promise<never>;
 }

@@ -1,18 +1,18 @@
+import { isSea } from "node:sea";
+import { fileURLToPath } from "node:url";
+import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { SshAlgorithms } from "../../core/ssh/algorithms.ts";
 import { openSessionGroups } from "../host/cgroups/session-groups.ts";
-import { endLogin } from "../host/end-login.ts";
-import { requireOpenAccount } from "../host/shadow.ts";
-import { findUnixUser, type UnixUser } from "../host/unix-user.ts";
-import { openHostUsers } from "../host-users/open-host-users.ts";
-import type { ServiceDeps } from "../service/deps.ts";
-import type { Service, Services } from "../service/service.ts";
-import type { SshDeps } from "./deps.ts";
-import { UserLimits } from "./login/user-limits.ts";
-import { openPam, type Pam } from "./pam/open-pam.ts";
-import type { PamConfig } from "./pam/pam-order.ts";
-import { openStarter } from "./program/open-starter.ts";
-import { ownCommand } from "./program/own-command.ts";
+import { sessionProgram } from "../host/session/session-program.ts";
+import { endLogin } from "../host/spawn.ts";
+import { findUnixUser, requireOpenAccount, type UnixUser } from "../host/unix-user.ts";
+import { openHostUsers } from "../host-users/host-users.ts";
+import type { Service, ServiceDeps, Services } from "../service/service.ts";
+import { openPam, type Pam } from "./open-pam.ts";
+import type { PamConfig } from "./program/session-order.ts";
+import type { SshDeps } from "./user-connection.ts";
+import { UserLimits } from "./user-limits.ts";
 
 export interface SshConfig {
   readonly makesUsers: boolean;
@@ -68,7 +68,7 @@ async function sshDeps(deps: ServiceDeps, { config, starter, pam }: Prepared): P
 function services(deps: SshDeps): Services {
   return {
     ssh: async (stream, request, life) => {
-      const { serveSsh } = await import("./serve.ts");
+      const { serveSsh } = await import("./serve-ssh.ts");
       await serveSsh(stream, request, deps, life);
     },
     join: async (stream, request, life) => {
@@ -86,4 +86,27 @@ async function findOpenUser(login: string): Promise<UnixUser> {
   const user = await findUnixUser(login);
   await open;
   return user;
+}
+
+/** Path of the program that starts sessions, valid for as long as this process lives. Throws `unsupported` where it cannot run. */
+function openStarter(): string {
+  let program: number | undefined;
+  try {
+    program = sessionProgram();
+  } catch (cause) {
+    throw new PlatformError("unsupported", `could not start sessions on this host: ${errorText(cause)}`, {
+      hint: "allow execution of files in one of /tmp, /dev/shm and /run",
+      cause,
+    });
+  }
+  if (program === undefined) throw new PlatformError("unsupported", "only the built executable can start sessions, and this runs from source");
+  return `/proc/self/fd/${program}`;
+}
+
+/**
+ * How to start this program again: the executable alone, or Node with main.ts when it runs from source. The executable is
+ * the one that runs: its file may have been replaced by another version, which may not work.
+ */
+function ownCommand(): readonly [program: string, ...args: string[]] {
+  return isSea() ? ["/proc/self/exe"] : [process.execPath, fileURLToPath(new URL("../../main.ts", import.meta.url))];
 }

@@ -1,9 +1,33 @@
 import type { SshGrant } from "../../core/access/authorize.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
+import type { SshAlgorithms } from "../../core/ssh/algorithms.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
+import type { SessionGroups } from "../host/cgroups/session-groups.ts";
 import type { UnixUser } from "../host/unix-user.ts";
-import type { ConnectionLease } from "../service/connection-lease.ts";
-import type { SshDeps } from "./deps.ts";
+import type { HostUsers } from "../host-users/host-users.ts";
+import type { ConnectionLease } from "../service/connection-limits.ts";
+import type { ServiceDeps } from "../service/service.ts";
+import type { Pam } from "./open-pam.ts";
+import type { UserLimits } from "./user-limits.ts";
+
+/** Dependencies of the SSH service beyond those of every service. */
+export interface SshDeps extends ServiceDeps {
+  readonly limits: UserLimits;
+  /** Algorithms offered to SSH clients; omitted for the defaults. */
+  readonly algorithms?: SshAlgorithms | undefined;
+  /** The Unix user of a login; see unix-user.ts. */
+  readonly findUser: (login: string) => Promise<UnixUser>;
+  /** Omitted where this host creates no Unix users, whatever the roles demand. */
+  readonly hostUsers?: Pick<HostUsers, "hold"> | undefined;
+  /** Omitted when PAM is disabled. */
+  readonly pam?: Pam | undefined;
+  /** Path of `session-start`, through which programs become users. */
+  readonly starter: string;
+  /** Omitted where sessions have no control groups. */
+  readonly groups?: SessionGroups | undefined;
+  /** How to start this program again. */
+  readonly launch: readonly [string, ...string[]];
+}
 
 /** One authenticated SSH connection of a user. */
 export interface UserConnection {
@@ -16,4 +40,16 @@ export interface UserConnection {
   readonly deps: SshDeps;
   /** Present where the user's connections are limited. */
   readonly lease?: ConnectionLease | undefined;
+}
+
+/** Fields of every audit event of a session. */
+export function sessionFacts({ grant, request, deps }: Pick<UserConnection, "grant" | "request" | "deps">, sid: string) {
+  return {
+    server_id: grant.ask.node.id,
+    server_name: deps.node.name,
+    user: grant.identity.name,
+    login: grant.ask.login,
+    sid,
+    ...(request.clientAddress !== "" && { "addr.remote": request.clientAddress }),
+  };
 }

@@ -1,7 +1,7 @@
 import { lstat, open } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { parseVersion } from "../../core/versions/parse-version.ts";
+import { parseVersion } from "../../core/versions/compare-versions.ts";
 
 /** Longest answer of a version endpoint, bytes. */
 const maxAnswer = 1024;

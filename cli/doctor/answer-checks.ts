@@ -2,7 +2,7 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { httpsGet } from "../../core/transport/dial/https-get.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
-import { parseVersion } from "../../core/versions/parse-version.ts";
+import { parseVersion } from "../../core/versions/compare-versions.ts";
 import { version } from "../../core/versions/version.ts";
 import type { Examination, Said } from "./examination.ts";
 

@@ -1,18 +1,15 @@
 import { openAuthClient } from "../../core/api/auth-client.ts";
-import { fetchTrust } from "../../core/api/fetch-trust.ts";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
-import { trustByPin } from "../../core/api/trust.ts";
+import { fetchTrust, trustByPin } from "../../core/api/trust.ts";
 import type { PlatformConfig } from "../../core/config/platform-config.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { subjectOf } from "../../core/identity/x509-identity.ts";
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
-import { dial } from "../../core/transport/dial/dial.ts";
-import { dialTls } from "../../core/transport/dial/dial-tls.ts";
+import { dial, dialTls } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import { version } from "../../core/versions/version.ts";
-import type { Examination, Said } from "./examination.ts";
-import type { CheckName } from "./finding.ts";
+import type { CheckName, Examination, Said } from "./examination.ts";
 import { examinePath } from "./path-checks.ts";
 import { examineTls } from "./tls-checks.ts";
 

@@ -1,5 +1,44 @@
-import { toPlatformError } from "../../core/errors/platform-error.ts";
-import type { CheckName, Finding } from "./finding.ts";
+import { type ErrorCode, exitCodes, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { Result } from "../output.ts";
+
+/** Checks, in the order in which a connection is made. Names are stable: they appear in json. */
+const checks = [
+  "configuration",
+  "identity",
+  "environment",
+  "route",
+  "name",
+  "connection",
+  "connect",
+  "tls",
+  "alpn",
+  "certificate",
+  "answer",
+  "version",
+  "clock",
+  "token",
+  "tunnel",
+  "access",
+  "proxies",
+  "port",
+  "host",
+  "web",
+  "updates",
+  "service",
+] as const;
+export type CheckName = (typeof checks)[number];
+
+export interface Finding {
+  readonly check: CheckName;
+  /** `warning`: it works, but something should be corrected. `skipped`: a check before it failed. */
+  readonly outcome: "ok" | "warning" | "failed" | "skipped";
+  /** One sentence. */
+  readonly says: string;
+  /** The remedy. */
+  readonly hint?: string;
+  /** Error code of a failed check. */
+  readonly code?: ErrorCode;
+}
 
 /** The result of a check, in a sentence. */
 export interface Said {
@@ -52,4 +91,27 @@ export class Examination {
     const seen = new Set(this.#findings.map(({ check }) => check));
     for (const check of wanted) if (!seen.has(check)) this.#findings.push({ check, outcome: "skipped", says: why });
   }
+}
+
+const marks: Readonly<Record<Finding["outcome"], string>> = { ok: "ok", warning: "warning", failed: "FAILED", skipped: "-" };
+const [markWidth, checkWidth] = [9, 15];
+
+/** The findings for people and programs; the exit status is that of the first failure. Pure. */
+export function report(findings: readonly Finding[], about: Readonly<Record<string, string>>): Result {
+  const failed = findings.find(({ outcome }) => outcome === "failed");
+  const text = findings.map(line).join("\n");
+  const note = failed === undefined ? summary(findings) : `It stops at: ${failed.check}.`;
+  const data = { ...about, ok: failed === undefined, stops_at: failed?.check ?? null, findings };
+  return { data, text: `${text}\n\n${note}`, ...(failed?.code !== undefined && { status: exitCodes[failed.code] }) };
+}
+
+function summary(findings: readonly Finding[]): string {
+  const has = (wanted: Finding["outcome"]): boolean => findings.some(({ outcome }) => outcome === wanted);
+  if (has("skipped")) return "Every check that could run passed.";
+  return has("warning") ? "It works, with the warnings above." : "Everything works.";
+}
+
+function line({ check, outcome, says, hint }: Finding): string {
+  const first = `${marks[outcome].padEnd(markWidth)}${check.padEnd(checkWidth)}${says}`;
+  return hint === undefined ? first : `${first}\n${" ".repeat(markWidth + checkWidth)}${hint}`;
 }

@@ -3,7 +3,7 @@ import { isIP, type Socket } from "node:net";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { Attempt } from "../../core/transport/dial/attempt.ts";
 import { chooseProxy, type Env, type Route } from "../../core/transport/dial/choose-proxy.ts";
-import { dialRoute } from "../../core/transport/dial/dial-route.ts";
+import { dialRoute } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { Answer, Examination, Said } from "./examination.ts";
 

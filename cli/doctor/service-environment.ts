@@ -1,13 +1,29 @@
+import { open } from "node:fs/promises";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import { proxyVariables, readEnvironment } from "../../core/transport/dial/proxy-environment.ts";
 import type { Answer } from "./examination.ts";
 
 /** The unit's environment file; `text` is undefined when it is missing. */
-export interface EnvironmentFile {
+interface EnvironmentFile {
   readonly path: string;
   readonly text: string | undefined;
   /** Every user of the host may read it. */
   readonly isOpenToAll?: boolean;
+}
+
+/** Maximum size read, bytes. */
+const maxLength = 65_536;
+
+/** A file that is missing or unreadable has no text. */
+export async function readEnvironmentFile(path: string): Promise<EnvironmentFile> {
+  try {
+    await using file = await open(path);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxLength), 0, maxLength, 0);
+    const isOpenToAll = ((await file.stat()).mode & 0o004) !== 0;
+    return { path, text: buffer.toString("utf8", 0, bytesRead), isOpenToAll };
+  } catch {
+    return { path, text: undefined };
+  }
 }
 
 /**
@@ -21,8 +37,8 @@ export function serviceEnvironment(env: Env, { path, text, isOpenToAll = false }
   const left = ignored.map(
     ({ line, name }) => `systemd ignores line ${line} of ${path} (${name})${/^export\s/.test(name) ? ": remove the word export" : ""}`,
   );
-  const open = isOpenToAll && inFile.some((name) => file.get(name)?.includes("@") === true);
-  const warnings = [...left, ...(open ? [`every user of this host may read ${path}, which holds a password: chmod 600 ${path}`] : [])];
+  const isExposed = isOpenToAll && inFile.some((name) => file.get(name)?.includes("@") === true);
+  const warnings = [...left, ...(isExposed ? [`every user of this host may read ${path}, which holds a password: chmod 600 ${path}`] : [])];
   if (inFile.length === 0) {
     const says = inShell.length === 0 ? `no proxy is set in ${path} or in this shell` : `${inShell.join(", ")} of this shell: ${path} sets no proxy`;
     if (inShell.length > 0) warnings.push(`a service of systemd does not have them: write them into ${path}`);

@@ -7,8 +7,7 @@ import { type ClusterProxy, maxAgentProxies, proxyDocument } from "../../core/re
 import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import { Attempt, ignoreError } from "../../core/transport/dial/attempt.ts";
 import type { Env } from "../../core/transport/dial/choose-proxy.ts";
-import { dial } from "../../core/transport/dial/dial.ts";
-import { dialTls } from "../../core/transport/dial/dial-tls.ts";
+import { dial, dialTls } from "../../core/transport/dial/dial.ts";
 import { discoverTunnels, type TunnelAddress } from "../../core/transport/discover-tunnel.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import type { Said } from "./examination.ts";

@@ -1,7 +1,6 @@
 import { open } from "node:fs/promises";
 import { isAbsolute, resolve } from "node:path";
-import { parseConfig } from "../../core/config/parse-config.ts";
-import { problemsError } from "../../core/config/problem.ts";
+import { parseConfig, problemsError } from "../../core/config/parse-config.ts";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import type { CommandSpec, Options } from "../command.ts";
 import { type Result, textResult } from "../output.ts";

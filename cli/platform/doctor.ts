@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
+import { otherCluster } from "../../core/api/ca-pin.ts";
 import { loadCredentials } from "../../core/api/credential-store.ts";
 import { credentialsValidity, type HostCredentials } from "../../core/api/host-credentials.ts";
-import { otherCluster } from "../../core/api/other-cluster.ts";
 import { trustByPin } from "../../core/api/trust.ts";
 import { agentServices, type PlatformConfig } from "../../core/config/platform-config.ts";
 import { readConfigFile } from "../../core/config/read-config-file.ts";
@@ -14,14 +14,10 @@ import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts
 import type { Call } from "../command.ts";
 import { examineAnswer } from "../doctor/answer-checks.ts";
 import { type AgentAsk, askAuth, examineDirect, examineJoin, wantedDirect } from "../doctor/direct-checks.ts";
-import { type Answer, Examination } from "../doctor/examination.ts";
-import type { CheckName } from "../doctor/finding.ts";
-import { judgeService } from "../doctor/judge-service.ts";
-import { lookAtService } from "../doctor/look-at-service.ts";
+import { type Answer, type CheckName, Examination, report } from "../doctor/examination.ts";
 import { examinePath } from "../doctor/path-checks.ts";
-import { readEnvironmentFile } from "../doctor/read-environment-file.ts";
-import { report } from "../doctor/report.ts";
-import { serviceEnvironment } from "../doctor/service-environment.ts";
+import { judgeService, lookAtService } from "../doctor/service-check.ts";
+import { readEnvironmentFile, serviceEnvironment } from "../doctor/service-environment.ts";
 import { examineTls, examineWebCertificate, type TlsAsk } from "../doctor/tls-checks.ts";
 import { examineProxies, examineTunnel, type TunnelAsk } from "../doctor/tunnel-check.ts";
 import { examineUpdater } from "../doctor/updater-check.ts";

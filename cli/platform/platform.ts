@@ -1,6 +1,6 @@
 import { version } from "../../core/versions/version.ts";
 import type { ProgramSpec } from "../command.ts";
-import { completionCommand } from "../completion-command.ts";
+import { completionCommand } from "../shared-commands.ts";
 import { configureCommand } from "./configure.ts";
 import type { Services } from "./services.ts";
 import { startCommand } from "./start.ts";

@@ -7,8 +7,7 @@ import { fromX509Certificate } from "../../core/identity/x509-identity.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { fromOpensshPrivate, publicBlob } from "../../core/ssh/keys.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
-import { hostPatterns, knownHostsLines } from "./known-hosts.ts";
-import type { Profile, ProfileSecrets } from "./profile.ts";
+import { hostPatterns, knownHostsLines, type Profile, type ProfileSecrets } from "./profile.ts";
 
 /** Contents of an identity file: keys and certificates of a machine's user, and the host authorities. One for a single resource has no SSH parts. */
 export interface IdentityParts {

@@ -2,9 +2,9 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Profile } from "./profile.ts";
-import { requireValid } from "./profile.ts";
-import { knownAuthorities, listProfiles, loadFacts, loadProfile, profileName, removeProfile, saveProfile } from "./profile-folder.ts";
+import { loadFacts, loadProfile } from "./choose-profile.ts";
+import { type Profile, requireValid } from "./profile.ts";
+import { knownAuthorities, listProfiles, profileName, removeProfile, saveProfile } from "./profile-folder.ts";
 
 const pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 

@@ -5,8 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { HostPort } from "../../core/transport/host-port.ts";
 import type { CliIo } from "../io.ts";
-import { hostPatterns, knownHostsLines } from "./known-hosts.ts";
-import { damaged, decodeFacts, encodeFacts, type Profile, type ProfileFacts } from "./profile.ts";
+import { damaged, decodeFacts, encodeFacts, hostPatterns, knownHostsLines, type Profile, type ProfileFacts } from "./profile.ts";
 import { certificateFiles, readCertificates } from "./resource-certificates.ts";
 
 /*
@@ -53,53 +52,34 @@ export function profilePaths(home: string, proxy: HostPort): ProfilePaths {
   return { folder, key: join(folder, files.key), cert: join(folder, files.cert), knownHosts: join(folder, files.knownHosts) };
 }
 
-/** A proxy as the user named it. */
-export interface NamedProxy extends HostPort {
-  /** Alternative address, when no port was given. */
-  readonly otherPort?: number;
+/** Undefined: no profile is in use. */
+export async function currentName(home: string): Promise<string | undefined> {
+  const name = (await readSmall(join(home, "current")))?.trim();
+  if (name === undefined) return undefined;
+  if (!/^[A-Za-z0-9._%-]+_\d{1,5}$/.test(name)) throw damaged(join(home, "current"), "it names no profile");
+  return name;
 }
 
-/** Facts of the profile of `proxy`, or of the current one. Throws `unauthenticated` when there is none. */
-export async function loadFacts(home: string, proxy?: NamedProxy): Promise<ProfileFacts> {
-  const name = proxy === undefined ? await currentName(home) : profileName(proxy);
-  const other = proxy?.otherPort === undefined ? undefined : profileName({ host: proxy.host, port: proxy.otherPort });
-  const facts = (name && (await readFacts(home, name))) || (other && (await readFacts(home, other))) || undefined;
-  if (facts !== undefined) return facts;
-  const shared = proxy === undefined ? undefined : await findShared(home, proxy);
-  if (shared !== undefined) return shared;
-  const where = proxy === undefined ? "" : ` at ${proxy.host}:${proxy.port}`;
-  throw new PlatformError("unauthenticated", `not logged in${where}`, { hint: "log in with: tsh login --proxy=<host:port> --user=<name>" });
+/** Undefined: there is no such profile. Throws `invalid` for damaged facts. */
+export async function readFacts(home: string, name: string): Promise<ProfileFacts | undefined> {
+  const file = join(home, name, files.facts);
+  const text = await readSmall(file);
+  if (text === undefined) return undefined;
+  const facts = decodeFacts(text, file);
+  if (profileName(facts.proxy) !== name) throw damaged(file, `it is the profile of another proxy, ${facts.proxy.host}`);
+  return facts;
 }
 
-/** A login at another proxy of the cluster of this proxy. */
-async function findShared(home: string, proxy: HostPort): Promise<ProfileFacts | undefined> {
-  const wanted = profileName(proxy);
-  const profiles = await listProfiles(home);
-  return profiles.find(({ facts }) => facts?.others?.some((other) => profileName(other) === wanted))?.facts;
-}
-
-/** The requested proxy comes first when the login was at another one. */
-function dialledAt(facts: ProfileFacts, proxy: HostPort): ProfileFacts {
-  const [asked, own] = [profileName(proxy), profileName(facts.proxy)];
-  if (asked === own) return facts;
-  const others = [facts.proxy, ...(facts.others ?? [])].filter((other) => profileName(other) !== asked);
-  return { ...facts, proxy, others };
-}
-
-export async function loadProfile(home: string, proxy?: NamedProxy): Promise<Profile> {
-  const facts = await loadFacts(home, proxy);
+/** The profile with these facts. Throws `invalid` for missing and damaged files. */
+export async function readProfile(home: string, facts: ProfileFacts): Promise<Profile> {
   const folder = join(home, profileName(facts.proxy));
   const all = [files.key, files.cert, files.tlsKey, files.tlsCert, files.ca].map((file) => needed(join(folder, file)));
   const [sshPrivateKey = "", sshCertificate = "", tlsPrivateKey = "", tlsCertificate = "", ca = ""] = await Promise.all(all);
   const hostCaPem = ca.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? [];
   if (hostCaPem.length === 0) throw damaged(join(folder, files.ca), "it holds no certificate");
   const certificates = await readCertificates(join(folder, files.certificates), needed);
-  return {
-    facts: proxy === undefined ? facts : dialledAt(facts, proxy),
-    secrets: { sshPrivateKey, sshCertificate, tlsPrivateKey, tlsCertificate },
-    hostCaPem,
-    ...(certificates.length > 0 && { certificates }),
-  };
+  const secrets = { sshPrivateKey, sshCertificate, tlsPrivateKey, tlsCertificate };
+  return { facts, secrets, hostCaPem, ...(certificates.length > 0 && { certificates }) };
 }
 
 /** Host authorities of an earlier login at this proxy, when its files are whole. */
@@ -171,7 +151,9 @@ export async function saveTrust(
   trust: { readonly hostCaPem: readonly string[]; readonly hostCaSsh: readonly string[] },
 ): Promise<void> {
   const folder = join(home, profileName(proxy));
-  const facts = { ...(await loadFacts(home, proxy)), hostCaSsh: trust.hostCaSsh };
+  const stored = await readFacts(home, profileName(proxy));
+  if (stored === undefined) throw damaged(join(folder, files.facts), "it is missing");
+  const facts = { ...stored, hostCaSsh: trust.hostCaSsh };
   await replacePrivate(join(folder, files.ca), trust.hostCaPem.map(ended).join(""));
   await replacePrivate(join(folder, files.knownHosts), knownHostsText(facts));
   await replacePrivate(join(folder, files.facts), encodeFacts(facts));
@@ -189,22 +171,6 @@ export async function removeProfile(home: string, name: string): Promise<boolean
   await rm(join(home, name), { recursive: true, force: true });
   if (current === name) await rm(join(home, "current"), { force: true });
   return true;
-}
-
-async function currentName(home: string): Promise<string | undefined> {
-  const name = (await readSmall(join(home, "current")))?.trim();
-  if (name === undefined) return undefined;
-  if (!/^[A-Za-z0-9._%-]+_\d{1,5}$/.test(name)) throw damaged(join(home, "current"), "it names no profile");
-  return name;
-}
-
-async function readFacts(home: string, name: string): Promise<ProfileFacts | undefined> {
-  const file = join(home, name, files.facts);
-  const text = await readSmall(file);
-  if (text === undefined) return undefined;
-  const facts = decodeFacts(text, file);
-  if (profileName(facts.proxy) !== name) throw damaged(file, `it is the profile of another proxy, ${facts.proxy.host}`);
-  return facts;
 }
 
 async function needed(file: string): Promise<string> {

@@ -1,3 +1,4 @@
+import { userInfo } from "node:os";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Principals, Route } from "../../core/identity/identity.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
@@ -47,6 +48,20 @@ export interface ProfileSecrets {
 /** Unix logins. */
 export function loginsOf({ principals }: Pick<ProfileFacts, "principals">): readonly string[] {
   return principals.ssh?.login ?? [];
+}
+
+/** The only login of the certificate, or the local user's name when the certificate lists it, or the first listed one. */
+export function defaultLogin(facts: Pick<ProfileFacts, "principals">, local = localUser()): string {
+  if (local !== undefined && loginsOf(facts).includes(local)) return local;
+  return loginsOf(facts)[0] ?? local ?? "root";
+}
+
+function localUser(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  }
 }
 
 /** profile.json of a profile's folder: the facts, and the version of this form. A tsh of the version before reads `logins`. */
@@ -123,4 +138,21 @@ function hostPort(text: string): HostPort | undefined {
   const parts = /^(?:\[([^\]]+)\]|([^:[\]/]+)):(\d{1,5})$/.exec(text);
   const host = parts?.[1] ?? parts?.[2];
   return host === undefined || parts === null ? undefined : { host, port: Number(parts[3]) };
+}
+
+/**
+ * Lines for a known_hosts file: OpenSSH accepts a host's certificate from these authorities when the name matches
+ * (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT). One line for each authority.
+ */
+export function knownHostsLines(patterns: readonly string[], authorities: readonly string[], comment: string): readonly string[] {
+  return authorities.map((line) => {
+    const [type = "", key = ""] = line.trim().split(/\s+/);
+    return `@cert-authority ${patterns.join(",")} ${type} ${key} ${comment}`;
+  });
+}
+
+/** Names of the hosts of a cluster, and of the proxy itself as a jump host on any port. */
+export function hostPatterns(cluster: string, proxy?: HostPort): readonly string[] {
+  const own = proxy === undefined ? [] : [proxy.host, `[${proxy.host}]:*`];
+  return [`*.${cluster}`, ...own];
 }

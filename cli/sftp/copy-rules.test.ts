@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ByteBudget } from "./byte-budget.ts";
-import { InOrder } from "./fetch-pieces.ts";
+import { matchName } from "../match-name.ts";
+import { joinPath, lastPart } from "./copy-paths.ts";
+import { ByteBudget } from "./copy-state.ts";
+import { InOrder } from "./download-file.ts";
 import { FileQueue } from "./file-queue.ts";
-import { joinPath, lastPart } from "./join-path.ts";
-import { matchName } from "./match-name.ts";
 
 describe("the rules of a copy", () => {
   test.for<readonly [pattern: string, name: string, expected: boolean]>([

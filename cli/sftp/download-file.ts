@@ -1,12 +1,12 @@
-import { closeSync, constants, fchmodSync, futimesSync, openSync, type Stats, statSync } from "node:fs";
+import { closeSync, constants, fchmodSync, futimesSync, openSync, type Stats, statSync, writeSync } from "node:fs";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type Attributes, kindOf } from "../../core/sftp/attributes.ts";
 import { openFlags } from "../../core/sftp/numbers.ts";
-import { atTarget } from "./at-target.ts";
-import type { CopyFacts } from "./copy-facts.ts";
-import { fetchPieces } from "./fetch-pieces.ts";
+import type { Response } from "../../core/sftp/response.ts";
+import { type CopyFacts, UnderWay } from "./copy-state.ts";
+import { atTarget } from "./file-queue.ts";
 import { hasSameStart, mayResume } from "./find-resume.ts";
-import { closeHandle, openFile } from "./sftp-calls.ts";
+import { closeHandle, failureOf, openFile } from "./sftp-calls.ts";
 
 interface Download {
   readonly source: Buffer;
@@ -68,5 +68,117 @@ function openOwn(target: Buffer): number | undefined {
     return openSync(target, constants.O_RDWR);
   } catch {
     return undefined;
+  }
+}
+
+interface Fetching {
+  /** Local file, open for writing. */
+  readonly fd: number;
+  readonly handle: Buffer;
+  readonly start: number;
+  /** Size at the start: data appended meanwhile is not fetched. */
+  readonly size: number;
+}
+
+/**
+ * Many reads are in flight; data is written in order, so that an interrupted copy has no holes.
+ * A file without a size, such as those of /proc, is read piece by piece to its end.
+ */
+async function fetchPieces(facts: CopyFacts, fetching: Fetching): Promise<void> {
+  const { client, budget } = facts;
+  const { start, size, fd } = fetching;
+  const order = new InOrder(start, (data, at) => writeAll(fd, data, at));
+  const pieces = { ...fetching, order, underWay: new UnderWay(), isAtEnd: false };
+  const piece = client.limits.read;
+  for (let offset = start; !pieces.isAtEnd && pieces.underWay.failure === undefined && (size === 0 || offset < size); offset += piece) {
+    await budget.take(piece);
+    if (size === 0) offset = order.end;
+    ask(facts, pieces, { offset, length: size === 0 ? piece : Math.min(piece, size - offset) });
+    if (size === 0) await pieces.underWay.settle();
+  }
+  await pieces.underWay.settle();
+}
+
+interface Pieces extends Fetching {
+  readonly order: InOrder;
+  readonly underWay: UnderWay;
+  isAtEnd: boolean;
+}
+interface Piece {
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** A server may return less: the rest is requested again. */
+function ask(facts: CopyFacts, pieces: Pieces, { offset, length }: Piece): void {
+  const { client, budget, progress } = facts;
+  pieces.underWay.begin();
+  client.send({ type: "read", handle: pieces.handle, offset: BigInt(offset), length }, (response) => {
+    const taken = take(pieces, response, { offset, length });
+    if (typeof taken === "number") {
+      progress.moved(taken);
+      const rest = length - taken;
+      if (rest > 0 && taken > 0 && pieces.size > 0) ask(facts, pieces, { offset: offset + taken, length: rest });
+      else budget.give(client.limits.read);
+      pieces.underWay.end();
+    } else {
+      budget.give(client.limits.read);
+      pieces.underWay.end(taken);
+    }
+  });
+}
+
+/** The received bytes, 0 at the end of the file. */
+function take(pieces: Pieces, response: Response | PlatformError, { offset, length }: Piece): number | Error {
+  if (response instanceof PlatformError) return response;
+  if (response.type === "status" && response.status === "end_of_file") {
+    pieces.isAtEnd = true;
+    return 0;
+  }
+  if (response.type !== "data" || response.data.length === 0 || response.data.length > length) return failureOf(response);
+  try {
+    pieces.order.add(offset, response.data);
+    return response.data.length;
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown : new Error(String(thrown));
+  }
+}
+
+function writeAll(fd: number, data: Buffer, at: number): void {
+  for (let written = 0; written < data.length; ) written += writeSync(fd, data, written, data.length - written, at + written);
+}
+
+/** Reorders pieces that arrive in any order. It holds early pieces: at most as much as is requested at a time. */
+export class InOrder {
+  readonly #write: (data: Buffer, at: number) => void;
+  readonly #early = new Map<number, Buffer>();
+  #end: number;
+
+  constructor(start: number, write: (data: Buffer, at: number) => void) {
+    this.#end = start;
+    this.#write = write;
+  }
+
+  /** Offset of the next byte. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** `data` is used at once or copied. */
+  add(at: number, data: Buffer): void {
+    if (at !== this.#end) {
+      this.#early.set(at, Buffer.from(data));
+      return;
+    }
+    this.#put(data);
+    for (let next = this.#early.get(this.#end); next !== undefined; next = this.#early.get(this.#end)) {
+      this.#early.delete(this.#end);
+      this.#put(next);
+    }
+  }
+
+  #put(data: Buffer): void {
+    this.#write(data, this.#end);
+    this.#end += data.length;
   }
 }

@@ -50,7 +50,7 @@ export class FileQueue {
 }
 
 /** The system's errors of local files, in the words of the server's errors for remote ones. */
-export function fileError(thrown: unknown): PlatformError {
+function fileError(thrown: unknown): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
   const { code } = thrown as NodeJS.ErrnoException;
   const known = code === undefined ? undefined : systemErrors[code];
@@ -70,3 +70,15 @@ const systemErrors: Readonly<Record<string, readonly [PlatformError["code"], str
   EFBIG: ["limit", "File too large"],
   ELOOP: ["conflict", "Too many levels of symbolic links"],
 };
+
+/** Runs work on the target of a copy: its failure names the target, since a copy is named for its source. */
+export async function atTarget<T>(target: Buffer, work: Promise<T> | (() => T)): Promise<T> {
+  try {
+    return await (typeof work === "function" ? work() : work);
+  } catch (thrown) {
+    const error = fileError(thrown);
+    if (error.code === "unavailable") throw error;
+    const hint = error.code === "not_found" ? "create its folder first" : error.hint;
+    throw new PlatformError(error.code, `could not write ${target.toString()}: ${errorText(error)}`, { cause: thrown, hint });
+  }
+}

@@ -1,5 +1,4 @@
-import { Reader } from "../../core/bytes/reader.ts";
-import { string, u64 } from "../../core/bytes/writer.ts";
+import { Reader, string, u64 } from "../../core/bytes/fields.ts";
 import { type ErrorCode, PlatformError } from "../../core/errors/platform-error.ts";
 import type { Attributes } from "../../core/sftp/attributes.ts";
 import { extensionNames, type Status } from "../../core/sftp/numbers.ts";

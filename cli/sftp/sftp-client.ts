@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { Reader } from "../../core/bytes/reader.ts";
+import { Reader } from "../../core/bytes/fields.ts";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import { extensionNames, sftpVersion } from "../../core/sftp/numbers.ts";
 import { PacketBuffer } from "../../core/sftp/packet-buffer.ts";

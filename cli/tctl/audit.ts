@@ -4,12 +4,12 @@ import type { AuthClient } from "../../core/api/auth-client.ts";
 import { auditEventDocument } from "../../core/audit/audit-event.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { type DocumentKind, readDocuments } from "../../core/resources/document.ts";
-import { parseDuration } from "../../core/resources/duration.ts";
 import { backOffDelay } from "../../core/transport/back-off.ts";
 import type { Call } from "../command.ts";
 import { type Format, type Result, writeNote, writeResult } from "../output.ts";
 import { renderTable } from "../table.ts";
 import { withAdmin } from "./connect.ts";
+import { limitOption, timeOption } from "./list-options.ts";
 
 /** Maximum number of events in one answer of the auth service. */
 const page = 1000;
@@ -69,7 +69,7 @@ function auditAsk({ options }: Call): AuditAsk {
   const to = timeOption(options.text("to"), "--to", now);
   if (follow && to !== "") throw new PlatformError("invalid", "--follow cannot be combined with --to");
   const usual = !follow ? page : from === "" ? beforeFollowing : 0;
-  const newest = limitOption(options.text("limit"), usual);
+  const newest = limitOption(options.text("limit"), { usual, of: "events" });
   const format = (options.text("format") ?? "text") as Format;
   return { from, to, events: [...options.list("event")], user: options.text("user") ?? "", newest, follow, format };
 }
@@ -104,24 +104,6 @@ async function print(lines: readonly string[], { ask, call, progress }: Printing
   const result = { data: records, text: auditTable(records, isContinued), many: true, isContinued };
   if (!(await writeResult(call.io, result, ask.format))) progress.readerGone = true;
   progress.pages += 1;
-}
-
-/** RFC 3339, a date, or a duration before now (`2h`, `-2h`), as RFC 3339; a missing option is empty. */
-export function timeOption(text: string | undefined, flag: string, now: Date): string {
-  if (text === undefined) return "";
-  const ago = /^-?((?:\d{1,9}[smhd])+)$/.exec(text)?.[1];
-  if (ago !== undefined) return new Date(now.getTime() - parseDuration(ago) * 1000).toISOString();
-  const time = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? new Date(text) : undefined;
-  if (time !== undefined && !Number.isNaN(time.getTime())) return time.toISOString();
-  throw new PlatformError("invalid", `${flag}: ${JSON.stringify(text)} is not a time`, {
-    hint: 'write it like "2026-01-31", "2026-01-31T09:30:00Z" or "2h" (before now)',
-  });
-}
-
-function limitOption(text: string | undefined, usual: number): number {
-  if (text === undefined) return usual;
-  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
-  throw new PlatformError("invalid", `--limit: ${JSON.stringify(text)} is not a number of events`, { hint: "give 1 to 999999" });
 }
 
 /** One audit event as it was recorded. */

@@ -5,10 +5,9 @@ import { fromX509Certificate } from "../../core/identity/x509-identity.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import type { Call, Options } from "../command.ts";
-import { newKeys } from "../new-keys.ts";
 import { type Result, textResult } from "../output.ts";
 import { encodeIdentityFile, type IdentityParts } from "../profile/identity-file.ts";
-import { requireFree, type SecretFile, writeSecrets } from "../write-secrets.ts";
+import { newKeys, requireFree, type SecretFile, writeSecrets } from "../secrets.ts";
 import { withAdmin } from "./connect.ts";
 
 export const signFormats = ["file", "openssh", "tls"] as const;

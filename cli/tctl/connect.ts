@@ -5,10 +5,9 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
-import { dialProxy } from "../profile/dial-proxy.ts";
-import { otherAuthority } from "../profile/other-authority.ts";
+import { chosenProfile } from "../profile/choose-profile.ts";
 import { requireValid } from "../profile/profile.ts";
-import { chosenProfile } from "../tsh/with-profile.ts";
+import { dialProxy, otherAuthority } from "../profile/reach-cluster.ts";
 import { hostConfig } from "./host-config.ts";
 
 export interface Admin {

@@ -2,7 +2,7 @@ import type { AuthClient } from "../../core/api/auth-client.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { ResourceSpec } from "../../core/resources/resource-spec.ts";
 import { type Resource, type ResourceKind, resourceKinds, resourceSpecs } from "../../core/resources/resource-specs.ts";
-import { readResource } from "../read-resource.ts";
+import { readResource } from "../auth-lists.ts";
 
 /** Alternative spellings of a kind. */
 const aliases: ReadonlyMap<string, ResourceKind> = new Map(

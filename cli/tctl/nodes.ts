@@ -1,8 +1,9 @@
 import { readDocuments } from "../../core/resources/document.ts";
 import type { Node } from "../../core/resources/node.ts";
 import { type ProxyState, proxyStateDocument } from "../../core/resources/proxy.ts";
+import { listHosts } from "../auth-lists.ts";
 import type { Call } from "../command.ts";
-import { hostFilter, listHosts } from "../host-filter.ts";
+import { hostFilter } from "../host-filter.ts";
 import { type Result, textResult } from "../output.ts";
 import { renderLabels, renderTable } from "../table.ts";
 import { withAdmin } from "./connect.ts";

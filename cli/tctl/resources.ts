@@ -5,8 +5,9 @@ import type { Maintenance } from "../../core/resources/maintenance.ts";
 import type { ResourceSpec } from "../../core/resources/resource-spec.ts";
 import { type PlainKind, type Resource, type ResourceKind, resourceSpecs } from "../../core/resources/resource-specs.ts";
 import type { Role } from "../../core/resources/role.ts";
+import { listHosts } from "../auth-lists.ts";
 import type { Call } from "../command.ts";
-import { hostFilter, listHosts } from "../host-filter.ts";
+import { hostFilter } from "../host-filter.ts";
 import type { CliIo } from "../io.ts";
 import { type Result, textResult } from "../output.ts";
 import { renderTable } from "../table.ts";
@@ -16,7 +17,7 @@ import { locksTable } from "./locks.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
 import { nodesTable } from "./nodes.ts";
 import { tokensTable } from "./tokens.ts";
-import { rolloutTable } from "./upgrades-tables.ts";
+import { rolloutTable } from "./upgrades.ts";
 import { afterRemoval, usersTable } from "./users.ts";
 
 /** `tctl get <kind>[/name]`: all of a kind as a list, one as a document. */

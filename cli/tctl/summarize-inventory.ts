@@ -1,8 +1,6 @@
 import type { Instance } from "../../core/resources/instance.ts";
 import { maxAgentProxies } from "../../core/resources/proxy.ts";
-import { compareVersions } from "../../core/versions/compare-versions.ts";
-import { judgeFit } from "../../core/versions/judge-fit.ts";
-import { parseVersion } from "../../core/versions/parse-version.ts";
+import { compareVersions, judgeFit, parseVersion } from "../../core/versions/compare-versions.ts";
 import type { UpgradeReason } from "../../core/versions/upgrade-reason.ts";
 
 /** A host that needs an admin's attention. */

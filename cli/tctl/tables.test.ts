@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { nodesTable as reachableTable } from "../tsh/ls.ts";
-import { auditTable, timeOption } from "./audit.ts";
+import { auditTable } from "./audit.ts";
+import { timeOption } from "./list-options.ts";
 import { nodesTable } from "./nodes.ts";
 import { configSnippet, joinLines, tokensTable } from "./tokens.ts";
 import { usersTable } from "./users.ts";

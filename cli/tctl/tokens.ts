@@ -4,10 +4,10 @@ import { type ServedKind, servedKinds, serviceKinds } from "../../core/kinds/ser
 import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
 import { type Token, tokenRoles } from "../../core/resources/token.ts";
 import { askSecrets } from "../ask.ts";
+import { readResource } from "../auth-lists.ts";
 import type { Call } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { type Result, textResult } from "../output.ts";
-import { readResource } from "../read-resource.ts";
 import { renderTable } from "../table.ts";
 import { withAdmin } from "./connect.ts";
 import { listDocuments } from "./documents.ts";

@@ -1,4 +1,5 @@
 import type { TLSSocket } from "node:tls";
+import type { Client, ClientChannel } from "ssh2";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../core/ssh/keys.ts";
@@ -40,5 +41,34 @@ function connect(stream: TLSSocket, { profile, login, host, agent }: ConnectHost
     agent,
     timeoutMs: loginMs,
     signal: new AbortController().signal,
+  });
+}
+
+export interface ChannelAsk {
+  /** Host and requested thing, for messages. */
+  readonly host: string;
+  readonly what: string;
+  readonly request: (opened: (cause: Error | undefined, channel: ClientChannel) => void) => unknown;
+}
+
+/**
+ * A channel to the host, as converted by `take` in the same turn in which it opened. Throws `denied`, or `unavailable` when the connection is
+ * lost.
+ */
+export function openChannel<T>(client: Client, { host, what, request }: ChannelAsk, take: (channel: ClientChannel) => T): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const lost = (): void => reject(new PlatformError("unavailable", `the connection to ${host} was lost`));
+    client.once("close", lost);
+    const opened = (cause: Error | undefined, channel: ClientChannel): void => {
+      client.off("close", lost);
+      if (cause === undefined) resolve(take(channel));
+      else reject(new PlatformError("denied", `${host} refused the ${what}: ${cause.message}`, { cause }));
+    };
+    // ssh2 throws once the connection has closed.
+    try {
+      request(opened);
+    } catch {
+      lost();
+    }
   });
 }

@@ -5,17 +5,22 @@ import { kindOf } from "../../core/sftp/attributes.ts";
 import type { SshConnection } from "../../core/ssh/ssh-client.ts";
 import type { Profile } from "../profile/profile.ts";
 import { bytesOf } from "../raw-arguments.ts";
-import { ByteBudget } from "../sftp/byte-budget.ts";
-import type { CopyProgress } from "../sftp/copy-facts.ts";
+import { expandRemote, joinPath, lastPart } from "../sftp/copy-paths.ts";
+import { ByteBudget, type CopyProgress } from "../sftp/copy-state.ts";
 import { fetchTree, finishTree, sendTree, type Tree } from "../sftp/copy-tree.ts";
-import { expandRemote } from "../sftp/expand-remote.ts";
 import { type FileFailure, FileQueue } from "../sftp/file-queue.ts";
-import { joinPath, lastPart } from "../sftp/join-path.ts";
 import { statPath } from "../sftp/sftp-calls.ts";
 import { SftpClient } from "../sftp/sftp-client.ts";
-import { connectHost } from "./connect-host.ts";
-import { openSubsystem } from "./open-subsystem.ts";
-import type { ScpPlan } from "./scp-place.ts";
+import { type ChannelAsk, connectHost, openChannel } from "./connect-host.ts";
+
+/** A copy between this machine and one host. */
+export interface ScpPlan {
+  readonly direction: "up" | "down";
+  readonly login: string | undefined;
+  readonly host: string;
+  readonly sources: readonly string[];
+  readonly target: string;
+}
 
 export interface CopyAsk {
   readonly profile: Profile;
@@ -50,7 +55,8 @@ export async function copyOver(stream: TLSSocket, ask: CopyAsk): Promise<Platfor
 
 /** The host's standard error before SFTP starts is the reason of its refusal. */
 async function openSftp(connection: SshConnection, host: string): Promise<SftpClient> {
-  const channel = await openSubsystem(connection, { name: "sftp", host }, (opened) => opened);
+  const ask: ChannelAsk = { host, what: "subsystem sftp", request: (opened) => connection.subsys("sftp", opened) };
+  const channel = await openChannel(connection, ask, (opened) => opened);
   let said = "";
   channel.stderr.on("data", (chunk: Buffer) => {
     said = (said + chunk.toString("utf8")).slice(0, 2000);

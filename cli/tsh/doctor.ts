@@ -6,18 +6,15 @@ import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
 import { examineAnswer } from "../doctor/answer-checks.ts";
-import { Examination, type Said } from "../doctor/examination.ts";
-import type { CheckName } from "../doctor/finding.ts";
+import { type CheckName, Examination, report, type Said } from "../doctor/examination.ts";
 import { examinePath } from "../doctor/path-checks.ts";
-import { report } from "../doctor/report.ts";
 import { examineTls, type TlsAsk } from "../doctor/tls-checks.ts";
 import type { Result } from "../output.ts";
-import { loginCommand, type Profile, requireValid } from "../profile/profile.ts";
-import { loadProfile, tshHome } from "../profile/profile-folder.ts";
+import { loadProfile, proxyOption } from "../profile/choose-profile.ts";
+import { defaultLogin, loginCommand, type Profile, requireValid } from "../profile/profile.ts";
+import { tshHome } from "../profile/profile-folder.ts";
 import { openSshStream } from "./open-stream.ts";
 import { parseSshTarget } from "./ssh-target.ts";
-import { defaultLogin } from "./ssh-to-host.ts";
-import { proxyOption } from "./with-profile.ts";
 
 const wanted: readonly CheckName[] = ["route", "name", "connection", "tls", "alpn", "certificate", "answer", "version", "clock", "access"];
 

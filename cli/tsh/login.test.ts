@@ -1,10 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
-import { memoryIo } from "../memory-io.ts";
-import type { NamedProxy } from "../profile/profile-folder.ts";
 import { checkVersion, reachableProxy } from "./login.ts";
-import { proxyOption } from "./with-profile.ts";
 
 test.for([
   ["1.2.0", "1.0.0", undefined],
@@ -21,19 +18,6 @@ test("a tsh that is too old is refused with what to do, unless its user wants to
     expect.objectContaining({ code: "unsupported", hint: "install 17.0.0 here, or try it with --skip-version-check" }),
   );
   expect(checkVersion({ ...facts, skip: true })).toMatch(/too old for the cluster \(17\.0\.0\)/);
-});
-
-test.for<readonly [string, NamedProxy]>([
-  ["p.test", { host: "p.test", port: 3080, otherPort: 443 }],
-  ["p.test:444", { host: "p.test", port: 444 }],
-  ["fd00::0", { host: "fd00::0", port: 3080, otherPort: 443 }],
-  ["[fd00::1]", { host: "fd00::1", port: 3080, otherPort: 443 }],
-  ["https://p.test", { host: "p.test", port: 443 }],
-  ["https://p.test:8443/", { host: "p.test", port: 8443 }],
-])("--proxy=%s", ([given, expected]) => {
-  const text = (name: string): string | undefined => (name === "proxy" ? given : undefined);
-  const options = { text, list: () => [], values: () => [], flag: () => false, count: () => 0 };
-  expect(proxyOption({ io: memoryIo(), options })).toEqual(expected);
 });
 
 test("where no port is given, the one that answers counts", async () => {

@@ -1,25 +1,24 @@
 import { X509Certificate } from "node:crypto";
 import { openAuthClient } from "../../core/api/auth-client.ts";
-import { fetchTrust } from "../../core/api/fetch-trust.ts";
 import type { LoginResponse } from "../../core/api/generated/platform/auth/v1/auth_pb.ts";
-import { trustByPin } from "../../core/api/trust.ts";
+import { fetchTrust, trustByPin } from "../../core/api/trust.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { fromX509Certificate } from "../../core/identity/x509-identity.ts";
 import { parseDuration } from "../../core/resources/duration.ts";
 import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort, parseHostPort } from "../../core/transport/host-port.ts";
-import { judgeFit, misfitText } from "../../core/versions/judge-fit.ts";
+import { judgeFit, misfitText } from "../../core/versions/compare-versions.ts";
 import { version } from "../../core/versions/version.ts";
 import { askSecrets } from "../ask.ts";
 import type { Call } from "../command.ts";
 import type { CliIo } from "../io.ts";
-import { type NewKeys, newKeys } from "../new-keys.ts";
 import { type Result, writeWarning } from "../output.ts";
-import { otherAuthority } from "../profile/other-authority.ts";
+import { type NamedProxy, proxyOption } from "../profile/choose-profile.ts";
 import type { Profile } from "../profile/profile.ts";
-import { knownAuthorities, type NamedProxy, saveProfile, tshHome } from "../profile/profile-folder.ts";
-import { describeProfile } from "./describe-profile.ts";
-import { proxyOption } from "./with-profile.ts";
+import { knownAuthorities, saveProfile, tshHome } from "../profile/profile-folder.ts";
+import { otherAuthority } from "../profile/reach-cluster.ts";
+import { type NewKeys, newKeys } from "../secrets.ts";
+import { describeProfile } from "./logins.ts";
 
 /** `tsh login`: password and one-time code for certificates, stored under ~/.tsh. */
 export async function login(call: Call): Promise<Result> {

@@ -1,10 +1,13 @@
 import type { Node } from "../../core/resources/node.ts";
+import { listHosts } from "../auth-lists.ts";
 import type { Call } from "../command.ts";
-import { hostFilter } from "../host-filter.ts";
+import { type HostFilter, hostFilter } from "../host-filter.ts";
+import type { CliIo } from "../io.ts";
 import type { Result } from "../output.ts";
+import { chosenProfile } from "../profile/choose-profile.ts";
+import type { Profile } from "../profile/profile.ts";
+import { withAuth } from "../profile/reach-cluster.ts";
 import { renderLabels, renderTable } from "../table.ts";
-import { reachableHosts } from "./hosts/reachable-hosts.ts";
-import { chosenProfile } from "./with-profile.ts";
 
 /** Maximum length of the table's labels cell, in characters; `-v` shows all. */
 const maxLabels = 60;
@@ -15,6 +18,11 @@ export async function ls(call: Call): Promise<Result> {
   const nodes = await reachableHosts(call.io, await chosenProfile(call), filter);
   const verbose = call.options.flag("verbose");
   return { data: nodes, text: nodesTable(nodes, verbose), names: nodes.map(({ spec }) => spec.hostname) };
+}
+
+/** The hosts that match and that the roles allow, by name. */
+export async function reachableHosts(io: CliIo, profile: Profile, filter: HostFilter): Promise<readonly Node[]> {
+  return await withAuth(io, profile, (client) => listHosts(client, filter));
 }
 
 /** The host's address: the proxy connects to it, or it keeps a tunnel to the proxy. */

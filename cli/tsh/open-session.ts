@@ -1,13 +1,12 @@
 import { constants } from "node:os";
 import type { Client, ClientChannel, PseudoTtyOptions, X11Options } from "ssh2";
-import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { JoinMode } from "../../core/resources/session.ts";
-import { execBytes } from "../../core/ssh/exec-bytes.ts";
+import { execBytes } from "../../core/ssh/ssh-client.ts";
 import type { CliIo } from "../io.ts";
 import { writeNote } from "../output.ts";
 import { bytesOf } from "../raw-arguments.ts";
 import { terminalModes } from "../terminal.ts";
-import { openSubsystem } from "./open-subsystem.ts";
+import { type ChannelAsk, openChannel } from "./connect-host.ts";
 import { type SshSettings, sentEnv } from "./ssh-settings.ts";
 
 export interface SessionAsk {
@@ -62,27 +61,17 @@ export async function openSession(client: Client, ask: SessionAsk, io: CliIo): P
 
 async function openOnce(client: Client, ask: SessionAsk, io: CliIo): Promise<OpenedSession> {
   const { command, pty, host, lend, join, settings } = ask;
+  const take = (channel: ClientChannel): OpenedSession => watched(channel, io);
   if (ask.isSubsystem === true && command !== undefined)
-    return await openSubsystem(client, { name: command, host }, (channel) => watched(channel, io));
+    return await openChannel(client, { host, what: `subsystem ${command}`, request: (opened) => client.subsys(command, opened) }, take);
   const terminal = pty ? terminalOf(io) : undefined;
   const env = join === undefined ? sentEnv(io.env, settings) : {};
-  return await new Promise((resolve, reject) => {
-    const lost = (): void => reject(new PlatformError("unavailable", `the connection to ${host} was lost`));
-    client.once("close", lost);
-    const opened = (cause: Error | undefined, channel: ClientChannel): void => {
-      client.off("close", lost);
-      if (cause === undefined) resolve(watched(channel, io));
-      else reject(new PlatformError("denied", `${host} refused the session: ${cause.message}`, { cause }));
-    };
-    const lent = { agentForward: lend?.agent === true, ...(lend?.x11 && { x11: lend.x11 }) };
-    // ssh2 throws once the connection has closed.
-    try {
-      if (command === undefined) client.shell(terminal ?? false, { env, ...lent }, opened);
-      else execBytes(client, bytesOf(command), { env, ...lent, ...(terminal !== undefined && { pty: terminal }) }, opened);
-    } catch {
-      lost();
-    }
-  });
+  const lent = { agentForward: lend?.agent === true, ...(lend?.x11 && { x11: lend.x11 }) };
+  const request: ChannelAsk["request"] = (opened) => {
+    if (command === undefined) client.shell(terminal ?? false, { env, ...lent }, opened);
+    else execBytes(client, bytesOf(command), { env, ...lent, ...(terminal !== undefined && { pty: terminal }) }, opened);
+  };
+  return await openChannel(client, { host, what: "session", request }, take);
 }
 
 /** The requested terminal: like the local one, if any. */

@@ -5,8 +5,8 @@ import { alpn, roleServerName } from "../../core/transport/alpn.ts";
 import { readFrame } from "../../core/transport/read-frame.ts";
 import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
 import type { CliIo } from "../io.ts";
-import { dialProxyTls } from "../profile/dial-proxy.ts";
 import { loginCommand, type Profile, requireValid } from "../profile/profile.ts";
+import { dialProxyTls } from "../profile/reach-cluster.ts";
 import { credentialsFor } from "../profile/resource-certificates.ts";
 
 export interface SshStreamAsk {

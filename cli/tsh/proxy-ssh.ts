@@ -3,11 +3,11 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { withoutCluster } from "../../core/identity/cluster-names.ts";
 import type { Call } from "../command.ts";
 import { type Result, textResult } from "../output.ts";
+import { chosenProfile } from "../profile/choose-profile.ts";
+import { defaultLogin } from "../profile/profile.ts";
+import { withTrust } from "../profile/reach-cluster.ts";
 import { openSshStream } from "./open-stream.ts";
 import { parseSshTarget } from "./ssh-target.ts";
-import { defaultLogin } from "./ssh-to-host.ts";
-import { chosenProfile } from "./with-profile.ts";
-import { withTrust } from "./with-trust.ts";
 
 /** `tsh proxy ssh [user@]host[:port]`: the bytes of the host's SSH service on our own standard streams, for ProxyCommand. */
 export async function proxySsh(call: Call): Promise<Result> {

@@ -1,5 +1,5 @@
 import type { CommandSpec, OptionSpec } from "../command.ts";
-import { identityOption } from "../identity-option.ts";
+import { identityOption } from "../shared-commands.ts";
 
 /** Options of ssh that tsh lacks: refused by name, so that nothing is silently ignored. */
 const refused: readonly (readonly [flags: string, why: string])[] = [

@@ -1,5 +1,5 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { matchName } from "../sftp/match-name.ts";
+import { matchName } from "../match-name.ts";
 
 /** One setting in the terms of ssh_config(5): the keyword in lower case. */
 export interface SshOption {

@@ -1,6 +1,7 @@
 import { constants } from "node:os";
 import type { TLSSocket } from "node:tls";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
+import type { JoinMode, ListedSession } from "../../core/resources/session.ts";
 import { LentAgent } from "../../core/ssh/lent-agent.ts";
 import type { SshConnection } from "../../core/ssh/ssh-client.ts";
 import type { CliIo } from "../io.ts";
@@ -9,7 +10,7 @@ import type { Profile } from "../profile/profile.ts";
 import { connectHost } from "./connect-host.ts";
 import type { ForwardAsk } from "./forwarding/start-forwards.ts";
 import type { SessionAsk } from "./open-session.ts";
-import { runSession } from "./session.ts";
+import { runSession } from "./run-session.ts";
 
 const endings = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
@@ -41,6 +42,29 @@ export async function sshOver(stream: TLSSocket, ask: SshOverAsk, io: CliIo): Pr
     const connection = await connectHost(stream, { profile, login, host: ask.principal, agent });
     ask.report?.(`logged in to ${ask.session.host} as ${login}; its host certificate is right`);
     const status = await use(connection, { ...ask, lend: { ...lend, agent: agent !== undefined } }, io);
+    connection.end();
+    return status;
+  } finally {
+    stream.destroySoon();
+  }
+}
+
+export interface JoinOverAsk {
+  readonly profile: Profile;
+  /** The login of those who join. */
+  readonly login: string;
+  readonly session: ListedSession;
+  readonly mode: JoinMode;
+}
+
+/** Participates in a session on the host at the other end of a stream, which is then closed. Returns the exit status. */
+export async function joinOver(stream: TLSSocket, { profile, login, session, mode }: JoinOverAsk, io: CliIo): Promise<number> {
+  const { server_id: host, server_name: name } = session;
+  try {
+    const connection = await connectHost(stream, { profile, login, host });
+    const pty = io.stdin.isTTY === true;
+    if (pty) writeNote(io, mode === "observer" ? "Ctrl-C or ~. leaves the session" : "~. at the start of a line leaves the session");
+    const status = await runSession(connection, { command: undefined, pty, host: name, join: mode }, io);
     connection.end();
     return status;
   } finally {

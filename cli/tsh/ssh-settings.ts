@@ -1,6 +1,6 @@
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import type { Options } from "../command.ts";
-import { matchName } from "../sftp/match-name.ts";
+import { matchName } from "../match-name.ts";
 import { parseDynamic, parseForward } from "./forwarding/forward-spec.ts";
 import type { ForwardAsk } from "./forwarding/start-forwards.ts";
 import type { SshOption } from "./ssh-option.ts";

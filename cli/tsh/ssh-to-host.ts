@@ -1,12 +1,11 @@
-import { userInfo } from "node:os";
 import { formatHostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
 import type { CliIo } from "../io.ts";
 import { type Result, textResult, writeNote } from "../output.ts";
-import { loginsOf, type Profile, type ProfileFacts } from "../profile/profile.ts";
+import { defaultLogin, type Profile } from "../profile/profile.ts";
+import { withTrust } from "../profile/reach-cluster.ts";
 import { openSshStream } from "./open-stream.ts";
 import type { SshSettings } from "./ssh-settings.ts";
-import { withTrust } from "./with-trust.ts";
 
 export interface HostAsk {
   readonly profile: Profile;
@@ -37,20 +36,6 @@ export async function sshToHost(call: Call, { profile, target, name, command, se
   });
   report(`exit status ${status}`);
   return { ...textResult(""), status };
-}
-
-/** The only login of the certificate, or the local user's name when the certificate lists it, or the first listed one. */
-export function defaultLogin(facts: Pick<ProfileFacts, "principals">, local = localUser()): string {
-  if (local !== undefined && loginsOf(facts).includes(local)) return local;
-  return loginsOf(facts)[0] ?? local ?? "root";
-}
-
-function localUser(): string | undefined {
-  try {
-    return userInfo().username;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Whether to request a terminal, as ssh decides: for a shell on a terminal; `-t` for a command too; `-tt` without a local terminal as well. */

@@ -2,12 +2,13 @@ import { readFileSync } from "node:fs";
 import { errorText, PlatformError } from "../../core/errors/platform-error.ts";
 import type { Call, Options } from "../command.ts";
 import { type Result, textResult } from "../output.ts";
+import { chosenProfile } from "../profile/choose-profile.ts";
+import { defaultLogin } from "../profile/profile.ts";
+import { withTrust } from "../profile/reach-cluster.ts";
 import { parseOption, parseSshConfig, requireSupported, type SshOption } from "./ssh-option.ts";
 import { readSettings } from "./ssh-settings.ts";
 import { joinCommand, parseLabelTarget, parseSshTarget } from "./ssh-target.ts";
-import { defaultLogin, sshToHost } from "./ssh-to-host.ts";
-import { chosenProfile } from "./with-profile.ts";
-import { withTrust } from "./with-trust.ts";
+import { sshToHost } from "./ssh-to-host.ts";
 
 /** `tsh ssh [user@]host [command…]`: the exit status is the remote command's. With labels instead of a host: on all that match. */
 export async function ssh(given: Call): Promise<Result> {

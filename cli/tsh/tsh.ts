@@ -1,11 +1,9 @@
 import { recordingFormats } from "../../core/recording/formats.ts";
 import type { CommandSpec, OptionSpec, ProgramSpec } from "../command.ts";
-import { completionCommand } from "../completion-command.ts";
 import { hostFilterOptions } from "../host-filter.ts";
-import { identityOption } from "../identity-option.ts";
 import type { CliIo } from "../io.ts";
 import { runProgram } from "../run-program.ts";
-import { versionCommand } from "../version-command.ts";
+import { completionCommand, identityOption, versionCommand } from "../shared-commands.ts";
 import { appCommands, proxyAppCommand } from "./apps/app-commands.ts";
 import { sshCommand } from "./ssh-command.ts";
 
@@ -39,7 +37,7 @@ const commands: readonly CommandSpec[] = [
     name: "logout",
     summary: "delete keys and certificates of this user",
     options: [{ flags: "--proxy <address>", text: "only those of this proxy; default: all" }],
-    run: async (call) => (await import("./logout.ts")).logout(call),
+    run: async (call) => (await import("./logins.ts")).logout(call),
   },
   {
     name: "status",
@@ -47,7 +45,7 @@ const commands: readonly CommandSpec[] = [
     details: "Show who is logged in where, and until when. Exit status 3 when there is no login, or when it has expired.",
     formats: ["text", "json", "yaml"],
     examples: ["tsh status -f json | jq -r '.active.roles[]'"],
-    run: async (call) => (await import("./status.ts")).status(call),
+    run: async (call) => (await import("./logins.ts")).status(call),
   },
   {
     name: "ls",
@@ -161,7 +159,7 @@ function sessionCommands(proxy: OptionSpec): readonly CommandSpec[] {
       args: ["<session>"],
       options: [{ flags: "--mode <mode>", text: "observer (default) or peer", choices: ["observer", "peer"] }, identityOption, proxy],
       examples: ["tsh join 2a0e1c9e-…", "tsh join --mode=peer 2a0e1c9e-…"],
-      run: async (call) => (await import("./join.ts")).join(call),
+      run: async (call) => (await import("./sessions.ts")).join(call),
     },
     {
       name: "play",

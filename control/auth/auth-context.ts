@@ -3,24 +3,23 @@ import type { Queues } from "../../core/limits/queue.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { FailedReload } from "../../core/resources/proxy-facts.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
+import type { HostQuotas } from "../limits/host-quotas.ts";
 import type { DiskRoom } from "../storage/disk-room.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { AuditLog } from "./audit/audit-log.ts";
+import type { AuditShipping } from "./audit/audit-shipping.ts";
 import type { AuditStore } from "./audit/audit-store.ts";
-import type { AuditShipping } from "./audit/shipping/audit-shipping.ts";
 import type { Authorities } from "./authority/open-authorities.ts";
 import type { LiveChannels } from "./inventory/live-channels.ts";
 import type { LiveNodes } from "./inventory/live-nodes.ts";
-import type { LiveProxies } from "./inventory/live-proxies.ts";
-import type { ProxyReports } from "./inventory/proxy-reports.ts";
+import type { LiveOffered } from "./inventory/live-offered.ts";
+import type { LiveProxies, ProxyReports } from "./inventory/live-proxies.ts";
+import type { PresenceWatch } from "./inventory/presence-watch.ts";
 import type { RecordedNames } from "./inventory/recorded-names.ts";
-import type { LiveOffered } from "./offered/live-offered.ts";
 import type { Cluster } from "./open-cluster.ts";
-import type { PresenceWatch } from "./presence/presence-watch.ts";
-import type { HostQuotas } from "./quotas/host-quotas.ts";
 import type { Recordings } from "./recordings/recordings.ts";
 import type { Rollouts } from "./rollout/rollouts.ts";
-import type { PasswordHasher } from "./users/password.ts";
+import type { PasswordHasher } from "./users/credentials.ts";
 
 /** Shared context of the auth service's parts; made once by `openAuth`. */
 export interface AuthContext {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { onBehalfOf } from "../../core/api/client-address.ts";
+import { onBehalfOf } from "../../core/api/auth-call.ts";
 import { addUser, joinFacts, loggedIn, openTestAuth, type TestAuth } from "../../test/inside/open-auth.ts";
 import { generateKeys, publicKeys } from "../../test/inside/user-keys.ts";
 import { codeAt } from "../../test/world/one-time-code.ts";

@@ -1,4 +1,4 @@
-import { clientNetwork } from "./client-network.ts";
+import { clientNetwork } from "./request-limit.ts";
 
 /** Maximum refusals of one client recorded individually per minute; further ones are counted. */
 const perMinute = 10;

@@ -1,11 +1,9 @@
 import { toPlatformError } from "../../core/errors/platform-error.ts";
 import { formatHostPort } from "../../core/transport/host-port.ts";
 import type { ProxyListeners } from "./open-listeners.ts";
-import type { ListenerMode, ProxyDeps } from "./proxy-deps.ts";
-import type { ProxyServices } from "./proxy-services.ts";
-import { accessRevisions } from "./tunnels/access-revisions.ts";
-import { reportAll } from "./tunnels/report-node.ts";
-import { SilenceWatch } from "./tunnels/silence-watch.ts";
+import type { ListenerMode, ProxyDeps, ProxyServices } from "./proxy-services.ts";
+import { accessRevisions } from "./routing/access-cache.ts";
+import { reportAll, SilenceWatch } from "./tunnels/report-node.ts";
 import { publicAddress } from "./web-api/ping.ts";
 
 /** Interval of checks for dead tunnels, ms: one timer for all of them. */

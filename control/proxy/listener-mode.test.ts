@@ -6,7 +6,7 @@ import { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { startTestCluster, type TestCluster } from "../../test/inside/open-cluster.ts";
 import { RenewingCredentials } from "./identity/renewing-credentials.ts";
 import { openProxy, type ProxyService } from "./open-proxy.ts";
-import type { ListenerMode } from "./proxy-deps.ts";
+import type { ListenerMode } from "./proxy-services.ts";
 
 /** An address of its own, where the ports of the separate mode are free, or taken by the test. */
 const host = "127.31.24.1";

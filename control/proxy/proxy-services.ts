@@ -1,23 +1,55 @@
 import { join } from "node:path";
-import { giveBack } from "../../core/memory/give-back.ts";
-import { whenQuiet } from "../../core/memory/when-quiet.ts";
-import { FailedArrivals } from "../../core/transport/arrivals/failed-arrivals.ts";
-import { HalfOpen } from "../../core/transport/arrivals/half-open.ts";
+import type { Duplex } from "node:stream";
+import type { AuthClient } from "../../core/api/auth-client.ts";
+import type { Log } from "../../core/log/log.ts";
+import { giveBack, whenQuiet } from "../../core/memory/give-back.ts";
+import type { FailedReload, WebCertificate } from "../../core/resources/proxy-facts.ts";
+import { FailedArrivals, HalfOpen } from "../../core/transport/arrivals/half-open.ts";
+import type { Env } from "../../core/transport/dial/choose-proxy.ts";
+import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
 import type { ProxyConfig } from "../config.ts";
-import { CurrentIdentity } from "./identity/current-identity.ts";
+import { CurrentIdentity, type HostCredentialsSource } from "./identity/current-identity.ts";
 import { WebCertificates } from "./identity/web-certificates.ts";
-import type { ProxyDeps } from "./proxy-deps.ts";
 import { openBetween } from "./recording/open-between.ts";
 import { AccessCache } from "./routing/access-cache.ts";
 import { AuditQueue } from "./routing/audit-queue.ts";
-import { findSession } from "./routing/find-session.ts";
 import { HostDirectory } from "./routing/host-directory.ts";
-import { RelayedStreams } from "./routing/relayed-streams.ts";
-import { RunningStreams } from "./routing/running-streams.ts";
+import { findSession } from "./routing/open-join.ts";
+import { RelayedStreams, RunningStreams } from "./routing/running-streams.ts";
 import { ExpectedHosts } from "./tunnels/expected-hosts.ts";
 import { TunnelRegistry } from "./tunnels/registry.ts";
-import { StatusReports } from "./tunnels/status-reports.ts";
+import { StatusReports } from "./tunnels/report-node.ts";
+import type { UpgradeLimit } from "./versions/open-version-server.ts";
+
+export type ListenerMode = "multiplex" | "separate";
+
+/** Dependencies of a proxy, besides its configuration. */
+export interface ProxyDeps {
+  readonly log: Log;
+  /** API client of this proxy (host role `proxy`). */
+  readonly auth: AuthClient;
+  readonly credentials: HostCredentialsSource;
+  /** Passes a stream to the auth service's TLS listener: in this process, or over the network. */
+  readonly relayAuth: (stream: Duplex, remoteAddress: string) => void;
+  /** Left out: the auth service has not answered yet; until it does, the configured listeners apply. */
+  readonly listenerMode?: ListenerMode | undefined;
+  /** The auth service is in another process: its mode is requested at each connection to it. */
+  readonly followsMode?: boolean | undefined;
+  readonly sockets: ListenSockets;
+  /** State of the process that this one replaces. */
+  readonly certificatesInUse?: readonly WebCertificate[] | undefined;
+  /** The last reload, if it failed. */
+  readonly failedReload?: (() => FailedReload | undefined) | undefined;
+  /** Left out: no HTTP proxy is used. */
+  readonly env?: Env | undefined;
+  /** Trusted authorities for upstream version servers, PEM, instead of this machine's. */
+  readonly upstreamCa?: readonly string[] | undefined;
+  /** For measurements; the default is meant for production. */
+  readonly upgradeLimit?: UpgradeLimit | undefined;
+  readonly now?: () => Date;
+  readonly clock?: () => number;
+}
 
 /** Maximum number of silent connections; beyond it the oldest is dropped. */
 const maxHalfOpen = 4096;

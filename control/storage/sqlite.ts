@@ -1,10 +1,8 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { ChangeQueue } from "./change-queue.ts";
-import { guarded } from "./database-error.ts";
-import { ForeignChanges } from "./foreign-changes.ts";
-import { openDatabase } from "./open-database.ts";
+import { guarded, openDatabase } from "./open-database.ts";
 import type { Change, Entry, Expectation, ListOptions, Put, Storage, Write } from "./storage.ts";
+import { ChangeQueue, ForeignChanges } from "./watch-changes.ts";
 
 export interface SqliteOptions {
   readonly path: string;

@@ -3,7 +3,7 @@ import type { UserIdentity } from "../identity/identity.ts";
 import type { Role } from "../resources/role.ts";
 import { type JoinMode, joinModes } from "../resources/session.ts";
 import { type AuthorizeFacts, authorize, type JoinGrant } from "./authorize.ts";
-import { refuseJoin } from "./refuse-join.ts";
+import { refuseJoin } from "./refuse.ts";
 
 /** A running session, as needed for joining. */
 export interface JoinTarget {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { roleSchema } from "../resources/role.ts";
-import { type HostUserRule, hostUserRule } from "./host-user-rule.ts";
+import { type HostUserRule, hostUserRule } from "./session-rules.ts";
 
 interface Line {
   readonly mode?: "off" | "drop" | "keep";

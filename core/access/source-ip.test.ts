@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { UserIdentity } from "../identity/identity.ts";
-import { refuseSourceIp } from "./source-ip.ts";
+import { refuseSourceIp } from "./refuse.ts";
 import { roleOf } from "./testing/role-of.ts";
 
 const identity: UserIdentity = {

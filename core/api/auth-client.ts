@@ -5,10 +5,10 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { PlatformError } from "../errors/platform-error.ts";
 import { alpn, authServerName, roleServerName } from "../transport/alpn.ts";
-import { issuerOf, tlsError } from "../transport/dial/tls-error.ts";
-import { fromConnectError, withOurErrors } from "./auth-error.ts";
+import { issuerOf, tlsError } from "../transport/dial/connection-error.ts";
+import { fromConnectError, withOurErrors } from "./auth-call.ts";
+import { caPin } from "./ca-pin.ts";
 import { AuthService } from "./generated/platform/auth/v1/auth_pb.ts";
-import { caPin } from "./trust.ts";
 
 /** Calls throw PlatformError. */
 export type AuthClient = Client<typeof AuthService>;

@@ -1,9 +1,8 @@
 import { getOption, hasOption } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { auditEventDocument } from "../audit/audit-event.ts";
-import { channelAnswersDocument } from "../resources/channel-answer.ts";
-import { channelTroublesDocument } from "../resources/channel-trouble.ts";
-import { directHostDocument } from "../resources/direct-host.ts";
+import { channelAnswersDocument, channelTroublesDocument } from "../resources/channel-report.ts";
+import { directHostDocument, recordedHostDocument, tunnelledHostDocument } from "../resources/directory-host.ts";
 import { resourceDocument } from "../resources/document.ts";
 import { hostStatusDocument } from "../resources/host-status.ts";
 import { instanceDocument } from "../resources/instance.ts";
@@ -11,12 +10,10 @@ import { lockDocument } from "../resources/lock.ts";
 import { nodeDocument } from "../resources/node.ts";
 import { proxyDocument, proxyStateDocument } from "../resources/proxy.ts";
 import { proxyCertificateDocument, proxyFactsDocument } from "../resources/proxy-facts.ts";
-import { recordedHostDocument } from "../resources/recorded-host.ts";
 import { recordingDocument, recordingEndDocument, recordingFactsDocument } from "../resources/recording.ts";
 import { roleDocument } from "../resources/role.ts";
 import { rotationDocument } from "../resources/rotation.ts";
 import { listedSessionDocument, sessionDocument } from "../resources/session.ts";
-import { tunnelledHostDocument } from "../resources/tunnelled-host.ts";
 import { upgradePlanDocument } from "../resources/upgrade-plan.ts";
 import { document, file_platform_auth_v1_auth } from "./generated/platform/auth/v1/auth_pb.ts";
 

@@ -1,6 +1,7 @@
 import { duplexPair } from "node:stream";
 import { expect, test } from "vitest";
-import { parseCaPin, trustByPin } from "./trust.ts";
+import { parseCaPin } from "./ca-pin.ts";
+import { trustByPin } from "./trust.ts";
 
 const pin = `sha256:${"ab".repeat(32)}`;
 

@@ -1,25 +1,12 @@
-import { createHash, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type DetailedPeerCertificate } from "node:tls";
 import { PlatformError } from "../errors/platform-error.ts";
 import { alpn, authServerName, roleServerName } from "../transport/alpn.ts";
-
-/** `sha256:<hex>` over the DER SubjectPublicKeyInfo of an authority's certificate (PEM or DER): the CA pin. */
-export function caPin(certificate: string | Buffer): string {
-  const spki = new X509Certificate(certificate).publicKey.export({ type: "spki", format: "der" });
-  return `sha256:${createHash("sha256").update(spki).digest("hex")}`;
-}
-
-/** Throws `invalid` for anything but a pin. */
-export function parseCaPin(text: string): string {
-  const pin = text.trim().toLowerCase();
-  if (!/^sha256:[0-9a-f]{64}$/.test(pin)) {
-    throw new PlatformError("invalid", `${JSON.stringify(text)} is not a CA pin`, {
-      hint: "a pin is sha256: and 64 hex digits; `tctl status` prints it",
-    });
-  }
-  return pin;
-}
+import type { DialOptions } from "../transport/dial/dial.ts";
+import { httpsGet } from "../transport/dial/https-get.ts";
+import { formatHostPort, type HostPort } from "../transport/host-port.ts";
+import { caPin, parseCaPin } from "./ca-pin.ts";
 
 export interface PinnedTrustOptions {
   /** Opens a byte stream that ends at the auth service's TLS listener. */
@@ -103,4 +90,45 @@ function collect(certificate: DetailedPeerCertificate): X509Certificate[] {
     chain.push(parsed);
   }
   return chain;
+}
+
+const hint =
+  "pass the CA pin that `tctl status` prints on the auth host, or serve the proxy's web address with a certificate that this system trusts";
+
+/**
+ * Without a CA pin: the cluster's host authorities (PEM), asked from the proxy's web address, whose certificate the system's
+ * roots must verify. Throws `unauthenticated` when they do not.
+ */
+export async function fetchTrust(proxy: HostPort, options: DialOptions): Promise<readonly string[]> {
+  const where = `https://${formatHostPort(proxy)}`;
+  const answer = await get(proxy, where, options);
+  if (answer.status !== 200) {
+    throw new PlatformError("unavailable", `${where} does not serve its certificate authorities (status ${answer.status})`, {
+      hint: "is this the web address of the proxy?",
+    });
+  }
+  const found = answer.body.toString("latin1").match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g) ?? [];
+  const authorities = found.filter(isAuthority).map((pem) => `${pem}\n`);
+  if (authorities.length > 0) return authorities;
+  throw new PlatformError("unavailable", `${where} answered without a certificate authority`, { hint: "is this the web address of the proxy?" });
+}
+
+async function get(proxy: HostPort, where: string, options: DialOptions): Promise<{ status: number; body: Buffer }> {
+  try {
+    return await httpsGet(proxy, "/webapi/auth/export?type=tls-host", { ...options, maxBytes: 262_144 });
+  } catch (thrown) {
+    if (!(thrown instanceof PlatformError) || thrown.code !== "unauthenticated") throw thrown;
+    throw new PlatformError("unauthenticated", `the certificate of ${where} is not trusted by this system, and no CA pin was given`, {
+      cause: thrown,
+      hint,
+    });
+  }
+}
+
+function isAuthority(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).ca;
+  } catch {
+    return false;
+  }
 }

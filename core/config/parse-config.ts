@@ -1,9 +1,9 @@
 import { type Document, isMap, isScalar, LineCounter, parseDocument, type YAMLError } from "yaml";
 import type { z } from "zod";
+import { PlatformError } from "../errors/platform-error.ts";
 import { brokenRules, isOff, valueAt } from "./cross-rules.ts";
 import { keysAt, unknownKeyText, valueText } from "./issue-text.ts";
 import { configSchema } from "./platform-config.ts";
-import type { Problem } from "./problem.ts";
 import { isReferenceKey } from "./reference-keys.ts";
 
 export type FileSections = z.infer<typeof configSchema>;
@@ -103,4 +103,20 @@ function keyLine(document: Document.Parsed, lines: LineCounter, path: readonly P
     } else break;
   }
   return offset === undefined ? undefined : lines.linePos(offset).line;
+}
+
+/** One error in a configuration file. */
+export interface Problem {
+  /** From 1; omitted for the file as a whole. */
+  readonly line?: number;
+  /** What is wrong and what to do. */
+  readonly text: string;
+}
+
+/** All problems as one error, one line each: `file:line: what is wrong; what to do`. */
+export function problemsError(file: string, problems: readonly Problem[]): PlatformError {
+  const lines = [...problems]
+    .sort((a, b) => (a.line ?? 0) - (b.line ?? 0))
+    .map(({ line, text }) => (line === undefined ? `${file}: ${text}` : `${file}:${line}: ${text}`));
+  return new PlatformError("invalid", lines.join("\n"), { hint: "nothing was started; `platform configure` writes a commented example" });
 }

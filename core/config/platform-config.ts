@@ -10,8 +10,7 @@ import { recordingModes } from "../resources/recording.ts";
 import { listenersPort } from "../transport/host-port.ts";
 import { appServiceSchema } from "./app-service.ts";
 import { storageSchema } from "./audit-destination.ts";
-import { hostPortText, oneAddress, onOff, orList } from "./setting.ts";
-import { sshAlgorithmKeys } from "./ssh-algorithms.ts";
+import { hostPortText, oneAddress, onOff, orList, sshAlgorithmKeys } from "./setting.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
 
 /** Default ports, as in the reference. */

@@ -3,9 +3,8 @@ import { type FileHandle, open } from "node:fs/promises";
 import { isAbsolute } from "node:path";
 import { errorText, PlatformError } from "../errors/platform-error.ts";
 import { hostnameText } from "../resources/node.ts";
-import { type FileSections, type ParsedConfig, parseConfig } from "./parse-config.ts";
+import { type FileSections, type ParsedConfig, type Problem, parseConfig, problemsError } from "./parse-config.ts";
 import type { PlatformConfig } from "./platform-config.ts";
-import { type Problem, problemsError } from "./problem.ts";
 
 export interface ReadConfig {
   readonly config: PlatformConfig;

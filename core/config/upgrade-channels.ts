@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { canonicalHost, isThisMachine } from "../transport/dial/canonical-host.ts";
-import { parseVersion } from "../versions/parse-version.ts";
+import { parseVersion } from "../versions/compare-versions.ts";
 import { onOff } from "./setting.ts";
 
 /** One version channel of the proxy: its own version, or the answer of another version server. */

@@ -1,8 +1,8 @@
-import type { X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { PlatformError } from "../errors/platform-error.ts";
 import { certificateParts, collected, type X509Subject } from "./certificate-parts.ts";
-import { checkIdentity, given, type Identity, json, sshLogins } from "./identity.ts";
+import { checkIdentity, given, type HostIdentity, type Identity, json, sshLogins, type UserIdentity } from "./identity.ts";
 
 /*
  * An X.509 certificate holds an identity twice. The extension has all of it as one JSON value, so that no character of a name is lost (decision 36).
@@ -125,4 +125,45 @@ export function fromX509Subject(subject: X509Subject, validBefore: Date): Identi
   const lists = { roles: list(subject.O), principals: { ssh: { login: list(subject.L) } }, traits: json(traits) };
   const optional = { ...given("userId", subject.serialNumber), ...given("sourceIp", subject.street) };
   return checkIdentity({ kind: subject.OU, name: subject.CN, ...lists, ...optional, ...common });
+}
+
+export interface CertificateFacts {
+  /** DER or PEM; undefined when the peer presented none. TLS has verified that it holds the key. */
+  readonly certificate: Buffer | undefined;
+  /** PEM of the authority for this kind of identity. */
+  readonly authorities: readonly string[];
+  readonly cluster: string;
+  readonly now: Date;
+}
+
+/** The identity in the X.509 certificate of a TLS peer. Throws `unauthenticated` with the reason. Pure. */
+export function certifiedIdentity(kind: "user", facts: CertificateFacts, hint: string): UserIdentity;
+export function certifiedIdentity(kind: "host", facts: CertificateFacts, hint: string): HostIdentity;
+export function certifiedIdentity(kind: "user" | "host", facts: CertificateFacts, hint: string): UserIdentity | HostIdentity {
+  const { certificate, authorities, cluster, now } = facts;
+  const refuse = (why: string): never => {
+    throw new PlatformError("unauthenticated", why, { hint });
+  };
+  if (certificate === undefined) return refuse("no client certificate was presented");
+  const leaf = new X509Certificate(certificate);
+  const issued = authorities.some((pem) => isIssuedBy(leaf, new X509Certificate(pem)));
+  if (!issued || leaf.ca) return refuse("the client certificate was not issued by this cluster");
+  const [from, to] = [new Date(leaf.validFrom), new Date(leaf.validTo)];
+  const identity = fromX509Certificate(leaf);
+  if (identity.kind !== kind) return refuse(`a ${kind} certificate is required; this is a ${identity.kind} certificate`);
+  if (identity.cluster !== cluster) return refuse(`the client certificate is for cluster ${identity.cluster}, this is ${cluster}`);
+  const who = identity.kind === "user" ? identity.name : `host ${identity.id}`;
+  if (now < from) return refuse(`the certificate of ${who} is valid only from ${from.toISOString()}: check this computer's clock`);
+  if (now >= to) return refuse(`the certificate of ${who} expired at ${to.toISOString()}`);
+  return identity;
+}
+
+function isIssuedBy(leaf: X509Certificate, authority: X509Certificate): boolean {
+  return leaf.checkIssued(authority) && leaf.verify(authority.publicKey);
+}
+
+/** DER of the certificate that the TLS peer presented. */
+export function peerCertificate(socket: { getPeerCertificate(): object }): Buffer | undefined {
+  const { raw } = socket.getPeerCertificate() as { raw?: Buffer };
+  return raw;
 }

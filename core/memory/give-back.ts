@@ -2,6 +2,7 @@ import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { errorText } from "../errors/platform-error.ts";
 import type { Log } from "../log/log.ts";
+import { type MemoryAddon, memoryAddon } from "./memory-addon.ts";
 
 /** Delay, ms: V8 frees some of the collected memory later, in its own tasks and threads. */
 const secondReleaseMs = 2_000;
@@ -43,7 +44,7 @@ export function collectGarbage(largestHeap = usualHeap): void {
 
 /**
  * Releases memory that an idle process does not need: memory freed by native code, and the executable's pages that start-up
- * touched. Does nothing where the addon cannot be loaded. Garbage is separate (collect-garbage.ts): in an agent, collecting it first gained nothing.
+ * touched. Does nothing where the addon cannot be loaded. Garbage is separate: in an agent, collecting it first gained nothing.
  */
 export function releaseMemory(log: Log, load: () => MemoryAddon | undefined = memoryAddon): void {
   try {
@@ -53,12 +54,25 @@ export function releaseMemory(log: Log, load: () => MemoryAddon | undefined = me
   }
 }
 
-/** memory-addon.c, compiled. */
-interface MemoryAddon {
-  release(): void;
+interface WhenQuietOptions {
+  /** Whether the moment is bad; another call reports the end of that. */
+  readonly isBusy: () => boolean;
+  readonly act: () => void;
+  readonly quietMs?: number;
 }
 
-/** Unavailable from source: the build replaces this file with its loader (scripts/build/bundle.ts). */
-function memoryAddon(): MemoryAddon | undefined {
-  return undefined;
+/** Delay, ms: V8 collects garbage some 8 s after the last work, and the pages that it touches for that should be released too. */
+const usualQuietMs = 12_000;
+
+/** Returns the function to call at the end of each task: when no other follows for a while, `act` is called once. Ends with the signal. */
+export function whenQuiet({ isBusy, act, quietMs = usualQuietMs }: WhenQuietOptions, signal: AbortSignal): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  return () => {
+    clearTimeout(timer);
+    if (signal.aborted) return;
+    timer = setTimeout(() => {
+      if (!isBusy()) act();
+    }, quietMs).unref();
+  };
 }

@@ -5,7 +5,7 @@ import { errorText, PlatformError } from "../errors/platform-error.ts";
 import type { Log } from "../log/log.ts";
 import { startOf } from "../processes/start-of.ts";
 import { recordingFormat, recordingFormats } from "../recording/formats.ts";
-import { headerFacts } from "../recording/header-facts.ts";
+import { headerFacts } from "../recording/member.ts";
 import type { RecordingEnd, RecordingFacts } from "../resources/recording.ts";
 import type { RecordingFileOptions } from "./recording-file.ts";
 

@@ -10,9 +10,8 @@ import { silentLog } from "../log/log.ts";
 import { startOf } from "../processes/start-of.ts";
 import { RecordingReader } from "../recording/recording-reader.ts";
 import type { NewRecording } from "./recording-spool.ts";
-import { openRecordings, type Recordings, type RecordingsOptions } from "./recordings.ts";
+import { openRecordings, type RecordingCall, type Recordings, type RecordingsOptions } from "./recordings.ts";
 import { type TerminalFacts, type TerminalWriter, terminalRecording } from "./terminal-writer.ts";
-import type { RecordingCall } from "./upload-recordings.ts";
 
 let folder: string;
 let stop: AbortController;

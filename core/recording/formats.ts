@@ -1,7 +1,7 @@
 interface RecordingFormatRow {
   /** Of the uncompressed recording. */
   readonly contentType: string;
-  /** End of its file's name, after the session's id. A file consists of gzip members (member.ts); its first line is a header (header-facts.ts). */
+  /** End of its file's name, after the session's id. A file consists of gzip members (member.ts); its first line is a header, from which headerFacts reads. */
   readonly ending: string;
   /** How `tsh play` shows it. */
   readonly player: string;

@@ -1,7 +1,18 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { documentKind, readDocument, readDocuments, resourceDocument, writeDocument, writeDocuments, writeResource } from "./document.ts";
+import { PlatformError } from "../errors/platform-error.ts";
+import {
+  documentKind,
+  parseJson,
+  parseJsonAs,
+  readDocument,
+  readDocuments,
+  resourceDocument,
+  writeDocument,
+  writeDocuments,
+  writeResource,
+} from "./document.ts";
 
 const kind = documentKind("thing", z.object({ name: z.string(), tags: z.array(z.string()) }), { what: "a thing", maxBytes: 100 });
 
@@ -48,4 +59,39 @@ test("any text is read or refused, and throws nothing else", () => {
 test("a resource keeps fields that this version does not know", () => {
   const role = { kind: "role", version: "v9", metadata: { name: "a", more: 1 }, spec: { future: true } };
   expect(readDocument(resourceDocument, writeResource(role))).toEqual(role);
+});
+
+const schema = z.object({ secret: z.string(), list: z.array(z.object({ port: z.int() })) });
+
+test("written JSON is read back", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = JSON.stringify(value);
+      expect(JSON.stringify(parseJson(text, "it"))).toBe(text);
+    }),
+  );
+  const value = { secret: "s", list: [{ port: 1 }] };
+  expect(parseJsonAs(schema, JSON.stringify(value), "the file")).toEqual(value);
+});
+
+test.for<[text: string, message: string]>([
+  ["", "the file is not JSON"],
+  ['{"secret":"hunter2"', "the file is not JSON"],
+  ["null", "the file is malformed at the top"],
+  ['{"secret":"hunter2"}', "the file is malformed at list"],
+  ['{"secret":"hunter2","list":[{"port":1},{"port":"hunter2"}]}', "the file is malformed at list.1.port"],
+])("%s: %s", ([text, message]) => {
+  expect(() => parseJsonAs(schema, text, "the file")).toThrow(new PlatformError("invalid", message));
+});
+
+test("any text matches the schema, or is refused as invalid", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+      try {
+        expect(schema.parse(parseJsonAs(schema, text, "it"))).toBeDefined();
+      } catch (thrown) {
+        expect(thrown).toMatchObject({ name: "PlatformError", code: "invalid" });
+      }
+    }),
+  );
 });

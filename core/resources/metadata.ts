@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseDuration } from "./duration.ts";
 
 /** Names of users, roles, hosts and labels: no white space, nothing that needs quoting in a certificate, a path or a shell. */
 export const nameText = z
@@ -16,6 +17,18 @@ export const labelKeyText = z
 export const maxLabelValue = 256;
 export const labelsSchema = z.record(labelKeyText, z.string().max(maxLabelValue));
 export type Labels = Readonly<Record<string, string>>;
+
+/** A duration in a document, above zero. */
+export const durationText = z.string().refine(
+  (text) => {
+    try {
+      return parseDuration(text) > 0;
+    } catch {
+      return false;
+    }
+  },
+  { message: 'is not a duration; write it like "30m", "12h" or "1h30m"' },
+);
 
 export const metadataSchema = z.strictObject({
   name: nameText,

@@ -20,7 +20,7 @@ export const failedReloadSchema = z.object({ at: time, error: z.string().max(100
 export type FailedReload = z.infer<typeof failedReloadSchema>;
 
 /** A proxy's report of its own state for admins; live only. */
-export const proxyFactsSchema = z.object({
+const proxyFactsSchema = z.object({
   web_certificates: z.array(webCertificateSchema).max(64).default([]),
   failed_reload: failedReloadSchema.optional(),
 });

@@ -2,9 +2,7 @@ import { z } from "zod";
 import { auditEvents, change } from "../audit/event-spec.ts";
 import type { LabelsCondition, NamesCondition } from "../kinds/service-kinds.ts";
 import { documentKind } from "./document.ts";
-import { hostGroupText, sudoersText } from "./host-user.ts";
-import { metadataSchema } from "./metadata.ts";
-import { roleOptionsSchema } from "./role-options.ts";
+import { durationText, metadataSchema } from "./metadata.ts";
 import { joinModes } from "./session.ts";
 
 /** One value or several: several are alternatives. `*`, globs (`web-*`) and `^regular expressions$` are matched by core/access. */
@@ -39,6 +37,22 @@ const labelConditions = { node_labels: labelMatchersSchema.optional(), app_label
 >;
 const nameConditions = { logins: namesSchema } satisfies Readonly<Record<NamesCondition, z.ZodType>>;
 
+/** Groups that mark the users that agents created, by mode. No role can grant them. */
+export const markerGroups = { drop: "platform-system", keep: "platform-keep" } as const;
+
+/** A Unix group name that every groupadd(8) accepts. */
+export const hostGroupText = z
+  .string()
+  .regex(/^[a-z_][a-z0-9_-]{0,31}$/, "a group has 1 to 32 of the characters a-z 0-9 _ - and starts with a letter or _")
+  .refine((name) => !Object.values<string>(markerGroups).includes(name), "marks the users that agents created and cannot be granted");
+
+/** The rest of a sudoers(5) line after the user's name, such as `ALL=(root) NOPASSWD: /usr/bin/systemctl`; visudo(8) checks it on the host. */
+const sudoersText = z
+  .string()
+  .min(1)
+  .max(1024)
+  .regex(/^[^\p{Cc}#]*[^\p{Cc}#\\]$/u, "is one line without # that does not end in a backslash");
+
 const conditionsSchema = z.strictObject({
   ...nameConditions,
   ...labelConditions,
@@ -54,6 +68,34 @@ const conditionsSchema = z.strictObject({
   require_session_join: z.undefined("is not enforced: there are no moderated sessions; remove it").optional(),
 });
 export type RoleConditions = z.infer<typeof conditionsSchema>;
+
+/** Whether a host creates a missing Unix user at login, and whether it stays: `drop` removes it after its last session. */
+export const hostUserModes = ["off", "drop", "keep"] as const;
+export type HostUserMode = (typeof hostUserModes)[number];
+
+const limitSchema = z.int().min(1, "must be at least 1; omit it for no limit");
+
+const recordModes = z.enum(["strict", "best_effort"], "is strict or best_effort");
+/** Whether a session ends when it can no longer be recorded; `ssh` comes before `default`. */
+const recordSessionSchema = z.strictObject({ default: recordModes.optional(), ssh: recordModes.optional() });
+
+/** The options of a role that are enforced; core/access/session-rules.ts combines those of several roles. */
+export const roleOptionsSchema = z.strictObject({
+  max_session_ttl: durationText.optional(),
+  forward_agent: z.boolean().optional(),
+  port_forwarding: z.boolean().optional(),
+  ssh_file_copy: z.boolean().optional(),
+  permit_x11_forwarding: z.boolean().optional(),
+  client_idle_timeout: z.union([z.literal("never"), durationText]).optional(),
+  disconnect_expired_cert: z.boolean().optional(),
+  max_sessions: limitSchema.optional(),
+  max_connections: limitSchema.max(10_000, "must be at most 10000; omit it for no limit").optional(),
+  pin_source_ip: z.boolean().optional(),
+  lock: z.enum(["strict", "best_effort"]).optional(),
+  record_session: recordSessionSchema.optional(),
+  create_host_user_mode: z.enum(hostUserModes, "is off, drop or keep").optional(),
+});
+export type RoleOptions = z.infer<typeof roleOptionsSchema>;
 
 /** An unknown field is refused: a condition that is not enforced must not seem to work. */
 export const roleSchema = z.strictObject({

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { auditEvents, change } from "../audit/event-spec.ts";
 import { parseDuration } from "./duration.ts";
-import { durationText } from "./duration-text.ts";
-import { metadataSchema } from "./metadata.ts";
+import { durationText, metadataSchema } from "./metadata.ts";
 import { labelMatchersSchema } from "./role.ts";
 
 const date = /^\d{4}-\d{2}-\d{2}$/;

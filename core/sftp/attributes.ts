@@ -1,5 +1,4 @@
-import type { Reader } from "../bytes/reader.ts";
-import { u32, u64 } from "../bytes/writer.ts";
+import { type Reader, u32, u64 } from "../bytes/fields.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 
 /** Known attributes of a file, or changes to them; all are optional. */

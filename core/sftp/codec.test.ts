@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Reader } from "../bytes/reader.ts";
-import { string, u8, u32 } from "../bytes/writer.ts";
+import { Reader, string, u8, u32 } from "../bytes/fields.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import { type Attributes, kindOf, readAttributes, writeAttributes } from "./attributes.ts";
 import { maxPacket, messageNumbers, statusNumbers } from "./numbers.ts";

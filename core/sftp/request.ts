@@ -1,5 +1,4 @@
-import { Reader } from "../bytes/reader.ts";
-import { string, u8, u32, u64 } from "../bytes/writer.ts";
+import { Reader, string, u8, u32, u64 } from "../bytes/fields.ts";
 import { type Attributes, readAttributes, writeAttributes } from "./attributes.ts";
 import { messageNumbers } from "./numbers.ts";
 import { framed } from "./packet-buffer.ts";

@@ -1,3 +1,6 @@
+import type { Algorithms } from "ssh2";
+import { Reader } from "../bytes/fields.ts";
+
 /** Algorithms of our SSH servers; a client takes the first of its own that is among them. */
 export interface SshAlgorithms {
   readonly ciphers: readonly string[];
@@ -36,10 +39,48 @@ function isGcm(cipher: string): boolean {
   return gcm.some((one) => one === cipher);
 }
 
+/** Algorithms that our clients offer, in order of preference. */
+export const clientAlgorithms: Algorithms = {
+  kex: usualAlgorithms.kexAlgos as NonNullable<Algorithms["kex"]> & string[],
+  cipher: usualAlgorithms.ciphers as NonNullable<Algorithms["cipher"]> & string[],
+  hmac: usualAlgorithms.macAlgos as NonNullable<Algorithms["hmac"]> & string[],
+  compress: ["none"],
+};
+
+/** Ends the type of every certificate: `ssh-ed25519-cert-v01@openssh.com`. */
+export const certificateSuffix = "-cert-v01@openssh.com";
+
+/** `rsa-sha2-512-cert-v01@openssh.com` signs as `rsa-sha2-512`. */
+export function plainAlgorithm(algorithm: string): string {
+  return algorithm.endsWith(certificateSuffix) ? algorithm.slice(0, -certificateSuffix.length) : algorithm;
+}
+
+/** Host certificates that our client can verify. RSA is not among them: ssh2 compares its type too early. */
+export const hostCertificateTypes = ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"].map(
+  (type) => `${type}${certificateSuffix}`,
+);
+
+/** Number of the message in which a client offers its algorithms. */
+export const keyExchangeInit = 20;
+const strictClient = "kex-strict-c-v00@openssh.com";
+
 /** The relevant part of a client's first message. */
 export interface ClientOffer {
   readonly ciphers: readonly string[];
   readonly isStrict: boolean;
+}
+
+/** Reads a client's SSH_MSG_KEXINIT (RFC 4253 section 7.1). Throws PlatformError `invalid` when it ends too early. */
+export function readClientOffer(payload: Buffer): ClientOffer {
+  const reader = new Reader(payload);
+  // Its number and the cookie.
+  reader.take(17);
+  const names = (): readonly string[] => reader.string().toString("latin1").split(",");
+  const isStrict = names().includes(strictClient);
+  // Algorithms of host keys.
+  names();
+  const [toServer, toClient] = [names(), names()];
+  return { ciphers: toServer.filter((cipher) => toClient.includes(cipher)), isStrict };
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { AuthContext, Connection, PublicKeyAuthContext } from "ssh2";
-import { string } from "../bytes/writer.ts";
+import { string } from "../bytes/fields.ts";
 import { PlatformError, toPlatformError } from "../errors/platform-error.ts";
-import { certificateSuffix, parseCertificate, plainAlgorithm, type SshCertificate } from "./certificate.ts";
-import { refusalBanner } from "./refusal.ts";
+import { certificateSuffix, plainAlgorithm } from "./algorithms.ts";
+import { parseCertificate, type SshCertificate } from "./certificate.ts";
+import { refusalBanner } from "./refusals.ts";
 import { verifyBlob } from "./signature.ts";
 import { sendPayload, transportOf } from "./ssh2/hooks.ts";
 

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import type { ParsedKey } from "ssh2";
-import { Reader } from "../bytes/reader.ts";
-import { certificateSuffix, plainAlgorithm } from "./certificate.ts";
+import { Reader } from "../bytes/fields.ts";
+import { certificateSuffix, plainAlgorithm } from "./algorithms.ts";
 import { publicBlob, toOpensshPrivate } from "./keys.ts";
 import { signRaw } from "./signature.ts";
 import { parseKeyText } from "./ssh2/hooks.ts";

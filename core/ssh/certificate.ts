@@ -1,20 +1,10 @@
 import { type KeyObject, randomBytes } from "node:crypto";
-import { Reader } from "../bytes/reader.ts";
-import { string, u32, u64 } from "../bytes/writer.ts";
+import { Reader, string, u32, u64 } from "../bytes/fields.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { SshCertificateFields } from "../identity/identity.ts";
-import { readOptions, readPrincipals, writeOptions, writePrincipals } from "./certificate-lists.ts";
-import { blobLine, lineBlob, parsePublicBlob, publicBlob, publicFields, readPublicFields } from "./keys.ts";
-import { signBlob, verifyBlob } from "./signature.ts";
-import { matchesSource } from "./source-address.ts";
-
-/** Ends the type of every certificate: `ssh-ed25519-cert-v01@openssh.com`. */
-export const certificateSuffix = "-cert-v01@openssh.com";
-
-/** `rsa-sha2-512-cert-v01@openssh.com` signs as `rsa-sha2-512`. */
-export function plainAlgorithm(algorithm: string): string {
-  return algorithm.endsWith(certificateSuffix) ? algorithm.slice(0, -certificateSuffix.length) : algorithm;
-}
+import { certificateSuffix } from "./algorithms.ts";
+import { blobLine, lineBlob, publicBlob, publicFields, readPublicFields } from "./keys.ts";
+import { signBlob } from "./signature.ts";
 
 /** A parsed certificate. Do not trust anything in it before `checkCertificate`. */
 export interface SshCertificate extends SshCertificateFields {
@@ -154,64 +144,49 @@ function fromDate(date: Date): bigint {
   return time >= forever.getTime() ? noEnd : BigInt(Math.floor(time / 1000));
 }
 
-export interface CheckCertificateOptions {
-  readonly type: "user" | "host";
-  /** Public lines of the authorities that may have signed it. */
-  readonly authorities: readonly string[];
-  /** A login or a host name that the certificate must list. */
-  readonly principal?: string;
-  readonly now: Date;
-  /** IP address of the peer, for comparison with a `source-address` option. Without it, such a certificate is refused. */
-  readonly clientAddress?: string;
-}
+/** OpenSSH's SSHKEY_CERT_MAX_PRINCIPALS. */
+const mostPrincipals = 256;
 
-/**
- * Checks everything about a certificate except that the peer holds its key, which the handshake proves.
- * Throws PlatformError `unauthenticated` with a sentence that names the failed check.
- */
-export function checkCertificate(certificate: SshCertificate, options: CheckCertificateOptions): void {
-  const refusal = refuse(certificate, options);
-  if (refusal !== undefined) throw new PlatformError("unauthenticated", refusal.reason, { hint: refusal.hint });
-}
-
-interface Refusal {
-  readonly reason: string;
-  readonly hint?: string;
-}
-
-function refuse(certificate: SshCertificate, options: CheckCertificateOptions): Refusal | undefined {
-  const { now, principal } = options;
-  const name = `the ${certificate.type} certificate ${JSON.stringify(certificate.keyId.slice(0, 128))}`;
-  if (certificate.type !== options.type) return { reason: `${name} is of the wrong kind: a ${options.type} certificate is required` };
-  const authority = options.authorities.map(lineBlob).find((blob) => blob.equals(certificate.authority));
-  if (authority === undefined) return { reason: `${name} is signed by an unknown authority` };
-  if (!verifyBlob({ key: parsePublicBlob(authority).key, data: certificate.signed, signature: certificate.signature })) {
-    return { reason: `${name} has a bad signature` };
+/** The content of the principals field: string, string, … */
+function readPrincipals(bytes: Buffer): readonly string[] {
+  const reader = new Reader(bytes);
+  const principals: string[] = [];
+  while (!reader.done) {
+    if (principals.length === mostPrincipals) throw new PlatformError("invalid", `SSH certificate of more than ${mostPrincipals} principals`);
+    principals.push(reader.text());
   }
-  if (now < certificate.validAfter) {
-    return { reason: `${name} is not valid before ${certificate.validAfter.toISOString()}`, hint: "check the clocks of both machines" };
-  }
-  if (now >= certificate.validBefore) return { reason: `${name} expired at ${certificate.validBefore.toISOString()}` };
-  for (const [option, value] of certificate.criticalOptions) {
-    const reason = refuseOption(option, value, options.clientAddress);
-    if (reason !== undefined) return { reason: `${name} ${reason}` };
-  }
-  if (principal !== undefined && !lists(certificate, principal)) {
-    return { reason: `${name} does not list ${JSON.stringify(principal.slice(0, 128))}` };
-  }
-  return undefined;
+  return principals;
 }
 
-/** Host names are case-insensitive, logins are not. */
-function lists({ type, principals }: SshCertificate, principal: string): boolean {
-  if (type === "user") return principals.includes(principal);
-  const wanted = principal.toLowerCase();
-  return principals.some((name) => name.toLowerCase() === wanted);
+function writePrincipals(principals: readonly string[]): Buffer {
+  return Buffer.concat(principals.map((principal) => string(principal)));
 }
 
-/** A certificate with an option that is not enforced here is refused: that is the meaning of "critical". */
-function refuseOption(option: string, value: string, clientAddress: string | undefined): string | undefined {
-  if (option !== "source-address") return `has the unknown critical option ${JSON.stringify(option.slice(0, 128))}`;
-  if (clientAddress === undefined) return "is bound to source addresses, and the client's is not known here";
-  return matchesSource(value, clientAddress) ? undefined : `may not be used from ${clientAddress}`;
+/** The content of the critical options and of the extensions. Names come in ascending order, each once; data is empty or holds one string. */
+export function readOptions(bytes: Buffer): ReadonlyMap<string, string> {
+  const reader = new Reader(bytes);
+  const options = new Map<string, string>();
+  let previous: Buffer | undefined;
+  while (!reader.done) {
+    const name = reader.string();
+    if (previous !== undefined && Buffer.compare(previous, name) >= 0) {
+      throw new PlatformError("invalid", "SSH certificate with options out of order");
+    }
+    previous = name;
+    options.set(new Reader(string(name)).text(), readOptionData(reader.string()));
+  }
+  return options;
+}
+
+function readOptionData(data: Buffer): string {
+  if (data.length === 0) return "";
+  const reader = new Reader(data);
+  const text = reader.text();
+  reader.end("option of an SSH certificate");
+  return text;
+}
+
+export function writeOptions(options: ReadonlyMap<string, string>): Buffer {
+  const sorted = [...options].map(([name, value]) => ({ name: Buffer.from(name), value })).sort((a, b) => Buffer.compare(a.name, b.name));
+  return Buffer.concat(sorted.flatMap(({ name, value }) => [string(name), string(value === "" ? "" : string(value))]));
 }

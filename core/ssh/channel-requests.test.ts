@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { string, u8, u32 } from "../bytes/writer.ts";
+import { string, u8, u32 } from "../bytes/fields.ts";
 import { readChannelRequest } from "./channel-requests.ts";
 import { encodeTerminalModes } from "./terminal-modes.ts";
 

@@ -1,4 +1,4 @@
-import { Reader } from "../bytes/reader.ts";
+import { Reader } from "../bytes/fields.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import { decodeTerminalModes, type TerminalModes } from "./terminal-modes.ts";
 

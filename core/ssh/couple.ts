@@ -1,7 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { Channel } from "ssh2";
-import { holdLittle } from "./hold-little.ts";
-import { keepHalfOpen } from "./ssh2/hooks.ts";
+import { keepHalfOpen, limitBuffers } from "./ssh2/hooks.ts";
 
 /**
  * Couples a channel and a socket: data at the pace of the slower side, the end of one direction alone (half-close),
@@ -29,6 +28,14 @@ export async function couple(channel: Channel, socket: Duplex, gone: AbortSignal
   if (gone.aborted) drop();
   await closed;
   gone.removeEventListener("abort", drop);
+}
+
+/** Maximum buffer of a channel for a peer that grants no window, bytes; ssh2's own 2 MiB times hundreds of channels is too much. */
+const mostHeld = 128 * 1024;
+
+/** Limits the unsent bytes in a channel, for stdout and stderr each. */
+export function holdLittle(channel: Channel): void {
+  limitBuffers(channel, mostHeld);
 }
 
 function ignored(): void {}

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { string } from "../bytes/writer.ts";
+import { string } from "../bytes/fields.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import {
   blobLine,
@@ -12,9 +12,10 @@ import {
   parsePublicLine,
   publicBlob,
   publicLine,
+  readMpint,
   toOpensshPrivate,
+  writeMpint,
 } from "./keys.ts";
-import { readMpint, writeMpint } from "./mpint.ts";
 import { signBlob, verifyBlob } from "./signature.ts";
 
 const keys: readonly (readonly [string, KeyObject])[] = [

@@ -2,12 +2,11 @@ import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import type { ClientChannel, Connection, ServerChannel } from "ssh2";
 import { expect, test } from "vitest";
-import { channelWindow, leastWindow } from "./channel-window.ts";
+import { channelWindow, leastWindow, WindowBudget } from "./channel-window.ts";
 import { generateSshKey } from "./keys.ts";
 import { limitWindows } from "./limit-windows.ts";
 import { channelEnds, subscribe } from "./ssh2/hooks.ts";
 import { meet } from "./testing/session-fixture.ts";
-import { WindowBudget } from "./window-budget.ts";
 
 const mebibyte = 1024 * 1024;
 

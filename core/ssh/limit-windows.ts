@@ -1,12 +1,26 @@
 import type { Connection } from "ssh2";
-import { channelWindow, leastWindow, type WindowLimit } from "./channel-window.ts";
+import { channelWindow, leastWindow, type WindowBudget, type WindowLimit } from "./channel-window.ts";
 import { subscribe } from "./ssh2/hooks.ts";
-import type { WindowBudget } from "./window-budget.ts";
 
 /** Maximum window of a channel opened while little is in use, bytes. */
 const firstWindow = 2 * 1024 * 1024;
 /** Divisor for later channels: each gets this fraction of the rest. */
 const shares = 8;
+
+/** Limits a peer's unread bytes in all channels of a connection together. Call it before the first one is opened. */
+export function limitWindows(connection: Connection, budget: WindowBudget): void {
+  const windows = new Set<FairWindow>();
+  const window = (): FairWindow => {
+    const fair = new FairWindow(budget, windows);
+    windows.add(fair);
+    return fair;
+  };
+  subscribe(connection, { window });
+  connection.once("close", () => {
+    for (const one of windows) one.end();
+    windows.clear();
+  });
+}
 
 /**
  * A window that doubles whenever its reader keeps up, as long as the budget lasts. When little of that is left, a window above
@@ -49,19 +63,4 @@ class FairWindow implements WindowLimit {
     this.#extra = 0;
     this.#windows.delete(this);
   }
-}
-
-/** Limits a peer's unread bytes in all channels of a connection together. Call it before the first one is opened. */
-export function limitWindows(connection: Connection, budget: WindowBudget): void {
-  const windows = new Set<FairWindow>();
-  const window = (): FairWindow => {
-    const fair = new FairWindow(budget, windows);
-    windows.add(fair);
-    return fair;
-  };
-  subscribe(connection, { window });
-  connection.once("close", () => {
-    for (const one of windows) one.end();
-    windows.clear();
-  });
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { duplexPair } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { string, u8, u32 } from "../bytes/writer.ts";
+import { string, u8, u32 } from "../bytes/fields.ts";
 import { certificateKey } from "./certificate-key.ts";
 import { channelWindow } from "./channel-window.ts";
 import { generateSshKey } from "./keys.ts";

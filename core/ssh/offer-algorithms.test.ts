@@ -1,11 +1,9 @@
 import { type Duplex, duplexPair } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Reader } from "../bytes/reader.ts";
-import { string, u8, u32 } from "../bytes/writer.ts";
+import { Reader, string, u8, u32 } from "../bytes/fields.ts";
 import { PlatformError } from "../errors/platform-error.ts";
-import { knownAlgorithms, type SshAlgorithms, usualAlgorithms } from "./algorithms.ts";
-import { readClientOffer } from "./key-exchange-init.ts";
+import { knownAlgorithms, readClientOffer, type SshAlgorithms, usualAlgorithms } from "./algorithms.ts";
 import { generateSshKey } from "./keys.ts";
 import { acceptSsh } from "./ssh-server.ts";
 import { Client, KeyExchangeInit, offer } from "./ssh2/hooks.ts";

@@ -1,8 +1,7 @@
 import type { Connection, NegotiatedAlgorithms } from "ssh2";
-import { string, u8, u32 } from "../bytes/writer.ts";
+import { string, u8, u32 } from "../bytes/fields.ts";
 import { PlatformError } from "../errors/platform-error.ts";
-import { ciphersFor, isAead, needsStrictExchange, type SshAlgorithms } from "./algorithms.ts";
-import { readClientOffer } from "./key-exchange-init.ts";
+import { ciphersFor, isAead, needsStrictExchange, readClientOffer, type SshAlgorithms } from "./algorithms.ts";
 import { answerOffer, isStrict, KeyExchangeInit, offer as offerFrom, peerVersion, sendPayload, transportOf } from "./ssh2/hooks.ts";
 
 /** The offer of one server: its host keys' algorithms, best first, and the algorithms that it may negotiate. */

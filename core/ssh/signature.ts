@@ -1,9 +1,7 @@
 import { type KeyObject, sign, verify } from "node:crypto";
-import { Reader } from "../bytes/reader.ts";
-import { string } from "../bytes/writer.ts";
+import { Reader, string } from "../bytes/fields.ts";
 import { PlatformError } from "../errors/platform-error.ts";
-import { publicFields } from "./keys.ts";
-import { readMpint, writeMpint } from "./mpint.ts";
+import { publicFields, readMpint, writeMpint } from "./keys.ts";
 
 /** Signature algorithm → hash and bytes of an ECDSA number. SHA-1 (`ssh-rsa`) is absent on purpose. */
 const algorithms: ReadonlyMap<string, { readonly hash: string | null; readonly number?: number }> = new Map([

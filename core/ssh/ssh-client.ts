@@ -1,15 +1,16 @@
 import type { KeyObject } from "node:crypto";
 import type { Duplex } from "node:stream";
+import type { ClientCallback, ExecOptions } from "ssh2";
 import { errorText, PlatformError, toPlatformError } from "../errors/platform-error.ts";
-import { checkCertificate, parseCertificate, type SshCertificate } from "./certificate.ts";
+import { clientAlgorithms, hostCertificateTypes } from "./algorithms.ts";
+import { parseCertificate, type SshCertificate } from "./certificate.ts";
 import { certificateKey } from "./certificate-key.ts";
-import { guardConnection } from "./guard-connection.ts";
+import { checkCertificate } from "./check-certificate.ts";
+import { guardConnection, type Keepalive, tuneStream, usualKeepalive } from "./guard-connection.ts";
 import type { LentAgent } from "./lent-agent.ts";
-import { clientAlgorithms, hostCertificateTypes, type Keepalive, usualKeepalive } from "./negotiation.ts";
-import { readRefusal } from "./refusal.ts";
+import { readRefusal } from "./refusals.ts";
 import { countWritten, type RekeyLimits, scheduleRekey, usualRekeyLimits } from "./rekey.ts";
 import { Client, hookConnection, verifyWithPlainKey } from "./ssh2/hooks.ts";
-import { tuneStream } from "./tune-stream.ts";
 
 /** ssh2's client, tuned and guarded: it always has a listener for `error`, and `close` follows every end. */
 export type SshConnection = Client;
@@ -58,6 +59,11 @@ export async function connectSsh(options: ConnectSshOptions): Promise<SshConnect
   await outcome;
   scheduleRekey(client, options.rekey ?? usualRekeyLimits);
   return client;
+}
+
+/** `client.exec` for a command that may not be UTF-8, as a path may not be either. ssh2 accepts bytes, although its types do not declare it. */
+export function execBytes(client: SshConnection, command: Buffer | string, options: ExecOptions, opened: ClientCallback): void {
+  client.exec(command as string, options, opened);
 }
 
 /** Facts collected during the handshake, to explain a failure. */

@@ -6,12 +6,10 @@ import { errorText, PlatformError } from "../errors/platform-error.ts";
 import { type SshAlgorithms, usualAlgorithms } from "./algorithms.ts";
 import { type AcceptedLogin, type Authenticate, answerLogins } from "./answer-logins.ts";
 import { certificateKey, plainKey } from "./certificate-key.ts";
-import { guardConnection } from "./guard-connection.ts";
-import { type Keepalive, usualKeepalive } from "./negotiation.ts";
+import { guardConnection, type Keepalive, tuneStream, usualKeepalive } from "./guard-connection.ts";
 import { offerAlgorithms, requireStrictExchange, type ServerOffer } from "./offer-algorithms.ts";
 import { countWritten, type RekeyLimits, scheduleRekey, usualRekeyLimits } from "./rekey.ts";
 import { hookConnection, Server, signWithPlainKey, transportOf } from "./ssh2/hooks.ts";
-import { tuneStream } from "./tune-stream.ts";
 
 export interface AcceptSshOptions {
   /** A connected stream of any kind; owned by the connection from then on, also when it fails. */

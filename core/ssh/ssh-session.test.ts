@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
 import { relay } from "../transport/relay.ts";
 import { usualAlgorithms } from "./algorithms.ts";
-import { checkCertificate } from "./certificate.ts";
+import { checkCertificate } from "./check-certificate.ts";
 import { generateSshKey } from "./keys.ts";
 import { rekey } from "./ssh2/hooks.ts";
 import { issue, meet, openChannel } from "./testing/session-fixture.ts";

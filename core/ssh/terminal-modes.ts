@@ -1,4 +1,4 @@
-import { u8, u32 } from "../bytes/writer.ts";
+import { u8, u32 } from "../bytes/fields.ts";
 
 /**
  * Modes of a terminal as `pty-req` carries them (RFC 4254 section 8, RFC 8160):

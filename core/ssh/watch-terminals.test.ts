@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import type { ClientChannel, PseudoTtyOptions, ServerChannel } from "ssh2";
 import { expect, test } from "vitest";
-import { string, u8, u32 } from "../bytes/writer.ts";
+import { string, u8, u32 } from "../bytes/fields.ts";
 import { generateSshKey } from "./keys.ts";
 import { relayPackets } from "./relay-packets.ts";
 import { meet } from "./testing/session-fixture.ts";

@@ -1,5 +1,4 @@
-import { Reader } from "../bytes/reader.ts";
-import { string, u8, u32 } from "../bytes/writer.ts";
+import { Reader, string, u8, u32 } from "../bytes/fields.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { RelayedPackets, SeeMessage } from "./relay-packets.ts";
 import { type NumberedSession, SessionNumbers } from "./session-numbers.ts";

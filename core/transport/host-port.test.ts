@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
-import { formatHostPort, parseHostPort } from "./host-port.ts";
+import { formatHostPort, ipOf, parseHostPort } from "./host-port.ts";
 
 describe("parseHostPort", () => {
   test.for<readonly [text: string, defaultPort: number | undefined, host: string, port: number]>([
@@ -58,4 +58,21 @@ describe("parseHostPort", () => {
       }),
     );
   });
+});
+
+test.for([
+  ["192.0.2.7:40000", "192.0.2.7"],
+  ["192.0.2.7", "192.0.2.7"],
+  ["[2001:db8::7]:40000", "2001:db8::7"],
+  ["2001:db8::7", "2001:db8::7"],
+  ["::ffff:192.0.2.7", "192.0.2.7"],
+  ["[::ffff:192.0.2.7]:22", "192.0.2.7"],
+  ["::1", "::1"],
+  ["unknown:0", ""],
+  ["", ""],
+  ["192.0.2.700:1", ""],
+  ["192.0.2.7:400000", ""],
+  ["web.example.com:22", ""],
+] as const)("%s is at %s", ([address, ip]) => {
+  expect(ipOf(address)).toBe(ip);
 });

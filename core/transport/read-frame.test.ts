@@ -1,10 +1,10 @@
-import { duplexPair } from "node:stream";
+import { duplexPair, PassThrough } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { u32 } from "../bytes/writer.ts";
+import { u32 } from "../bytes/fields.ts";
 import { PlatformError } from "../errors/platform-error.ts";
-import { readFrame } from "./read-frame.ts";
+import { readFrame, readMessages } from "./read-frame.ts";
 
 const options = { maxLength: 1000, timeoutMs: 10_000, what: "greeting" };
 const frame = (body: Uint8Array): Buffer => Buffer.concat([u32(body.length), body]);
@@ -93,3 +93,50 @@ describe("readFrame", () => {
     expect((await failure(readFrame(near, { ...options, signal: stop.signal }))).code).toBe("unavailable");
   });
 });
+
+describe("readMessages", () => {
+  test("however the bytes are cut, the messages are the sent ones", () => {
+    const bodies = fc.array(fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)));
+    fc.assert(
+      fc.property(bodies, fc.array(fc.nat(50)), (sent, cuts) => {
+        const bytes = Buffer.concat(sent.map(frame));
+        const at = [...cuts.filter((cut) => cut <= bytes.length).toSorted((a, b) => a - b), bytes.length];
+        const chunks = at.map((end, index) => bytes.subarray(at[index - 1] ?? 0, end));
+        expect(read(chunks)).toEqual({ messages: sent.map((body) => body.toString("latin1")), errors: [] });
+      }),
+    );
+  });
+
+  test("a length beyond the longest message ends reading before any of it is buffered, and nothing after it is read", () => {
+    const tooLong = Buffer.alloc(4);
+    tooLong.writeUInt32BE(1001);
+    const { messages, errors } = read([frame(Buffer.from("one")), tooLong, frame(Buffer.from("two"))]);
+    expect(messages).toEqual(["one"]);
+    expect(errors).toMatchObject([{ code: "invalid", message: "a tunnel message of 1001 bytes was announced" }]);
+  });
+
+  test("an invalid body ends reading, once", () => {
+    const refuse = (): string => {
+      throw new Error("no such message");
+    };
+    expect(read([frame(Buffer.from("one")), frame(Buffer.from("two"))], refuse)).toMatchObject({
+      messages: [],
+      errors: [{ message: "no such message" }],
+    });
+  });
+});
+
+/** Messages and errors from these chunks. */
+function read(chunks: readonly Buffer[], decode: (body: Buffer) => string = (body) => body.toString("latin1")) {
+  const channel = new PassThrough();
+  const seen: { messages: string[]; errors: unknown[] } = { messages: [], errors: [] };
+  readMessages(channel, {
+    maxLength: 1000,
+    what: "tunnel message",
+    decode,
+    onMessage: (message) => seen.messages.push(message),
+    onError: (error) => seen.errors.push(error),
+  });
+  for (const chunk of chunks) channel.emit("data", chunk);
+  return seen;
+}

@@ -56,3 +56,39 @@ export function readFrame(stream: Duplex, options: ReadFrameOptions): Promise<Bu
     else onReadable();
   });
 }
+
+export interface MessageReader<Message> {
+  /** Maximum body in bytes. */
+  readonly maxLength: number;
+  /** Names a message in errors. */
+  readonly what: string;
+  /** Decodes one message's body; an exception ends reading. */
+  readonly decode: (body: Buffer) => Message;
+  readonly onMessage: (message: Message) => void;
+  /** Called at most once; no message follows. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Reads one frame after the other, as they come: the messages of a channel. Nothing is buffered between two of them. */
+export function readMessages<Message>(channel: Duplex, { maxLength, what, decode, onMessage, onError }: MessageReader<Message>): void {
+  let held: Buffer | undefined;
+  const onData = (chunk: Buffer): void => {
+    let rest = held === undefined ? chunk : Buffer.concat([held, chunk]);
+    try {
+      while (rest.length >= 4) {
+        const length = rest.readUInt32BE(0);
+        if (length > maxLength) throw new PlatformError("invalid", `a ${what} of ${length} bytes was announced`);
+        if (rest.length < 4 + length) break;
+        const body = rest.subarray(4, 4 + length);
+        rest = rest.subarray(4 + length);
+        onMessage(decode(body));
+      }
+      held = rest.length === 0 ? undefined : Buffer.from(rest);
+    } catch (error) {
+      channel.off("data", onData);
+      onError(error);
+    }
+  };
+  channel.on("data", onData);
+  channel.resume();
+}

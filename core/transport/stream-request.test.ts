@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { string, u8, u32 } from "../bytes/writer.ts";
+import { string, u8, u32 } from "../bytes/fields.ts";
 import { errorCodes, PlatformError } from "../errors/platform-error.ts";
 import {
   decodeStreamReply,

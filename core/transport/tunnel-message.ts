@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { parseJsonAs } from "../bytes/parse-json.ts";
-import { u32 } from "../bytes/writer.ts";
+import { u32 } from "../bytes/fields.ts";
 import { errorCodes, PlatformError } from "../errors/platform-error.ts";
+import { parseJsonAs } from "../resources/document.ts";
 import { hostStatusSchema } from "../resources/host-status.ts";
 import { labelsSchema } from "../resources/metadata.ts";
 import { hostnameText } from "../resources/node.ts";

@@ -19,12 +19,11 @@ export const pure = [
   "core/config/cross-rules.ts",
   "core/config/issue-text.ts",
   "core/config/nearest-name.ts",
-  "core/config/problem.ts",
   "agent/config.ts",
   "control/config.ts",
   "cli/platform/config-text.ts",
   "updater/decide.ts",
-  "updater/judge.ts",
+  "updater/service.ts",
   "updater/schedule.ts",
   "updater/parse-state.ts",
   "updater/endpoint-answer.ts",
@@ -56,14 +55,10 @@ const impureWords =
 /** The part of node:net that only looks at text. */
 const onlyAddresses = /^import \{ (isIP|isIPv4|isIPv6|BlockList|, )+ \} from "node:net"/m;
 
-/** Loaded for Node's own sake, nothing of it used: see core/identity/certified-identity.ts. */
-const onlyLoaded = /^import "node:tls";/m;
-
 export function impurities(files: readonly SourceFile[]): string[] {
   return files.flatMap((file) => {
     if (file.path.endsWith(".test.ts") || !pure.some((place) => within(file.path, place))) return [];
-    const harmless: Readonly<Record<string, RegExp>> = { "node:net": onlyAddresses, "node:tls": onlyLoaded };
-    const acts = (name: string): boolean => effects.has(name) && harmless[name]?.test(file.text) !== true;
+    const acts = (name: string): boolean => effects.has(name) && !(name === "node:net" && onlyAddresses.test(file.text));
     const imports = file.packages.filter((name) => acts(name) || impurePackages.has(name)).map((name) => `${file.path} is pure and imports ${name}`);
     const word = impureWords.exec(withoutComments(file.text))?.[1];
     return word === undefined ? imports : [...imports, `${file.path} is pure and uses ${word.replace("(", "")}`];
@@ -108,13 +103,13 @@ export function environmentReaders(files: readonly SourceFile[]): string[] {
 
 /** A module that makes its own TLS server context misses the settings that all of them share. */
 export function tlsContexts(files: readonly SourceFile[]): string[] {
-  const own = ["core/transport/arrivals/server-context.ts", "core/transport/dial/"];
+  const own = ["core/transport/arrivals/server-tls.ts", "core/transport/dial/"];
   return files.flatMap(({ path, text }) =>
     /\bcreateSecureContext\(/.test(withoutComments(text)) &&
     !path.endsWith(".test.ts") &&
     !/^(test|bench)\//.test(path) &&
     !own.some((one) => path.startsWith(one))
-      ? [`${path} makes a TLS context by itself; core/transport/arrivals/server-context.ts has it`]
+      ? [`${path} makes a TLS context by itself; core/transport/arrivals/server-tls.ts has it`]
       : [],
   );
 }
@@ -130,6 +125,16 @@ export function httpClients(files: readonly SourceFile[]): string[] {
     const code = withoutComments(text);
     return client.test(code) || fetches(code) ? [`${path} makes HTTP requests by itself; core/transport/dial has httpsGet and unixGet`] : [];
   });
+}
+
+/** Files that the build replaces by their path and that are not there: it would ship what stands for them in the sources. */
+export function missingReplacements(files: readonly SourceFile[]): string[] {
+  const build = files.find(({ path }) => path === "scripts/build/bundle.ts")?.text ?? "";
+  const replaced = [...build.matchAll(/onLoad\(\{ filter: \/(\S+\.ts\$)\/ \}/g)].map(([, pattern = ""]) => pattern);
+  if (replaced.length === 0) return ["scripts/build/bundle.ts replaces no file"];
+  return replaced.flatMap((pattern) =>
+    files.some(({ path }) => new RegExp(pattern).test(path)) ? [] : [`scripts/build/bundle.ts replaces ${pattern}, which is not there`],
+  );
 }
 
 function withoutComments(text: string): string {

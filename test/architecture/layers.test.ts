@@ -10,6 +10,7 @@ import {
   httpClients,
   impurities,
   missingPurePlaces,
+  missingReplacements,
   tlsContexts,
 } from "./conventions.ts";
 import { documentsByHand, undeclaredDocuments } from "./documents.ts";
@@ -86,6 +87,10 @@ test("JSON in the auth API is a declared document, read and written by one codec
 
 test("every TLS server takes its context from one place", () => {
   expect(tlsContexts(files)).toEqual([]);
+});
+
+test("every file that the build replaces is there", () => {
+  expect(missingReplacements(files)).toEqual([]);
 });
 
 test("messages, comments and pages are in plain words", () => {

@@ -9,6 +9,7 @@ import {
   httpClients,
   impurities,
   missingPurePlaces,
+  missingReplacements,
   tlsContexts,
 } from "./conventions.ts";
 import { documentsByHand, undeclaredDocuments } from "./documents.ts";
@@ -216,6 +217,16 @@ describe("the architecture test sees", () => {
     ["JSON of a message that is written by hand", { "cli/a.ts": "send({ statusJson: JSON.stringify(status) });" }, documentsByHand, /a\.ts:1 reads/],
     ["a message in words of another language", { "cli/a.ts": 'throw new Error("this is no host");' }, unplainWords, /cli\/a\.ts:1: .*write is not a/],
     ["a comment without a subject", { "cli/a.ts": "/** Who asks is refused. */" }, unplainWords, /write a noun as the subject/],
+    [
+      "a file that the build replaces, under another name",
+      {
+        "scripts/build/bundle.ts": 'hooks.onLoad({ filter: /core\\/memory\\/memory-addon\\.ts$/ }, () => own("memory"));',
+        "core/memory/give-back.ts": "",
+      },
+      missingReplacements,
+      /memory-addon\\\.ts\$, which is not there/,
+    ],
+    ["a build that replaces nothing", { "scripts/build/bundle.ts": "" }, missingReplacements, /replaces no file/],
     ["a TLS context of its own", { "control/a.ts": "createSecureContext({ cert, key });" }, tlsContexts, /control\/a\.ts makes a TLS context/],
   ];
   test.for(cases)("%s", ([, files, find, found]) => {

@@ -2,10 +2,9 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { httpStatus } from "../../control/proxy/web-api/http-status.ts";
-import { toConnectError } from "../../core/api/auth-error.ts";
-import { exitCodes } from "../../core/errors/exit-code.ts";
-import { errorCodes, PlatformError } from "../../core/errors/platform-error.ts";
+import { httpStatus } from "../../control/proxy/web-api/answer-errors.ts";
+import { toConnectError } from "../../core/api/auth-call.ts";
+import { errorCodes, exitCodes, PlatformError } from "../../core/errors/platform-error.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 

@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { ProcessState } from "../../cli/platform/reload/process-state.ts";
 import { processMetrics } from "../../cli/platform/start.ts";
-import { proxyMetrics } from "../../control/proxy/proxy-metrics.ts";
+import { proxyMetrics } from "../../control/proxy/identity/web-certificates.ts";
 import { upgradeReasons } from "../../core/versions/upgrade-reason.ts";
 import { openTestAuth } from "../inside/open-auth.ts";
 

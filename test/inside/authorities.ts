@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type AuthorityKeys, decodeAuthorityKeys, makeAuthorityKeys } from "../../control/auth/authority/authority-keys.ts";
-import { issueHost } from "../../control/auth/authority/issue-host.ts";
-import { issueUser } from "../../control/auth/authority/issue-user.ts";
+import { issueHost, issueUser } from "../../control/auth/authority/issue-certificates.ts";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import type { UserIdentity } from "../../core/identity/identity.ts";
 import { toOpensshPrivate } from "../../core/ssh/keys.ts";

@@ -1,6 +1,5 @@
 import type { ClientChannel } from "ssh2";
-import { execBytes } from "../../core/ssh/exec-bytes.ts";
-import type { SshConnection } from "../../core/ssh/ssh-client.ts";
+import { execBytes, type SshConnection } from "../../core/ssh/ssh-client.ts";
 import { encodeTerminalModes, type TerminalModes } from "../../core/ssh/terminal-modes.ts";
 
 export interface Ran {

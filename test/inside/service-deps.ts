@@ -1,7 +1,7 @@
 import type { Access } from "../../agent/access/access-source.ts";
-import type { ServiceDeps } from "../../agent/service/deps.ts";
+import { UserShares } from "../../agent/service/connection-limits.ts";
 import { LiveSessions } from "../../agent/service/live-sessions.ts";
-import { UserShares } from "../../agent/service/user-shares.ts";
+import type { ServiceDeps } from "../../agent/service/service.ts";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import type { AuditFacts } from "../../core/audit/audit-events.ts";
 import { silentLog } from "../../core/log/log.ts";

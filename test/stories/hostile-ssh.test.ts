@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import type { Channel } from "ssh2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { string, u8, u32 } from "../../core/bytes/writer.ts";
+import { string, u8, u32 } from "../../core/bytes/fields.ts";
 import { channelEnds, sendPayload, transportOf } from "../../core/ssh/ssh2/hooks.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { Agent } from "../world/cluster-agent.ts";

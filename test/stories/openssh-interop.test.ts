@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { Connection } from "ssh2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { certificateLine, checkCertificate, parseCertificateLine } from "../../core/ssh/certificate.ts";
+import { certificateLine, parseCertificateLine } from "../../core/ssh/certificate.ts";
+import { checkCertificate } from "../../core/ssh/check-certificate.ts";
 import { fromOpensshPrivate, publicLine, toOpensshPrivate } from "../../core/ssh/keys.ts";
 import { acceptSsh } from "../../core/ssh/ssh-server.ts";
 import {

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { roleOptionsSchema } from "../../core/resources/role-options.ts";
+import { roleOptionsSchema } from "../../core/resources/role.ts";
 import { type Cluster, startCluster } from "../world/cluster.ts";
 import type { User } from "../world/cluster-user.ts";
 import { type HeldSession, startSession } from "../world/held-session.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Ask } from "../../cli/sftp/sftp-client.ts";
-import { string, u64 } from "../../core/bytes/writer.ts";
+import { string, u64 } from "../../core/bytes/fields.ts";
 import { extensionNames, maxTransfer, openFlags } from "../../core/sftp/numbers.ts";
 import type { Response } from "../../core/sftp/response.ts";
 import { beginSftp, hasTheirServer, type SftpServer, type SftpSession } from "../world/sftp-session.ts";

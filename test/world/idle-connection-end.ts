@@ -29,9 +29,9 @@ registerHooks({
 
 async function serve(): Promise<void> {
   const { createTestAuthority } = await import("../../core/transport/dial/testing/test-certificate.ts");
-  const { hostContext } = await import("../../core/transport/arrivals/server-context.ts");
+  const { hostContext } = await import("../../core/transport/arrivals/server-tls.ts");
   const { peek } = await import("../../core/transport/arrivals/peek.ts");
-  const { terminateTls } = await import("../../core/transport/arrivals/terminate-tls.ts");
+  const { terminateTls } = await import("../../core/transport/arrivals/server-tls.ts");
   const { acceptSsh } = await import("../../core/ssh/ssh-server.ts");
   const { issue } = await import("../../core/ssh/testing/session-fixture.ts");
   const { generateSshKey } = await import("../../core/ssh/keys.ts");

@@ -45,7 +45,7 @@ export async function makeOtherVersion(version: string): Promise<OtherVersion> {
 
 /** Of the two sources that ask where they are: how a program of theirs is started, and where the install script is. */
 const places = {
-  "import.meta.url": JSON.stringify(pathToFileURL(join(root, "agent/ssh/program/own-command.ts"))),
+  "import.meta.url": JSON.stringify(pathToFileURL(join(root, "agent/ssh/ssh-service.ts"))),
   "import.meta.dirname": JSON.stringify(join(root, "control/proxy/web-api")),
 };
 

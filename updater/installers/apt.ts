@@ -1,16 +1,13 @@
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import type { Installer, InstallerDeps } from "../installer.ts";
+import { type Installer, type InstallerDeps, toPackageVersion } from "../installer.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 import { findInstalled, healDpkg, keepConfiguration } from "./dpkg.ts";
 import { spaceShortage } from "./free-space.ts";
 import { createRunOnHost, type RunOnHost } from "./host-command.ts";
-import { fetched, keptFolder, keptPackage } from "./kept-packages.ts";
-import { toPackageVersion } from "./package-version.ts";
+import { fetched, keptFolder, keptPackage, tryToKeep, withKeptPackage } from "./kept-packages.ts";
 import { marked } from "./transaction-mark.ts";
-import { tryToKeep } from "./try-to-keep.ts";
-import { withKeptPackage } from "./with-kept-package.ts";
 
 /** Our sources, as written by the install script, where no other use of apt reads them; and as written by earlier scripts or an admin. */
 const sourceFiles = ["/etc/apt/platform.list", "/etc/apt/sources.list.d/platform.sources", "/etc/apt/sources.list.d/platform.list"] as const;

@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { fromPackageVersion } from "../installer.ts";
 import type { RunOnHost } from "./host-command.ts";
 import { fetched, keptFolder } from "./kept-packages.ts";
-import { fromPackageVersion } from "./package-version.ts";
 import { clearMark, interrupted } from "./transaction-mark.ts";
 
 /** Keeps configuration files that the admin has changed; replaces the others. */

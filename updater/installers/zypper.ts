@@ -1,16 +1,12 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import type { Installer, InstallerDeps } from "../installer.ts";
+import { type Installer, type InstallerDeps, toPackageVersion } from "../installer.ts";
 import { UpgradeError } from "../upgrade-error.ts";
 import { spaceShortage } from "./free-space.ts";
 import { createRunOnHost, type RunOnHost } from "./host-command.ts";
-import { fetched, keptFolder, keptPackage } from "./kept-packages.ts";
-import { toPackageVersion } from "./package-version.ts";
-import { findRpm } from "./rpm.ts";
-import { healRpmHost } from "./rpm-heal.ts";
+import { fetched, keptFolder, keptPackage, tryToKeep, withKeptPackage } from "./kept-packages.ts";
+import { findRpm, healRpmHost } from "./rpm.ts";
 import { marked } from "./transaction-mark.ts";
-import { tryToKeep } from "./try-to-keep.ts";
-import { withKeptPackage } from "./with-kept-package.ts";
 import { createZypp, repositoryFile, type Zypp } from "./zypp.ts";
 
 /** SUSE and its family. */

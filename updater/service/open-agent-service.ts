@@ -2,13 +2,11 @@ import { existsSync } from "node:fs";
 import { readlink } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "../../core/log/log.ts";
-import { unixGet } from "../../core/transport/dial/unix-get.ts";
-import { type CommandResult, runCommand } from "../run-command.ts";
+import { unixGet } from "../../core/transport/dial/get-over.ts";
+import { type CommandResult, runCommand, standardPath } from "../run-command.ts";
 import type { AgentFacts, AgentService, WatchOptions, WatchResult } from "../service.ts";
-import { standardPath } from "../standard-path.ts";
 import { UpgradeError } from "../upgrade-error.ts";
-import { type AgentStatus, parseAgentStatus } from "./agent-status.ts";
-import { isActive, parseUnitState, shownProperties, type UnitState } from "./unit-state.ts";
+import { type AgentStatus, isActive, parseAgentStatus, parseUnitState, shownProperties, type UnitState } from "./agent-status.ts";
 import { type Look, type Watch, watchAgent } from "./watch-agent.ts";
 
 export interface AgentServiceDeps {

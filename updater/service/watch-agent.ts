@@ -1,6 +1,5 @@
 import type { WatchResult } from "../service.ts";
-import type { AgentStatus } from "./agent-status.ts";
-import { isActive, type UnitState } from "./unit-state.ts";
+import { type AgentStatus, isActive, type UnitState } from "./agent-status.ts";
 
 /** One check of the agent. */
 export interface Look {

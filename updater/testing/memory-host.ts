@@ -1,8 +1,8 @@
 import type { EndpointAnswer } from "../endpoint-answer.ts";
+import type { World } from "../open-world.ts";
 import { parseState, type UpdaterState } from "../parse-state.ts";
 import { type Schedule, windowAt } from "../schedule.ts";
 import type { FoundState } from "../state.ts";
-import type { World } from "../world.ts";
 import { MemoryAgent, type Quality } from "./memory-agent.ts";
 import { type Half, MemoryPackages, packageName, updaterName } from "./memory-packages.ts";
 import { MortalRun } from "./mortal-run.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { silentLog } from "../../../core/log/log.ts";
-import { openSessionGroups } from "./session-groups.ts";
+import { allTasks, openSessionGroups, sessionLimits } from "./session-groups.ts";
 
 /** A folder that stands in for a service's group, with the files that the kernel would have there. */
 function service(files: Readonly<Record<string, string>> = {}): string {
@@ -45,4 +45,30 @@ test("without groups that count processes each user but root has a limit of its 
   const folder = service();
   const plain = openSessionGroups(silentLog, [{ kind: "systemd", folder }]);
   expect(plain.make(1000)).toMatchObject({ folders: [expect.stringContaining(folder)], tasks: expect.any(Number) });
+});
+
+test.for([
+  [
+    { pidMax: 32_768, threadsMax: 192_730, memory: 1000 },
+    { tasks: 10_813, memory: 900 },
+  ],
+  [
+    { pidMax: 4_194_304, threadsMax: 192_730, memory: 1000 },
+    { tasks: 16_384, memory: 900 },
+  ],
+  [
+    { pidMax: 4_194_304, threadsMax: 2_000, memory: 0 },
+    { tasks: 660, memory: 0 },
+  ],
+] as const)("limits of one user on a host with %o", ([facts, limits]) => {
+  expect(sessionLimits(facts)).toEqual(limits);
+});
+
+test.for([
+  ["26214\n", 25_702],
+  ["600", 300],
+  ["max\n", undefined],
+  ["", undefined],
+] as const)("of %j the agent keeps some", ([max, all]) => {
+  expect(allTasks(max)).toBe(all);
 });

@@ -1,10 +1,10 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { totalmem } from "node:os";
 import { join } from "node:path";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { agentGroup, findHierarchies, type Hierarchy } from "./find-hierarchies.ts";
-import { allTasks, type SessionLimits, sessionLimits } from "./user-limits.ts";
+import { isLimited, limit, limitOnce, makeFolder, remove, sweep, textOf } from "./group-files.ts";
 
 /** The control groups of one session. */
 export interface SessionGroup {
@@ -63,6 +63,10 @@ function ownHierarchies(): readonly Hierarchy[] {
   } catch {
     return [];
   }
+}
+
+function numberIn(file: string): number {
+  return Number(textOf(file)) || 32_768;
 }
 
 /** Moves this process into its own group: a group with processes cannot pass controllers on. */
@@ -158,87 +162,38 @@ function passOn(service: string, sessions: string, controller: string): boolean 
   }
 }
 
-/** Kernel files: a missing one is not created. */
-function limit(folder: string, file: string, value: number): void {
-  try {
-    writeFileSync(join(folder, file), String(value), { flag: "r+" });
-  } catch {
-    // This host does not allow limits there.
-  }
+/** Limits for all sessions of one Unix user together, and for all sessions on the host. */
+interface SessionLimits {
+  /** Processes and threads of one Unix user. */
+  readonly tasks: number;
+  /** Memory of one Unix user, bytes. */
+  readonly memory: number;
 }
 
-/** A value that an admin has set since stays. */
-function limitOnce(folder: string, file: string, value: number): void {
-  if (textOf(join(folder, file)).trim() === "max") limit(folder, file, value);
+/** Share of the kernel's process limit, as logind's UserTasksMax, with an upper bound for kernels that allow millions. */
+const taskShare = 0.33;
+const mostTasks = 16_384;
+/** Share of memory for one user; the rest is for the agent and other users: a user who takes more loses only their own processes. */
+const memoryShare = 0.9;
+/** Reserve of the service's own limit, with which the agent can always start something. */
+const reserve = 512;
+
+interface HostFacts {
+  /** /proc/sys/kernel/pid_max and threads-max. */
+  readonly pidMax: number;
+  readonly threadsMax: number;
+  /** Bytes. */
+  readonly memory: number;
 }
 
-function isLimited(folder: string): boolean {
-  return /^\d+\s*$/.test(textOf(join(folder, "pids.max")));
+/** Pure. */
+export function sessionLimits({ pidMax, threadsMax, memory }: HostFacts): SessionLimits {
+  const tasks = Math.min(Math.floor(Math.min(pidMax, threadsMax) * taskShare), mostTasks);
+  return { tasks: Math.max(tasks, 1), memory: Math.floor(memory * memoryShare) };
 }
 
-/** Returns whether it is new. Not mkdir's own `recursive`, which loops forever where the kernel returns ENOENT. */
-function makeFolder(folder: string): boolean {
-  try {
-    mkdirSync(folder);
-    return true;
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw thrown;
-  }
-}
-
-/** Groups of sessions whose process has ended. */
-function sweep(sessions: string): void {
-  for (const uid of foldersIn(sessions)) {
-    for (const name of foldersIn(join(sessions, uid))) {
-      const maker = Number(/^(\d+)-/.exec(name)?.[1]);
-      if (maker === process.pid || !isThere(maker)) remove(join(sessions, uid, name));
-    }
-    rmdirQuietly(join(sessions, uid));
-  }
-}
-
-/** Removes a group, and its user's if it was the last; not while something runs in it. Returns whether it is gone. */
-function remove(folder: string): boolean {
-  if (!rmdirQuietly(folder)) return false;
-  rmdirQuietly(join(folder, ".."));
-  return true;
-}
-
-function rmdirQuietly(folder: string): boolean {
-  try {
-    rmdirSync(folder);
-    return true;
-  } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code === "ENOENT";
-  }
-}
-
-function foldersIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
-  } catch {
-    return [];
-  }
-}
-
-function isThere(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (thrown) {
-    return (thrown as NodeJS.ErrnoException).code === "EPERM";
-  }
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
-}
-
-function numberIn(file: string): number {
-  return Number(textOf(file)) || 32_768;
+/** Process limit of all sessions together, from that of the service (its pids.max); undefined when the service has no limit. Pure. */
+export function allTasks(serviceMax: string): number | undefined {
+  const max = /^\d+$/.test(serviceMax.trim()) ? Number(serviceMax) : undefined;
+  return max === undefined ? undefined : Math.max(max - reserve, Math.floor(max / 2));
 }

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { string, u8, u32 } from "../../../core/bytes/writer.ts";
+import { string, u8, u32 } from "../../../core/bytes/fields.ts";
 import { channelRequest } from "../../../core/ssh/channel-requests.ts";
 import { sendPayload, subscribe } from "../../../core/ssh/ssh2/hooks.ts";
 import { runCommand } from "../../../test/inside/run-command.ts";

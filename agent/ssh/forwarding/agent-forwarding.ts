@@ -1,8 +1,7 @@
 import type { Connection } from "ssh2";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { openAgentChannel } from "../../../core/ssh/ssh2/hooks.ts";
-import type { Forwarding } from "./forwarding.ts";
-import { handOver } from "./hand-over.ts";
+import { type Forwarding, handOver } from "./forwarding.ts";
 import { listenInPrivate, removeAsUser, type UserListener } from "./user-sockets.ts";
 
 /** The client's SSH agent on this host: one socket for all sessions of a connection, in a folder that only the user may enter. */

@@ -1,9 +1,8 @@
 import type { Socket } from "node:net";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
-import { type Forwarding, noForwarding } from "./forwarding.ts";
-import { handOver, type OpenChannel } from "./hand-over.ts";
-import { listenOnLoopback } from "./tcp-listeners.ts";
+import { type Forwarding, handOver, noForwarding, type OpenChannel } from "./forwarding.ts";
+import { listenOnLoopback } from "./tcp-sockets.ts";
 import { listenAsUser, removeAsUser } from "./user-sockets.ts";
 
 /** Maximum listeners of one connection. */

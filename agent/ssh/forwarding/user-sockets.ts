@@ -3,8 +3,8 @@ import { Server, Socket } from "node:net";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { createQueue } from "../../../core/limits/queue.ts";
 import type { UnixUser } from "../../host/unix-user.ts";
-import { systemText } from "../../service/system-text.ts";
-import type { SocketAnswer, SocketOrder, SocketTask } from "./socket-order.ts";
+import type { SocketAnswer, SocketOrder, SocketTask } from "./socket-entry.ts";
+import { systemText } from "./tcp-sockets.ts";
 
 /** The user whose file permissions count, and how to start this program again. */
 export interface AsUser {

@@ -6,7 +6,7 @@ import type { SessionGroups } from "../../host/cgroups/session-groups.ts";
 import { packetPair, takeDescriptor } from "../../host/spawn.ts";
 import type { UnixUser } from "../../host/unix-user.ts";
 import { sessionOrder } from "../program/session-order.ts";
-import { type StartedProgram, startProcess } from "../program/start-process.ts";
+import { type StartedProgram, startProcess } from "../program/start-program.ts";
 import { connectMs, type TcpAddress, type TcpListener, type TcpSockets, timedOut } from "./tcp-sockets.ts";
 
 export interface UserTcpOptions {

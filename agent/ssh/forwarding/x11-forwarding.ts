@@ -1,13 +1,11 @@
 import { accessSync, constants } from "node:fs";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { X11Info } from "ssh2";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { startProgram } from "../program/start-program.ts";
-import type { Forwarding } from "./forwarding.ts";
-import { handOver } from "./hand-over.ts";
-import { listenOnLoopback } from "./tcp-listeners.ts";
-import type { TcpListener, TcpSockets } from "./tcp-sockets.ts";
-import type { X11Ask } from "./x11-ask.ts";
+import { type Forwarding, handOver } from "./forwarding.ts";
+import { listenOnLoopback, type TcpListener, type TcpSockets } from "./tcp-sockets.ts";
 
 const xauth = "/usr/bin/xauth";
 /** Timeout of xauth(1), which waits for the lock of ~/.Xauthority, ms. */
@@ -102,4 +100,28 @@ async function listenOnFree(sockets: TcpSockets, arrived: (socket: Socket) => vo
     }
   }
   throw new PlatformError("unavailable", `no free X11 display number: ${errorText(last)}`, { cause: last });
+}
+
+/** A checked `x11-req`. */
+export interface X11Ask {
+  /** Authentication protocol: `MIT-MAGIC-COOKIE-1`. */
+  readonly protocol: string;
+  /** Hexadecimal; a secret, although the client made it up. */
+  readonly cookie: string;
+  readonly screen: number;
+  /** Only one connection is accepted. */
+  readonly single: boolean;
+}
+
+/** Longest cookie, hexadecimal digits. */
+const longestCookie = 512;
+
+/** Undefined for values that xauth(1) would reject: they become lines of its input. Pure. */
+export function parseX11Ask(info: Partial<X11Info>): X11Ask | undefined {
+  const { protocol = "", cookie = "", screen = 0, single = false } = info as Partial<Record<keyof X11Info, unknown>>;
+  const text = Buffer.isBuffer(cookie) ? cookie.toString("latin1") : String(cookie);
+  if (!/^[A-Za-z0-9-]{1,64}$/.test(String(protocol))) return undefined;
+  if (!/^(?:[0-9A-Fa-f]{2})+$/.test(text) || text.length > longestCookie) return undefined;
+  if (typeof screen !== "number" || !Number.isInteger(screen) || screen < 0 || screen > 400) return undefined;
+  return { protocol: String(protocol), cookie: text, screen, single: single === true };
 }

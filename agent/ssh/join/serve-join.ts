@@ -4,18 +4,16 @@ import type { JoinGrant } from "../../../core/access/authorize.ts";
 import { authorizeJoin, joinRefusal } from "../../../core/access/authorize-join.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type JoinMode, joinLogin, joinModes } from "../../../core/resources/session.ts";
-import { ipOf } from "../../../core/transport/ip-of.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
 import type { StreamRequest } from "../../../core/transport/stream-request.ts";
 import type { StreamLife } from "../../service/service.ts";
-import type { SshDeps } from "../deps.ts";
+import { certifiedUser } from "../admit.ts";
 import { holdClient } from "../hold-client.ts";
-import { certifiedUser } from "../login/admit.ts";
-import type { Admission } from "../login/user-login.ts";
-import { serveUser } from "../serve-user.ts";
-import { type JoinConnection, joinFacts } from "./join-connection.ts";
+import { type Admission, serveUser } from "../serve-user.ts";
+import type { SshDeps } from "../user-connection.ts";
 import type { Seat } from "./seat.ts";
 import { findTerminal } from "./shared-terminal.ts";
-import { takePart } from "./take-part.ts";
+import { type JoinConnection, joinFacts, takePart } from "./take-part.ts";
 
 /** Serves one `join` stream: a user who joins a running session. Throws only before the reply. */
 export async function serveJoin(stream: Duplex, request: StreamRequest<"join">, deps: SshDeps, life: StreamLife): Promise<void> {

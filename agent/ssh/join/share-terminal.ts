@@ -32,3 +32,10 @@ export function shareTerminal(channel: SessionChannel, terminal: Terminal): Shar
   deps.live.add(shared);
   return shared;
 }
+
+/** Ends sharing: nobody can join any more, and participants are notified. */
+export function endShared({ shared, facts }: SessionChannel): void {
+  if (shared === undefined) return;
+  facts.deps.live.remove(shared);
+  shared.end();
+}

@@ -1,11 +1,37 @@
 import type { ServerChannel } from "ssh2";
+import type { JoinGrant } from "../../../core/access/authorize.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { holdLittle } from "../../../core/ssh/hold-little.ts";
-import { pump } from "../../service/pump.ts";
+import type { JoinMode } from "../../../core/resources/session.ts";
+import { holdLittle } from "../../../core/ssh/couple.ts";
+import type { StreamRequest } from "../../../core/transport/stream-request.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
-import { type JoinConnection, joinFacts } from "./join-connection.ts";
+import { pump } from "../program/pump.ts";
+import type { Admitted } from "../serve-user.ts";
+import type { SshDeps } from "../user-connection.ts";
 import { Seat } from "./seat.ts";
 import { findTerminal, type SharedTerminal } from "./shared-terminal.ts";
+
+/** One authenticated connection of a user who joins a session. */
+export interface JoinConnection extends Admitted<JoinGrant, object> {
+  readonly mode: JoinMode;
+  readonly request: StreamRequest<"join">;
+  readonly deps: SshDeps;
+}
+
+/** Fields of every audit event of a join: the user who joined, and the session's owner. */
+export function joinFacts({ grant, mode, request, deps }: JoinConnection) {
+  const { node, session } = grant.ask;
+  return {
+    server_id: node.id,
+    server_name: deps.node.name,
+    user: grant.identity.name,
+    login: session.login,
+    sid: request.target,
+    owner: session.user,
+    mode,
+    ...(request.clientAddress !== "" && { "addr.remote": request.clientAddress }),
+  };
+}
 
 /** Exit status of ssh(1) and sshd(8) for their own errors. */
 const faultStatus = 255;

@@ -1,3 +1,5 @@
+import { closeSync, readdirSync, readFileSync } from "node:fs";
+
 export interface UserIds {
   readonly login: string;
   readonly uid: number;
@@ -6,7 +8,7 @@ export interface UserIds {
   readonly keepsGroups?: boolean;
 }
 
-/** Switches this root process to the user permanently. Imports nothing: start-up processes wait for it. Throws when that failed. */
+/** Switches this root process to the user permanently. This file imports nothing of ours: start-up processes wait for it. Throws when that failed. */
 export function becomeUser({ login, uid, gid, keepsGroups = false }: UserIds): void {
   const { initgroups, setgid, setuid, getuid, geteuid, getgid, getegid } = process;
   if (!initgroups || !setgid || !setuid || !getuid || !geteuid || !getgid || !getegid) throw new Error("this system has no Unix users");
@@ -23,5 +25,34 @@ function canBeRoot(): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** O_CLOEXEC in the octal flags of /proc/self/fdinfo (Linux, x86 and arm64). */
+const closeOnExec = 0o2000000;
+
+/** Closes descriptors created without O_CLOEXEC, e.g. another session's terminal: execve would pass them on, as it passed them to us. */
+export function closeInherited(keep: readonly number[]): void {
+  for (const name of readdirSync("/proc/self/fd")) {
+    const fd = Number(name);
+    if (fd > 2 && !keep.includes(fd) && isKeptByExec(fd)) closeSync(fd);
+  }
+}
+
+function isKeptByExec(fd: number): boolean {
+  try {
+    const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"));
+    return flags !== null && (Number.parseInt(flags[1] as string, 8) & closeOnExec) === 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Enters the home, or / instead: a missing or inaccessible home does not prevent a login. */
+export function enterHome(home: string): void {
+  try {
+    process.chdir(home);
+  } catch {
+    process.chdir("/");
   }
 }

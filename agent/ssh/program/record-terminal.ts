@@ -1,13 +1,12 @@
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/must-be-recorded.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
+import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/recordings.ts";
 import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
 import { recordedAt } from "../../../core/resources/recording.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
-import type { SessionChannel } from "../session-channel.ts";
-import { sessionFacts } from "../session-facts.ts";
+import type { SessionChannel, TerminalRecorder } from "../session-channel.ts";
+import { sessionFacts } from "../user-connection.ts";
 import type { TerminalSize } from "./terminal.ts";
-import type { TerminalRecorder } from "./terminal-recorder.ts";
 
 /**
  * Records a terminal according to the cluster's mode; undefined when it is not recorded. A failure is audited. In mode node the session continues,

@@ -2,21 +2,16 @@ import { readFile } from "node:fs/promises";
 import { type Readable, Transform } from "node:stream";
 import type { ServerChannel } from "ssh2";
 import { shownText } from "../../../core/bytes/shown-text.ts";
-import { errorText } from "../../../core/errors/platform-error.ts";
-import { ipOf } from "../../../core/transport/ip-of.ts";
-import { endLogin } from "../../host/end-login.ts";
-import type { Exit, SystemText } from "../../host/spawn.ts";
-import { pump } from "../../service/pump.ts";
-import { recordOrLog } from "../../service/record-or-log.ts";
-import { shareTerminal } from "../join/share-terminal.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
+import { type Exit, endLogin, type SystemText } from "../../host/spawn.ts";
+import { endShared, shareTerminal } from "../join/share-terminal.ts";
 import type { SessionChannel } from "../session-channel.ts";
-import { sessionFacts } from "../session-facts.ts";
-import { fileCopyRefused } from "./file-copy-refused.ts";
-import { programOf } from "./program.ts";
+import { fileCopyRefused, isFileCopy, runScp, scpOf } from "./file-copy.ts";
+import { pump, pumpPipes } from "./pump.ts";
 import { recordTerminal } from "./record-terminal.ts";
 import { runRecorded } from "./run-recorded.ts";
 import { sessionEnvironment } from "./session-environment.ts";
-import { startProgram } from "./start-program.ts";
+import { programOf, startProgram } from "./start-program.ts";
 import { openTerminal } from "./terminal.ts";
 
 /** Time after the program's end to read output of a terminal that other processes still hold, ms. */
@@ -79,13 +74,6 @@ async function run(channel: SessionChannel, stream: ServerChannel, command: Buff
   }
 }
 
-/** Ends sharing: nobody can join any more, and participants are notified. */
-function endShared({ shared, facts }: SessionChannel): void {
-  if (shared === undefined) return;
-  facts.deps.live.remove(shared);
-  shared.end();
-}
-
 async function environmentOf(channel: SessionChannel): Promise<Record<string, SystemText>> {
   const { facts, terminal, wanted } = channel;
   return sessionEnvironment({
@@ -101,7 +89,7 @@ async function environmentOf(channel: SessionChannel): Promise<Record<string, Sy
 }
 
 /** Connects program and channel; resolves when all of the program's output has been sent. */
-function connect({ terminal, recorder, shared, program, gone }: SessionChannel, stream: ServerChannel): Promise<unknown> {
+function connect({ terminal, recorder, shared, program, gone }: SessionChannel, stream: ServerChannel): Promise<void> {
   if (terminal !== undefined) {
     const show = (chunk: Buffer): Promise<void> | undefined => {
       shared?.show(chunk);
@@ -111,12 +99,7 @@ function connect({ terminal, recorder, shared, program, gone }: SessionChannel, 
     void pump(stream, terminal.input, gone);
     return pump(tap(terminal.output, show, gone), stream, gone);
   }
-  const pipes = program?.pipes;
-  if (pipes === undefined) return Promise.resolve();
-  // A program that closes its standard input early is not an error.
-  pipes.stdin.on("error", () => stream.resume());
-  void pump(stream, pipes.stdin, gone).then(() => pipes.stdin.end());
-  return Promise.all([pump(pipes.stdout, stream, gone), pump(pipes.stderr, stream.stderr, gone)]);
+  return pumpPipes(stream, program?.pipes, gone);
 }
 
 async function settled(work: Promise<unknown>, limitMs: number | undefined): Promise<void> {
@@ -125,18 +108,6 @@ async function settled(work: Promise<unknown>, limitMs: number | undefined): Pro
   const timer = setTimeout(resolve, limitMs);
   await Promise.race([work, promise]);
   clearTimeout(timer);
-}
-
-/**
- * Whether a command is the far side of scp, sftp or rsync, by its name. A user with a shell can always move bytes through it,
- * which `ssh_file_copy: false` does not promise to prevent.
- */
-export function isFileCopy(command: string): boolean {
-  const words = command.trim().split(/\s+/);
-  const program = (words[0] ?? "").replace(/^.*\//, "");
-  if (program === "scp") return words.slice(1).some((word) => /^-[a-zA-Z]*[tf]/.test(word));
-  if (program === "rsync") return words.includes("--server");
-  return program === "sftp-server" || program === "internal-sftp";
 }
 
 /** Passes a source on after `show` has seen each chunk; its promise holds the source back. Ends when the source does. */
@@ -150,39 +121,4 @@ function tap(source: Readable, show: (chunk: Buffer) => Promise<void> | undefine
   });
   void pump(source, tapped, gone).then(() => tapped.end());
   return tapped;
-}
-
-/** A request to the far side of scp. */
-export interface ScpCopy {
-  /** As seen from the host. */
-  readonly action: "upload" | "download";
-  /** As the client wrote it for the host's shell. */
-  readonly path: string;
-}
-
-/** Undefined: the command is not the far side of scp (`scp -t PATH`, `scp -f PATH`). */
-export function scpOf(command: string): ScpCopy | undefined {
-  const [program = "", ...words] = command.trim().split(/\s+/);
-  if (program.replace(/^.*\//, "") !== "scp") return undefined;
-  const first = words.findIndex((word) => !/^-[a-zA-Z]/.test(word));
-  const options = first === -1 ? words : words.slice(0, first);
-  const side = options.map((word) => /[tf]/.exec(word)?.[0]).find((letter) => letter !== undefined);
-  if (side === undefined || first === -1) return undefined;
-  const rest = words.slice(words[first] === "--" ? first + 1 : first);
-  return { action: side === "t" ? "upload" : "download", path: rest.join(" ") };
-}
-
-/** Runs the far side of scp and records how the copy ended; the files' bytes are in the session's counts. */
-async function runScp(copy: ScpCopy, channel: SessionChannel, run: () => Promise<Exit>): Promise<Exit> {
-  const facts = { event: "scp", ...sessionFacts(channel.facts, channel.sid), ...copy } as const;
-  let exit: Exit;
-  try {
-    exit = await run();
-  } catch (thrown) {
-    await recordOrLog(channel.facts.deps, { ...facts, error: errorText(thrown) });
-    throw thrown;
-  }
-  const error = exit.signal === null ? exit.code !== 0 && `exit status ${exit.code}` : `ended by ${exit.signal}`;
-  await recordOrLog(channel.facts.deps, { ...facts, ...(exit.code !== null && { exit_code: exit.code }), ...(error !== false && { error }) });
-  return exit;
 }

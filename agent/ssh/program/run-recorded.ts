@@ -2,11 +2,11 @@ import { constants } from "node:os";
 import type { ServerChannel } from "ssh2";
 import { clipCommand } from "../../../core/audit/audit-event.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { holdLittle } from "../../../core/ssh/hold-little.ts";
+import { holdLittle } from "../../../core/ssh/couple.ts";
 import type { Exit } from "../../host/spawn.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
 import type { SessionChannel } from "../session-channel.ts";
-import { sessionFacts } from "../session-facts.ts";
+import { sessionFacts } from "../user-connection.ts";
 
 /** Exit status of ssh(1) and sshd(8) for their own errors. */
 const faultStatus = 255;

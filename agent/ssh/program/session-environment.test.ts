@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parsePasswd, type UnixUser } from "../../host/unix-user.ts";
-import { programOf } from "./program.ts";
 import { isAcceptedVariable, sessionEnvironment } from "./session-environment.ts";
+import { programOf } from "./start-program.ts";
 
 const user: UnixUser = { login: "ann", uid: 1001, gid: 1001, home: "/home/ann", shell: "/usr/bin/zsh" };
 const facts = { user, clientAddress: "192.0.2.1:5000", accepted: new Map<string, Buffer>(), loginDefs: "", sessionId: "s" };

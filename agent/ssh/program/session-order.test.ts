@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
-import { sessionOrder } from "./session-order.ts";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { pamOrder, sessionOrder } from "./session-order.ts";
 
 const user = { login: "ann", uid: 1001, gid: 1002, home: "/home/ann", shell: "/bin/sh" };
 const least = {
@@ -18,4 +19,39 @@ test.for([
   ],
 ] as const)("%j is ordered as %j with the user to become", ([facts, told]) => {
   expect(sessionOrder({ user, ...facts })).toEqual({ ...least, ...told });
+});
+
+describe("of PAM", () => {
+  const identity = { name: "alice", traits: { team: ["db", "web"], none: [] } };
+  const config = { serviceName: "sshd", environment: {} };
+  const facts = { identity };
+
+  test("the order names PAM's service and the user, and whether its messages are shown", () => {
+    const told = { PLATFORM_ORDER_SERVICE: "sshd", PLATFORM_ORDER_RUSER: "alice" };
+    expect(pamOrder(config, facts)).toEqual(told);
+    expect(pamOrder(config, { ...facts, shows: true })).toEqual({ ...told, PLATFORM_ORDER_SHOWS: "1" });
+  });
+
+  test.for([
+    ["fixed", "fixed"],
+    ["t-{{external.team}}", "t-db,t-web"],
+    ["{{external.none}}", ""],
+    ["{{external.other}}", ""],
+  ])("the configured variable %s is %s", ([text, value]) => {
+    expect(pamOrder({ ...config, environment: { A: text as string } }, facts).PLATFORM_ORDER_SET_A).toBe(value);
+  });
+
+  test("for any trait, no value has a NUL or is too long, and no configured name replaces one of the order", () => {
+    const anything = fc.string({ unit: "binary", maxLength: 5000 });
+    const names = fc.constantFrom("USER", "UID", "SERVICE", "RHOST", "A");
+    fc.assert(
+      fc.property(names, fc.array(anything, { maxLength: 4 }), (name, team) => {
+        const order = pamOrder({ ...config, environment: { [name]: "{{external.team}}" } }, { identity: { name: "alice", traits: { team } } });
+        expect(order).toMatchObject({ PLATFORM_ORDER_SERVICE: "sshd", PLATFORM_ORDER_RUSER: "alice" });
+        expect(Object.keys(order).sort()).toEqual(["PLATFORM_ORDER_RUSER", "PLATFORM_ORDER_SERVICE", `PLATFORM_ORDER_SET_${name}`]);
+        expect(order[`PLATFORM_ORDER_SET_${name}`]).toMatch(/^[^\0]{0,4096}$/s);
+      }),
+      { numRuns: 30 },
+    );
+  });
 });

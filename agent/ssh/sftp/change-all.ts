@@ -1,7 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Attributes } from "../../../core/sftp/attributes.ts";
-import { done, type Reply, replyStatus } from "./reply.ts";
-import { statusOf } from "./status-of.ts";
+import { done, type Reply, replyStatus, statusOf } from "./reply.ts";
 
 export interface Changes {
   /** Omitted where the size cannot be set. */

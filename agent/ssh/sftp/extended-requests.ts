@@ -14,15 +14,14 @@ import {
   statfsSync,
   writeSync,
 } from "node:fs";
-import { Reader } from "../../../core/bytes/reader.ts";
-import { string, u64 } from "../../../core/bytes/writer.ts";
+import { Reader, string, u64 } from "../../../core/bytes/fields.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { readAttributes } from "../../../core/sftp/attributes.ts";
 import { extensionNames, maxPacket, maxTransfer } from "../../../core/sftp/numbers.ts";
 import type { RequestOf } from "../../../core/sftp/request.ts";
 import { changeAll } from "./change-all.ts";
 import { maxHandles } from "./open-handles.ts";
-import { realPath } from "./real-path.ts";
+import { realPath } from "./path-requests.ts";
 import { done, type Reply, replyName, replyStatus } from "./reply.ts";
 import type { SftpContext } from "./sftp-context.ts";
 

@@ -1,10 +1,9 @@
 import { type Dir, lstatSync, opendirSync, type Stats } from "node:fs";
 import type { OfHandle, OfPath } from "../../../core/sftp/request.ts";
 import type { NamedFile } from "../../../core/sftp/response.ts";
-import type { AccountNames } from "./account-names.ts";
 import type { OpenFolder } from "./open-handles.ts";
 import { attributesOf, endOfFile, type Reply } from "./reply.ts";
-import type { SftpContext } from "./sftp-context.ts";
+import type { AccountNames, SftpContext } from "./sftp-context.ts";
 
 /** Maximum names in one answer: with the longest names (255 bytes, twice) they still fit one packet. */
 const batch = 256;

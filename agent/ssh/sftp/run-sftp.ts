@@ -3,20 +3,19 @@ import { basename } from "node:path";
 import type { Readable } from "node:stream";
 import type { ServerChannel } from "ssh2";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import { ipOf } from "../../../core/transport/ip-of.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
 import type { SessionGroup } from "../../host/cgroups/session-groups.ts";
 import type { Exit } from "../../host/spawn.ts";
 import type { UnixUser } from "../../host/unix-user.ts";
-import { pump } from "../../service/pump.ts";
-import type { PamFiles } from "../pam/open-pam.ts";
-import { fileCopyRefused } from "../program/file-copy-refused.ts";
+import type { PamFiles } from "../open-pam.ts";
+import { fileCopyRefused } from "../program/file-copy.ts";
+import { pumpPipes } from "../program/pump.ts";
 import { runRecorded } from "../program/run-recorded.ts";
 import { sessionOrder } from "../program/session-order.ts";
-import { type StartedProgram, startProcess } from "../program/start-process.ts";
+import { type StartedProgram, startProcess } from "../program/start-program.ts";
 import type { SessionChannel } from "../session-channel.ts";
-import { sessionFacts } from "../session-facts.ts";
-import type { SftpInstructions } from "./sftp-instructions.ts";
-import { type SftpReport, sftpReportSchema } from "./sftp-report.ts";
+import { sessionFacts } from "../user-connection.ts";
+import { type SftpInstructions, type SftpReport, sftpReportSchema } from "./sftp-messages.ts";
 
 /** Time from the client's disconnect to the kill of a process that hangs in a system call, ms. */
 const leaveMs = 5000;
@@ -50,7 +49,7 @@ async function run(channel: SessionChannel, stream: ServerChannel): Promise<Exit
   const left = endWhenLeft(channel.gone, program);
   try {
     const recorded = recordReports(channel, program.reports);
-    const moved = connect(channel, stream, program);
+    const moved = pumpPipes(stream, program.pipes, channel.gone);
     await program.started;
     const exit = await program.exited;
     await Promise.all([moved, recorded]);
@@ -58,13 +57,6 @@ async function run(channel: SessionChannel, stream: ServerChannel): Promise<Exit
   } finally {
     left();
   }
-}
-
-function connect({ gone }: SessionChannel, stream: ServerChannel, { pipes }: StartedProgram): Promise<unknown> {
-  if (pipes === undefined) return Promise.resolve();
-  pipes.stdin.on("error", () => stream.resume());
-  void pump(stream, pipes.stdin, gone).then(() => pipes.stdin.end());
-  return Promise.all([pump(pipes.stdout, stream, gone), pump(pipes.stderr, stream.stderr, gone)]);
 }
 
 /** The end of its input ends the process, with its last report; unless it hangs. */
@@ -88,7 +80,7 @@ function endWhenLeft(gone: AbortSignal, program: StartedProgram): () => void {
 }
 
 interface StartSftp {
-  /** How to start this program again; see own-command.ts. */
+  /** How to start this program again. */
   readonly launch: readonly [string, ...string[]];
   /** Path of `session-start`. */
   readonly starter: string;

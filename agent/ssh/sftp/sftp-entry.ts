@@ -1,12 +1,10 @@
 import { closeSync, readFileSync, writeSync } from "node:fs";
 import { errorText } from "../../../core/errors/platform-error.ts";
-import { becomeUser } from "../program/become-user.ts";
-import { closeInherited } from "../program/close-inherited.ts";
-import { enterHome } from "../program/enter-home.ts";
-import { AccountNames } from "./account-names.ts";
+import { becomeUser, closeInherited, enterHome } from "../program/become-user.ts";
 import { OpenHandles } from "./open-handles.ts";
 import { serveFiles } from "./serve-files.ts";
-import type { SftpInstructions } from "./sftp-instructions.ts";
+import { AccountNames } from "./sftp-context.ts";
+import type { SftpInstructions } from "./sftp-messages.ts";
 import { SftpReporter } from "./sftp-reporter.ts";
 
 /** The instructions come through the first and an error goes back; it is closed when SFTP starts. Reports go through the second. */

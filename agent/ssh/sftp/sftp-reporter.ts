@@ -1,9 +1,8 @@
 import { shownText } from "../../../core/bytes/shown-text.ts";
 import type { SftpAction } from "../../../core/kinds/ssh/file-events.ts";
 import type { OpenFile } from "./open-handles.ts";
-import type { Reply } from "./reply.ts";
-import type { SftpReport } from "./sftp-report.ts";
-import { statusOf } from "./status-of.ts";
+import { type Reply, statusOf } from "./reply.ts";
+import type { SftpReport } from "./sftp-messages.ts";
 
 /** Maximum actions of one kind that a session reports one by one; the summary counts all. */
 const mostOfKind = 256;

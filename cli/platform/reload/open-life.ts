@@ -5,12 +5,11 @@ import type { ListenSockets } from "../../../core/transport/listen-sockets.ts";
 import { version } from "../../../core/versions/version.ts";
 import { replacePidFile, takePidFile } from "../pid-file.ts";
 import type { HostNames } from "../services.ts";
-import { stopSignals } from "../stop-signals.ts";
 import type { Predecessor } from "./predecessor.ts";
 import type { ProcessState } from "./process-state.ts";
 import { Reloader } from "./reloader.ts";
 import { otherProcesses, serveStatus } from "./status-socket.ts";
-import { type ServiceManager, serviceManager } from "./systemd.ts";
+import { ServiceVoice, serviceManager } from "./systemd.ts";
 
 export interface LifeOptions {
   readonly log: Log;
@@ -127,42 +126,38 @@ function sameCommand(): readonly string[] {
   return isSea() ? [program, ...process.argv.slice(2)] : [program, ...process.execArgv, ...process.argv.slice(1)];
 }
 
-/** A process's messages to the service manager, which accepts those of the main process only: none before this process is it. */
-export class ServiceVoice {
-  readonly #manager: ServiceManager;
-  #isHeard: boolean;
-  #said = "";
+interface StopSignals extends Disposable {
+  /** Aborted by the first SIGTERM or SIGINT. */
+  readonly signal: AbortSignal;
+  /** Stops as a signal would. */
+  stop(reason: string): void;
+}
 
-  constructor(manager: ServiceManager, isHeard: boolean) {
-    this.#manager = manager;
-    this.#isHeard = isHeard;
-  }
-
-  /** Reports the state in words; the last text is sent once this process is the main one. */
-  say(text: string): void {
-    const status = `${version}: ${text}`;
-    if (this.#isHeard && status !== this.#said) void this.#manager.notify(`STATUS=${status}`);
-    this.#said = status;
-  }
-
-  /** The service manager knows that this is the main process. */
-  async ready(): Promise<void> {
-    this.#isHeard = true;
-    await this.#manager.notify("READY=1", `STATUS=${this.#said || version}`);
-  }
-
-  /** As the main process: names its successor. */
-  async announce(pid: number): Promise<void> {
-    await this.#manager.notify(`MAINPID=${pid}`);
-  }
-
-  /** Takes over the main role from a predecessor of an earlier version, which leaves the message to us: only the main process is heard. */
-  async replace(pid: number): Promise<void> {
-    await this.#manager.notifyAs(pid, `MAINPID=${process.pid}`);
-    await this.ready();
-  }
-
-  stopping(): void {
-    if (this.#isHeard) void this.#manager.notify("STOPPING=1");
-  }
+/** Listens for the signals of the service manager. The second one to stop ends the process at once. */
+function stopSignals(log: Log, { onHangUp }: { readonly onHangUp: () => void }): StopSignals {
+  const controller = new AbortController();
+  const stop = (reason: string): void => {
+    if (controller.signal.aborted) return;
+    log.info("stopping: refusing new sessions, draining those in progress", { reason });
+    controller.abort();
+  };
+  const onSignal = (name: NodeJS.Signals): void => {
+    if (controller.signal.aborted) {
+      log.warn("second signal: stopping at once", { signal: name });
+      process.exit(1);
+    }
+    stop(name);
+  };
+  const onReload = (): void => {
+    log.info("reload requested", { signal: "SIGHUP" });
+    onHangUp();
+  };
+  process.on("SIGTERM", onSignal).on("SIGINT", onSignal).on("SIGHUP", onReload);
+  return {
+    signal: controller.signal,
+    stop,
+    [Symbol.dispose]: () => {
+      process.off("SIGTERM", onSignal).off("SIGINT", onSignal).off("SIGHUP", onReload);
+    },
+  };
 }

@@ -4,8 +4,7 @@ import type { Log } from "../../../core/log/log.ts";
 import type { HandedSocket } from "../../../core/transport/listen-sockets.ts";
 import { version } from "../../../core/versions/version.ts";
 import type { HostNames } from "../services.ts";
-import { decodeFromOld, type FromOld } from "./handover-message.ts";
-import { MessageChannel } from "./message-channel.ts";
+import { decodeFromOld, type FromOld, MessageChannel } from "./handover-channel.ts";
 import { handoverVariable } from "./start-successor.ts";
 
 export interface SuccessorRole {

@@ -3,9 +3,7 @@ import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { HandedSocket, ListenSockets } from "../../../core/transport/listen-sockets.ts";
 import { decideHandover, type Handover } from "./decide-handover.ts";
-import type { FromNew } from "./handover-message.ts";
-import { decodeFromNew } from "./handover-message.ts";
-import { MessageChannel } from "./message-channel.ts";
+import { decodeFromNew, type FromNew, MessageChannel } from "./handover-channel.ts";
 import type { ProcessState } from "./process-state.ts";
 import { startSuccessor } from "./start-successor.ts";
 

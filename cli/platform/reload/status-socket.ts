@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { unixGet } from "../../../core/transport/dial/unix-get.ts";
+import { unixGet } from "../../../core/transport/dial/get-over.ts";
 import { type ProcessFacts, processSchema } from "./process-state.ts";
 
 /** The answer to GET /status: this process, and the others that still carry sessions. */

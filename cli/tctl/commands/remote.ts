@@ -1,6 +1,6 @@
 import type { CommandSpec, OptionSpec } from "../../command.ts";
-import { identityOption } from "../../identity-option.ts";
 import type { Format } from "../../output.ts";
+import { identityOption } from "../../shared-commands.ts";
 
 export const proxyOption: OptionSpec = {
   flags: "--proxy <address>",

@@ -3,9 +3,104 @@ import { hostFilterOptions } from "../../host-filter.ts";
 import type { Format } from "../../output.ts";
 import { remote } from "./remote.ts";
 
+/*
+ * Commands for resources: users, tokens and locks by name, then those of every kind.
+ */
+
+export const usersCommands: CommandSpec = {
+  name: "users",
+  summary: "add, list, change and remove users",
+  commands: [
+    remote({
+      name: "add",
+      summary: "add a user and print its one-time invite link",
+      args: ["<name>"],
+      options: [
+        { flags: "--roles <roles>", text: "roles, separated by commas", required: true, multiple: true },
+        { flags: "--logins <logins>", text: "Unix logins for {{internal.logins}} in the roles", multiple: true },
+        { flags: "--ttl <duration>", text: "validity of the link; default 1h, at most 48h" },
+      ],
+      examples: ["tctl users add alice --roles=access,editor --logins=root,ubuntu"],
+      run: async (call) => (await import("../users.ts")).addUser(call),
+    }),
+    remote({ name: "ls", summary: "list users", run: async (call) => (await import("../users.ts")).listUsers(call) }),
+    remote({ name: "rm", summary: "remove a user", args: ["<name>"], run: async (call) => (await import("../users.ts")).removeUser(call) }),
+    remote({
+      name: "update",
+      summary: "replace a user's roles or logins",
+      args: ["<name>"],
+      options: [
+        { flags: "--set-roles <roles>", text: "the new roles, separated by commas", multiple: true },
+        { flags: "--set-logins <logins>", text: "the new Unix logins, separated by commas", multiple: true },
+      ],
+      examples: ["tctl users update alice --set-roles=access,auditor"],
+      run: async (call) => (await import("../users.ts")).updateUser(call),
+    }),
+    remote({
+      name: "unlock",
+      summary: "let a user log in again after too many failed attempts",
+      args: ["<name>"],
+      run: async (call) => (await import("../users.ts")).unlockUser(call),
+    }),
+    remote({
+      name: "reset",
+      summary: "invalidate a user's password and code, and print a new invite link",
+      args: ["<name>"],
+      options: [{ flags: "--ttl <duration>", text: "validity of the link; default 1h, at most 48h" }],
+      run: async (call) => (await import("../users.ts")).resetUser(call),
+    }),
+  ],
+};
+
+export const tokensCommands: CommandSpec = {
+  name: "tokens",
+  summary: "add, list and remove join tokens",
+  commands: [
+    remote({
+      name: "add",
+      summary: "make a join token",
+      options: [
+        { flags: "--type <types>", text: "roles that may join with it: node, proxy, or both separated by a comma", required: true, multiple: true },
+        { flags: "--ttl <duration>", text: "validity; default 30m" },
+        { flags: "--uses <number>", text: "number of hosts that may join with it; default: any number" },
+        { flags: "--value <source>", text: "your own secret: - reads it from standard input, @file from a file" },
+      ],
+      examples: ["tctl tokens add --type=node --ttl=1h", "tctl tokens add --type=node --uses=1 --format=json | jq -r .secret"],
+      run: async (call) => (await import("../tokens.ts")).addToken(call),
+    }),
+    remote({ name: "ls", summary: "list join tokens (never their secrets)", run: async (call) => (await import("../tokens.ts")).listTokens(call) }),
+    remote({ name: "rm", summary: "remove a join token", args: ["<id>"], run: async (call) => (await import("../tokens.ts")).removeToken(call) }),
+  ],
+};
+
+export const lockCommands: readonly CommandSpec[] = [
+  remote({
+    name: "lock",
+    summary: "shut out a user, a role, a login or a host",
+    details:
+      "Shut out a user, the holders of a role, a Unix login or a host: running sessions end within seconds, new ones and logins are refused. Give exactly one of the four. `tctl rm lock/<name>` lifts it.",
+    options: [
+      { flags: "--user <name>", text: "a user" },
+      { flags: "--role <name>", text: "all users with this role" },
+      { flags: "--login <login>", text: "a Unix user, on every host" },
+      { flags: "--server-id <id>", text: "a host, by its id" },
+      { flags: "--message <text>", text: "shown to the locked-out user" },
+      { flags: "--ttl <duration>", text: "duration of the lock; default: until it is removed" },
+      { flags: "--expires <time>", text: "end of the lock, RFC 3339" },
+    ],
+    examples: ['tctl lock --user=alice --message="laptop stolen"', "tctl lock --role=contractor --ttl=8h"],
+    run: async (call) => (await import("../locks.ts")).addLock(call),
+  }),
+  {
+    name: "locks",
+    summary: "list locks",
+    commands: [remote({ name: "ls", summary: "list the locks in force", run: async (call) => (await import("../locks.ts")).listLocks(call) })],
+  },
+];
+
 const yamlFirst: readonly Format[] = ["yaml", "json", "text", "names"];
 
-/** get, create, rm: for resources of every kind. */
+/** get, create, rm. */
 export const resourceCommands: readonly CommandSpec[] = [
   remote({
     name: "get",

@@ -1,5 +1,5 @@
 import type { CommandSpec, OptionSpec } from "../../command.ts";
-import { identityOption } from "../../identity-option.ts";
+import { identityOption } from "../../shared-commands.ts";
 
 /** Commands for applications, except `tsh proxy app`. */
 export function appCommands(proxy: OptionSpec): readonly CommandSpec[] {
@@ -15,7 +15,7 @@ export function appCommands(proxy: OptionSpec): readonly CommandSpec[] {
           options: [identityOption, proxy],
           formats: ["text", "json", "yaml", "names"],
           examples: ["tsh apps ls", "tsh apps ls -f json | jq -r '.[].name'"],
-          run: async (call) => (await import("./list-apps.ts")).listApps(call),
+          run: async (call) => (await import("./apps.ts")).listApps(call),
         },
       ],
     },
@@ -31,6 +31,6 @@ export function proxyAppCommand(proxy: OptionSpec): CommandSpec {
     args: ["<name>"],
     options: [{ flags: "--port <port>", text: "local port; default: any free port" }, identityOption, proxy],
     examples: ["tsh proxy app orders --port=9000"],
-    run: async (call) => (await import("./proxy-app.ts")).proxyApp(call),
+    run: async (call) => (await import("./apps.ts")).proxyApp(call),
   };
 }

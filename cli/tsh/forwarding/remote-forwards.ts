@@ -2,11 +2,11 @@ import { connect, type Socket } from "node:net";
 import type { AcceptConnection, Channel, RejectConnection } from "ssh2";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { couple } from "../../../core/ssh/couple.ts";
-import { refuseChannel } from "../../../core/ssh/refuse-channel.ts";
+import { refuseChannel } from "../../../core/ssh/refusals.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
 import { writeNote } from "../../output.ts";
 import type { Endpoint, ForwardSpec } from "./forward-spec.ts";
-import type { Forwards } from "./forwards.ts";
+import type { Forwards } from "./local-forwards.ts";
 
 /** Time limit of a connection to the target of a `-R`, ms. */
 const connectMs = 20_000;

@@ -3,14 +3,11 @@ import { chmod, unlink } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Client } from "ssh2";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import { couple } from "../../../core/ssh/couple.ts";
 import type { CliIo } from "../../io.ts";
 import { writeNote } from "../../output.ts";
 import type { Endpoint, ForwardSpec } from "./forward-spec.ts";
-import type { Forwards } from "./forwards.ts";
-import { reach } from "./reach.ts";
+import { type Forwards, serveLocal, serveSocks } from "./local-forwards.ts";
 import { RemoteForwards } from "./remote-forwards.ts";
-import { serveSocks } from "./serve-socks.ts";
 
 export interface ForwardAsk {
   readonly local: readonly ForwardSpec[];
@@ -49,7 +46,7 @@ export function startForwards(client: Client, ask: ForwardAsk, io: CliIo): Start
     await Promise.all(paths.splice(0).map((path) => unlink(path).catch(() => {})));
   };
   const tryAll = async (): Promise<void> => {
-    for (const { listen: where, connect } of ask.local) await attempt(listen(where, (socket) => void forward(forwards, socket, connect)));
+    for (const { listen: where, connect } of ask.local) await attempt(listen(where, (socket) => void serveLocal(forwards, socket, connect)));
     for (const where of ask.dynamic) await attempt(listen(where, (socket) => void serveSocks(forwards, socket)));
     const remote = ask.remote.length > 0 ? new RemoteForwards(forwards) : undefined;
     for (const spec of ask.remote) if (remote !== undefined) await attempt(remote.ask(spec));
@@ -59,25 +56,6 @@ export function startForwards(client: Client, ask: ForwardAsk, io: CliIo): Start
     await stop();
   };
   return { tried: tryAll(), end };
-}
-
-async function forward({ client, io, gone }: Forwards, socket: Socket, to: Endpoint): Promise<void> {
-  socket.on("error", () => {});
-  try {
-    await couple(await reach(client, to, socket), socket, gone);
-  } catch (thrown) {
-    // In ssh's own words, which people search for.
-    writeNote(io, `channel: ${openFailure(thrown)}`);
-    socket.destroy();
-  }
-}
-
-const reasons: Readonly<Record<number, string>> = { 1: "administratively prohibited", 2: "connect failed", 4: "resource shortage" };
-
-function openFailure(thrown: unknown): string {
-  const { reason } = thrown as { reason?: number };
-  const text = errorText(thrown).replace(/^\(SSH\) Channel open failure: /, "");
-  return `open failed: ${reason === undefined ? "" : `${reasons[reason] ?? "unknown"}: `}${text}`;
 }
 
 /** Maximum simultaneous connections of one listener. */

@@ -1,13 +1,12 @@
 import { Readable } from "node:stream";
-import { exitCodes } from "../../../core/errors/exit-code.ts";
-import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { exitCodes, type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { Node } from "../../../core/resources/node.ts";
 import type { CliIo } from "../../io.ts";
 import type { Profile } from "../../profile/profile.ts";
 import { openSshStream } from "../open-stream.ts";
 import { sshOver } from "../ssh-over.ts";
 import type { SshSettings } from "../ssh-settings.ts";
 import { type HostOutput, openHostOutput } from "./host-output.ts";
-import type { NamedHost } from "./name-hosts.ts";
 
 export interface RunAsk {
   readonly profile: Profile;
@@ -84,4 +83,27 @@ async function attempt(host: NamedHost, { profile, login, command, settings }: R
   const own: CliIo = { ...io, stdin: Readable.from([]), stdout: out.stream, stderr: err.stream };
   const status = await sshOver(stream, { profile, login, principal: host.id, session, lend, forwards, isForwardOnly: false }, own);
   return { host, status };
+}
+
+interface NamedHost {
+  readonly id: string;
+  /** Its name, followed by the id where several have that name. Usable as a file name. */
+  readonly name: string;
+}
+
+/** Gives every host a unique name. Pure. */
+export function nameHosts(nodes: readonly Node[]): readonly NamedHost[] {
+  const count = new Map<string, number>();
+  for (const { spec } of nodes) count.set(key(spec.hostname), (count.get(key(spec.hostname)) ?? 0) + 1);
+  const named = nodes.map(({ metadata, spec }) => {
+    const isAlone = count.get(key(spec.hostname)) === 1;
+    return { id: metadata.name, name: isAlone ? spec.hostname : `${spec.hostname}.${metadata.name}` };
+  });
+  // The name of a host may equal another one's name with its id.
+  return new Set(named.map(({ name }) => key(name))).size === named.length ? named : named.map(({ id }) => ({ id, name: id }));
+}
+
+/** Names differ in more than case: some file systems ignore case. */
+function key(name: string): string {
+  return name.toLowerCase();
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Node } from "../../../core/resources/node.ts";
-import { nameHosts } from "./name-hosts.ts";
+import { nameHosts } from "./run-on-hosts.ts";
 import { candidatesTable, summarize } from "./ssh-to-labels.ts";
 
 const ids = ["0b8a1e0e-8a35-4b06-9a9c-0a4f6a1f2a77", "1b8a1e0e-8a35-4b06-9a9c-0a4f6a1f2a77", "2b8a1e0e-8a35-4b06-9a9c-0a4f6a1f2a77"];

@@ -4,14 +4,13 @@ import { errorText, PlatformError } from "../../../core/errors/platform-error.ts
 import { hostnameText, type Node } from "../../../core/resources/node.ts";
 import type { Call } from "../../command.ts";
 import { type Result, textResult } from "../../output.ts";
-import type { Profile } from "../../profile/profile.ts";
+import { defaultLogin, type Profile } from "../../profile/profile.ts";
 import { renderLabels, renderTable } from "../../table.ts";
+import { reachableHosts } from "../ls.ts";
 import type { SshSettings } from "../ssh-settings.ts";
 import type { LabelTarget } from "../ssh-target.ts";
-import { defaultLogin, sshToHost } from "../ssh-to-host.ts";
-import { nameHosts } from "./name-hosts.ts";
-import { reachableHosts } from "./reachable-hosts.ts";
-import { type HostOutcome, runOnHosts } from "./run-on-hosts.ts";
+import { sshToHost } from "../ssh-to-host.ts";
+import { type HostOutcome, nameHosts, runOnHosts } from "./run-on-hosts.ts";
 
 export interface LabelsAsk extends LabelTarget {
   readonly profile: Profile;

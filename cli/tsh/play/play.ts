@@ -1,16 +1,14 @@
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
-import { type AuthClient, openAuthClient } from "../../../core/api/auth-client.ts";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { headerFacts } from "../../../core/recording/header-facts.ts";
+import { headerFacts } from "../../../core/recording/member.ts";
 import { documentKind, readDocument } from "../../../core/resources/document.ts";
 import { parseDuration } from "../../../core/resources/duration.ts";
 import type { Call } from "../../command.ts";
 import { type Result, textResult } from "../../output.ts";
-import { dialProxy } from "../../profile/dial-proxy.ts";
-import { otherAuthority } from "../../profile/other-authority.ts";
-import { requireValid } from "../../profile/profile.ts";
-import { chosenProfile } from "../with-profile.ts";
+import { chosenProfile } from "../../profile/choose-profile.ts";
+import { withAuth } from "../../profile/reach-cluster.ts";
 import { speeds } from "./playback.ts";
 import { playRecording } from "./players.ts";
 
@@ -25,23 +23,15 @@ export async function play(call: Call): Promise<Result> {
   const { io, options } = call;
   const [name = ""] = call.args;
   const show = { speed: speedOption(options.text("speed")), from: fromOption(options.text("from")) };
-  const recording = sessionId.test(name) ? await fetched(call, name) : await readRecording(name);
+  const recording = sessionId.test(name)
+    ? await withAuth(io, await chosenProfile(call), (client) => fetchRecording(client, name))
+    : await readRecording(name);
   const damages = await playRecording({ ...recording, name, wanted: options.text("format"), show }, io);
   return textResult("", damages === 0 ? [] : [`the recording is damaged or cut at ${placesText(damages)}: the intact parts are shown`]);
 }
 
 function placesText(count: number): string {
   return count === 1 ? "one place" : `${count} places`;
-}
-
-async function fetched(call: Call, name: string): Promise<FetchedRecording> {
-  const { facts, secrets, hostCaPem } = await chosenProfile(call);
-  requireValid(facts, new Date());
-  const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
-  using connection = openAuthClient({ open: () => dialProxy(facts, call.io), ca: hostCaPem, credentials });
-  return await fetchRecording(connection.client, name).catch((thrown: unknown) => {
-    throw otherAuthority(thrown, facts.proxy);
-  });
 }
 
 /** A recording in a file: its header states the format. */

@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { serviceKinds, serviceNames } from "../../../core/kinds/service-kinds.ts";
+import { parseJson } from "../../../core/resources/document.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { authorityPrefix } from "../authority/key-ring.ts";
+import { opensshPrefix } from "../inventory/all-nodes.ts";
 import { clusterProxiesPrefix, proxiesRevision } from "../inventory/cluster-proxies.ts";
 import { removedHosts } from "../inventory/host-records.ts";
-import { opensshPrefix } from "../inventory/openssh-nodes.ts";
-import { locksPrefix } from "../locks/locks.ts";
-import { findMaintenance, maintenancePrefix } from "../maintenance/maintenance.ts";
+import { findMaintenance, maintenancePrefix } from "../rollout/maintenance.ts";
+import { locksPrefix } from "./locks.ts";
 
 export interface AccessState {
   /** Changes whenever a role, a lock, an authority, the recording mode or the list of removed hosts changes, and only then. */
@@ -58,4 +60,29 @@ export async function* watchAccess(context: Facts, signal: AbortSignal): AsyncGe
     yield sent;
   }
   if (!signal.aborted) throw new PlatformError("unavailable", "the auth service is stopping");
+}
+
+/**
+ * Roles (JSON) without the conditions of kinds that the caller does not know: an older caller would refuse a role with unknown
+ * fields, and every user with that role. They do not affect such a caller's decisions. Without kinds: the previous version, ssh alone. Pure.
+ */
+export function rolesForKinds(rolesJson: readonly string[], kinds: readonly string[]): readonly string[] {
+  const known = kinds.length === 0 ? ["ssh"] : kinds;
+  const strange = new Set(serviceNames.filter((kind) => !known.includes(kind)).flatMap(conditionsOf));
+  if (strange.size === 0) return rolesJson;
+  return rolesJson.map((json) => {
+    if (![...strange].some((condition) => json.includes(condition))) return json;
+    const role = parseJson(json, "a role") as { spec?: { allow?: object; deny?: object } };
+    const without = (side: object | undefined) => side && Object.fromEntries(Object.entries(side).filter(([name]) => !strange.has(name)));
+    const { spec = {} } = role;
+    return JSON.stringify({
+      ...role,
+      spec: { ...spec, ...(spec.allow && { allow: without(spec.allow) }), ...(spec.deny && { deny: without(spec.deny) }) },
+    });
+  });
+}
+
+function conditionsOf(kind: (typeof serviceNames)[number]): readonly string[] {
+  const { labels, names } = serviceKinds[kind];
+  return [labels, ...Object.values<{ condition: string }>(names).map(({ condition }) => condition)];
 }

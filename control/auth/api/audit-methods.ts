@@ -2,16 +2,16 @@ import { auditEventDocument } from "../../../core/audit/audit-event.ts";
 import { type AuditEvent, mayReport } from "../../../core/audit/audit-events.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
-import { readDocuments } from "../../../core/resources/document.ts";
-import { hostOf } from "./caller.ts";
+import { readDocument, readDocuments, writeDocument, writeDocuments } from "../../../core/resources/document.ts";
+import { type Recording, recordingDocument, recordingEndDocument, recordingFactsDocument } from "../../../core/resources/recording.ts";
+import { type Caller, callerName, hostOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
-
-type Methods = Handlers<"emitEvents" | "listEvents">;
+import { hasRule, requireRule } from "./permissions.ts";
 
 const maxEventsAtOnce = 500;
 const maxPage = 1_000;
 
-export function auditMethods(api: Api): Methods {
+export function auditMethods(api: Api): Handlers<"emitEvents" | "listEvents"> {
   const { context } = api;
   return {
     emitEvents: async ({ eventsJson }, caller) => {
@@ -50,10 +50,57 @@ function checkOrigin(event: AuditEvent, host: HostIdentity): void {
 }
 
 /** RFC 3339; empty: undefined. Throws `invalid`. */
-export function parseTime(text: string, what: string): Date | undefined {
+function parseTime(text: string, what: string): Date | undefined {
   if (text === "") return undefined;
   const parsed = new Date(text);
   if (Number.isNaN(parsed.getTime()))
     throw new PlatformError("invalid", `${what}: ${JSON.stringify(text.slice(0, 64))} is not a time like 2026-01-31T12:00:00Z`);
   return parsed;
+}
+
+export function recordingMethods(api: Api): Handlers<"uploadRecording" | "listRecordings" | "readRecording"> {
+  const { context } = api;
+  const { recordings } = context;
+  return {
+    uploadRecording: async ({ factsJson, offset, data, endJson }, caller) => {
+      const host = hostOf(caller);
+      context.quotas.recording(host, data.length);
+      const facts = readDocument(recordingFactsDocument, factsJson);
+      const end = endJson === "" ? undefined : readDocument(recordingEndDocument, endJson);
+      return { size: await recordings.append({ facts, offset, data, end }, host) };
+    },
+    listRecordings: async ({ from, to, user, limit, cursor }, caller) => {
+      const own = (await hasRule(context, caller, { resource: "session", verb: "list" })) ? undefined : callerName(caller);
+      const empty = (text: string): string | undefined => (text === "" ? undefined : text);
+      // The name of another user finds nothing, as if there were no recordings.
+      if (own !== undefined && user !== "" && user !== own) return { recordingsJson: [], cursor: "" };
+      const page = recordings.list({
+        from: parseTime(from, "from"),
+        to: parseTime(to, "to"),
+        user: own ?? empty(user),
+        limit: limit === 0 ? maxPage : Math.min(limit, maxPage),
+        cursor: empty(cursor),
+      });
+      return { recordingsJson: writeDocuments(recordingDocument, page.recordings), cursor: page.cursor };
+    },
+    readRecording: async function* ({ sessionId }, caller) {
+      const recording = await readable(api, caller, sessionId);
+      const { sid, user: name } = recording;
+      const who = { user: callerName(caller), "addr.remote": caller.address };
+      context.audit.emit({ event: "session.recording.access", ...who, name, sid });
+      yield { recordingJson: writeDocument(recordingDocument, recording) };
+      for await (const data of recordings.read(recording)) yield { data };
+    },
+  };
+}
+
+/** The recording, if the caller may see it. The refusal does not reveal whether it exists. */
+async function readable(api: Api, caller: Caller, sid: string): Promise<Recording> {
+  const found = api.context.recordings.find(sid);
+  const isOwn = found !== undefined && caller.kind === "user" && caller.identity.name === found.user;
+  if (!isOwn) await requireRule(api.context, caller, { resource: "session", verb: "read" });
+  if (found !== undefined) return found;
+  throw new PlatformError("not_found", `there is no recording of session ${JSON.stringify(sid.slice(0, 64))}`, {
+    hint: "tctl recordings ls lists the recordings",
+  });
 }

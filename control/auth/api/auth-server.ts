@@ -6,14 +6,13 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import { leaveHandshake } from "../../../core/node-internals/leave-handshake.ts";
 import { alpn } from "../../../core/transport/alpn.ts";
-import { hostContext } from "../../../core/transport/arrivals/server-context.ts";
+import { hostContext } from "../../../core/transport/arrivals/server-tls.ts";
+import type { RateLimit } from "../../limits/request-limit.ts";
 import type { AuthContext } from "../auth-context.ts";
-import type { RateLimit } from "../login/rate-limit.ts";
 import { authRoutes, maxRequest } from "./auth-routes.ts";
 import { type Caller, identifyPeer } from "./caller.ts";
-import { ConnectionBounds } from "./connection-bounds.ts";
-import { keepSession } from "./keep-session.ts";
-import { takeRelayed } from "./take-relayed.ts";
+import { takeRelayed } from "./client-arrivals.ts";
+import { ConnectionBounds, keepSession } from "./connection-bounds.ts";
 
 /** Time limit of the TLS handshake, ms. */
 const handshakeMs = 10_000;

@@ -2,8 +2,8 @@ import type { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity, Identity, UserIdentity } from "../../../core/identity/identity.ts";
 import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
-import type { Actor } from "../actor.ts";
 import type { Authorities, Authority, TrustedAuthority } from "../authority/open-authorities.ts";
+import type { Actor } from "../document.ts";
 
 /** The caller, and its address. */
 export type Caller = AnonymousCaller | HostCaller | UserCaller;

@@ -1,26 +1,26 @@
-import { writeDocuments } from "../../../core/resources/document.ts";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { GetClusterResponseSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { writeDocument, writeDocuments } from "../../../core/resources/document.ts";
 import { proxyDocument, proxyStateDocument } from "../../../core/resources/proxy.ts";
-import { accessState, watchAccess } from "../access/access-state.ts";
-import { rolesForKinds } from "../access/roles-for-kinds.ts";
-import { trustedKeys } from "../authority/trusted-keys.ts";
+import { proxyCertificateDocument } from "../../../core/resources/proxy-facts.ts";
+import { version as ownVersion } from "../../../core/versions/version.ts";
+import { accessState, rolesForKinds, watchAccess } from "../access/access-state.ts";
+import type { AuthContext } from "../auth-context.ts";
+import { trustedKeys } from "../authority/open-authorities.ts";
 import { keepClusterProxy, listProxies, proxiesRevision, proxyStates } from "../inventory/cluster-proxies.ts";
-import { removedError } from "../inventory/host-records.ts";
-import { keepProxyVersion } from "../inventory/keep-proxy-version.ts";
-import { proxyFacts, proxyWarnings } from "../presence/proxy-warnings.ts";
+import { keepProxyVersion, removedError } from "../inventory/host-records.ts";
+import { clusterWarnings } from "../warnings/cluster-warnings.ts";
 import { hostOf } from "./caller.ts";
-import { clusterFacts, clusterWarnings, webCertificates } from "./cluster-facts.ts";
 import type { Api, Handlers } from "./guard.ts";
 import { hasRule } from "./permissions.ts";
 
-type Methods = Handlers<"getCluster" | "getAccess" | "watchAccess" | "listProxies">;
-
-export function clusterMethods(api: Api): Methods {
+export function clusterMethods(api: Api): Handlers<"getCluster" | "getAccess" | "watchAccess" | "listProxies"> {
   const { context } = api;
   return {
     getCluster: async (_request, caller) => {
       if (!(await hasRule(context, caller, { resource: "node", verb: "list" }))) return clusterFacts(context);
       // The warnings name hosts.
-      const warnings = [...(await clusterWarnings(context)), ...proxyWarnings(await proxyFacts(context))];
+      const warnings = [...(await clusterWarnings(context))];
       const proxiesJson = writeDocuments(proxyStateDocument, await proxyStates(context));
       return { ...clusterFacts(context), warnings, webCertificatesJson: webCertificates(context), proxiesJson };
     },
@@ -39,7 +39,7 @@ export function clusterMethods(api: Api): Methods {
     watchAccess: async function* ({ publicAddr, version }, caller, signal) {
       const { id, role } = hostOf(caller);
       const isAgent = role === "node";
-      if (!isAgent) await keepProxyVersion(context, id, version);
+      if (!isAgent) await keepProxyVersion(context.storage, id, version);
       const cameBack = context.proxies.isLost(id);
       using _watching = context.live.watching(id, context.now);
       using _proxy = context.proxies.watching(id, isAgent ? "" : publicAddr);
@@ -56,4 +56,24 @@ export function clusterMethods(api: Api): Methods {
       return { revision, proxiesJson: writeDocuments(proxyDocument, await listProxies(context.storage)) };
     },
   };
+}
+
+/** Public facts about the cluster. */
+export function clusterFacts(context: AuthContext): MessageInitShape<typeof GetClusterResponseSchema> {
+  const { host } = context.authorities;
+  return {
+    clusterName: context.clusterName,
+    version: ownVersion,
+    ...trustedKeys(context.authorities),
+    caPins: host.trusted.map(({ pin }) => pin),
+    proxyListenerMode: context.listenerMode,
+    proxyPublicAddrs: [...context.proxies.addresses()],
+  };
+}
+
+/** Certificates of the proxies' web addresses, JSON each. */
+function webCertificates({ proxies, proxyReports }: AuthContext): string[] {
+  return proxyReports
+    .certificates()
+    .map((one) => writeDocument(proxyCertificateDocument, { ...one, proxy: proxies.addressOf(one.proxy) ?? one.proxy }));
 }

@@ -1,7 +1,10 @@
+import type { ServerHttp2Session } from "node:http2";
 import type { Duplex } from "node:stream";
 import { HalfOpen } from "../../../core/transport/arrivals/half-open.ts";
-import { clientNetwork } from "../../limits/client-network.ts";
+import { clientNetwork } from "../../limits/request-limit.ts";
 import { type Caller, callerName } from "./caller.ts";
+
+/* Limits of the API's connections: how many there are, and how long a silent one lives. */
 
 /** Connections in their TLS handshake: each costs some 75 KB. Those of this machine are counted separately. */
 const maxArriving = 1_024;
@@ -63,4 +66,56 @@ export class ConnectionBounds {
 /** Network of the client, by `clientNetwork`. */
 function isLoopback(network: string): boolean {
   return /^(::ffff:)?127\./.test(network) || network === "0:0:0:0";
+}
+
+/** Silence after which a connection is checked, and the time for a PING's answer, ms. */
+const idleMs = 60_000;
+const pingMs = 15_000;
+
+/**
+ * Ends idle connections and those whose peer is gone. A watch may be silent for a long time: its peer answers pings.
+ * `cut` ends the connection below: a destroyed session waits for its last write, which a lost peer never accepts.
+ * `quiet` resolves once no call is open.
+ */
+export function keepSession(session: ServerHttp2Session, cut: () => void): { quiet(): Promise<void> } {
+  let streams = 0;
+  const waiting: (() => void)[] = [];
+  const giveUp = (): void => {
+    session.destroy();
+    cut();
+  };
+  const tell = (): void => {
+    for (const resolve of waiting.splice(0)) resolve();
+  };
+  session.on("error", () => {});
+  session.on("stream", (stream) => {
+    streams += 1;
+    stream.once("close", () => {
+      streams -= 1;
+      if (streams === 0) tell();
+    });
+  });
+  session.once("close", tell);
+  session.setTimeout(idleMs, () => {
+    if (streams === 0) {
+      session.close();
+      return;
+    }
+    const timer = setTimeout(giveUp, pingMs);
+    const sent = session.ping((error) => {
+      clearTimeout(timer);
+      if (error !== null) giveUp();
+    });
+    if (!sent) {
+      clearTimeout(timer);
+      giveUp();
+    }
+  });
+  return {
+    quiet: () =>
+      new Promise((resolve) => {
+        if (streams === 0 || session.destroyed) resolve();
+        else waiting.push(resolve);
+      }),
+  };
 }

@@ -1,10 +1,9 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { toConnectError } from "../../../core/api/auth-error.ts";
-import { clientAddressHeader } from "../../../core/api/client-address.ts";
+import { clientAddressHeader, toConnectError } from "../../../core/api/auth-call.ts";
 import { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { RateLimit } from "../../limits/request-limit.ts";
 import type { AuthContext } from "../auth-context.ts";
-import type { RateLimit } from "../login/rate-limit.ts";
 import { type Caller, callerName } from "./caller.ts";
 import { type MethodName, requirePermission } from "./permissions.ts";
 

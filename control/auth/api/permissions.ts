@@ -2,18 +2,18 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { ResourceAsk, ServedAsk, SshAsk } from "../../../core/access/ask.ts";
 import { authorize } from "../../../core/access/authorize.ts";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
-import { refuseSourceIp } from "../../../core/access/source-ip.ts";
+import { refuseSourceIp } from "../../../core/access/refuse.ts";
 import type { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { servedKinds } from "../../../core/kinds/service-kinds.ts";
 import type { RuleResource } from "../../../core/resources/resource-specs.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
-import { ipOf } from "../../../core/transport/ip-of.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
+import { listLocks } from "../access/locks.ts";
+import { rolesNamed } from "../access/roles.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { requireHost } from "../inventory/host-records.ts";
-import { listLocks } from "../locks/locks.ts";
-import { rolesNamed } from "../roles/roles.ts";
-import { findUser } from "../users/user-records.ts";
+import { findUser } from "../users/users.ts";
 import type { Caller, UserCaller } from "./caller.ts";
 
 /** Callers of a method. `by kind`: the handler asks `requireRule` once the resource is known. */

@@ -1,19 +1,42 @@
 import type { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { type PlainKind, plainKinds, type ResourceKind, resourceKinds, resourceSpecs } from "../../../core/resources/resource-specs.ts";
-import type { Actor } from "../actor.ts";
+import type { PlainResource, ResourceDocument, ResourceSpec } from "../../../core/resources/resource-spec.ts";
+import {
+  type PlainEventName,
+  type PlainKind,
+  plainKinds,
+  type ResourceKind,
+  resourceKinds,
+  resourceSpecs,
+} from "../../../core/resources/resource-specs.ts";
+import { deleteLock, getLock, listLocks, putLock } from "../access/locks.ts";
+import { deleteRole, getRole, listRoles, putRole } from "../access/roles.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { checkDocument, type Document, type PutMode } from "../documents/document.ts";
+import { type Actor, checkDocument, type Document, documentKey, fromEntry, named, type PutMode, toPut } from "../document.ts";
 import { deleteAnyNode, getAnyNode, listAllNodes, putAnyNode } from "../inventory/all-nodes.ts";
-import { deleteLock, getLock, listLocks, putLock } from "../locks/locks.ts";
-import { deleteMaintenance, getMaintenance, listMaintenance, putMaintenance } from "../maintenance/maintenance.ts";
-import { plainKind } from "../resources/plain-kind.ts";
-import type { ResourceMethods } from "../resources/resource-methods.ts";
-import { deleteRole, getRole, listRoles, putRole } from "../roles/roles.ts";
+import { deleteMaintenance, getMaintenance, listMaintenance, putMaintenance } from "../rollout/maintenance.ts";
 import { deleteRollout, getRollout, listRollouts, putRollout } from "../rollout/rollout-store.ts";
 import { deleteToken, getToken, listTokens, putToken } from "../tokens/tokens.ts";
 import { removeUser } from "../users/remove-user.ts";
-import { getUser, listUsers, putUser } from "../users/user-records.ts";
+import { getUser, listUsers, putUser } from "../users/users.ts";
+
+/** The API's operations on one kind of resource; incoming documents are checked against their schema. */
+interface ResourceMethods {
+  list(context: AuthContext): Promise<readonly Document[]>;
+  get(context: AuthContext, name: string): Promise<Document>;
+  put(context: AuthContext, document: unknown, how: PutMode & { actor: Actor }): Promise<Document>;
+  /** Returns its side effects, a sentence each. */
+  delete(context: AuthContext, name: string, actor: Actor): Promise<readonly string[]>;
+}
+
+/** Throws `invalid` for a kind that does not exist. */
+export function resourceKind(kind: string): ResourceMethods {
+  const found = kinds.get(kind);
+  if (found !== undefined) return found;
+  throw new PlatformError("invalid", `unknown resource kind: ${JSON.stringify(kind.slice(0, 64))}`, {
+    hint: `kinds are ${resourceKinds.join(", ")}`,
+  });
+}
 
 type KindWithBehaviour = Exclude<ResourceKind, PlainKind>;
 
@@ -56,16 +79,48 @@ const withBehaviour: Readonly<Record<KindWithBehaviour, ResourceMethods>> = {
   upgrade_rollout: { list: listRollouts, get: getRollout, put: checked("upgrade_rollout", putRollout), delete: only(deleteRollout) },
 };
 
-const methods: ReadonlyMap<string, ResourceMethods> = new Map([
+const kinds: ReadonlyMap<string, ResourceMethods> = new Map([
   ...Object.entries(withBehaviour),
   ...plainKinds.map((kind) => [kind, plainKind(kind)] as const),
 ]);
 
-/** Throws `invalid` for a kind that does not exist. */
-export function resourceKind(kind: string): ResourceMethods {
-  const found = methods.get(kind);
-  if (found !== undefined) return found;
-  throw new PlatformError("invalid", `unknown resource kind: ${JSON.stringify(kind.slice(0, 64))}`, {
-    hint: `kinds are ${resourceKinds.join(", ")}`,
-  });
+type PlainSpec = ResourceSpec & { readonly plain: PlainResource<ResourceDocument> };
+
+/** Listing, storage and auditing of a kind without behaviour. */
+function plainKind(kind: PlainKind): ResourceMethods {
+  const { schema, plain } = resourceSpecs[kind] as unknown as PlainSpec;
+  const emit = (context: AuthContext, [event]: readonly [string, string], name: string, actor: Actor): void => {
+    // The kind's own audit event, as its specification lists it.
+    context.audit.emit({ event: event as PlainEventName, user: actor.name, name, "addr.remote": actor.address });
+  };
+  return {
+    list: async ({ storage }) => (await storage.list(documentKey(kind, ""))).map((entry) => fromEntry(schema, entry)),
+    get: async ({ storage }, name) => {
+      const entry = await storage.get(documentKey(kind, name));
+      if (entry === undefined) throw new PlatformError("not_found", `${kind} ${name} does not exist`);
+      return fromEntry(schema, entry);
+    },
+    put: async (context, wanted, how) => {
+      const document = checkDocument(schema, wanted);
+      const { name } = document.metadata;
+      const existed = (await context.storage.get(documentKey(kind, name))) !== undefined;
+      if (!existed) await requireRoom(context, kind, plain.most);
+      const entry = await named(`${kind} ${name}`, context.storage.put(toPut(document, how)));
+      emit(context, existed ? plain.events.updated : plain.events.created, name, how.actor);
+      return fromEntry(schema, entry);
+    },
+    delete: async (context, name, actor) => {
+      await named(`${kind} ${name}`, context.storage.batch([{ key: documentKey(kind, name), expect: "present" }]));
+      emit(context, plain.events.deleted, name, actor);
+      return [];
+    },
+  };
+}
+
+async function requireRoom({ storage }: AuthContext, kind: string, most: number): Promise<void> {
+  const count = (await storage.list(documentKey(kind, ""))).length;
+  if (count >= most)
+    throw new PlatformError("limit", `this cluster has ${most} resources of kind ${kind}, the maximum`, {
+      hint: `remove some with: tctl rm ${kind}/NAME`,
+    });
 }

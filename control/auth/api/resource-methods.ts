@@ -1,21 +1,23 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { SshAsk } from "../../../core/access/ask.ts";
-import type { ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import type { OfferedResourceSchema, ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { isServedKind } from "../../../core/kinds/service-kinds.ts";
 import { readDocument, resourceDocument, writeResource } from "../../../core/resources/document.ts";
 import type { Node } from "../../../core/resources/node.ts";
-import type { Document } from "../documents/document.ts";
+import { maxOffered, type Offered, offeredSchema } from "../../../core/resources/offered.ts";
+import { checkDocument, type Document } from "../document.ts";
 import { getAnyNode, storedKey } from "../inventory/all-nodes.ts";
 import { findNodes, type NodeFilter, type NodePage } from "../inventory/find-nodes.ts";
+import { allowedServices, requireHost } from "../inventory/host-records.ts";
+import { listOffered, type OfferedResource } from "../inventory/live-offered.ts";
 import { createToken } from "../tokens/tokens.ts";
 import { actorOf, type Caller } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 import { isDenied, mayReach, requireRule } from "./permissions.ts";
 import { resourceKind } from "./resource-kinds.ts";
 
-type Methods = Handlers<"createToken" | "listResources" | "getResource" | "putResource" | "deleteResource">;
-
-export function resourceMethods(api: Api): Methods {
+export function resourceMethods(api: Api): Handlers<"createToken" | "listResources" | "getResource" | "putResource" | "deleteResource"> {
   const { context } = api;
   return {
     createToken: async ({ roles, ttlSeconds, uses, secret }, caller) => {
@@ -81,4 +83,38 @@ async function listNodesFor({ context }: Pick<Api, "context">, caller: Caller, w
 /** Any login at all to a node. */
 function anyLogin({ metadata, spec }: Node): SshAsk {
   return { kind: "ssh", node: { id: metadata.name, name: spec.hostname, labels: metadata.labels ?? {} } };
+}
+
+export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffered"> {
+  const { context } = api;
+  return {
+    reportOffered: async ({ hostId, offered: reported }) => {
+      await requireHost(context.storage, "node", hostId);
+      const bytes = reported.reduce((sum, { kind, name, labels }) => sum + Buffer.byteLength(JSON.stringify({ kind, name, labels })), 0);
+      if (reported.length > maxOffered.count || bytes > maxOffered.bytes) {
+        throw new PlatformError("limit", `host ${hostId} offers more than ${maxOffered.count} resources, or more than ${maxOffered.bytes} bytes`);
+      }
+      const allowed: readonly string[] = await allowedServices(context.storage, hostId);
+      const offered = reported.map((one) => checkDocument(offeredSchema, one)).filter(({ kind }) => allowed.includes(kind));
+      context.offered.report(hostId, offered, bytes);
+      return {};
+    },
+    listOffered: async ({ kind }, caller) => {
+      let isVisible: (one: Offered, hostId: string) => boolean = () => true;
+      try {
+        await requireRule(context, caller, { resource: "node", verb: "list" });
+      } catch (thrown) {
+        if (!isDenied(thrown) || caller.kind !== "user") throw thrown;
+        const reaches = await mayReach(context, caller);
+        isVisible = ({ kind: served, name, labels }, serverId) =>
+          isServedKind(served) && reaches({ kind: served, served: { name, labels }, serverId });
+      }
+      const isWanted = (one: Offered, hostId: string): boolean => (kind === "" || one.kind === kind) && isVisible(one, hostId);
+      return { resources: listOffered(context.offered, context.live, isWanted).map(offeredMessage) };
+    },
+  };
+}
+
+function offeredMessage({ kind, name, labels, hostIds }: OfferedResource): MessageInitShape<typeof OfferedResourceSchema> {
+  return { kind, name, labels: { ...labels }, hostIds: [...hostIds] };
 }

@@ -1,15 +1,15 @@
 import { joinableModes } from "../../../core/access/authorize-join.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { writeDocument } from "../../../core/resources/document.ts";
 import { type ActiveSession, type JoinMode, type ListedSession, listedSessionDocument, sessionDocument } from "../../../core/resources/session.ts";
-import { rolesNamed } from "../roles/roles.ts";
+import { rolesNamed } from "../access/roles.ts";
 import { findActiveSession, listActiveSessions, reportSessions } from "../sessions/active-sessions.ts";
+import { holdConnection, releaseConnection } from "../sessions/connections.ts";
 import { type Caller, hostOf } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 import { hasRule } from "./permissions.ts";
 
-type Methods = Handlers<"reportSessions" | "listSessions" | "findSession">;
-
-export function sessionMethods(api: Api): Methods {
+export function sessionMethods(api: Api): Handlers<"reportSessions" | "listSessions" | "findSession"> {
   const { context } = api;
   return {
     reportSessions: async ({ process, sessionsJson }, caller) => {
@@ -46,4 +46,25 @@ async function joining({ context }: Api, caller: Caller): Promise<(session: Acti
 
 function listed({ roles: _roles, process: _process, ...session }: ActiveSession, modes: readonly JoinMode[]): ListedSession {
   return { ...session, modes: [...modes] };
+}
+
+/** A host holds and releases only its own connections. */
+export function connectionMethods(api: Api): Handlers<"holdConnection" | "releaseConnection"> {
+  const { context } = api;
+  return {
+    holdConnection: async ({ user, connectionId, maximum }, caller) => {
+      if (maximum < 1) throw new PlatformError("invalid", "maximum must be at least 1");
+      return { validSeconds: await holdConnection(context, { ...named(user, connectionId), maximum, host: hostOf(caller).id }) };
+    },
+    releaseConnection: async ({ user, connectionId }, caller) => {
+      await releaseConnection(context, { ...named(user, connectionId), host: hostOf(caller).id });
+      return {};
+    },
+  };
+}
+
+function named(user: string, id: string): { user: string; id: string } {
+  if (user === "" || user.length > 256 || id === "" || id.length > 64)
+    throw new PlatformError("invalid", "user and id are required, with at most 256 and 64 characters");
+  return { user, id };
 }

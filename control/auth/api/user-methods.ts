@@ -1,13 +1,11 @@
 import { login } from "../login/login.ts";
 import { acceptInvite, createInvite, getInvite } from "../users/invites.ts";
-import { unlockUser } from "../users/unlock-user.ts";
+import { unlockUser } from "../users/users.ts";
 import { actorOf } from "./caller.ts";
-import { clusterFacts } from "./cluster-facts.ts";
+import { clusterFacts } from "./cluster-methods.ts";
 import type { Api, Handlers } from "./guard.ts";
 
-type Methods = Handlers<"login" | "getInvite" | "acceptInvite" | "createInvite" | "unlockUser">;
-
-export function userMethods(api: Api): Methods {
+export function userMethods(api: Api): Handlers<"login" | "getInvite" | "acceptInvite" | "createInvite" | "unlockUser"> {
   const { context, rateLimit } = api;
   return {
     login: async (request, { address }) => {

@@ -1,8 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import type { AuditEvent } from "../../../core/audit/audit-events.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { guarded } from "../../storage/database-error.ts";
-import { openDatabase } from "../../storage/open-database.ts";
+import { guarded, openDatabase } from "../../storage/open-database.ts";
 
 /** Append only: SQLite itself refuses to change or delete a row, for every program that opens the file with it. */
 const schema = `

@@ -2,7 +2,7 @@ import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { bundlesOf, exportedKeys } from "../../../core/api/authority-bundles.ts";
+import { bundlesOf, exportedKeys } from "../../../core/api/trusted-keys.ts";
 import { toSshCertificate } from "../../../core/identity/identity.ts";
 import { type AuthorityKindRow, authorityExports, authorityKinds, authorityNames } from "../../../core/kinds/authority-kinds.ts";
 import { rotationSchema } from "../../../core/resources/rotation.ts";
@@ -10,8 +10,7 @@ import { generateSshKey } from "../../../core/ssh/keys.ts";
 import { openSqlite } from "../../storage/sqlite.ts";
 import type { RotationStep } from "../rotation/next-phase.ts";
 import { listRotations } from "../rotation/rotate.ts";
-import { openAuthorities } from "./open-authorities.ts";
-import { trustedKeys } from "./trusted-keys.ts";
+import { openAuthorities, trustedKeys } from "./open-authorities.ts";
 
 const now = new Date("2026-11-20T12:00:00Z");
 const facts = { cluster: "example.com", now };

@@ -1,18 +1,20 @@
 import { type KeyObject, X509Certificate } from "node:crypto";
-import { caPin } from "../../../core/api/trust.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { caPin } from "../../../core/api/ca-pin.ts";
+import type { AuthorityBundleSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity, SshCertificateFields, UserIdentity } from "../../../core/identity/identity.ts";
 import { type AuthorityKind, type AuthorityKindRow, authorityKinds } from "../../../core/kinds/authority-kinds.ts";
+import type { Log } from "../../../core/log/log.ts";
 import type { Rotation } from "../../../core/resources/rotation.ts";
 import { sshFingerprint } from "../../../core/ssh/keys.ts";
 import { signStatement, type UpgradeStatement } from "../../../core/versions/upgrade-statement.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { allowedPhases, type RotationStep } from "../rotation/next-phase.ts";
 import type { AuthorityKeys } from "./authority-keys.ts";
-import { issueHost } from "./issue-host.ts";
-import { issueSsh } from "./issue-ssh.ts";
-import { type CertificateRequest, type IssuedCertificates, issueUser } from "./issue-user.ts";
-import { type KeyRing, openKeyRing, readKeyRing, stepWrites } from "./key-ring.ts";
+import { type CertificateRequest, type IssuedCertificates, issueHost, issueSsh, issueUser } from "./issue-certificates.ts";
+import { authorityPrefix, type KeyRing, openKeyRing, readKeyRing, stepWrites } from "./key-ring.ts";
 
 /** The public half of an authority's key. */
 export interface Authority {
@@ -58,7 +60,7 @@ interface Held {
   readonly open: TrustedAuthority;
 }
 
-export interface AuthoritiesFacts {
+interface AuthoritiesFacts {
   readonly cluster: string;
   readonly now: Date;
   readonly table?: Readonly<Record<string, AuthorityKindRow>>;
@@ -151,4 +153,44 @@ function shown({ ring, open }: Held): Rotation {
     since: certificate.validFromDate.toISOString(),
   }));
   return { authority: ring.kind, ...ring.state, allowed: [...allowedPhases(ring.state.phase)], keys };
+}
+
+/** Delay after a failed watch, ms. */
+const retryMs = 1_000;
+
+/** Applies another process's changes to the authorities, until the signal. Never rejects. */
+export async function followAuthorities(
+  { storage, authorities, log }: { readonly storage: Storage; readonly authorities: Authorities; readonly log: Log },
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      for await (const _ of storage.watch([authorityPrefix], signal)) await authorities.refresh();
+    } catch (error) {
+      if (!signal.aborted) log.error("could not watch the authorities", { error });
+    }
+    await sleep(retryMs, undefined, { signal, ref: false }).catch(() => {});
+  }
+}
+
+/**
+ * Public halves of all keys that are trusted, as peers store them. In each list the signing one comes first. `authorities` has every kind; peers of the
+ * version before read the other four lists.
+ */
+export function trustedKeys({ user, host, all }: Pick<Authorities, "user" | "host" | "all">) {
+  return {
+    hostCaPem: pems(host),
+    userCaPem: pems(user),
+    hostCaSsh: sshLines(host),
+    userCaSsh: sshLines(user),
+    authorities: all.map((one) => ({ kind: one.kind, pem: pems(one), ssh: sshLines(one) }) satisfies MessageInitShape<typeof AuthorityBundleSchema>),
+  };
+}
+
+function pems({ trusted }: TrustedAuthority): string[] {
+  return trusted.map(({ pem }) => pem);
+}
+
+function sshLines({ trusted }: TrustedAuthority): string[] {
+  return trusted.map(({ sshPublicLine }) => sshPublicLine).filter((line) => line !== "");
 }

@@ -1,8 +1,8 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { baseName } from "../../../core/identity/cluster-names.ts";
 import { opensshHostCertificate } from "../../../core/identity/identity.ts";
-import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
+import type { Actor } from "../document.ts";
 import { otherNames } from "../inventory/names-in-use.ts";
 import { listNodes } from "../inventory/nodes.ts";
 import { checkHostNames } from "../tokens/host-names.ts";

@@ -1,8 +1,9 @@
 import { type KeyObject, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { string, u8 } from "../../../core/bytes/writer.ts";
-import { certificateLine, certificateSuffix, parseCertificateLine, type SshCertificate } from "../../../core/ssh/certificate.ts";
+import { string, u8 } from "../../../core/bytes/fields.ts";
+import { certificateSuffix } from "../../../core/ssh/algorithms.ts";
+import { certificateLine, parseCertificateLine, type SshCertificate } from "../../../core/ssh/certificate.ts";
 import { generateSshKey } from "../../../core/ssh/keys.ts";
 import { signBlob } from "../../../core/ssh/signature.ts";
 import { addUser, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";

@@ -1,19 +1,20 @@
 import { authorize } from "../../../core/access/authorize.ts";
-import { Reader } from "../../../core/bytes/reader.ts";
+import { Reader } from "../../../core/bytes/fields.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { fromSshCertificate, opensshHostCertificate } from "../../../core/identity/identity.ts";
 import { recordedAt } from "../../../core/resources/recording.ts";
-import { checkCertificate, parseCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
+import { parseCertificate, type SshCertificate } from "../../../core/ssh/certificate.ts";
+import { checkCertificate } from "../../../core/ssh/check-certificate.ts";
 import { verifyBlob } from "../../../core/ssh/signature.ts";
-import { ipOf } from "../../../core/transport/ip-of.ts";
-import type { Actor } from "../actor.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
+import { listLocks } from "../access/locks.ts";
+import { rolesNamed } from "../access/roles.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { trustedKeys } from "../authority/trusted-keys.ts";
+import { trustedKeys } from "../authority/open-authorities.ts";
+import type { Actor } from "../document.ts";
 import { getAnyNode } from "../inventory/all-nodes.ts";
 import { namesOfDirectHost } from "../inventory/direct-hosts.ts";
-import { listLocks } from "../locks/locks.ts";
-import { rolesNamed } from "../roles/roles.ts";
-import { findUser } from "../users/user-records.ts";
+import { findUser } from "../users/users.ts";
 
 /** The host that a recording proxy impersonates. */
 export interface RelayedAsk {

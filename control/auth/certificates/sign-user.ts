@@ -2,12 +2,11 @@ import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Route } from "../../../core/identity/identity.ts";
 import { serviceNames } from "../../../core/kinds/service-kinds.ts";
-import type { Actor } from "../actor.ts";
+import { listLocks } from "../access/locks.ts";
 import type { AuthContext } from "../auth-context.ts";
-import type { IssuedCertificates } from "../authority/issue-user.ts";
-import { listLocks } from "../locks/locks.ts";
-import { readUserId } from "../users/user-ids.ts";
-import { findUser } from "../users/user-records.ts";
+import type { IssuedCertificates } from "../authority/issue-certificates.ts";
+import type { Actor } from "../document.ts";
+import { findUser, readUserId } from "../users/users.ts";
 import { machineTtl, userIdentity } from "./user-identity.ts";
 
 export interface SignUserAsk {

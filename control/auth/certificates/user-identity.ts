@@ -1,14 +1,14 @@
 import { allowedNames } from "../../../core/access/names.ts";
-import { pinsSourceIp } from "../../../core/access/source-ip.ts";
+import { pinsSourceIp } from "../../../core/access/refuse.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Principals, UserIdentity } from "../../../core/identity/identity.ts";
 import { type ServiceKind, serviceKinds, serviceNames } from "../../../core/kinds/service-kinds.ts";
 import { parseDuration } from "../../../core/resources/duration.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import { longestLoginSeconds, type User } from "../../../core/resources/user.ts";
-import { ipOf } from "../../../core/transport/ip-of.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
+import { rolesNamed } from "../access/roles.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { rolesNamed } from "../roles/roles.ts";
 
 /** Bounds of the validity of a user's certificates, seconds. */
 export interface MostTtl {

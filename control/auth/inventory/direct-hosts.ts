@@ -1,7 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { canonicalName, namesMeant } from "../../../core/identity/cluster-names.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
-import { type DirectHost, directHostSchema, maxDirectAddresses } from "../../../core/resources/direct-host.ts";
+import { type DirectHost, directHostSchema, maxDirectAddresses } from "../../../core/resources/directory-host.ts";
 import { formatHostPort, parseHostPort } from "../../../core/transport/host-port.ts";
 import type { Storage, Write } from "../../storage/storage.ts";
 

@@ -2,11 +2,11 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { Entry } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { fromEntry } from "../documents/document.ts";
+import { fromEntry } from "../document.ts";
+import { opensshPrefix } from "./all-nodes.ts";
 import { fromNodeEntry } from "./nodes.ts";
-import { opensshPrefix } from "./openssh-nodes.ts";
-import { type HostFacts, matchQuery, matchWords } from "./query/match-query.ts";
 import { parseQuery } from "./query/parse-query.ts";
+import { type HostFacts, matchQuery, matchWords } from "./query/query.ts";
 
 /** A filter for hosts: all given conditions must hold. */
 export interface NodeFilter {

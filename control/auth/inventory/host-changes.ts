@@ -1,5 +1,5 @@
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { type DirectHost, directHostSchema } from "../../../core/resources/direct-host.ts";
+import { type DirectHost, directHostSchema } from "../../../core/resources/directory-host.ts";
 import type { Entry } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { directHostPrefix } from "./direct-hosts.ts";

@@ -1,9 +1,13 @@
+import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { type ServiceKind, serviceNames } from "../../../core/kinds/service-kinds.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
 import type { Put, Storage, Write } from "../../storage/storage.ts";
-import { hostValidityMs } from "../authority/issue-host.ts";
-import { documentKey, fromEntry } from "../documents/document.ts";
+import { hostValidityMs } from "../authority/issue-certificates.ts";
+import { documentKey, fromEntry } from "../document.ts";
+
+/* What is stored about a host as long as it is part of the cluster: its record, its names and services, and the names that a proxy announced. */
 
 /**
  * A host's durable record: `/node/<id>` or `/proxy/<id>`. A host without one has no access, regardless of its certificate.
@@ -45,4 +49,78 @@ export function removal(id: string, now: Date): Put {
 
 export async function removedHosts(storage: Storage): Promise<readonly string[]> {
   return (await storage.list("/removed/")).map(({ key }) => key.slice("/removed/".length));
+}
+
+/** Updates a proxy's record with the version that it reports at each connection. */
+export async function keepProxyVersion(storage: Storage, id: string, version: string): Promise<void> {
+  const known = await findHost(storage, "proxy", id);
+  if (known === undefined || version === "" || version.length > 64 || known.spec.version === version) return;
+  try {
+    await storage.put(hostWrite("proxy", { ...known, spec: { ...known.spec, version } }, { revision: known.metadata.revision ?? "" }));
+  } catch (thrown) {
+    // Removed or changed meanwhile: the next connection reports it again.
+    if (!(thrown instanceof PlatformError) || thrown.code !== "conflict") throw thrown;
+  }
+}
+
+/** Prefix of the storage keys of the names in nodes' certificates. */
+export const nodeNamesPrefix = "/node-names/";
+
+/** Names in a node's certificate, and why it did not get others that it requested. */
+const nodeNamesSchema = z.object({ names: z.array(z.string()), refused: z.array(z.string()).default([]) });
+type NodeNames = z.infer<typeof nodeNamesSchema>;
+
+export function nodeNamesWrite(id: string, names: NodeNames): Put {
+  return { key: nodeNamesKey(id), value: JSON.stringify(names) };
+}
+
+export function nodeNamesKey(id: string): string {
+  return `${nodeNamesPrefix}${id}`;
+}
+
+/** Parses a stored value. */
+export function readNodeNames(value: string): NodeNames {
+  return nodeNamesSchema.parse(JSON.parse(value));
+}
+
+const servicesSchema = z.array(z.string());
+/** Services of a host that joined before tokens named services. */
+const servicesBefore: readonly ServiceKind[] = ["ssh"];
+
+/** Services that a host may offer: those of its join token. */
+export function nodeServicesWrite(id: string, services: readonly ServiceKind[]): Put {
+  return { key: nodeServicesKey(id), value: JSON.stringify(services) };
+}
+
+export function nodeServicesKey(id: string): string {
+  return `/node-services/${encodeURIComponent(id)}`;
+}
+
+export async function allowedServices(storage: Storage, id: string): Promise<readonly ServiceKind[]> {
+  const entry = await storage.get(nodeServicesKey(id));
+  if (entry === undefined) return servicesBefore;
+  const names = servicesSchema.parse(JSON.parse(entry.value));
+  return serviceNames.filter((kind) => names.includes(kind));
+}
+
+const proxyNamesPrefix = "/proxy-names/";
+const proxyNamesSchema = z.array(z.string());
+/** Every proxy has these in its certificates; they belong to no host. */
+const ownOfAll: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "::1"]);
+
+/** Public names announced by a proxy: no node gets one of them. Its host name is not among them, since a node on that host shares it. */
+export function proxyNamesWrite(id: string, facts: { hostname: string; names: readonly string[] }): Put {
+  const names = [...new Set(facts.names.map((name) => name.toLowerCase()))];
+  const announced = names.filter((name) => !ownOfAll.has(name) && name !== facts.hostname.toLowerCase());
+  return { key: proxyNamesKey(id), value: JSON.stringify(announced) };
+}
+
+export function proxyNamesKey(id: string): string {
+  return `${proxyNamesPrefix}${id}`;
+}
+
+/** The names that each proxy announced, by id. */
+export async function proxyNames(storage: Storage): Promise<readonly (readonly [id: string, names: readonly string[]])[]> {
+  const entries = await storage.list(proxyNamesPrefix);
+  return entries.map(({ key, value }) => [key.slice(proxyNamesPrefix.length), proxyNamesSchema.parse(JSON.parse(value))]);
 }

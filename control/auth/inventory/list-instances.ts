@@ -4,11 +4,10 @@ import { inventoryName } from "../../../core/kinds/service-kinds.ts";
 import { upgraders } from "../../../core/resources/host-status.ts";
 import type { Instance } from "../../../core/resources/instance.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
-import { compareVersions } from "../../../core/versions/compare-versions.ts";
-import { parseVersion } from "../../../core/versions/parse-version.ts";
+import { compareVersions, parseVersion } from "../../../core/versions/compare-versions.ts";
 import { version as ownVersion } from "../../../core/versions/version.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { fromEntry } from "../documents/document.ts";
+import { fromEntry } from "../document.ts";
 import { refusedNames } from "./names-in-use.ts";
 
 export const maxInstances = 1_000;

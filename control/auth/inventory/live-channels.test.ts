@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { createLog } from "../../../core/log/log.ts";
-import type { ChannelAnswer } from "../../../core/resources/channel-answer.ts";
+import type { ChannelAnswer } from "../../../core/resources/channel-report.ts";
 import { LiveChannels } from "./live-channels.ts";
 
 const digestOf = (digit: string): string => `sha256:${digit.repeat(64)}`;

@@ -1,7 +1,6 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { type ChannelAnswer, channelAnswersDocument } from "../../../core/resources/channel-answer.ts";
-import { type ChannelTrouble, channelTroublesDocument } from "../../../core/resources/channel-trouble.ts";
+import { type ChannelAnswer, type ChannelTrouble, channelAnswersDocument, channelTroublesDocument } from "../../../core/resources/channel-report.ts";
 import { readDocument } from "../../../core/resources/document.ts";
 
 export interface ChannelReport {

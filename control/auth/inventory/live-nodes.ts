@@ -1,5 +1,5 @@
 import type { HostStatus } from "../../../core/resources/host-status.ts";
-import { NameIndex } from "../../names/name-index.ts";
+import { NameIndex } from "../../name-index.ts";
 
 /** How a tunnel ended, by the proxy's report: `silent` may still recover, `stopped` was announced by the agent. */
 export const tunnelEndings = ["closed", "silent", "stopped"] as const;

@@ -1,32 +1,15 @@
-import { z } from "zod";
 import { baseName } from "../../../core/identity/cluster-names.ts";
-import { directHostSchema } from "../../../core/resources/direct-host.ts";
+import { directHostSchema } from "../../../core/resources/directory-host.ts";
 import { nodeSchema } from "../../../core/resources/node.ts";
 import type { HostRole } from "../../../core/resources/token.ts";
 import { parseHostPort } from "../../../core/transport/host-port.ts";
-import type { Put, Storage } from "../../storage/storage.ts";
+import type { Storage } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { fromEntry } from "../documents/document.ts";
+import { fromEntry } from "../document.ts";
 import type { OtherNames } from "../tokens/host-names.ts";
+import { opensshPrefix } from "./all-nodes.ts";
 import { directHostPrefix } from "./direct-hosts.ts";
-import { nodeNamesPrefix, readNodeNames } from "./node-names.ts";
-import { opensshPrefix } from "./openssh-nodes.ts";
-
-const namesSchema = z.array(z.string());
-const prefix = "/proxy-names/";
-/** Every proxy has these in its certificates; they belong to no host. */
-const ownOfAll: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "::1"]);
-
-/** Public names announced by a proxy: no node gets one of them. Its host name is not among them, since a node on that host shares it. */
-export function proxyNamesWrite(id: string, facts: { hostname: string; names: readonly string[] }): Put {
-  const names = [...new Set(facts.names.map((name) => name.toLowerCase()))];
-  const announced = names.filter((name) => !ownOfAll.has(name) && name !== facts.hostname.toLowerCase());
-  return { key: proxyNamesKey(id), value: JSON.stringify(announced) };
-}
-
-export function proxyNamesKey(id: string): string {
-  return `${prefix}${id}`;
-}
+import { nodeNamesPrefix, proxyNames, readNodeNames } from "./host-records.ts";
 
 /** The reasons why nodes lack requested names, by id. */
 export async function refusedNames(storage: Storage): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -71,9 +54,8 @@ async function namesOfProxies({ storage, clusterName, nodename }: Context, self:
   const isHosts = base(clusterName) === base(nodename) || proxies.has(base(clusterName));
   const services = new Set(isHosts ? [] : [base(clusterName)]);
   let kept: ReadonlySet<string> = new Set();
-  for (const { key, value } of await storage.list(prefix)) {
-    const id = key.slice(prefix.length);
-    const names = namesSchema.parse(JSON.parse(value)).map(base);
+  for (const [id, announced] of await proxyNames(storage)) {
+    const names = announced.map(base);
     if (id === self) kept = new Set(names);
     for (const name of names) if (name !== hostnames.get(id)) services.add(name);
   }

@@ -1,22 +1,18 @@
 import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { DirectHost } from "../../../core/resources/direct-host.ts";
+import type { DirectHost } from "../../../core/resources/directory-host.ts";
 import { readDocument } from "../../../core/resources/document.ts";
 import { type HostStatus, hostStatusDocument } from "../../../core/resources/host-status.ts";
 import type { Labels } from "../../../core/resources/metadata.ts";
 import { type Node, nodeSchema } from "../../../core/resources/node.ts";
 import type { Entry, Write } from "../../storage/storage.ts";
-import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { checkDocument, documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
-import { presenceKey } from "../presence/presence-watch.ts";
+import { type Actor, checkDocument, documentKey, fromEntry, named, type PutMode, toPut } from "../document.ts";
 import { clusterProxyKey } from "./cluster-proxies.ts";
 import { directHostDeletes, keepDirectHost } from "./direct-hosts.ts";
-import { findHost, hostWrite, removal, removedError, removedKey } from "./host-records.ts";
+import { findHost, hostWrite, nodeNamesKey, nodeServicesKey, proxyNamesKey, removal, removedError, removedKey } from "./host-records.ts";
 import type { TunnelEnding } from "./live-nodes.ts";
-import { proxyNamesKey } from "./names-in-use.ts";
-import { nodeNamesKey } from "./node-names.ts";
-import { nodeServicesKey } from "./node-services.ts";
+import { presenceKey } from "./presence-watch.ts";
 import { upgradeEvent, upgradeMemorySchema } from "./upgrade-event.ts";
 
 /** Hosts that joined as nodes, with their live state. */

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { NameIndex } from "../../names/name-index.ts";
+import { NameIndex } from "../../name-index.ts";
 import type { Change, Entry, Storage } from "../../storage/storage.ts";
-import { nodeNamesPrefix, readNodeNames } from "./node-names.ts";
+import { nodeNamesPrefix, readNodeNames } from "./host-records.ts";
 
 const nodePrefix = "/node/";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { clientNetwork } from "../../limits/client-network.ts";
+import { clientNetwork } from "../../limits/request-limit.ts";
 import type { Entry, Storage, Write } from "../../storage/storage.ts";
 
 /** Failed attempts for a user name from one address before that address must wait, and for how long, ms. */

@@ -2,15 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { nameText } from "../../../core/resources/metadata.ts";
-import { clientNetwork } from "../../limits/client-network.ts";
+import { clientNetwork } from "../../limits/request-limit.ts";
+import { listLocks } from "../access/locks.ts";
 import type { AuthContext } from "../auth-context.ts";
-import type { IssuedCertificates } from "../authority/issue-user.ts";
+import type { IssuedCertificates } from "../authority/issue-certificates.ts";
 import { loginTtl, userIdentity } from "../certificates/user-identity.ts";
-import { listLocks } from "../locks/locks.ts";
-import { credentialWrite, readCredential } from "../users/credentials.ts";
-import { acceptedStep, newTotpSecret } from "../users/totp.ts";
-import { readUserId } from "../users/user-ids.ts";
-import { findUser } from "../users/user-records.ts";
+import { acceptedStep, credentialWrite, newTotpSecret, readCredential } from "../users/credentials.ts";
+import { findUser, readUserId } from "../users/users.ts";
 import { countFailure, type LoginTry, rememberLogin, throttledError, throttledUntil, waitOf } from "./login-throttle.ts";
 
 export interface LoginAsk {

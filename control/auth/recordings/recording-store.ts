@@ -1,8 +1,7 @@
 import type { SQLInputValue } from "node:sqlite";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type Recording, type RecordingEnd, type RecordingFacts, recordingFactsSchema, recordingSchema } from "../../../core/resources/recording.ts";
-import { guarded } from "../../storage/database-error.ts";
-import { openDatabase } from "../../storage/open-database.ts";
+import { guarded, openDatabase } from "../../storage/open-database.ts";
 
 /** Facts of each recording; its bytes are in a separate file. */
 const schema = `

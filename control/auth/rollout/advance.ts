@@ -1,7 +1,6 @@
 import { parseDuration } from "../../../core/resources/duration.ts";
 import type { RolloutGroup } from "../../../core/resources/upgrade-rollout.ts";
-import { groupOf } from "./group-of.ts";
-import { isHindered, isLeftOut, type RolloutHost } from "./rollout-host.ts";
+import { groupOf, isHindered, isLeftOut, type RolloutHost } from "./rollout-host.ts";
 import type { RolloutState } from "./rollout-state.ts";
 
 /** Maximum time that a host which is ready but cannot install the version delays its group, ms. */

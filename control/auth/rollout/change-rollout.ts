@@ -5,6 +5,13 @@ import type { RolloutState } from "./rollout-state.ts";
 export const rolloutActions = ["pause", "resume", "promote"] as const;
 export type RolloutAction = (typeof rolloutActions)[number];
 
+/** The audit event of an action, and whether it names the group. */
+export const auditOf = {
+  pause: ["rollout.paused", false],
+  resume: ["rollout.resumed", false],
+  promote: ["rollout.promoted", true],
+} as const;
+
 interface Change {
   readonly action: RolloutAction;
   /** For promote: the last group to release; empty: the next step. */

@@ -1,10 +1,8 @@
 import type { ChannelPlan, GroupPlan, HostPlan, UpgradePlan } from "../../../core/resources/upgrade-plan.ts";
 import { freezeAt, type UpgradeRollout } from "../../../core/resources/upgrade-rollout.ts";
-import { findHold } from "./find-hold.ts";
-import { groupOf } from "./group-of.ts";
-import { type PlannedChannel, planHost } from "./plan-host.ts";
-import { type NextChance, planTimes } from "./plan-times.ts";
-import { isLeftOut, type RolloutHost } from "./rollout-host.ts";
+import { findHold } from "./find-target.ts";
+import { type NextChance, type PlannedChannel, planHost, planTimes } from "./plan-host.ts";
+import { groupOf, isLeftOut, type RolloutHost } from "./rollout-host.ts";
 import type { RolloutState } from "./rollout-state.ts";
 
 /** Current state of one channel. */

@@ -2,10 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { rolloutPhases } from "../../../core/resources/upgrade-plan.ts";
 import { upgradeReasons } from "../../../core/versions/upgrade-reason.ts";
-import { findHold } from "./find-hold.ts";
-import { groupOf } from "./group-of.ts";
+import { findHold } from "./find-target.ts";
 import { nextRollout } from "./next-rollout.ts";
-import type { RolloutHost } from "./rollout-host.ts";
+import { groupOf, type RolloutHost } from "./rollout-host.ts";
 import type { RolloutState } from "./rollout-state.ts";
 import { type Case, frozen, hour, minute, play, read, running, specOf, t } from "./testing/play-rollout.ts";
 

@@ -1,9 +1,8 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type UpgradeRollout, upgradeRolloutSchema } from "../../../core/resources/upgrade-rollout.ts";
 import type { Storage } from "../../storage/storage.ts";
-import type { Actor } from "../actor.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
-import { documentKey, fromEntry, named, type PutMode, toPut } from "../documents/document.ts";
+import { type Actor, documentKey, fromEntry, named, type PutMode, toPut } from "../document.ts";
 
 const kind = "upgrade_rollout";
 const name = "default";

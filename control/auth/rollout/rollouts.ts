@@ -1,26 +1,23 @@
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import type { ChannelAnswer } from "../../../core/resources/channel-answer.ts";
+import type { ChannelAnswer } from "../../../core/resources/channel-report.ts";
 import type { Maintenance } from "../../../core/resources/maintenance.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import type { UpgradePlan } from "../../../core/resources/upgrade-plan.ts";
 import type { UpgradeRollout } from "../../../core/resources/upgrade-rollout.ts";
-import { parseVersion } from "../../../core/versions/parse-version.ts";
+import { parseVersion } from "../../../core/versions/compare-versions.ts";
 import type { Storage } from "../../storage/storage.ts";
-import type { Actor } from "../actor.ts";
 import type { AuditLog } from "../audit/audit-log.ts";
+import type { Actor } from "../document.ts";
 import type { LiveChannels } from "../inventory/live-channels.ts";
-import { findMaintenance } from "../maintenance/maintenance.ts";
-import { nextWindows } from "../maintenance/next-windows.ts";
-import { changeRollouts, type RolloutAction } from "./change-rollout.ts";
+import { auditOf, changeRollouts, type RolloutAction } from "./change-rollout.ts";
 import { findTarget, type TargetAnswer } from "./find-target.ts";
+import { findMaintenance, nextWindows } from "./maintenance.ts";
 import { type ChannelNow, makePlan } from "./make-plan.ts";
 import { nextRollout, type RolloutEvent } from "./next-rollout.ts";
-import type { RolloutHost } from "./rollout-host.ts";
-import type { RolloutState } from "./rollout-state.ts";
-import { RolloutStates } from "./rollout-states.ts";
+import { type RolloutHost, toRolloutHost, withoutV } from "./rollout-host.ts";
+import { type RolloutState, RolloutStates } from "./rollout-state.ts";
 import { findRollout } from "./rollout-store.ts";
-import { toRolloutHost, withoutV } from "./to-rollout-host.ts";
 
 export interface RolloutsDeps {
   readonly storage: Storage;
@@ -238,9 +235,3 @@ export class Rollouts {
     return await mine;
   }
 }
-
-const auditOf = {
-  pause: ["rollout.paused", false],
-  resume: ["rollout.resumed", false],
-  promote: ["rollout.promoted", true],
-} as const;

@@ -1,5 +1,5 @@
 import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
-import type { ChannelAnswer } from "../../../core/resources/channel-answer.ts";
+import type { ChannelAnswer } from "../../../core/resources/channel-report.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { TargetAnswer } from "./find-target.ts";
 

@@ -3,9 +3,8 @@ import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type joinRoles, type Token, tokenSchema } from "../../../core/resources/token.ts";
 import type { Entry, Put, Write } from "../../storage/storage.ts";
-import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { checkDocument, named, type PutMode } from "../documents/document.ts";
+import { type Actor, checkDocument, named, type PutMode } from "../document.ts";
 
 const defaultTtlSeconds = 30 * 60;
 const maxTtlSeconds = 10 * 365 * 86_400;

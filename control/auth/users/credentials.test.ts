@@ -1,7 +1,6 @@
 import { Secret } from "otpauth";
 import { expect, test } from "vitest";
-import { checkPassword, createPasswordHasher, defaultHashCost } from "./password.ts";
-import { acceptedStep, newTotpSecret, totpUri } from "./totp.ts";
+import { acceptedStep, checkPassword, createPasswordHasher, defaultHashCost, newTotpSecret, totpUri } from "./credentials.ts";
 
 test("a password matches its hash only; the hash names argon2id and OWASP's parameters", async () => {
   const hasher = createPasswordHasher();

@@ -2,13 +2,10 @@ import { createHash, randomBytes } from "node:crypto";
 import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Entry, Write } from "../../storage/storage.ts";
-import type { Actor } from "../actor.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { documentKey } from "../documents/document.ts";
+import { type Actor, documentKey } from "../document.ts";
 import { clearFailures } from "../login/login-throttle.ts";
-import { credentialWrite, readCredential } from "./credentials.ts";
-import { checkPassword } from "./password.ts";
-import { acceptedStep, newTotpSecret, totpUri } from "./totp.ts";
+import { acceptedStep, checkPassword, credentialWrite, newTotpSecret, readCredential, totpUri } from "./credentials.ts";
 
 const defaultTtlSeconds = 3_600;
 const maxTtlSeconds = 48 * 3_600;

@@ -9,7 +9,7 @@ import { addUser, openTestAuth, type TestAuth } from "../../../test/inside/open-
 import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { codeAt } from "../../../test/world/one-time-code.ts";
 import { openSqlite } from "../../storage/sqlite.ts";
-import { userIdKey } from "./user-ids.ts";
+import { userIdKey } from "./users.ts";
 
 interface Session {
   readonly client: AuthClient;

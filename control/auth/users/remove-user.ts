@@ -1,13 +1,12 @@
 import type { Write } from "../../storage/storage.ts";
-import type { Actor } from "../actor.ts";
+import { auditLock, removalLock } from "../access/locks.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { machineTtl } from "../certificates/user-identity.ts";
-import { documentKey, named } from "../documents/document.ts";
-import { auditLock, removalLock } from "../locks/locks.ts";
+import { type Actor, documentKey, named } from "../document.ts";
 import { clearFailures } from "../login/login-throttle.ts";
 import { credentialKey, readCredential } from "./credentials.ts";
 import { inviteKey } from "./invites.ts";
-import { newUserId, readUserId, userIdKey } from "./user-ids.ts";
+import { newUserId, readUserId, userIdKey } from "./users.ts";
 
 /** Allowance for slow clocks of hosts: the lock outlives every certificate there too, ms. */
 const spareMs = 24 * 3_600_000;

@@ -4,7 +4,7 @@ import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import type { TrustedKeys } from "../../../core/api/trusted-keys.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
-import { hostContext, webContext } from "../../../core/transport/arrivals/server-context.ts";
+import { hostContext, webContext } from "../../../core/transport/arrivals/server-tls.ts";
 
 /** The proxy's own identity in the forms for its listeners. */
 export interface ProxyIdentity {

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { type AuthClientOptions, type AuthConnection, connectAuthTls, openAuthClient } from "../../../core/api/auth-client.ts";
@@ -14,8 +15,7 @@ import { relay } from "../../../core/transport/relay.ts";
 import { encodeRelayHeader } from "../../../core/transport/relay-header.ts";
 import { version } from "../../../core/versions/version.ts";
 import type { ProxyConfig } from "../../config.ts";
-import { wait } from "../routing/wait.ts";
-import { proxyHostNames } from "./host-names.ts";
+import { wait } from "../wait.ts";
 import { RenewingCredentials } from "./renewing-credentials.ts";
 
 export interface RemoteAuth {
@@ -121,4 +121,15 @@ function relayTo(asProxy: AuthClientOptions, log: Log, signal: AbortSignal): Rem
         stream.destroy();
       });
   };
+}
+
+/** Names for the proxy's certificates besides its node name: its public addresses, and those of this host. */
+export function proxyHostNames(config: ProxyConfig): readonly string[] {
+  const addresses = [config.publicAddr, config.sshPublicAddr, config.tunnelPublicAddr, config.webListen];
+  const hosts = addresses.flatMap((address) => address?.host ?? []).filter((host) => !(isIP(host) !== 0 && isUnspecified(host)));
+  return [...new Set([...hosts, "localhost", "127.0.0.1"])].filter((name) => name !== config.nodename);
+}
+
+function isUnspecified(address: string): boolean {
+  return /^[0:.]+$/.test(address);
 }

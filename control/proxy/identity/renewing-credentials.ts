@@ -3,7 +3,7 @@ import { isSignedByFirst, pickTrustedKeys, type TrustedKeys, trustedDigest } fro
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { backOffDelay } from "../../../core/transport/back-off.ts";
-import { wait } from "../routing/wait.ts";
+import { wait } from "../wait.ts";
 import type { HostCredentialsSource } from "./current-identity.ts";
 
 export interface RenewingOptions {

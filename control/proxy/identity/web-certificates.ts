@@ -4,7 +4,7 @@ import type { SecureContext } from "node:tls";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { expiryWarning, type WebCertificate } from "../../../core/resources/proxy-facts.ts";
-import { webContext } from "../../../core/transport/arrivals/server-context.ts";
+import { webContext } from "../../../core/transport/arrivals/server-tls.ts";
 
 export interface KeyPairFiles {
   readonly certFile: string;
@@ -211,4 +211,19 @@ export function judgeCertificate(candidate: Validity, used: Validity | undefined
 
 function isGood({ from, until }: Validity, now: Date): boolean {
   return from.getTime() <= now.getTime() && now.getTime() < until.getTime();
+}
+
+/** Metrics of the proxy, in the text format of Prometheus. */
+export async function proxyMetrics(certificates: readonly WebCertificate[]): Promise<string> {
+  if (certificates.length === 0) return "";
+  const { Gauge, Registry } = await import("prom-client");
+  const registry = new Registry();
+  const expiry = new Gauge({
+    name: "platform_web_certificate_expiry_seconds",
+    help: "Expiry of the web certificate in use, Unix time",
+    labelNames: ["file"],
+    registers: [registry],
+  });
+  for (const { file, until } of certificates) expiry.set({ file }, Date.parse(until) / 1000);
+  return await registry.metrics();
 }

@@ -7,9 +7,8 @@ import { type RecordingMode, recordedAt } from "../../../core/resources/recordin
 import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import type { AccessCache } from "../routing/access-cache.ts";
 import type { AuditQueue } from "../routing/audit-queue.ts";
-import type { Target } from "../routing/target.ts";
-import { type StandFacts, standBetween } from "./stand-between.ts";
-import { StandInKeys } from "./stand-in-keys.ts";
+import type { Target } from "../routing/find-target.ts";
+import { type StandFacts, StandInKeys, standBetween } from "./stand-between.ts";
 
 export interface BetweenFacts extends Omit<StandFacts, "isSync" | "host"> {
   readonly host: Pick<Target, "via" | "identity" | "facts">;

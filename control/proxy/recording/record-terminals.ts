@@ -1,11 +1,10 @@
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { mustBeRecorded, watchUpload } from "../../../core/recording-spool/must-be-recorded.ts";
 import type { OpenRecording } from "../../../core/recording-spool/recording-spool.ts";
-import type { Recordings } from "../../../core/recording-spool/recordings.ts";
+import { mustBeRecorded, type Recordings, watchUpload } from "../../../core/recording-spool/recordings.ts";
 import { type TerminalWriter, terminalRecording } from "../../../core/recording-spool/terminal-writer.ts";
 import type { RecordingFacts } from "../../../core/resources/recording.ts";
-import { sessionIdOf } from "../../../core/resources/session-id.ts";
+import { sessionIdOf } from "../../../core/resources/session.ts";
 import type { BeginWatch, TerminalWatcher } from "../../../core/ssh/watch-terminals.ts";
 import type { AuditQueue } from "../routing/audit-queue.ts";
 

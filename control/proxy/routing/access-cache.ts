@@ -1,34 +1,12 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { type AuthorityBundle, bundlesOf } from "../../../core/api/authority-bundles.ts";
-import { pickTrustedKeys, type TrustedKeys, trustedDigest } from "../../../core/api/trusted-keys.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { serviceNames } from "../../../core/kinds/service-kinds.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { readDocument, readDocuments, resourceDocument } from "../../../core/resources/document.ts";
-import { type Lock, lockDocument } from "../../../core/resources/lock.ts";
-import { type Node, nodeDocument } from "../../../core/resources/node.ts";
-import { type RecordingMode, recordingModes } from "../../../core/resources/recording.ts";
-import { type Role, roleDocument } from "../../../core/resources/role.ts";
 import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
 import { version } from "../../../core/versions/version.ts";
-import { wait } from "./wait.ts";
-
-/** Roles and authorities as of one revision. */
-export interface Access extends TrustedKeys {
-  readonly revision: string;
-  readonly roles: readonly Role[];
-  /** Names of the roles that this version cannot read. */
-  readonly unreadable: readonly string[];
-  readonly locks: readonly Lock[];
-  /** Hosts without an agent. */
-  readonly openssh: readonly Node[];
-  /** Digest of these keys. */
-  readonly authorities: string;
-  /** Keys of every authority. */
-  readonly bundles: readonly AuthorityBundle[];
-  readonly sessionRecording: RecordingMode;
-}
+import { wait } from "../wait.ts";
+import { type Access, readAccess } from "./read-access.ts";
 
 export interface AccessCacheOptions {
   readonly auth: AuthClient;
@@ -169,31 +147,6 @@ export class AccessCache {
     if (connected) for (const listener of this.#onConnected) listener();
   }
 
-  #readRoles(documents: readonly string[]): Pick<Access, "roles" | "unreadable"> {
-    const roles: Role[] = [];
-    const unreadable: string[] = [];
-    for (const json of documents) {
-      try {
-        roles.push(readDocument(roleDocument, json));
-      } catch {
-        unreadable.push(readDocument(resourceDocument, json).metadata.name);
-      }
-    }
-    if (unreadable.length > 0 && unreadable.join() !== this.#access?.unreadable.join())
-      this.#options.log.warn("this version of the proxy cannot read some roles: their holders are denied", { roles: unreadable });
-    return { roles, unreadable };
-  }
-
-  /** An unreadable one is skipped; the others are used. */
-  #parseNode(json: string): readonly Node[] {
-    try {
-      return [readDocument(nodeDocument, json)];
-    } catch (error) {
-      this.#options.log.warn("could not read the record of a host without an agent; skipping it", { error: errorText(error) });
-      return [];
-    }
-  }
-
   #fetch(): Promise<Access> {
     this.#fetching ??= this.#ask().finally(() => {
       this.#fetching = undefined;
@@ -204,16 +157,7 @@ export class AccessCache {
   async #ask(): Promise<Access> {
     const asked = this.#clock();
     const answer = await this.#options.auth.getAccess({ kinds: [...serviceNames] });
-    const access: Access = {
-      revision: answer.revision,
-      ...this.#readRoles(answer.rolesJson),
-      locks: readLocks(answer.locksJson),
-      openssh: answer.opensshNodesJson.flatMap((json) => this.#parseNode(json)),
-      ...pickTrustedKeys(answer),
-      bundles: bundlesOf(answer),
-      authorities: trustedDigest(answer),
-      sessionRecording: parseMode(answer.sessionRecording),
-    };
+    const access = readAccess(answer, { log: this.#options.log, before: this.#access });
     const changed = access.revision !== this.#access?.revision;
     this.#access = access;
     this.#confirmedAt = asked;
@@ -225,25 +169,15 @@ export class AccessCache {
   }
 }
 
-/** It is unknown where an unknown mode would record: access is denied. */
-function parseMode(text: string): RecordingMode {
-  const mode = recordingModes.find((one) => one === (text === "" ? "off" : text));
-  if (mode === undefined) throw unreadable("how to record sessions", new Error(text));
-  return mode;
+/** Revisions of the auth service's state for agents: they fetch what they do not have. */
+export interface AccessRevisions {
+  readonly accessRevision: string;
+  /** Left out while unknown to this proxy. */
+  readonly authorities?: string;
+  readonly proxies?: string;
 }
 
-/** An unreadable lock may be the one that applies: no decision is made without it. */
-function readLocks(documents: readonly string[]): readonly Lock[] {
-  try {
-    return readDocuments(lockDocument, documents);
-  } catch (cause) {
-    throw unreadable("a lock", cause);
-  }
-}
-
-function unreadable(what: string, cause: unknown): PlatformError {
-  return new PlatformError("unavailable", `could not read ${what} of this cluster; access is denied until it can be read`, {
-    cause,
-    hint: "the auth service may be newer than this proxy: upgrade both to the same version",
-  });
+export function accessRevisions({ revision, authorities, proxiesRevision }: AccessCache): AccessRevisions {
+  const proxies = proxiesRevision === undefined ? {} : { proxies: proxiesRevision };
+  return { accessRevision: revision, ...(authorities !== undefined && { authorities }), ...proxies };
 }

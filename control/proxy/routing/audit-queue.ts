@@ -7,7 +7,7 @@ import type { Log } from "../../../core/log/log.ts";
 import { writeDocument } from "../../../core/resources/document.ts";
 import { backOffDelay } from "../../../core/transport/back-off.ts";
 import { RefusalLimit, suppressedText } from "../../limits/refusal-limit.ts";
-import { wait } from "./wait.ts";
+import { wait } from "../wait.ts";
 
 export interface AuditQueueOptions {
   readonly auth: AuthClient;

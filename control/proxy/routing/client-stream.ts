@@ -1,20 +1,18 @@
 import { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { type CertificateFacts, certifiedIdentity, peerCertificate } from "../../../core/identity/certified-identity.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
-import { subjectOf } from "../../../core/identity/x509-identity.ts";
+import { type CertificateFacts, certifiedIdentity, peerCertificate, subjectOf } from "../../../core/identity/x509-identity.ts";
 import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
 import { alpn } from "../../../core/transport/alpn.ts";
-import { terminateTls } from "../../../core/transport/arrivals/terminate-tls.ts";
+import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
 import { readFrame } from "../../../core/transport/read-frame.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import { decodeStreamRequest, encodeStreamReply, maxStreamMessage, type StreamRequest } from "../../../core/transport/stream-request.ts";
-import type { Arrival } from "../front-door/handlers.ts";
-import { auditRefusal } from "./audit-refusal.ts";
-import { openStream } from "./open-stream.ts";
-import type { RelayedStreams } from "./relayed-streams.ts";
+import type { Arrival } from "../front-door.ts";
+import { auditRefusal, openStream } from "./open-stream.ts";
 import type { RoutingServices } from "./routing-services.ts";
+import type { RelayedStreams } from "./running-streams.ts";
 
 export interface ClientStreamServices extends RoutingServices {
   /** Algorithms offered to SSH clients; left out: the default. */

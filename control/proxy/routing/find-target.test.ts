@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
 import type { Role } from "../../../core/resources/role.ts";
-import { type Candidate, findTarget, type TargetFacts } from "./find-target.ts";
-import type { RecordedTarget } from "./target.ts";
+import { type Candidate, findTarget, type RecordedTarget, type TargetFacts } from "./find-target.ts";
 
 const [idA, idB, idC] = ["aaaaaaaa", "bbbbbbbb", "cccccccc"].map((first) => `${first}-1111-4111-8111-111111111111`) as [string, string, string];
 const now = new Date("2026-11-22T12:00:00Z");

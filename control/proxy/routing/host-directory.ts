@@ -3,14 +3,22 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import type { HostRouteSchema, HostsEvent } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { type DirectHost, directHostDocument, directHostSchema } from "../../../core/resources/direct-host.ts";
+import {
+  type DirectHost,
+  directHostDocument,
+  directHostSchema,
+  type RecordedHost,
+  recordedHostDocument,
+  recordedHostSchema,
+  type TunnelledHost,
+  tunnelledHostDocument,
+  tunnelledHostSchema,
+} from "../../../core/resources/directory-host.ts";
 import { readDocuments } from "../../../core/resources/document.ts";
-import { type RecordedHost, recordedHostDocument, recordedHostSchema } from "../../../core/resources/recorded-host.ts";
-import { type TunnelledHost, tunnelledHostDocument, tunnelledHostSchema } from "../../../core/resources/tunnelled-host.ts";
 import { backOffDelay, failuresAfter } from "../../../core/transport/back-off.ts";
-import { NameIndex } from "../../names/name-index.ts";
-import type { DirectTarget, ElsewhereTarget, RecordedTarget } from "./target.ts";
-import { wait } from "./wait.ts";
+import { NameIndex } from "../../name-index.ts";
+import { wait } from "../wait.ts";
+import type { DirectTarget, ElsewhereTarget, RecordedTarget } from "./find-target.ts";
 
 export interface HostDirectoryOptions {
   readonly auth: Pick<AuthClient, "watchHosts" | "findDirectHosts">;

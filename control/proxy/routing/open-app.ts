@@ -2,10 +2,10 @@ import { randomInt, randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { authorize } from "../../../core/access/authorize.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
-import { ipOf } from "../../../core/transport/ip-of.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
 import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
-import type { Access } from "./access-cache.ts";
+import type { Access } from "./read-access.ts";
 import type { RoutingServices, StreamAsk } from "./routing-services.ts";
 
 /** Authorizes the use of an application, and opens a channel to an agent that offers it. Throws PlatformError. */

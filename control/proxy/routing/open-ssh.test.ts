@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { roleOf } from "../../../core/access/testing/role-of.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Node } from "../../../core/resources/node.ts";
+import type { DirectTarget } from "./find-target.ts";
 import { findOpenssh, requireEveryLogin, sharedAddress } from "./open-ssh.ts";
-import type { DirectTarget } from "./target.ts";
 
 const host = (id: string, hostname: string, ...shared: string[]): DirectTarget => {
   const own = `${hostname}.internal:3022`;

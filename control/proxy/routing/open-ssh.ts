@@ -8,24 +8,24 @@ import type { Lock } from "../../../core/resources/lock.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import type { Role } from "../../../core/resources/role.ts";
 import { dial } from "../../../core/transport/dial/dial.ts";
-import { parseHostPort } from "../../../core/transport/host-port.ts";
-import { ipOf } from "../../../core/transport/ip-of.ts";
+import { ipOf, parseHostPort } from "../../../core/transport/host-port.ts";
 import { encodeStreamReply, encodeStreamRequest } from "../../../core/transport/stream-request.ts";
 import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
-import type { Access } from "./access-cache.ts";
-import { awaitTunnel } from "./await-tunnel.ts";
-import { dialDirect } from "./dial-direct.ts";
-import { allowedTargets, findTarget, namesakesAway } from "./find-target.ts";
-import type { ChosenHost, RoutingServices, StreamAsk } from "./routing-services.ts";
 import {
+  allowedTargets,
   type DirectTarget,
   type ElsewhereTarget,
+  findTarget,
+  namesakesAway,
   type OpensshTarget,
   type RecordedTarget,
   type Target,
   type TunnelTarget,
   tunnelTarget,
-} from "./target.ts";
+} from "./find-target.ts";
+import { awaitTunnel, dialDirect } from "./reach-host.ts";
+import type { Access } from "./read-access.ts";
+import type { ChosenHost, RoutingServices, StreamAsk } from "./routing-services.ts";
 
 /** Authorizes an SSH session and opens a channel to its host: recorded here, if the cluster records at the proxy. Throws PlatformError. */
 export async function openSsh(ask: StreamAsk<"ssh">, services: RoutingServices, chosen: ChosenHost): Promise<Duplex> {

@@ -1,19 +1,13 @@
-import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { authorizeJoin } from "../../../core/access/authorize-join.ts";
-import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { joinRefusal } from "../../../core/access/authorize-join.ts";
+import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { isServedKind, servedName } from "../../../core/kinds/service-kinds.ts";
 import type { StreamKind } from "../../../core/kinds/stream-kinds.ts";
-import { type ActiveSession, type JoinMode, joinModes } from "../../../core/resources/session.ts";
-import { ipOf } from "../../../core/transport/ip-of.ts";
-import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
-import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
-import type { Access } from "./access-cache.ts";
-import { auditRefusal } from "./audit-refusal.ts";
-import { awaitTunnel } from "./await-tunnel.ts";
-import { dialDirect } from "./dial-direct.ts";
+import type { Target } from "./find-target.ts";
 import { openApp } from "./open-app.ts";
+import { openJoin } from "./open-join.ts";
 import { openSsh } from "./open-ssh.ts";
-import type { ChosenHost, RoutingServices, StreamAsk } from "./routing-services.ts";
+import type { ChosenHost, ClientRequest, RoutingServices, StreamAsk } from "./routing-services.ts";
 
 type Handler<Kind extends StreamKind> = (ask: StreamAsk<Kind>, services: RoutingServices, chosen: ChosenHost) => Promise<Duplex>;
 
@@ -37,50 +31,36 @@ export async function openStream(ask: StreamAsk, services: RoutingServices): Pro
   }
 }
 
-/** Authorizes a user to join a running session, and opens a channel to the process that serves it. Throws PlatformError. */
-async function openJoin({ identity, request, clientAddress }: StreamAsk<"join">, services: RoutingServices): Promise<Duplex> {
-  const { target: sid } = request;
-  const mode = joinMode(request.parameters.mode);
-  const access = await services.access.forUser(identity);
-  const { roles, locks, revision } = access;
-  const session = await services.findSession(sid);
-  const { now, log, running } = services;
-  authorizeJoin({ identity, roles, locks, clientIp: ipOf(clientAddress), now: now(), sid, mode, session });
-  if (session === undefined) throw new Error("access to a missing session was granted");
-  const channel = await openChannel(session, access, services);
-  const sessionId = randomUUID();
-  channel.write(encodeStreamRequest({ kind: "join", target: sid, parameters: { mode }, clientAddress, sessionId, accessRevision: revision }));
-  running.add({ identity, host: session.server_id, login: session.login, channel });
-  log.info("join opened", { user: identity.name, host: session.server_id, session: sid, mode, peer: clientAddress });
-  return channel;
+interface Refusal {
+  readonly error: PlatformError;
+  readonly clientAddress: string;
+  readonly user?: string | undefined;
+  readonly request?: ClientRequest | undefined;
+  readonly host?: Pick<Target, "identity" | "facts"> | undefined;
 }
 
-function joinMode(text: string): JoinMode {
-  const mode = joinModes.find((one) => one === text);
-  if (mode === undefined) throw new PlatformError("invalid", `unknown join mode ${JSON.stringify(text.slice(0, 64))}; use observer or peer`);
-  return mode;
-}
-
-/**
- * The tunnel of the process that serves the session: after a reload of the agent it accepts nothing else. A dialled host answers with its newest
- * process.
- */
-async function openChannel(session: ActiveSession, { hostCaPem }: Access, services: RoutingServices): Promise<Duplex> {
-  const { server_id: id, server_name: name } = session;
-  const tunnel = tunnelOfProcess(session, services);
-  if (tunnel !== undefined) return await tunnel.openStream(openMs);
-  const host = (await services.hosts.find(id)).reachable.find(({ identity }) => identity.id === id);
-  if (host?.via === "elsewhere") {
-    const arrived = await awaitTunnel(host, services.registry);
-    return await (tunnelOfProcess(session, services) ?? arrived).openStream(openMs);
+/** Records every refusal of a user in the audit log with its reason; an internal error to the log in full. */
+export function auditRefusal(refusal: Refusal, { audit, log }: Pick<RoutingServices, "audit" | "log">): void {
+  const { error, clientAddress, user, request, host } = refusal;
+  const level = error.code === "internal" ? "error" : "info";
+  log[level]("stream refused", { user, target: request?.target, peer: clientAddress, code: error.code, error });
+  const who = { "addr.remote": clientAddress, ...(user !== undefined && { user: user.slice(0, 256) }) };
+  if (request?.kind === "join") {
+    audit.emitRefusal({ event: "auth", error: joinRefusal(error).slice(0, 2000), ...who, sid: request.target.slice(0, 256) });
+    return;
   }
-  if (host === undefined) {
-    throw new PlatformError("unavailable", `the host of this session, ${name}, is not connected to this proxy now`, { hint: "try again shortly" });
+  if (request !== undefined && isServedKind(request.kind)) {
+    audit.emitRefusal({ event: "auth", error: error.message.slice(0, 2000), ...who, ...servedName(request.kind, request.target) });
+    return;
   }
-  const dialled = await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses: host.addresses, hosts: [host], name });
-  return dialled.socket;
-}
-
-function tunnelOfProcess({ server_id: id, process }: ActiveSession, { registry }: RoutingServices): Tunnel | undefined {
-  return registry.ofHost(id).find((one) => !one.ended && one.facts.process === process);
+  const login = request?.kind === "ssh" ? request.parameters.login : "";
+  const name = host?.facts.hostname ?? request?.target.slice(0, 256);
+  audit.emitRefusal({
+    event: "auth",
+    error: error.message.slice(0, 2000),
+    ...who,
+    ...(login !== "" && { login: login.slice(0, 256) }),
+    ...(name !== undefined && { server_name: name }),
+    ...(host !== undefined && { server_id: host.identity.id }),
+  });
 }

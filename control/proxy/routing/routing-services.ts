@@ -9,9 +9,9 @@ import type { ExpectedHosts } from "../tunnels/expected-hosts.ts";
 import type { TunnelRegistry } from "../tunnels/registry.ts";
 import type { AccessCache } from "./access-cache.ts";
 import type { AuditQueue } from "./audit-queue.ts";
+import type { Target } from "./find-target.ts";
 import type { HostDirectory } from "./host-directory.ts";
 import type { RunningStreams } from "./running-streams.ts";
-import type { Target } from "./target.ts";
 
 /** Dependencies for routing a stream. */
 export interface RoutingServices {

@@ -1,73 +1,95 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { silentLog } from "../../../core/log/log.ts";
 import { type Lock, type LockTarget, removalLockName } from "../../../core/resources/lock.ts";
-import { maxOfUser, RunningStreams } from "./running-streams.ts";
+import { maxOfUser, RelayedStreams, RunningStreams } from "./running-streams.ts";
 
-const now = new Date("2026-11-20T12:00:00Z");
-const host = "7e55a0a1-3a70-4cf0-8f0e-0f3b1f2d9a11";
-const lock = (target: LockTarget, expires?: string): Lock => ({
-  kind: "lock",
-  version: "v2",
-  metadata: { name: "l" },
-  spec: { target, ...(expires !== undefined && { expires }) },
-});
-const identity: UserIdentity = { kind: "user", name: "alice", roles: ["ops"], traits: {}, principals: {}, cluster: "c", validBefore: now };
+describe("streams that a lock or a removal ends", () => {
+  const now = new Date("2026-11-20T12:00:00Z");
+  const host = "7e55a0a1-3a70-4cf0-8f0e-0f3b1f2d9a11";
+  const lock = (target: LockTarget, expires?: string): Lock => ({
+    kind: "lock",
+    version: "v2",
+    metadata: { name: "l" },
+    spec: { target, ...(expires !== undefined && { expires }) },
+  });
+  const identity: UserIdentity = { kind: "user", name: "alice", roles: ["ops"], traits: {}, principals: {}, cluster: "c", validBefore: now };
 
-function running(login = "root") {
-  const streams = new RunningStreams({ log: silentLog, now: () => now, graceMs: 5 });
-  const channel = new PassThrough();
-  streams.add({ identity, host, login, channel });
-  return { streams, channel };
-}
-
-test.for<LockTarget>([{ user: "alice" }, { role: "ops" }, { login: "root" }, { server_id: host }])("a lock of %j ends the stream", async (target) => {
-  const { streams, channel } = running();
-  streams.apply([lock({ user: "bob" }), lock(target)]);
-  await once(channel, "close");
-  expect(channel.destroyed).toBe(true);
-});
-
-test("locks of others, expired ones and a login that is not known here leave the stream alone", async () => {
-  const { streams, channel } = running("");
-  streams.apply([lock({ user: "bob" }), lock({ role: "dev" }), lock({ login: "root" }), lock({ user: "alice" }, "2026-11-20T11:59:59Z")]);
-  const other = running();
-  other.streams.apply([lock({ user: "alice" })]);
-  await once(other.channel, "close");
-  expect(channel.destroyed).toBe(false);
-});
-
-test("the removal of a user ends the streams of that one, and not of the next who has the name", async () => {
-  const [gone, next] = ["a", "b"].map((digit) => digit.repeat(32)) as [string, string];
-  const streams = new RunningStreams({ log: silentLog, now: () => now, graceMs: 5 });
-  const open = (userId: string | undefined): PassThrough => {
+  function running(login = "root") {
+    const streams = new RunningStreams({ log: silentLog, now: () => now, graceMs: 5 });
     const channel = new PassThrough();
-    streams.add({ identity: { ...identity, userId }, host, login: "root", channel });
-    return channel;
-  };
-  const [ofGone, ofNext, ofUnknown] = [open(gone), open(next), open(undefined)];
-  streams.apply([{ ...lock({ user: "alice" }), metadata: { name: removalLockName(gone) } }]);
-  await Promise.all([once(ofGone, "close"), once(ofUnknown, "close")]);
-  expect(ofNext.destroyed).toBe(false);
+    streams.add({ identity, host, login, channel });
+    return { streams, channel };
+  }
+
+  test.for<LockTarget>([{ user: "alice" }, { role: "ops" }, { login: "root" }, { server_id: host }])(
+    "a lock of %j ends the stream",
+    async (target) => {
+      const { streams, channel } = running();
+      streams.apply([lock({ user: "bob" }), lock(target)]);
+      await once(channel, "close");
+      expect(channel.destroyed).toBe(true);
+    },
+  );
+
+  test("locks of others, expired ones and a login that is not known here leave the stream alone", async () => {
+    const { streams, channel } = running("");
+    streams.apply([lock({ user: "bob" }), lock({ role: "dev" }), lock({ login: "root" }), lock({ user: "alice" }, "2026-11-20T11:59:59Z")]);
+    const other = running();
+    other.streams.apply([lock({ user: "alice" })]);
+    await once(other.channel, "close");
+    expect(channel.destroyed).toBe(false);
+  });
+
+  test("the removal of a user ends the streams of that one, and not of the next who has the name", async () => {
+    const [gone, next] = ["a", "b"].map((digit) => digit.repeat(32)) as [string, string];
+    const streams = new RunningStreams({ log: silentLog, now: () => now, graceMs: 5 });
+    const open = (userId: string | undefined): PassThrough => {
+      const channel = new PassThrough();
+      streams.add({ identity: { ...identity, userId }, host, login: "root", channel });
+      return channel;
+    };
+    const [ofGone, ofNext, ofUnknown] = [open(gone), open(next), open(undefined)];
+    streams.apply([{ ...lock({ user: "alice" }), metadata: { name: removalLockName(gone) } }]);
+    await Promise.all([once(ofGone, "close"), once(ofUnknown, "close")]);
+    expect(ofNext.destroyed).toBe(false);
+  });
+
+  test("one user has at most 500 streams to a host; others and other hosts are not concerned, and what ends makes room", async () => {
+    const streams = new RunningStreams({ log: silentLog, now: () => now });
+    const open = (user = "alice", to = host): PassThrough => {
+      const channel = new PassThrough();
+      streams.add({ identity: { ...identity, name: user }, host: to, login: "root", channel });
+      return channel;
+    };
+    const all = Array.from({ length: maxOfUser }, () => open());
+    const refused = new PassThrough();
+    expect(() => streams.add({ identity, host, login: "root", channel: refused })).toThrow(expect.objectContaining({ code: "limit" }));
+    expect(refused.destroyed).toBe(true);
+    open("bob");
+    open("alice", "another host");
+    const [first] = all as [PassThrough];
+    await once(first.destroy(), "close");
+    open();
+    expect(() => open()).toThrow(expect.objectContaining({ code: "limit" }));
+  });
 });
 
-test("one user has at most 500 streams to a host; others and other hosts are not concerned, and what ends makes room", async () => {
-  const streams = new RunningStreams({ log: silentLog, now: () => now });
-  const open = (user = "alice", to = host): PassThrough => {
-    const channel = new PassThrough();
-    streams.add({ identity: { ...identity, name: user }, host: to, login: "root", channel });
-    return channel;
-  };
-  const all = Array.from({ length: maxOfUser }, () => open());
-  const refused = new PassThrough();
-  expect(() => streams.add({ identity, host, login: "root", channel: refused })).toThrow(expect.objectContaining({ code: "limit" }));
-  expect(refused.destroyed).toBe(true);
-  open("bob");
-  open("alice", "another host");
-  const [first] = all as [PassThrough];
-  await once(first.destroy(), "close");
-  open();
-  expect(() => open()).toThrow(expect.objectContaining({ code: "limit" }));
+describe("streams that are relayed", () => {
+  test("counts streams until they end, well or not, and tells of each end", async () => {
+    const sizes: number[] = [];
+    const streams: RelayedStreams = new RelayedStreams(() => sizes.push(streams.size));
+    const [good, bad] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    streams.add(good.promise);
+    streams.add(bad.promise);
+    const closed = streams.closed();
+    expect(streams.size).toBe(2);
+    bad.reject(new Error("cut"));
+    good.resolve();
+    await closed;
+    expect(streams.size).toBe(0);
+    expect(sizes.toSorted()).toEqual([0, 1]);
+  });
 });

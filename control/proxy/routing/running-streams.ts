@@ -5,6 +5,8 @@ import type { UserIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
 import type { Lock } from "../../../core/resources/lock.ts";
 
+/* Streams of users that are open: those that a lock ends, and those whose bytes are relayed here. */
+
 export interface RunningStream {
   readonly identity: UserIdentity;
   /** Id of the host. */
@@ -77,5 +79,35 @@ export class RunningStreams {
       stream.channel.destroy();
     }, grace);
     stream.channel.once("close", () => clearTimeout(timer));
+  }
+}
+
+/** Streams of users while their bytes are relayed: a stop of the proxy waits for them, and slow work waits until there are none. */
+export class RelayedStreams {
+  readonly #open = new Set<Promise<void>>();
+  readonly #ended: () => void;
+
+  /** `ended` is called as each stream ends. */
+  constructor(ended: () => void) {
+    this.#ended = ended;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Counts a stream until its promise settles. */
+  add(stream: Promise<void>): void {
+    const settled = stream.catch(() => {});
+    this.#open.add(settled);
+    void settled.then(() => {
+      this.#open.delete(settled);
+      this.#ended();
+    });
+  }
+
+  /** Resolves once all streams that are open now have ended. */
+  async closed(): Promise<void> {
+    await Promise.all(this.#open);
   }
 }

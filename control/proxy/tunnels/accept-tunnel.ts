@@ -2,33 +2,23 @@ import type { Duplex } from "node:stream";
 import type { Connection } from "ssh2";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { fromSshCertificate, type HostIdentity } from "../../../core/identity/identity.ts";
+import type { HostIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { OfferedPages } from "../../../core/resources/offered.ts";
-import type { SshAlgorithms } from "../../../core/ssh/algorithms.ts";
-import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
-import { readFrame } from "../../../core/transport/read-frame.ts";
-import { readMessages } from "../../../core/transport/read-messages.ts";
+import { readFrame, readMessages } from "../../../core/transport/read-frame.ts";
 import { decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../../../core/transport/tunnel-message.ts";
-import { misfitText } from "../../../core/versions/judge-fit.ts";
+import { misfitText } from "../../../core/versions/compare-versions.ts";
 import { version } from "../../../core/versions/version.ts";
-import type { CurrentIdentity } from "../identity/current-identity.ts";
-import type { AccessCache } from "../routing/access-cache.ts";
-import { type AccessRevisions, accessRevisions } from "./access-revisions.ts";
-import { agentChannels } from "./agent-channels.ts";
-import { authenticateAgent } from "./authenticate-agent.ts";
+import { type AccessCache, type AccessRevisions, accessRevisions } from "../routing/access-cache.ts";
+import { type AgentServices, acceptAgent, agentChannels, handshakeMs } from "./accept-agent.ts";
 import type { ExpectedHosts } from "./expected-hosts.ts";
 import type { TunnelRegistry } from "./registry.ts";
-import { type NodeAnswer, reportGone, reportNode } from "./report-node.ts";
-import type { StatusReports } from "./status-reports.ts";
+import { type NodeAnswer, reportGone, reportNode, type StatusReports } from "./report-node.ts";
 import { type AgentFacts, endConnection, Tunnel } from "./tunnel.ts";
 
-export interface TunnelServices {
+export interface TunnelServices extends AgentServices {
   readonly log: Log;
   readonly auth: AuthClient;
-  readonly identity: CurrentIdentity;
-  /** Algorithms offered to SSH clients; left out: the default. */
-  readonly algorithms?: SshAlgorithms | undefined;
   readonly access: AccessCache;
   readonly registry: TunnelRegistry;
   readonly statuses: StatusReports;
@@ -37,13 +27,9 @@ export interface TunnelServices {
   readonly arriving: ExpectedHosts;
   /** Another process has taken over: it reports for this proxy now. */
   readonly retired: () => boolean;
-  /** Passes a stream to the auth service's TLS listener. */
-  readonly relayAuth: (stream: Duplex, remoteAddress: string) => void;
-  readonly now: () => Date;
   readonly clock: () => number;
   /** Called when a tunnel has started or ended. */
   readonly tunnelsChanged: () => void;
-  readonly signal: AbortSignal;
 }
 
 export interface TunnelArrival {
@@ -52,12 +38,6 @@ export interface TunnelArrival {
   /** Called once the agent has proven its identity. */
   readonly established: () => void;
 }
-
-/** Time limits of the SSH handshake, and then of hello, ms. */
-const handshakeMs = 10_000;
-
-/** The agent's heartbeat reveals a dead peer, and one timer sweeps all tunnels. */
-const noKeepalive = { intervalMs: 0, missed: 3 } as const;
 
 /** Accepts an agent's SSH connection and registers its tunnel. Resolves then; throws the agent's fault. */
 export async function acceptTunnel(arrival: TunnelArrival, services: TunnelServices): Promise<void> {
@@ -76,27 +56,6 @@ export async function acceptTunnel(arrival: TunnelArrival, services: TunnelServi
 
 function endToo(this: Duplex): void {
   this.end();
-}
-
-/** The handshake. It drops the certificate at its end: objects with the tunnel's lifetime must not hold it. */
-async function acceptAgent(transport: Duplex, services: TunnelServices): Promise<{ connection: Connection; identity: HostIdentity }> {
-  const { sshKey, sshCertificate, cluster } = services.identity.current();
-  const { connection, certificate } = await acceptSsh({
-    stream: transport,
-    hostKey: sshKey,
-    hostCertificate: sshCertificate,
-    algorithms: services.algorithms,
-    handshakeTimeoutMs: handshakeMs,
-    keepalive: noKeepalive,
-    signal: services.signal,
-    authenticate: async (attempt) => {
-      const { hostCaSsh } = await services.access.current();
-      authenticateAgent({ ...attempt, hostAuthorities: hostCaSsh, cluster, now: services.now() });
-    },
-  });
-  const identity = fromSshCertificate(certificate);
-  if (identity.kind !== "host") throw new PlatformError("internal", "an agent was accepted without a host identity");
-  return { connection, identity };
 }
 
 interface Applicant extends TunnelArrival {
@@ -179,6 +138,8 @@ function serve(tunnel: Tunnel, { channel, transport }: Served, services: TunnelS
   channel.on("close", () => tunnel.end());
   const pages = new OfferedPages();
   readMessages(channel, {
+    maxLength: maxTunnelMessage,
+    what: "tunnel message",
     decode: decodeAgentMessage,
     onMessage: (message) => {
       tunnel.heard();

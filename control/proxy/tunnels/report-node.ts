@@ -4,10 +4,13 @@ import type { HostIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { writeDocument } from "../../../core/resources/document.ts";
 import { hostStatusDocument } from "../../../core/resources/host-status.ts";
+import { silentMs } from "../../../core/transport/tunnel-message.ts";
 import type { TunnelRegistry } from "./registry.ts";
 import type { AgentFacts, Tunnel } from "./tunnel.ts";
 
-export interface NodeReport {
+/* What a proxy reports to the auth service about the hosts with a tunnel to it, and when. */
+
+interface NodeReport {
   readonly identity: HostIdentity;
   readonly facts: AgentFacts;
   readonly peer: string;
@@ -24,7 +27,7 @@ export interface NodeAnswer {
 }
 
 /** `closed`: the connection ended; `silent`: no response, but the tunnel may still recover; `stopped`: announced by the agent. */
-export type TunnelEnding = "closed" | "silent" | "stopped";
+type TunnelEnding = "closed" | "silent" | "stopped";
 
 /**
  * Reports a host's tunnel to the auth service. Throws PlatformError: `denied` or `not_found` when the host was removed.
@@ -46,14 +49,14 @@ export async function reportNode(auth: AuthClient, { identity, facts, peer, conn
 }
 
 /** The same for an open tunnel; stores the answer with it. */
-export async function reportUp(auth: AuthClient, tunnel: Pick<Tunnel, "identity" | "facts" | "peer" | "sharesName">): Promise<void> {
+async function reportUp(auth: AuthClient, tunnel: Pick<Tunnel, "identity" | "facts" | "peer" | "sharesName">): Promise<void> {
   const { identity, facts, peer } = tunnel;
   const { sharesName } = await reportNode(auth, { identity, facts, peer, connected: true });
   tunnel.sharesName = sharesName;
 }
 
 /** Reports a host's resources: the whole list, which replaces the previous one. Throws PlatformError. */
-export async function reportOffered(auth: AuthClient, { identity, offered }: Pick<Tunnel, "identity" | "offered">): Promise<void> {
+async function reportOffered(auth: AuthClient, { identity, offered }: Pick<Tunnel, "identity" | "offered">): Promise<void> {
   await auth.reportOffered({ hostId: identity.id, offered: offered.map(({ kind, name, labels }) => ({ kind, name, labels: { ...labels } })) });
 }
 
@@ -84,5 +87,95 @@ export async function reportAll(registry: TunnelRegistry, { auth, log, signal }:
       if (code === "unavailable" || code === "timeout") return;
       if (code === "denied" || code === "not_found" || code === "unauthenticated") tunnel.end();
     }
+  }
+}
+
+/** Minimum interval between two reports of one host, ms; only the last change in between is reported. */
+const apartMs = 5_000;
+
+type Reporting = Pick<Tunnel, "identity" | "facts" | "peer" | "ended" | "sharesName">;
+
+/** Forwards hosts' reports about themselves while their tunnels are up. */
+export class StatusReports {
+  readonly #auth: AuthClient;
+  readonly #log: Log;
+  readonly #signal: AbortSignal;
+  /** Host id → the tunnel with the next status; undefined: the host has just been reported. */
+  readonly #waiting = new Map<string, { next: Reporting | undefined }>();
+
+  constructor({ auth, log, signal }: { auth: AuthClient; log: Log; signal: AbortSignal }) {
+    this.#auth = auth;
+    this.#log = log;
+    this.#signal = signal;
+  }
+
+  /** Reports a host's changed status now, or as soon as the last report is old enough. */
+  changed(tunnel: Reporting): void {
+    const { id } = tunnel.identity;
+    const waiting = this.#waiting.get(id);
+    if (waiting !== undefined) waiting.next = tunnel;
+    else this.#report(id, tunnel);
+  }
+
+  /** Reports a host's changed resources. */
+  offered({ identity, offered }: Pick<Tunnel, "identity" | "offered">): void {
+    reportOffered(this.#auth, { identity, offered }).catch((error: unknown) => {
+      this.#log.debug("could not report the resources of a host", { host: identity.id, error: errorText(error) });
+    });
+  }
+
+  #report(id: string, tunnel: Reporting): void {
+    if (this.#signal.aborted || tunnel.ended) return;
+    const entry: { next: Reporting | undefined } = { next: undefined };
+    this.#waiting.set(id, entry);
+    reportUp(this.#auth, tunnel).catch((error: unknown) => {
+      // It is reported again when the auth service is back.
+      this.#log.debug("could not report a host's status", { host: id, error: errorText(error) });
+    });
+    setTimeout(() => {
+      this.#waiting.delete(id);
+      if (entry.next !== undefined) this.#report(id, entry.next);
+    }, apartMs).unref();
+  }
+}
+
+type Heard = Pick<Tunnel, "identity" | "facts" | "peer" | "silentFor" | "ended" | "draining" | "send" | "end" | "streams" | "sharesName" | "offered">;
+
+/** Reports hosts that stopped responding to the auth service, long before their tunnels are closed, and when they respond again. */
+export class SilenceWatch {
+  readonly #registry: TunnelRegistry<Heard>;
+  readonly #deps: { readonly auth: AuthClient; readonly log: Log };
+  /** Ids of reported hosts. */
+  readonly #silent = new Set<string>();
+
+  constructor(registry: TunnelRegistry<Heard>, deps: { auth: AuthClient; log: Log }) {
+    this.#registry = registry;
+    this.#deps = deps;
+  }
+
+  /** Call this every few seconds; `now` is the tunnels' clock. */
+  look(now: number): void {
+    for (const tunnel of this.#registry.all()) {
+      const { id } = tunnel.identity;
+      const isSilent = tunnel.silentFor(now) >= silentMs;
+      if (isSilent && !this.#silent.has(id) && this.#registry.ofHost(id).every((other) => other.silentFor(now) >= silentMs)) this.#lost(tunnel);
+      if (!isSilent && this.#silent.delete(id)) this.#heard(tunnel);
+    }
+    for (const id of this.#silent) if (this.#registry.ofHost(id).length === 0) this.#silent.delete(id);
+  }
+
+  #lost(tunnel: Heard): void {
+    this.#silent.add(tunnel.identity.id);
+    this.#deps.log.warn("agent stopped responding", { host: tunnel.identity.id, name: tunnel.facts.hostname });
+    reportGone(tunnel, this.#deps, "silent");
+  }
+
+  #heard(tunnel: Heard): void {
+    const { auth, log } = this.#deps;
+    const host = tunnel.identity.id;
+    log.info("agent is responding again", { host, name: tunnel.facts.hostname });
+    reportUp(auth, tunnel).catch((error: unknown) => {
+      log.warn("could not report a connected host", { host, error: errorText(error) });
+    });
   }
 }

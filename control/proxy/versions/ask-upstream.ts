@@ -1,7 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Env } from "../../../core/transport/dial/choose-proxy.ts";
 import { type HttpsAnswer, httpsGet } from "../../../core/transport/dial/https-get.ts";
-import { parseVersion } from "../../../core/versions/parse-version.ts";
+import { parseVersion } from "../../../core/versions/compare-versions.ts";
 
 /** Answer of another version server. */
 export interface UpstreamAnswer {

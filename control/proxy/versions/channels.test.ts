@@ -6,8 +6,7 @@ import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
 import { createLog } from "../../../core/log/log.ts";
 import { createTestAuthority } from "../../../core/transport/dial/testing/test-certificate.ts";
 import { type AskUpstream, askUpstreamBy } from "./ask-upstream.ts";
-import { beyondMajor } from "./beyond-major.ts";
-import { Channels, channelsDigest, planChannels } from "./channels.ts";
+import { beyondMajor, Channels, channelsDigest, planChannels } from "./channels.ts";
 import { answering, startTestUpstream, type TestUpstream } from "./testing/test-upstream.ts";
 
 let folder: string;

@@ -2,12 +2,11 @@ import { createHash } from "node:crypto";
 import type { UpgradeChannel } from "../../../core/config/upgrade-channels.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import type { ChannelTrouble } from "../../../core/resources/channel-trouble.ts";
-import { wait } from "../routing/wait.ts";
+import type { ChannelTrouble } from "../../../core/resources/channel-report.ts";
+import { parseVersion } from "../../../core/versions/compare-versions.ts";
+import { wait } from "../wait.ts";
 import type { AskUpstream } from "./ask-upstream.ts";
-import { beyondMajor } from "./beyond-major.ts";
-import { readKeptAnswers, writeKeptAnswers } from "./kept-answers.ts";
-import { type KeptAnswer, Upstream, type UpstreamOptions } from "./upstream.ts";
+import { type KeptAnswer, readKeptAnswers, Upstream, type UpstreamOptions, writeKeptAnswers } from "./upstream.ts";
 
 export interface ChannelReading {
   /** `v1.2.3`, or `none`. */
@@ -219,4 +218,14 @@ export function channelsDigest(channels: ReadonlyMap<string, PlannedChannel>): s
     })
     .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));
   return `sha256:${createHash("sha256").update(JSON.stringify(facts)).digest("hex")}`;
+}
+
+/**
+ * Why a proxy does not serve the version: an agent must never be newer by a major than its proxy. Undefined: it may. No other version is served in
+ * its place, because a host that has a newer version of the proxy's major would be taken back. Both with a leading v. Pure.
+ */
+export function beyondMajor(version: string, own: string): string | undefined {
+  const [wanted, mine] = [parseVersion(version), parseVersion(own)];
+  if (wanted === undefined || mine === undefined || wanted.major <= mine.major) return undefined;
+  return `wants ${version}, which has a higher major than this proxy (${own}): upgrade the cluster first; until then hosts stay as they are`;
 }

@@ -1,7 +1,7 @@
 import { createClient, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { fromConnectError } from "../../../core/api/auth-call.ts";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
-import { fromConnectError } from "../../../core/api/auth-error.ts";
 import { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { silentLog } from "../../../core/log/log.ts";
 import type { ChannelReading } from "./channels.ts";

@@ -1,11 +1,10 @@
 import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
-import { type ChannelAnswer, channelAnswersDocument } from "../../../core/resources/channel-answer.ts";
-import { boundedTroubles, channelTroublesDocument } from "../../../core/resources/channel-trouble.ts";
+import { boundedTroubles, type ChannelAnswer, channelAnswersDocument, channelTroublesDocument } from "../../../core/resources/channel-report.ts";
 import { writeDocument } from "../../../core/resources/document.ts";
 import { type ProxyFacts, proxyFactsDocument } from "../../../core/resources/proxy-facts.ts";
-import { wait } from "../routing/wait.ts";
+import { wait } from "../wait.ts";
 import type { Channels } from "./channels.ts";
 
 /** Interval of reports to the auth service, ms; it forgets a silent proxy after three of these. */

@@ -1,7 +1,11 @@
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import { z } from "zod";
 import { errorText, type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { backOffDelay } from "../../../core/transport/back-off.ts";
-import { wait } from "../routing/wait.ts";
+import { parseVersion } from "../../../core/versions/compare-versions.ts";
+import { wait } from "../wait.ts";
 import type { AskUpstream, UpstreamAnswer } from "./ask-upstream.ts";
 
 /** The last valid answer. */
@@ -30,7 +34,7 @@ const leastMs = 2000;
 /** How long the last good answer is served while the upstream fails, ms. */
 const staleMs = 7 * 24 * 3_600_000;
 
-export interface Reading extends UpstreamAnswer {
+interface Reading extends UpstreamAnswer {
   /** Age in seconds, if the upstream has failed since. */
   readonly staleSeconds: number | undefined;
 }
@@ -121,4 +125,46 @@ export class Upstream {
   #sameCritical(version: string): boolean | undefined {
     return this.#good?.version === version ? this.#good.critical : undefined;
   }
+}
+
+const keptSchema = z.object({
+  version: z.literal(1),
+  /** By URL. */
+  upstreams: z.record(
+    z.string(),
+    z.object({
+      version: z.string().refine((text) => text === "none" || (text.startsWith("v") && parseVersion(text) !== undefined)),
+      critical: z.boolean().optional(),
+      at: z.number(),
+    }),
+  ),
+});
+
+const maxFileBytes = 1_048_576;
+
+/** The last good answers from before a restart, by URL. A missing or unreadable file counts as empty. */
+export async function readKeptAnswers(file: string): Promise<ReadonlyMap<string, KeptAnswer>> {
+  try {
+    const text = await readFile(file, "utf8");
+    if (text.length > maxFileBytes) return new Map();
+    const { upstreams } = keptSchema.parse(JSON.parse(text));
+    return new Map(Object.entries(upstreams).map(([url, { version, critical, at }]) => [url, { version, critical, at }]));
+  } catch {
+    return new Map();
+  }
+}
+
+/** Replaces the file in one step. Throws the file system's errors. */
+export async function writeKeptAnswers(file: string, answers: ReadonlyMap<string, KeptAnswer>): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  // Two processes write during a handover.
+  const fresh = `${file}.${process.pid}.new`;
+  const handle = await open(fresh, "w", 0o600);
+  try {
+    await handle.writeFile(JSON.stringify({ version: 1, upstreams: Object.fromEntries(answers) }));
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+  await rename(fresh, file);
 }

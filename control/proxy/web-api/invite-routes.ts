@@ -1,14 +1,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import QRCode from "qrcode";
 import { z } from "zod";
-import { onBehalfOf } from "../../../core/api/client-address.ts";
+import { onBehalfOf } from "../../../core/api/auth-call.ts";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
-import { httpStatus } from "./http-status.ts";
-import { acceptedPage, invitePage, refusedPage } from "./invite-page.ts";
-import { pageHeaders } from "./page.ts";
-import { publicAddress } from "./ping.ts";
-import type { WebServices } from "./web-services.ts";
+import { httpStatus } from "./answer-errors.ts";
+import { acceptedPage, invitePage, pageHeaders, refusedPage } from "./pages.ts";
+import { type PingFacts, publicAddress } from "./ping.ts";
+
+export interface InviteServices {
+  readonly auth: AuthClient;
+  readonly log: Log;
+  /** Current facts: ports are known once they are bound. */
+  readonly ping: () => PingFacts;
+}
 
 type WithToken = { Params: { token: string } };
 
@@ -16,12 +23,12 @@ const acceptSchema = z.object({ password: z.string().min(1).max(1024), code: z.s
 const formSchema = acceptSchema.extend({ repeat: z.string().max(1024) });
 
 /** The link for an invited user: a page, and the same as JSON. The token is the secret and is never logged. */
-export function inviteRoutes(app: FastifyInstance, services: WebServices): void {
+export function inviteRoutes(app: FastifyInstance, services: InviteServices): void {
   addPage(app, services);
   addJson(app, services);
 }
 
-function addPage(app: FastifyInstance, services: WebServices): void {
+function addPage(app: FastifyInstance, services: InviteServices): void {
   const send = async (reply: FastifyReply, status: number, html: string): Promise<void> => {
     await reply.code(status).headers(pageHeaders()).send(html);
   };
@@ -52,7 +59,7 @@ function addPage(app: FastifyInstance, services: WebServices): void {
   });
 }
 
-function addJson(app: FastifyInstance, { auth }: WebServices): void {
+function addJson(app: FastifyInstance, { auth }: InviteServices): void {
   app.get<WithToken>("/v1/webapi/users/invite/:token", async (request) => {
     const { token, call } = asked(request);
     const invite = await auth.getInvite({ token }, call);
@@ -76,12 +83,12 @@ function asked({ params, ip }: FastifyRequest<WithToken>): Asked {
   return { token: params.token, call: onBehalfOf(ip.replace(/^::ffff:(?=\d+\.)/, "")) };
 }
 
-async function form({ auth }: WebServices, { token, call }: Asked, error?: PlatformError): Promise<string> {
+async function form({ auth }: InviteServices, { token, call }: Asked, error?: PlatformError): Promise<string> {
   const { user, otpauthUri, clusterName } = await auth.getInvite({ token }, call);
   return invitePage({ user, clusterName, picture: await qrSvg(otpauthUri), secret: secretOf(otpauthUri), uri: otpauthUri, error });
 }
 
-async function acceptForm({ auth }: WebServices, { token, call }: Asked, body: unknown): Promise<string> {
+async function acceptForm({ auth }: InviteServices, { token, call }: Asked, body: unknown): Promise<string> {
   const { password, repeat, code } = read(formSchema, body);
   if (password !== repeat) throw new PlatformError("invalid", "the two passwords differ");
   return (await auth.acceptInvite({ token, password, code }, call)).user;
@@ -93,7 +100,7 @@ function read<T>(schema: z.ZodType<T>, body: unknown): T {
   throw new PlatformError("invalid", `${parsed.error.issues[0]?.path.join(".") || "the body"} is missing or malformed`);
 }
 
-async function loginFacts({ auth, ping }: WebServices, user: string): Promise<Parameters<typeof acceptedPage>[0]> {
+async function loginFacts({ auth, ping }: InviteServices, user: string): Promise<Parameters<typeof acceptedPage>[0]> {
   const { caPins, clusterName } = await auth.getCluster({});
   return { user, clusterName, proxy: formatHostPort(publicAddress(ping())), caPins };
 }

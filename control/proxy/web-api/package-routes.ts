@@ -3,9 +3,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { choosePart, type Part } from "../packages/choose-part.ts";
 import { DownloadPlaces, type DownloadPlacesOptions } from "../packages/download-places.ts";
-import { isImmutable, mediaType } from "../packages/media-type.ts";
-import { openPackage, type PackageFile } from "../packages/open-package.ts";
-import { parsePackagePath } from "../packages/package-path.ts";
+import { isImmutable, mediaType, openPackage, type PackageFile, parsePackagePath } from "../packages/package-file.ts";
 
 export interface PackageServices {
   /** Left out: this proxy does not serve packages. */

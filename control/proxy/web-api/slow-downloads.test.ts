@@ -8,8 +8,8 @@ import Fastify from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLog } from "../../../core/log/log.ts";
 import type { DownloadPlacesOptions } from "../packages/download-places.ts";
+import { addErrors } from "./answer-errors.ts";
 import { packageRoutes } from "./package-routes.ts";
-import { addErrors } from "./web-app.ts";
 
 let folder: string;
 let app: FastifyInstance;

@@ -2,11 +2,14 @@ import { once } from "node:events";
 import { request } from "node:https";
 import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openAuthClient } from "../../../core/api/auth-client.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { startTestCluster, type TestCluster } from "../../../test/inside/open-cluster.ts";
 import { until } from "../../../test/world/until.ts";
 import { answering, startTestUpstream, type TestUpstream } from "../versions/testing/test-upstream.ts";
+import { parseChannelPath } from "./upgrade-routes.ts";
 
 interface Answer {
   readonly status: number;
@@ -156,5 +159,58 @@ describe("a version server that is asked too often", () => {
       expect(JSON.parse(answer.text)).toMatchObject({ error: { code: "limit" } });
     }
     expect((await ask(cluster, "/webapi/find")).status).toBe(200);
+  });
+});
+
+describe("the path of a channel", () => {
+  test.for([
+    ["default/version", "default", "version"],
+    ["stable/cloud/critical", "stable/cloud", "critical"],
+    ["stable%2Fcloud/version", "stable/cloud", "version"],
+    ["version/version", "version", "version"],
+    ["a.b-c_d~e/f/g/version", "a.b-c_d~e/f/g", "version"],
+  ] as const)("%s asks for a channel", ([path, channel, what]) => {
+    expect(parseChannelPath(path)).toEqual({ channel, what });
+  });
+
+  const bad = [
+    "",
+    "version",
+    "/version",
+    "default",
+    "default/",
+    "default/Version",
+    "default/version/",
+    "default/versions",
+    "a//version",
+    "a/../version",
+    "a/%2e%2e/version",
+    "%/version",
+    "%ff/version",
+    "./version",
+  ];
+  test.for(bad)("%j is refused", (path) => {
+    expect(() => parseChannelPath(path)).toThrow(expect.objectContaining({ code: "invalid", hint: expect.any(String) }));
+  });
+
+  test("any path names a channel or is refused with PlatformError", () => {
+    const piece = fc.constantFrom("a", "/", "%2f", "%", "..", ".", "version", "critical", "\0", "é", "?");
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.array(piece, { maxLength: 8 }).map((all) => `${all.join("")}/version`),
+        ),
+        (path) => {
+          try {
+            const { channel } = parseChannelPath(path);
+            expect(channel.split("/")).not.toContain("");
+            expect(channel.split("/")).not.toContain("..");
+          } catch (thrown) {
+            expect(thrown).toBeInstanceOf(PlatformError);
+          }
+        },
+      ),
+    );
   });
 });

@@ -1,9 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { parseChannelPath } from "../versions/channel-path.ts";
 import type { ChannelReading } from "../versions/channels.ts";
 import type { VersionServer } from "../versions/open-version-server.ts";
-import { errorBody } from "./error-body.ts";
+import { errorBody } from "./answer-errors.ts";
+
+/** Paths of the version server; `/v1` is the documented one, the other is for old updaters. */
+const upgradePrefixes = ["/v1/webapi/automaticupgrades/channel/", "/webapi/automaticupgrades/channel/"] as const;
+
+/** Age of an outdated answer in seconds: the upstream fails. */
+const staleHeader = "Platform-Upgrade-Stale";
+/** Why this host should not have the channel's version now: a sentence. */
+const heldHeader = "Platform-Upgrade-Held";
+/** The auth service's signature over the answer for a host. */
+const signedHeader = "Platform-Upgrade-Signed";
+/** Why the answer is `none` although the channel has a version: a sentence. */
+const whyHeader = "Platform-Upgrade-Why";
 
 /**
  * `GET …/automaticupgrades/channel/<name>/version` and `/critical`, public. With `?host=<id>` the roll-out
@@ -56,6 +67,37 @@ async function answer({ request, reply, server, prefix }: Asked): Promise<Fastif
   return await reply.send(what === "version" ? target.version : yesOrNo(target.critical));
 }
 
+interface ChannelAsk {
+  /** As written in the configuration; it may contain slashes. */
+  readonly channel: string;
+  readonly what: "version" | "critical";
+}
+
+const wanted = "request /v1/webapi/automaticupgrades/channel/<name>/version or …/critical";
+
+/** `<name>/version` or `<name>/critical`, percent-encoding allowed: the last segment selects. Throws `invalid` for anything else. */
+export function parseChannelPath(path: string): ChannelAsk {
+  const refuse = (why: string): never => {
+    throw new PlatformError("invalid", why, { hint: wanted });
+  };
+  const end = path.lastIndexOf("/");
+  if (end < 0) return refuse("the path has no channel name");
+  const what = path.slice(end + 1);
+  if (what !== "version" && what !== "critical") return refuse("the path ends neither with /version nor with /critical");
+  const channel = decoded(path.slice(0, end)) ?? refuse("the channel's name is not percent-encoded text");
+  if (channel.split("/").some((segment) => segment === "" || segment === "." || segment === ".."))
+    return refuse("the channel's name has an empty part");
+  return { channel, what };
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The id of `?host=<id>`; undefined: no host was given. Throws `invalid`. */
 function hostOf(query: string): string | undefined {
   const hosts = new URLSearchParams(query).getAll("host");
@@ -72,18 +114,6 @@ function hostOf(query: string): string | undefined {
 function yesOrNo(critical: boolean | undefined): string {
   return critical === true ? "yes" : "no";
 }
-
-/** Paths of the version server; `/v1` is the documented one, the other is for old updaters. */
-const upgradePrefixes = ["/v1/webapi/automaticupgrades/channel/", "/webapi/automaticupgrades/channel/"] as const;
-
-/** Age of an outdated answer in seconds: the upstream fails. */
-const staleHeader = "Platform-Upgrade-Stale";
-/** Why this host should not have the channel's version now: a sentence. */
-const heldHeader = "Platform-Upgrade-Held";
-/** The auth service's signature over the answer for a host. */
-const signedHeader = "Platform-Upgrade-Signed";
-/** Why the answer is `none` although the channel has a version: a sentence. */
-const whyHeader = "Platform-Upgrade-Why";
 
 /** The sentence of `whyHeader`. */
 function whyText(channel: string, why: string): string {

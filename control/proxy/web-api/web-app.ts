@@ -1,21 +1,35 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import Fastify from "fastify";
-import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
-import { exportAuthority } from "./authority-export.ts";
-import { errorBody } from "./error-body.ts";
-import { homePage } from "./home-page.ts";
-import { httpStatus } from "./http-status.ts";
+import type { Access } from "../routing/read-access.ts";
+import type { VersionServer } from "../versions/open-version-server.ts";
+import { addErrors, errorBody } from "./answer-errors.ts";
+import { authorityRoutes } from "./authority-routes.ts";
+import { installScript } from "./install-script.ts";
 import { inviteRoutes } from "./invite-routes.ts";
 import { packageRoutes } from "./package-routes.ts";
-import { pageHeaders } from "./page.ts";
+import { homePage, pageHeaders } from "./pages.ts";
 import { findAnswer, type PingFacts, pingAnswer, publicAddress } from "./ping.ts";
 import { upgradeRoutes } from "./upgrade-routes.ts";
-import { createWebServer, type WebServer } from "./web-server.ts";
-import type { WebServices } from "./web-services.ts";
+
+/** Dependencies of the web API. */
+export interface WebServices {
+  readonly auth: AuthClient;
+  readonly access: { current(): Promise<Access> };
+  readonly log: Log;
+  readonly clusterName: string;
+  /** Current facts: ports are known once they are bound. */
+  readonly ping: () => PingFacts;
+  readonly versionServer: VersionServer;
+  /** A folder of package repositories. */
+  readonly packagesDir: string | undefined;
+  readonly now: () => Date;
+}
 
 export interface WebApp extends Pick<WebServer, "accept" | "requests" | "closeIdle"> {
   close(): Promise<void>;
@@ -63,6 +77,50 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   };
 }
 
+interface WebServer {
+  /** Sets the handler of requests. Returns Node's server, which does not listen itself. */
+  serve(handler: RequestListener): Server;
+  /** Accepts a connection after its TLS handshake. */
+  accept(socket: Socket): void;
+  /** Requests without an answer yet. */
+  readonly requests: number;
+  /** Ends idle connections after an answer. */
+  closeIdle(): void;
+  closeAll(): void;
+}
+
+/** Maximum requests of one connection: a busy client then reconnects, perhaps to another of several proxies. */
+const maxRequests = 1000;
+
+/** HTTP/1.1 with bounded headers and waits. */
+function createWebServer(): WebServer {
+  const server = createServer({ maxHeaderSize: 16_384, requestTimeout: 20_000, headersTimeout: 10_000, keepAliveTimeout: 30_000 });
+  server.maxRequestsPerSocket = maxRequests;
+  server.timeout = 60_000;
+  // Node checks header and request times only in a server that listens; this one gets its connections from a listener.
+  server.emit("listening");
+  let requests = 0;
+  return {
+    serve: (handler) =>
+      server.on("request", (request, response) => {
+        requests += 1;
+        response.once("close", () => {
+          requests -= 1;
+        });
+        handler(request, response);
+      }),
+    accept: (socket) => void server.emit("connection", socket),
+    get requests() {
+      return requests;
+    },
+    closeIdle: () => server.closeIdleConnections(),
+    closeAll: () => {
+      server.closeAllConnections();
+      server.emit("close");
+    },
+  };
+}
+
 function addSafeHeaders(app: FastifyInstance): void {
   app.addHook("onRequest", async (_request, reply) => {
     reply.headers({
@@ -80,17 +138,6 @@ function addForms(app: FastifyInstance): void {
   app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string", bodyLimit: maxBody }, (_request, body, done) => {
     done(null, Object.fromEntries(new URLSearchParams(body.toString())));
   });
-}
-
-/** `GET /webapi/auth/export?type=…`: the public halves of the authorities, public. */
-function authorityRoutes(app: FastifyInstance, { access, clusterName }: WebServices): void {
-  for (const prefix of ["", "/v1"]) {
-    app.get<{ Querystring: { type?: string } }>(`${prefix}/webapi/auth/export`, async (request, reply) => {
-      const { type } = request.query;
-      const text = exportAuthority(typeof type === "string" ? type : "", { clusterName, ...(await access.current()) });
-      return await reply.type("text/plain; charset=utf-8").send(text);
-    });
-  }
 }
 
 /** `GET /`: a page for people. It shows only facts that ping and the export of authorities show too. */
@@ -139,11 +186,6 @@ function scriptRoutes(app: FastifyInstance, { ping }: { ping: () => PingFacts })
   });
 }
 
-/** The text of scripts/install.sh from the repository; the build embeds it in the executable. */
-function installScript(): string {
-  return readFileSync(join(import.meta.dirname, "../../../scripts/install.sh"), "utf8");
-}
-
 /** The line of the install script for the address of the proxy that serves it. */
 const emptyLine = /^PLATFORM_PROXY=''$/m;
 
@@ -151,60 +193,4 @@ const emptyLine = /^PLATFORM_PROXY=''$/m;
 export function fillScript(script: string, proxy: string): string {
   if (!emptyLine.test(script)) throw new Error("scripts/install.sh has no line PLATFORM_PROXY=''");
   return script.replace(emptyLine, () => `PLATFORM_PROXY='${proxy.replaceAll("'", "'\\''")}'`);
-}
-
-/** Answers for failed requests, and for unknown paths. */
-export function addErrors(app: FastifyInstance, log: Log): void {
-  const known = new KnownPaths(app);
-  app.setNotFoundHandler(async (request, reply) => {
-    const methods = known.methods(request.raw.url ?? "");
-    if (methods.length === 0) return await reply.code(404).send(errorBody(new PlatformError("not_found", "not found")));
-    const allowed = methods.join(", ");
-    const error = new PlatformError("invalid", `this path does not support ${request.method}`, { hint: `it supports ${allowed}` });
-    return await reply.code(405).header("Allow", allowed).send(errorBody(error));
-  });
-  app.setErrorHandler(async (thrown, _request, reply) => {
-    const error = fromFastify(thrown);
-    if (error.code === "internal") log.error("web request failed", { error: thrown });
-    await reply.code(httpStatus[error.code]).send(errorBody(error));
-  });
-}
-
-/** Fastify's own refusals (body too long, not JSON …) carry a status; any other error that is not ours is a bug. */
-function fromFastify(thrown: unknown): PlatformError {
-  const status = thrown instanceof Error && "statusCode" in thrown ? Number(thrown.statusCode) : 500;
-  if (thrown instanceof PlatformError || !(thrown instanceof Error) || status >= 500) return toPlatformError(thrown);
-  return new PlatformError(status === 413 ? "limit" : "invalid", `could not read the request: ${thrown.message}`);
-}
-
-interface KnownPath {
-  readonly pattern: RegExp;
-  readonly methods: ReadonlySet<string>;
-}
-
-/** The paths of all routes that are added from now on, to distinguish a wrong method from a wrong path. */
-class KnownPaths {
-  readonly #paths: KnownPath[] = [];
-
-  constructor(app: FastifyInstance) {
-    app.addHook("onRoute", ({ url, method }) => {
-      const methods = Array.isArray(method) ? method : [method];
-      this.#paths.push({ pattern: patternOf(url), methods: new Set(methods) });
-    });
-  }
-
-  /** Methods of the path, in order; empty: unknown path. `url` may have a query. */
-  methods(url: string): readonly string[] {
-    const [path = ""] = url.split("?", 1);
-    return [...new Set(this.#paths.flatMap(({ pattern, methods }) => (pattern.test(path) ? [...methods] : [])))].sort();
-  }
-}
-
-/** `:name` is one segment, `*` at the end the rest. */
-function patternOf(url: string): RegExp {
-  const parts = url.split(/(:[A-Za-z]+|\*$)/).map((part) => {
-    if (part === "*") return ".*";
-    return /^:[A-Za-z]+$/.test(part) ? "[^/]+" : part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  });
-  return new RegExp(`^${parts.join("")}$`);
 }

@@ -1,5 +1,7 @@
-import type { CharTest } from "./expression-node.ts";
 import type { ExpressionText } from "./expression-text.ts";
+
+/** Whether a code point belongs; -1 never does. */
+export type CharTest = (codePoint: number) => boolean;
 
 const between =
   (first: number, last: number): CharTest =>

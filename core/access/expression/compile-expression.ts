@@ -1,6 +1,6 @@
 import { PlatformError } from "../../errors/platform-error.ts";
-import type { Assertion, CharTest, ExpressionNode } from "./expression-node.ts";
-import { parseExpression } from "./parse-expression.ts";
+import type { CharTest } from "./char-class.ts";
+import { type Assertion, type ExpressionNode, parseExpression } from "./parse-expression.ts";
 
 export type Step =
   | { readonly kind: "char"; readonly test: CharTest }

@@ -1,6 +1,6 @@
 import { PlatformError } from "../../errors/platform-error.ts";
 import { compileFinder, type Program } from "./compile-expression.ts";
-import { findMatch, type Slots } from "./find-match.ts";
+import { findMatch, type Slots } from "./match-expression.ts";
 
 export interface Replacer {
   readonly program: Program;

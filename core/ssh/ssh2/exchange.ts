@@ -1,11 +1,11 @@
 import "./preload.ts";
 import type { ParsedKey } from "ssh2";
 import exchange from "ssh2/lib/protocol/kex.js";
-import Protocol, { type KexInit, type Protocol as RawProtocol, type SignStep } from "ssh2/lib/protocol/Protocol.js";
+import type { KexInit, Protocol as RawProtocol, SignStep } from "ssh2/lib/protocol/Protocol.js";
+import Protocol from "ssh2/lib/protocol/Protocol.js";
 import utils from "ssh2/lib/protocol/utils.js";
-import { string } from "../../bytes/writer.ts";
-import { certificateSuffix, plainAlgorithm } from "../certificate.ts";
-import { keyExchangeInit } from "../key-exchange-init.ts";
+import { string } from "../../bytes/fields.ts";
+import { certificateSuffix, keyExchangeInit, plainAlgorithm } from "../algorithms.ts";
 
 /** Encrypts and sends a message, from its type byte on. */
 export function sendMessage(protocol: RawProtocol, payload: Buffer): void {

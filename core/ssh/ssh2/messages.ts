@@ -1,5 +1,6 @@
 import "./preload.ts";
-import protocolClass, { type OpenChannel, type Protocol } from "ssh2/lib/protocol/Protocol.js";
+import type { OpenChannel, Protocol } from "ssh2/lib/protocol/Protocol.js";
+import protocolClass from "ssh2/lib/protocol/Protocol.js";
 import type { WindowLimit } from "../channel-window.ts";
 import type { ArrivedMessages, SentMessages, SshEnd, Subscriber } from "../subscriber.ts";
 import { setWindowLimit } from "./channel-flow.ts";

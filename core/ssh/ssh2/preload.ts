@@ -2,18 +2,19 @@
  * Patches parts of ssh2 1.17.0 that its other parts copy when they are loaded. So this runs before them: only hooks.ts imports
  * it, first. Nothing of ssh2's files is changed. Each patch has its reason beside it.
  */
+
 import type { Readable, Writable } from "node:stream";
-import channelModule, { type RawChannel } from "ssh2/lib/Channel.js";
+import type { RawChannel } from "ssh2/lib/Channel.js";
+import channelModule from "ssh2/lib/Channel.js";
 import constants from "ssh2/lib/protocol/constants.js";
 import handlers from "ssh2/lib/protocol/handlers.misc.js";
 import keyParser from "ssh2/lib/protocol/keyParser.js";
-import { Reader } from "../../bytes/reader.ts";
+import { Reader } from "../../bytes/fields.ts";
 import { PlatformError } from "../../errors/platform-error.ts";
-import { certificateSuffix } from "../certificate.ts";
+import { certificateSuffix, hostCertificateTypes } from "../algorithms.ts";
 import { channelRequest, readChannelRequest } from "../channel-requests.ts";
 import { channelWindow } from "../channel-window.ts";
 import { readPublicFields } from "../keys.ts";
-import { hostCertificateTypes } from "../negotiation.ts";
 import { grantAfterRead, grantWindow, sendData, wakeChannel } from "./channel-flow.ts";
 
 const stderrType = 1;

@@ -2,7 +2,8 @@
 import type { KeyObject } from "node:crypto";
 import { type Duplex, duplexPair } from "node:stream";
 import type { ClientChannel, ServerChannel } from "ssh2";
-import { checkCertificate, type SignCertificateOptions, signCertificate } from "../certificate.ts";
+import { type SignCertificateOptions, signCertificate } from "../certificate.ts";
+import { checkCertificate } from "../check-certificate.ts";
 import { generateSshKey } from "../keys.ts";
 import { type ConnectSshOptions, connectSsh, type SshConnection } from "../ssh-client.ts";
 import { type AcceptedSsh, type AcceptSshOptions, acceptSsh } from "../ssh-server.ts";

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { PlatformError } from "../../errors/platform-error.ts";
 import type { HostPort } from "../host-port.ts";
 import { Attempt } from "./attempt.ts";
-import { dialRoute } from "./dial-route.ts";
+import { dialRoute } from "./dial.ts";
 import type { ProxyUrl } from "./proxy-url.ts";
 import { createTestAuthority, past, type TestAuthority } from "./testing/test-certificate.ts";
 import { echo, listenTcp, onRequest, readUntil, type TestServer } from "./testing/test-server.ts";

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { formatHostPort } from "../host-port.ts";
+import { unixGet } from "./get-over.ts";
 import { httpsGet } from "./https-get.ts";
 import { listenTcp } from "./testing/test-server.ts";
-import { unixGet } from "./unix-get.ts";
 
 interface Seen {
   readonly requests: string[];

@@ -1,6 +1,8 @@
-import type { Socket } from "node:net";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import type { Client } from "undici";
 import { PlatformError } from "../../errors/platform-error.ts";
+import { ignoreError } from "./attempt.ts";
 
 export interface HttpAnswer {
   readonly status: number;
@@ -9,7 +11,7 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
-export interface GetRequest {
+interface GetRequest {
   /** The Host header; in messages the server's name. */
   readonly host: string;
   readonly path: string;
@@ -67,4 +69,23 @@ function handOut(socket: Socket): (options: object, connected: Connected) => voi
 
 function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : (value ?? "")]));
+}
+
+export interface UnixGetOptions {
+  /** For the connection and the answer, ms. */
+  readonly timeoutMs: number;
+  /** Maximum body. */
+  readonly maxBytes: number;
+}
+
+/** One GET over a Unix socket. Throws what `getOver` throws, and Node's error of a socket that cannot be connected to. */
+export async function unixGet(socketPath: string, path: string, { timeoutMs, maxBytes }: UnixGetOptions): Promise<HttpAnswer> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const socket = connect({ path: socketPath }).on("error", ignoreError);
+  try {
+    await once(socket, "connect", { signal });
+    return await getOver(socket, { host: "localhost", path, maxBytes, signal });
+  } finally {
+    socket.destroy();
+  }
 }

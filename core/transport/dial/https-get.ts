@@ -4,12 +4,9 @@ import { PlatformError } from "../../errors/platform-error.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
 import { Attempt } from "./attempt.ts";
 import { chooseProxy } from "./choose-proxy.ts";
-import { connectionError } from "./connection-error.ts";
-import type { DialOptions } from "./dial.ts";
-import { dialRoute } from "./dial-route.ts";
-import { dialTlsWithin } from "./dial-tls.ts";
+import { connectionError, issuerOf } from "./connection-error.ts";
+import { type DialOptions, dialRoute, dialTlsWithin } from "./dial.ts";
 import { getOver, type HttpAnswer } from "./get-over.ts";
-import { issuerOf } from "./tls-error.ts";
 
 export interface HttpsGetOptions extends DialOptions {
   /** PEM; omitted for the authorities that this machine trusts. */

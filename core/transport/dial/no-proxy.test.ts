@@ -2,7 +2,7 @@ import { domainToASCII } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseHostPort } from "../host-port.ts";
-import { matchNoProxy } from "./no-proxy.ts";
+import { matchNoProxy } from "./choose-proxy.ts";
 
 /** [NO_PROXY, target, the entry that excludes it or undefined for proxied]. */
 const cases: readonly (readonly [list: string, target: string, entry: string | undefined])[] = [

@@ -1,9 +1,8 @@
 import { isIP, type Socket } from "node:net";
-import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
+import { type ConnectionOptions, connect, getCACertificates, type TLSSocket } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { type Attempt, ignoreError } from "./attempt.ts";
-import { issuerOf, tlsError } from "./tls-error.ts";
-import { trustedRoots } from "./trusted-roots.ts";
+import { issuerOf, tlsError } from "./connection-error.ts";
 
 export interface TlsOptions {
   readonly alpn: readonly string[];
@@ -64,4 +63,16 @@ function connectionOptions(socket: Socket, tls: TlsOptions): ConnectionOptions {
     ...(tls.certificate !== undefined && { cert: tls.certificate }),
     ...(tls.privateKey !== undefined && { key: tls.privateKey }),
   };
+}
+
+let roots: readonly string[] | undefined;
+
+/** The authorities that this machine trusts (its own store, or Node's list if it has none), PEM. */
+export function trustedRoots(): readonly string[] {
+  if (roots === undefined) {
+    // A store has most of them twice, in a bundle and in separate files.
+    const system = [...new Set(getCACertificates("system"))];
+    roots = system.length > 0 ? system : getCACertificates("bundled");
+  }
+  return roots;
 }

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { matchQuery } from "./match-query.ts";
 import { parseQuery } from "./parse-query.ts";
-import type { Query, QueryText } from "./query.ts";
+import { matchQuery, type Query, type QueryText } from "./query.ts";
 import { maxQuery } from "./query-reader.ts";
 
 const host = {

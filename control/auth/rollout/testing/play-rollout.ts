@@ -1,6 +1,6 @@
 import { type UpgradeRollout, upgradeRolloutSchema } from "../../../../core/resources/upgrade-rollout.ts";
 import { type UpgradeReason, upgradeReasons } from "../../../../core/versions/upgrade-reason.ts";
-import { findHold } from "../find-hold.ts";
+import { findHold } from "../find-target.ts";
 import { nextRollout, type RolloutStep } from "../next-rollout.ts";
 import type { RolloutHost } from "../rollout-host.ts";
 import type { RolloutState } from "../rollout-state.ts";

@@ -1749,21 +1749,21 @@ export const FindDirectHostsRequestSchema: GenMessage<FindDirectHostsRequest> = 
  */
 export type FindDirectHostsResponse = Message<"platform.auth.v1.FindDirectHostsResponse"> & {
   /**
-   * One JSON object each, core/resources/direct-host.
+   * One JSON object each, core/resources/directory-host.
    *
    * @generated from field: repeated string hosts_json = 1;
    */
   hostsJson: string[];
 
   /**
-   * Hosts with a tunnel that the asking proxy does not have: one JSON object each, core/resources/tunnelled-host.
+   * Hosts with a tunnel that the asking proxy does not have: one JSON object each, core/resources/directory-host.
    *
    * @generated from field: repeated string tunnelled_json = 2;
    */
   tunnelledJson: string[];
 
   /**
-   * The other hosts that are recorded under the target, most of them not connected: one JSON object each, core/resources/recorded-host.
+   * The other hosts that are recorded under the target, most of them not connected: one JSON object each, core/resources/directory-host.
    * Those with a tunnel to the asking proxy may be among them.
    *
    * @generated from field: repeated string recorded_json = 3;
@@ -2184,7 +2184,7 @@ export type ReportChannelsRequest = Message<"platform.auth.v1.ReportChannelsRequ
   proxyJson: string;
 
   /**
-   * What is wrong with them: JSON, a list of core/resources/channel-trouble. Empty (a proxy of the version before): it does not say.
+   * What is wrong with them: JSON, a list of core/resources/channel-report. Empty (a proxy of the version before): it does not say.
    *
    * @generated from field: string troubles_json = 4;
    */

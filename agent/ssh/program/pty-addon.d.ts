@@ -1,9 +1,0 @@
-/** node-pty ships no types for its native part. */
-declare module "@lydell/node-pty/requireBinary.js" {
-  export interface PtyAddon {
-    /** openpty(3): both descriptors non-blocking, neither close-on-exec. */
-    open(columns: number, rows: number): { readonly master: number; readonly slave: number; readonly pty: string };
-    resize(master: number, columns: number, rows: number): void;
-  }
-  export function requireBinary(file: "pty.node"): PtyAddon;
-}

@@ -1,0 +1,40 @@
+import type { Readable, Writable } from "node:stream";
+import type { ServerChannel } from "ssh2";
+import type { StartedProgram } from "./start-program.ts";
+
+/**
+ * Copies until the source ends, breaks or closes, at the pace of the destination; then resolves. Neither side is ended.
+ * Once `gone` is aborted the rest is read and thrown away, so that no sender hangs on a peer that has left.
+ */
+export function pump(source: Readable, destination: Writable, gone: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const onData = (chunk: Buffer): void => {
+      if (gone.aborted || destination.destroyed || destination.writableEnded) return;
+      if (!destination.write(chunk)) source.pause();
+    };
+    const onDrain = (): void => {
+      source.resume();
+    };
+    const finish = (): void => {
+      source.off("data", onData).off("end", finish).off("close", finish).off("error", finish);
+      destination.off("drain", onDrain).off("close", onDrain).off("error", onDrain);
+      gone.removeEventListener("abort", onDrain);
+      // A late error of a finished stream has no other listener.
+      source.on("error", () => {});
+      resolve();
+    };
+    source.on("data", onData).on("end", finish).on("close", finish).on("error", finish);
+    destination.on("drain", onDrain).on("close", onDrain).on("error", onDrain);
+    gone.addEventListener("abort", onDrain, { once: true });
+    if (source.destroyed || source.readableEnded) finish();
+  });
+}
+
+/** Connects a channel with the pipes of a program, if it has any; resolves when all of the program's output has been sent. */
+export async function pumpPipes(stream: ServerChannel, pipes: StartedProgram["pipes"], gone: AbortSignal): Promise<void> {
+  if (pipes === undefined) return;
+  // A program that closes its standard input early is not an error.
+  pipes.stdin.on("error", () => stream.resume());
+  void pump(stream, pipes.stdin, gone).then(() => pipes.stdin.end());
+  await Promise.all([pump(pipes.stdout, stream, gone), pump(pipes.stderr, stream.stderr, gone)]);
+}

@@ -1,0 +1,58 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { HostIdentity } from "../../core/identity/identity.ts";
+import { Buckets } from "./buckets.ts";
+
+/** Storage quotas of a host at this service: a burst, for data kept while it was disconnected, and an average. */
+export interface HostQuotas {
+  /** Audit events. Throws `limit`: the host keeps and resends them. */
+  events(host: HostIdentity, lines: readonly string[]): void;
+  /** Its reports of sessions and state. Throws `limit`. */
+  report(host: HostIdentity, bytes: number): void;
+  /** New certificates. Throws `limit`. */
+  renewal(host: HostIdentity): void;
+  /** Bytes of recordings. Throws `unavailable`, after which a host retries soon. */
+  recording(host: HostIdentity, bytes: number): void;
+}
+
+const [kib, mib] = [1024, 1024 * 1024];
+/** A proxy reports for many hosts. */
+const proxyFactor = 10;
+/** An agent keeps 64 MiB of events while this service is away. */
+const sizes = {
+  events: [
+    { perSecond: 200, burst: 200_000 },
+    { perSecond: 64 * kib, burst: 96 * mib },
+  ],
+  report: [
+    { perSecond: 6, burst: 300 },
+    { perSecond: 512 * kib, burst: 16 * mib },
+  ],
+  renewal: [{ perSecond: 1 / 60, burst: 30 }],
+  recording: [{ perSecond: 2 * mib, burst: 2_048 * mib }],
+} as const;
+
+export function createHostQuotas(now: () => Date): HostQuotas {
+  const nodes = bucketsOf(1);
+  const proxies = bucketsOf(proxyFactor);
+  const take = (kind: keyof typeof sizes, host: HostIdentity, amounts: readonly number[]): boolean =>
+    host.role === "auth" || (host.role === "proxy" ? proxies : nodes)[kind].take(host.id, amounts, now());
+  const refuse = (code: "limit" | "unavailable", what: string): never => {
+    throw new PlatformError(code, `too many ${what} from this host at once`, { hint: "the host sends them again later" });
+  };
+  return {
+    events: (host, lines) => void (take("events", host, [lines.length, bytesOf(lines)]) || refuse("limit", "audit events")),
+    report: (host, bytes) => void (take("report", host, [1, bytes]) || refuse("limit", "reports")),
+    renewal: (host) => void (take("renewal", host, [1]) || refuse("limit", "renewals")),
+    recording: (host, bytes) => void (take("recording", host, [bytes]) || refuse("unavailable", "recordings")),
+  };
+}
+
+function bucketsOf(factor: number): Record<keyof typeof sizes, Buckets> {
+  const make = (kind: keyof typeof sizes): Buckets =>
+    new Buckets(...sizes[kind].map(({ perSecond, burst }) => ({ perSecond: perSecond * factor, burst: burst * factor })));
+  return { events: make("events"), report: make("report"), renewal: make("renewal"), recording: make("recording") };
+}
+
+function bytesOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+}

@@ -1,0 +1,144 @@
+import type { Duplex } from "node:stream";
+import type { Connection, ServerChannel, Session } from "ssh2";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { fromSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
+import type { SshCertificate } from "../../../core/ssh/certificate.ts";
+import { checkCertificate } from "../../../core/ssh/check-certificate.ts";
+import { guardRefusals, prohibited, refuseChannel } from "../../../core/ssh/refusals.ts";
+import { acceptSsh } from "../../../core/ssh/ssh-server.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
+import { readFrame } from "../../../core/transport/read-frame.ts";
+import { relay } from "../../../core/transport/relay.ts";
+import { decodeStreamReply, maxStreamMessage } from "../../../core/transport/stream-request.ts";
+import type { ClientStreamServices } from "./client-stream.ts";
+import { auditRefusal, openStream } from "./open-stream.ts";
+
+export interface JumpArrival {
+  readonly transport: Duplex;
+  readonly peer: string;
+  readonly established: () => void;
+}
+
+const handshakeMs = 20_000;
+/** Time limit of the agent's reply, ms. */
+const replyMs = 15_000;
+/** Maximum number of simultaneous channels of one connection. */
+const maxChannels = 100;
+const allowedPorts: readonly number[] = [0, 22, 3022];
+
+/** SSH server for stock clients that use the proxy as a jump host: it forwards to hosts of the cluster and does nothing else. */
+export async function acceptJump({ transport, peer, established }: JumpArrival, services: ClientStreamServices): Promise<void> {
+  const { sshKey, sshCertificate } = services.identity.current();
+  transport.once("end", () => transport.end());
+  const { connection, certificate } = await acceptSsh({
+    stream: transport,
+    hostKey: sshKey,
+    hostCertificate: sshCertificate,
+    algorithms: services.algorithms,
+    handshakeTimeoutMs: handshakeMs,
+    signal: services.signal,
+    authenticate: async (attempt) => authenticateUser(attempt.certificate, peer, services),
+  });
+  established();
+  const identity = fromSshCertificate(certificate);
+  if (identity.kind !== "user") throw new PlatformError("internal", "a client of the jump host was accepted without a user identity");
+  serve(connection, { identity, peer }, services);
+}
+
+/** Any user name is accepted: the certificate identifies the user, and the host checks the login. */
+async function authenticateUser(certificate: SshCertificate, peer: string, services: ClientStreamServices): Promise<void> {
+  try {
+    const { userCaSsh } = await services.access.current();
+    const clientAddress = ipOf(peer);
+    checkCertificate(certificate, { type: "user", authorities: userCaSsh, now: services.now(), ...(clientAddress !== "" && { clientAddress }) });
+    const identity = fromSshCertificate(certificate);
+    if (identity.kind === "user" && identity.cluster === services.cluster) return;
+    throw new PlatformError("unauthenticated", `the certificate is not of a user of cluster ${services.cluster}`, { hint: "log in with: tsh login" });
+  } catch (thrown) {
+    const error = toPlatformError(thrown);
+    auditRefusal({ error, clientAddress: peer, user: certificate.keyId }, services);
+    throw error;
+  }
+}
+
+interface JumpClient {
+  readonly identity: UserIdentity;
+  readonly peer: string;
+}
+
+function serve(connection: Connection, client: JumpClient, services: ClientStreamServices): void {
+  let channels = 0;
+  guardRefusals(connection, (error) => {
+    auditRefusal({ error, clientAddress: client.peer, user: client.identity.name }, services);
+    connection.end();
+  });
+  connection.on("error", (thrown) => {
+    const { level } = thrown as { readonly level?: string };
+    if (level === "client-socket" || level === "client-timeout") return;
+    const error = toPlatformError(thrown);
+    auditRefusal(
+      { error: new PlatformError("invalid", thrown.message, { cause: error }), clientAddress: client.peer, user: client.identity.name },
+      services,
+    );
+  });
+  connection.on("request", (_accept, reject) => reject?.());
+  connection.on("session", (accept) => refuseSession(accept()));
+  connection.on("tcpip", (accept, reject, { destIP, destPort }) => {
+    const refuse = (error: PlatformError): void => refuseChannel(connection, reject, prohibited(error));
+    if (channels >= maxChannels) return refuse(new PlatformError("limit", `too many connections through this jump host (limit ${maxChannels})`));
+    channels += 1;
+    openTarget({ target: destIP, port: destPort }, client, services)
+      .then((stream) => {
+        const channel: Duplex = accept();
+        channel.on("error", () => {});
+        const relayed = relay(channel, stream, { signal: services.signal }).catch(() => {});
+        services.relaying.add(relayed);
+        return relayed;
+      })
+      .catch((thrown: unknown) => refuse(toPlatformError(thrown)))
+      .finally(() => {
+        channels -= 1;
+      });
+  });
+}
+
+/** A stream that the agent accepted. */
+async function openTarget(to: { target: string; port: number }, client: JumpClient, services: ClientStreamServices): Promise<Duplex> {
+  const request = { kind: "ssh", target: to.target, parameters: { login: "" } } as const;
+  if (!allowedPorts.includes(to.port)) {
+    const error = new PlatformError("denied", `port ${to.port} of ${to.target} is not reachable through this jump host`, {
+      hint: "it forwards to the SSH service of a host: leave the port out, or use 22",
+    });
+    auditRefusal({ error, clientAddress: client.peer, user: client.identity.name, request }, services);
+    throw error;
+  }
+  const stream = await openStream({ identity: client.identity, request, clientAddress: client.peer }, services);
+  try {
+    const reply = decodeStreamReply(
+      await readFrame(stream, { maxLength: maxStreamMessage, timeoutMs: replyMs, what: "agent's reply", signal: services.signal }),
+    );
+    if (!reply.ok) throw reply.error;
+    return stream;
+  } catch (thrown) {
+    stream.destroy();
+    throw thrown;
+  }
+}
+
+const sentence = "This is a jump host: it has no shell. Connect to a host behind it: ssh -J <this proxy> <login>@<host>\r\n";
+
+/** Answers a shell, command or subsystem on the jump host with a sentence and exit status 1. */
+function refuseSession(session: Session): void {
+  const answer = (accept: (() => ServerChannel) | undefined): void => {
+    const channel = accept?.();
+    if (channel === undefined) return;
+    channel.on("error", () => {});
+    channel.stderr.write(sentence);
+    channel.exit(1);
+    channel.end();
+  };
+  session.on("pty", (accept) => accept?.());
+  session.on("shell", (accept) => answer(accept));
+  session.on("exec", (accept) => answer(accept));
+  session.on("subsystem", (accept) => answer(accept));
+}

@@ -1,0 +1,67 @@
+import { randomUUID } from "node:crypto";
+import type { Duplex } from "node:stream";
+import { authorizeJoin } from "../../../core/access/authorize-join.ts";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { readDocument } from "../../../core/resources/document.ts";
+import { type ActiveSession, type JoinMode, joinModes, sessionDocument } from "../../../core/resources/session.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
+import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
+import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
+import { awaitTunnel, dialDirect } from "./reach-host.ts";
+import type { Access } from "./read-access.ts";
+import type { RoutingServices, StreamAsk } from "./routing-services.ts";
+
+/** Authorizes a user to join a running session, and opens a channel to the process that serves it. Throws PlatformError. */
+export async function openJoin({ identity, request, clientAddress }: StreamAsk<"join">, services: RoutingServices): Promise<Duplex> {
+  const { target: sid } = request;
+  const mode = joinMode(request.parameters.mode);
+  const access = await services.access.forUser(identity);
+  const { roles, locks, revision } = access;
+  const session = await services.findSession(sid);
+  const { now, log, running } = services;
+  authorizeJoin({ identity, roles, locks, clientIp: ipOf(clientAddress), now: now(), sid, mode, session });
+  if (session === undefined) throw new Error("access to a missing session was granted");
+  const channel = await openChannel(session, access, services);
+  const sessionId = randomUUID();
+  channel.write(encodeStreamRequest({ kind: "join", target: sid, parameters: { mode }, clientAddress, sessionId, accessRevision: revision }));
+  running.add({ identity, host: session.server_id, login: session.login, channel });
+  log.info("join opened", { user: identity.name, host: session.server_id, session: sid, mode, peer: clientAddress });
+  return channel;
+}
+
+function joinMode(text: string): JoinMode {
+  const mode = joinModes.find((one) => one === text);
+  if (mode === undefined) throw new PlatformError("invalid", `unknown join mode ${JSON.stringify(text.slice(0, 64))}; use observer or peer`);
+  return mode;
+}
+
+/**
+ * The tunnel of the process that serves the session: after a reload of the agent it accepts nothing else. A dialled host answers with its newest
+ * process.
+ */
+async function openChannel(session: ActiveSession, { hostCaPem }: Access, services: RoutingServices): Promise<Duplex> {
+  const { server_id: id, server_name: name } = session;
+  const tunnel = tunnelOfProcess(session, services);
+  if (tunnel !== undefined) return await tunnel.openStream(openMs);
+  const host = (await services.hosts.find(id)).reachable.find(({ identity }) => identity.id === id);
+  if (host?.via === "elsewhere") {
+    const arrived = await awaitTunnel(host, services.registry);
+    return await (tunnelOfProcess(session, services) ?? arrived).openStream(openMs);
+  }
+  if (host === undefined) {
+    throw new PlatformError("unavailable", `the host of this session, ${name}, is not connected to this proxy now`, { hint: "try again shortly" });
+  }
+  const dialled = await dialDirect({ ...services, hostAuthorities: hostCaPem, addresses: host.addresses, hosts: [host], name });
+  return dialled.socket;
+}
+
+function tunnelOfProcess({ server_id: id, process }: ActiveSession, { registry }: RoutingServices): Tunnel | undefined {
+  return registry.ofHost(id).find((one) => !one.ended && one.facts.process === process);
+}
+
+/** Requests the session with this id from the auth service. Throws when that fails. */
+export async function findSession(auth: Pick<AuthClient, "findSession">, sid: string): Promise<ActiveSession | undefined> {
+  const { sessionJson } = await auth.findSession({ sessionId: sid.slice(0, 64) });
+  return sessionJson === "" ? undefined : readDocument(sessionDocument, sessionJson);
+}

@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { homePage } from "./pages.ts";
+
+const facts = { clusterName: "main", proxy: "p.test:443", caPins: ["sha256:ab"], version: "1.2.3", servesPackages: true };
+
+test("what is not ours is shown as text", () => {
+  const html = homePage({ ...facts, clusterName: `<script>alert("1")</script>`, proxy: `"><img src=x>:443`, caPins: ["<b>"], version: "<i>" });
+  expect(html).not.toMatch(/<script|<img|<b>|<i>/);
+  expect(html).toContain("&lt;script&gt;");
+});
+
+test("where packages are served it says how to install them, of this version and from here", () => {
+  expect(homePage(facts)).toContain("curl -fsS https://p.test/scripts/install.sh | sudo sh -s -- 1.2.3 enterprise");
+  expect(homePage(facts)).toContain("npm install --global https://p.test/packages/client/platform-client.tgz");
+  const without = homePage({ ...facts, servesPackages: false, caPins: [] });
+  expect(without).not.toMatch(/install\.sh|npm|ca-pin/);
+});

@@ -1,0 +1,171 @@
+import { createHash } from "node:crypto";
+import type { PlatformError } from "../../../core/errors/platform-error.ts";
+
+/* The pages for browsers, and the frame that they share. */
+
+interface HomeFacts {
+  readonly clusterName: string;
+  /** `host:port` */
+  readonly proxy: string;
+  /** Needed to log in where users' machines do not trust the web certificate; empty: not shown. */
+  readonly caPins: readonly string[];
+  readonly version: string;
+  /** This proxy serves packages. */
+  readonly servesPackages: boolean;
+}
+
+/** The page for browsers: the cluster, and how to log in. */
+export function homePage({ clusterName, proxy, caPins, version, servesPackages }: HomeFacts): string {
+  const options = [`--proxy=${proxy}`, "--user=…"].map((option) => `<span>${escapeHtml(option)}</span>`).join(" ");
+  const pins = caPins.map((pin) => `<span>${escapeHtml(`--ca-pin=${pin}`)}</span>`).join(" ");
+  const site = proxy.replace(/:443$/, "");
+  const script = `curl -fsS https://${site}/scripts/install.sh | sudo sh -s -- ${version} enterprise`;
+  return page(
+    clusterName,
+    `<h1>${escapeHtml(clusterName)}</h1>
+<p>This is the door of an access platform. You come in with the program <code>tsh</code>.</p>
+<h2>Log in</h2>
+<pre>tsh login ${options}</pre>
+${pins === "" ? "" : `<p class="quiet">If <code>tsh</code> does not trust the certificate of this page, add: <code class="secret">${pins}</code></p>`}
+<p>You have no account yet? Ask an administrator of ${escapeHtml(clusterName)} for an invite link.</p>
+<h2>Get <code>tsh</code></h2>
+${
+  servesPackages
+    ? `<p>On Linux it is in the package <code>platform-ent</code>, which this installs:</p>
+<pre>${escapeHtml(script)}</pre>
+<p class="quiet">Read <a href="/scripts/install.sh">the script</a> before you run it. To log in from this computer you need not configure or start the service that it installs.</p>
+<p>On macOS, and wherever Node.js is:</p>
+<pre>${escapeHtml(`npm install --global https://${site}/packages/client/platform-client.tgz`)}</pre>`
+    : `<p>On Linux it is in the package <code>platform-ent</code>, which your administrator has.</p>`
+}
+<p class="quiet">Version ${escapeHtml(version)}</p>`,
+  );
+}
+
+export interface InviteFacts {
+  readonly user: string;
+  readonly clusterName: string;
+  /** SVG of the QR code. */
+  readonly picture: string;
+  readonly secret: string;
+  /** `otpauth://…`: the content of the QR code, for an app on the same device. */
+  readonly uri: string;
+  /** The error of the last attempt. */
+  readonly error?: PlatformError | undefined;
+}
+
+/** The form of an invite: second factor, password, code. */
+export function invitePage({ user, clusterName, picture, secret, uri, error }: InviteFacts): string {
+  return page(
+    `Welcome to ${clusterName}`,
+    `<h1>Welcome to ${escapeHtml(clusterName)}, ${escapeHtml(user)}</h1>
+${error === undefined ? "" : errorBox(error)}
+<ol>
+<li>Scan this with an authenticator app:
+<figure role="img" aria-label="QR code of the secret below">${picture}</figure>
+<p class="quiet">No camera? <a href="${escapeHtml(uri)}">Open the app on this device</a>, or type the secret into it:
+<code class="secret">${escapeHtml(secret)}</code></p></li>
+<li>Choose a password and enter the six digits that the app shows:
+<form method="post" autocomplete="off">
+<input type="hidden" name="username" value="${escapeHtml(user)}" autocomplete="username">
+<label for="password">Password <span class="quiet">(12 to 128 characters)</span></label>
+<input id="password" name="password" type="password" autocomplete="new-password" required minlength="12" maxlength="128">
+<label for="repeat">Password again</label>
+<input id="repeat" name="repeat" type="password" autocomplete="new-password" required minlength="12" maxlength="128">
+<label for="code">Code</label>
+<input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxlength="16">
+<button type="submit">Finish</button>
+</form></li>
+</ol>`,
+  );
+}
+
+export interface AcceptedFacts {
+  readonly user: string;
+  readonly clusterName: string;
+  /** host:port */
+  readonly proxy: string;
+  readonly caPins: readonly string[];
+}
+
+/** The page after success: the command to type next. */
+export function acceptedPage({ user, clusterName, proxy, caPins }: AcceptedFacts): string {
+  const options = [`--proxy=${proxy}`, `--user=${user}`, ...caPins.map((pin) => `--ca-pin=${pin}`)];
+  const command = options.map((option) => `<span>${escapeHtml(option)}</span>`).join(" ");
+  return page(
+    `Welcome to ${clusterName}`,
+    `<h1>Done, ${escapeHtml(user)}</h1>
+<p>Your password and your authenticator work now. Log in from your computer with:</p>
+<pre>tsh login ${command}</pre>
+<p class="quiet">This link has been used up and can be forgotten.</p>`,
+  );
+}
+
+/** The page for an unknown or used link. */
+export function refusedPage(error: PlatformError): string {
+  return page("This link does not work", `<h1>This link does not work</h1>\n${errorBox(error)}`);
+}
+
+function errorBox({ message, hint }: PlatformError): string {
+  const capital = message.charAt(0).toUpperCase() + message.slice(1);
+  return `<p class="error" role="alert">${escapeHtml(capital)}.${hint === undefined ? "" : `<br>${escapeHtml(hint)}`}</p>`;
+}
+
+/** A whole page around `body`, which is HTML. It needs no scripts and no external resources. */
+function page(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>${escapeHtml(title)}</title>
+<style>${style}</style>
+</head>
+<body>
+<main>
+${body}
+</main>
+</body>
+</html>
+`;
+}
+
+/** Headers of every page: they allow the style by its hash, forms to this site, and nothing else. */
+export function pageHeaders(): Record<string, string> {
+  const hash = createHash("sha256").update(style).digest("base64");
+  return {
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${hash}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+  };
+}
+
+const style = `
+:root { color-scheme: light dark; --line: #8886; --accent: #1a56db; --bad: #b42318; }
+* { box-sizing: border-box; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0; padding: 2rem 1rem; }
+main { max-width: 30rem; margin: 0 auto; }
+h1 { font-size: 1.4rem; margin: 0 0 .5rem; }
+h2 { font-size: 1.1rem; margin: 1.5rem 0 .5rem; }
+h2 code { font-size: inherit; }
+ol { padding-left: 1.2rem; }
+li { margin-bottom: 1rem; }
+figure { margin: .5rem 0; }
+figure svg { width: 13rem; height: 13rem; background: #fff; border: 1px solid var(--line); border-radius: .5rem; display: block; }
+label { display: block; margin: .75rem 0 .25rem; font-weight: 600; }
+input { width: 100%; font: inherit; padding: .5rem .6rem; border: 1px solid var(--line); border-radius: .4rem; }
+button { font: inherit; font-weight: 600; margin-top: 1.25rem; padding: .6rem 1.2rem; border: 0; border-radius: .4rem; background: var(--accent); color: #fff; cursor: pointer; }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+code, pre { font: .9rem/1.5 ui-monospace, monospace; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid var(--line); border-radius: .4rem; padding: .75rem; }
+pre span, .secret span { display: inline-block; max-width: 100%; }
+.error { border-left: 4px solid var(--bad); padding: .5rem .75rem; background: #b423181a; border-radius: .2rem; }
+.quiet { color: #666; color: light-dark(#555, #aaa); font-size: .9rem; font-weight: 400; margin: .5rem 0; }
+.secret { display: block; margin-top: .25rem; overflow-wrap: anywhere; }
+a { color: var(--accent); color: light-dark(#1a56db, #8ab0ff); }
+`;
+
+/** Text in HTML, also inside quoted attributes. */
+function escapeHtml(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;").replaceAll("'", "&#39;");
+}

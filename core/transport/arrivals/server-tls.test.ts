@@ -1,0 +1,98 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { duplexPair } from "node:stream";
+import { type ConnectionOptions, connect as connectTls, createSecureContext, getCiphers, type TLSSocket } from "node:tls";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTestAuthority } from "../dial/testing/test-certificate.ts";
+import { hostContext, terminateTls, webContext } from "./server-tls.ts";
+
+/** A client's first message. */
+async function clientHello(): Promise<Buffer> {
+  const [near, far] = duplexPair();
+  const tls = connectTls({ socket: near, servername: "a.test", ALPNProtocols: ["http/1.1"] });
+  tls.on("error", () => {});
+  const [hello] = (await once(far, "data")) as [Buffer];
+  tls.destroy();
+  return hello;
+}
+
+test("the server does not wait for a client that leaves during the handshake, such as one that does not trust the certificate", async () => {
+  const { cert, key } = await (await createTestAuthority()).issue({ type: "dns", value: "a.test" });
+  // An HTTP proxy on the way passes the end of one direction on, and keeps the other one open.
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const client = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1", allowHalfOpen: true });
+  client.on("error", () => {}).resume();
+  const [accepted] = (await once(server, "connection")) as [Socket];
+  client.end(await clientHello());
+  const begun = performance.now();
+  const handshake = terminateTls(accepted, { context: createSecureContext({ cert, key }), alpn: "http/1.1" });
+  await expect(handshake).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("the client ended the connection") });
+  expect(performance.now() - begun).toBeLessThan(5_000);
+  client.destroy();
+  server.close();
+});
+
+const servers: Server[] = [];
+const ports = { web: 0, host: 0 };
+
+beforeAll(async () => {
+  const { cert, key } = await (await createTestAuthority()).issue({ type: "dns", value: "a.test" });
+  const contexts = { web: webContext({ cert, key }), host: hostContext({ tlsCertificate: cert, tlsPrivateKey: key }) };
+  for (const kind of ["web", "host"] as const) {
+    const server = createServer({ pauseOnConnect: true }, (socket) => {
+      terminateTls(socket, { context: contexts[kind], alpn: "echo" }).then(
+        (tls) => tls.on("error", () => {}).pipe(tls),
+        () => {},
+      );
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    servers.push(server);
+    ports[kind] = (server.address() as AddressInfo).port;
+  }
+});
+afterAll(() => {
+  for (const server of servers) server.close();
+});
+
+/** Undefined when the handshake failed. */
+async function handshake(port: number, options: ConnectionOptions): Promise<TLSSocket | undefined> {
+  const socket = connectTls({ port, host: "127.0.0.1", servername: "a.test", ALPNProtocols: ["echo"], rejectUnauthorized: false, ...options });
+  return await new Promise((resolve) => {
+    socket.once("secureConnect", () => resolve(socket)).once("error", () => resolve(undefined));
+  });
+}
+
+test("in TLS 1.2 the web port accepts only suites with ECDHE and AEAD", async () => {
+  const taken: string[] = [];
+  for (const name of getCiphers().filter((one) => !one.startsWith("tls_"))) {
+    const socket = await handshake(ports.web, { maxVersion: "TLSv1.2", ciphers: `${name.toUpperCase()}:@SECLEVEL=0` });
+    if (socket !== undefined) taken.push(name);
+    socket?.destroy();
+  }
+  // Those with an RSA certificate's name need one.
+  expect(taken.sort()).toEqual(["ecdhe-ecdsa-aes128-gcm-sha256", "ecdhe-ecdsa-aes256-gcm-sha384", "ecdhe-ecdsa-chacha20-poly1305"]);
+});
+
+test("a client cannot renegotiate", async () => {
+  const socket = await handshake(ports.web, { maxVersion: "TLSv1.2" });
+  if (socket === undefined) throw new Error("no handshake");
+  const refused = new Promise<Error | null>((resolve) => {
+    socket.once("error", resolve);
+    socket.renegotiate({ rejectUnauthorized: false }, resolve);
+  });
+  expect(await refused).toMatchObject({ message: expect.stringMatching(/no renegotiation|renegotiat|handshake failure/i) });
+  socket.destroy();
+});
+
+test.for([
+  ["web", "TLSv1.3", "TLSv1.3"],
+  ["web", "TLSv1.2", "TLSv1.2"],
+  ["web", "TLSv1.1", undefined],
+  ["host", "TLSv1.3", "TLSv1.3"],
+  ["host", "TLSv1.2", undefined],
+] as const)("the %s port with a client of %s speaks %s", async ([kind, version, expected]) => {
+  const socket = await handshake(ports[kind], { minVersion: version, maxVersion: version, ciphers: "DEFAULT:@SECLEVEL=0" });
+  expect(socket?.getProtocol() ?? undefined).toBe(expected);
+  socket?.destroy();
+});
