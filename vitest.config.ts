@@ -25,6 +25,8 @@ export default defineConfig({
   test: {
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Its default of a second is less than a first back-off.
+    expect: { poll: { timeout: 20_000 } },
     sequence: { sequencer: LongestFirst },
     reporters: report === undefined ? ["default"] : ["verbose", ["json", { outputFile: report }], new StoryTimes()],
     projects: [
