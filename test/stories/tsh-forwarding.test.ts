@@ -162,7 +162,7 @@ describe("forwarding with tsh ssh", () => {
   test("a command runs beside its forwards, and what cannot be forwarded is a warning", async () => {
     const done = await user.tsh(["ssh", "-L", `${echoPort}:127.0.0.1:1`, `${login}@web-1`, "echo ran; exit 3"]);
     expect(done).toMatchObject({ stdout: "ran\n", status: 3 });
-    expect(done.stderr).toMatch(/^warning: cannot listen on 127\.0\.0\.1 port \d+: .*EADDRINUSE/);
+    expect(done.stderr).toMatch(/^warning: could not listen on 127\.0\.0\.1 port \d+: .*EADDRINUSE/);
   });
 
   test.for([
