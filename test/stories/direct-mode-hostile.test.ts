@@ -127,7 +127,7 @@ describe.skipIf(process.getuid?.() !== 0)("direct mode among hostile peers", () 
     expect(wrong.service.printed()).toMatch(/joining the auth service at control\.test:\d+ failed: .*pin/);
     const none = await world.agent("none", "two", { pin: "", noWait: true });
     await until("it gives up", () => none.service.exited);
-    expect(none.service.printed()).toMatch(/platform\.auth_server needs platform\.ca_pin/);
+    expect(none.service.printed()).toMatch(/to join the auth service directly, set platform\.ca_pin/);
   });
 
   test("an agent behind a proxy opens no port, with any listen_addr", async () => {
