@@ -7,7 +7,7 @@ const longestPauseMs = 500;
  * Asks again until the answer is neither undefined nor false, and gives it. An attempt that throws counts as "not yet".
  * Throws after `limitMs` with the last reason, named by `what`.
  */
-export async function until<T>(what: string, ask: () => Promise<T | undefined | false> | T | undefined | false, limitMs = 30_000): Promise<T> {
+export async function until<T>(what: string, ask: () => Promise<T | undefined | false> | T | undefined | false, limitMs = 60_000): Promise<T> {
   const end = performance.now() + limitMs;
   let last: unknown;
   while (performance.now() < end) {
