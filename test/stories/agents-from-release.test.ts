@@ -17,11 +17,11 @@ import { startWork } from "../world/work-on-host.ts";
 const release = machineFixture(openRelease, releaseSkip);
 
 /** The host's own updater takes it there. */
-async function moves(host: UpgradeHost, version: "now" | "next", unit = {}): Promise<void> {
+async function moves(host: UpgradeHost, version: "now" | "next", life: { readonly handsOver?: boolean } = {}): Promise<void> {
   await host.follow(`critical/${version}`);
   expect(await host.tick()).toMatchObject({ reason: "upgraded", current: versions[version] });
   await host.connected(versions[version]);
-  await expectRunning(host.machine, version, unit);
+  await expectRunning(host.machine, version, life);
   expect(await host.machine.output(["platform-upgrade", "version"])).toContain(versions[version]);
   expect(await host.tick()).toMatchObject({ reason: "up_to_date", current: versions[version] });
   await host.reported("up_to_date");
@@ -108,7 +108,7 @@ test("an agent of the last release that is not root is upgraded under its sessio
   const user = await site.cluster.user("walter", { logins: "platform", programs: from.programs });
   await using work = await startWork(user, `platform@${host.machine.hostname}`, dir);
   // Its process of before can hand over only as long as systemd hears all: until the next boot.
-  await work.during("an agent that is not root upgrades", () => moves(host, "next", { NotifyAccess: "all" }));
+  await work.during("an agent that is not root upgrades", () => moves(host, "next", { handsOver: true }));
   await work.during("it goes back", () => moves(host, "now"));
   await work.end();
   await noProcessLeft(host);

@@ -10,7 +10,7 @@ import { root } from "./package-world-sources.ts";
 import { output, run } from "./program.ts";
 
 /** The commit, tag or branch whose packages upgrades begin with: `make test-upgrade` names it. */
-const upgradeFrom = process.env.TEST_FROM;
+export const upgradeFrom = process.env.TEST_FROM;
 
 /** Why nothing can be upgraded from there, or undefined: for `machineFixture(openRelease, releaseSkip)`. */
 export const releaseSkip: string | undefined = upgradeFrom === undefined ? "make test-upgrade names the commit to begin with" : machinesSkip;
