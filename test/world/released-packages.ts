@@ -27,6 +27,11 @@ export interface ReleasedPackages {
 
 const cache = join(root, ".cache/world/released");
 
+/** Whether control of the release signs the versions that it asks for. */
+export async function releaseSigns(): Promise<boolean> {
+  return (await run("git", ["cat-file", "-e", `${upgradeFrom}:core/versions/upgrade-statement.ts`], { cwd: root })).status === 0;
+}
+
 /** Builds them at the first use of a commit with its own scripts and dependencies (about two minutes), under a lock, and keeps them. */
 export async function releasedPackages(ref: string): Promise<ReleasedPackages> {
   const commit = (await output("git", ["rev-parse", "--verify", "--end-of-options", `${ref}^{commit}`], { cwd: root })).trim();
