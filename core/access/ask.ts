@@ -15,8 +15,12 @@ export interface ServedAsk<Kind extends ServedKind = ServedKind> {
   readonly served: { readonly name: string; readonly labels: Labels };
   /** Names at the resource that the user wants to have, by parameter of the request; omitted ones are any. */
   readonly names?: { readonly [Parameter in NameParameter<Kind>]?: string };
+  /** Names that this resource does not have, or that are decided later: no role has to list any. */
+  readonly without?: readonly string[];
   /** Id of the host whose agent serves it; omitted for any. */
   readonly serverId?: string;
+  /** Of a database: its agents make the account of a user whose roles say so. */
+  readonly makesAccounts?: boolean;
 }
 export interface ResourceAsk {
   readonly kind: "resource";

@@ -4,9 +4,17 @@ import type { ServedKind } from "../kinds/service-kinds.ts";
 import type { Lock } from "../resources/lock.ts";
 import type { Role } from "../resources/role.ts";
 import { type Ask, isServed, type JoinAsk, lockedPlace, type ServedAsk, type SshAsk } from "./ask.ts";
+import { type DbUserRule, dbUserRule } from "./db-user-rule.ts";
 import { findLock, lockedError } from "./find-lock.ts";
 import { hasSay, refusalOf, refuseRoute, refuseSourceIp, wantedOf } from "./refuse.ts";
 import { type CommonRules, commonRules, maxConnections, type SessionRules, sessionRules } from "./session-rules.ts";
+
+/** What the roles say beside their yes. */
+interface Allowed {
+  readonly rules: SessionRules | CommonRules | undefined;
+  readonly most: number | undefined;
+  readonly account: DbUserRule | undefined;
+}
 
 /** Proof that `authorize` allowed exactly this. No shell or connection opens without one. */
 class IssuedGrant {
@@ -17,12 +25,15 @@ class IssuedGrant {
   readonly rules: SessionRules | CommonRules | undefined;
   /** Maximum concurrent connections of the user in the whole cluster. */
   readonly maxConnections: number | undefined;
+  /** How the agent makes the user's account at a database; undefined: the account is there. */
+  readonly account: DbUserRule | undefined;
 
-  constructor({ identity, ask }: Pick<AuthorizeFacts, "identity" | "ask">, rules: IssuedGrant["rules"], most: number | undefined) {
+  constructor({ identity, ask }: Pick<AuthorizeFacts, "identity" | "ask">, { rules, most, account }: Allowed) {
     this.identity = identity;
     this.ask = ask;
     this.rules = rules;
     this.maxConnections = most;
+    this.account = account;
   }
 
   static holds(value: unknown): boolean {
@@ -72,15 +83,19 @@ export function authorize({ identity, roles, ask, locks, clientIp, now }: Author
   const held = roles.filter((role) => identity.roles.includes(role.metadata.name));
   const elsewhere = refuseSourceIp(identity, held, clientIp);
   if (elsewhere !== undefined) throw elsewhere;
-  const refusal = refusalOf(identity, held, ask);
+  const account = isServed(ask) ? dbUserRule(ask, { held, traits: identity.traits }) : undefined;
+  const refusal = refusalOf(identity, held, ask, account !== undefined);
   if (refusal !== undefined) throw new PlatformError("denied", refusal);
-  return new IssuedGrant({ identity, ask }, rulesOf(identity, held, ask), maxConnections(held));
+  return new IssuedGrant({ identity, ask }, { rules: rulesOf({ identity, ask }, held, account), most: maxConnections(held), account });
 }
 
-function rulesOf(identity: UserIdentity, held: readonly Role[], ask: Ask): IssuedGrant["rules"] {
-  const { traits } = identity;
+function rulesOf(
+  { identity: { traits }, ask }: Pick<AuthorizeFacts, "identity" | "ask">,
+  held: readonly Role[],
+  account: DbUserRule | undefined,
+): IssuedGrant["rules"] {
   const withSay = (service: SshAsk | ServedAsk): readonly Role[] => {
-    const wanted = wantedOf(service);
+    const wanted = wantedOf(service, account !== undefined);
     return held.filter((role) => hasSay(role, wanted, traits));
   };
   if (isServed(ask)) return commonRules(ask.kind, withSay(ask));

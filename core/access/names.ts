@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { NamesCondition } from "../kinds/service-kinds.ts";
+import { dbAccountText } from "../resources/db.ts";
 import { loginText } from "../resources/metadata.ts";
 import type { Role } from "../resources/role.ts";
 import type { Traits } from "../resources/user.ts";
@@ -8,7 +9,7 @@ import { expandTemplate, isTemplate } from "./templates.ts";
 /** Any name. */
 const any = "*";
 /** Valid names for each condition. */
-const texts = { logins: loginText } satisfies Readonly<Record<NamesCondition, z.ZodType<string>>>;
+const texts = { logins: loginText, db_users: dbAccountText, db_names: dbAccountText } satisfies Readonly<Record<NamesCondition, z.ZodType<string>>>;
 
 /** Names that a role allows this user. The value of a template counts only when it is a valid name; `*` in a trait is not. */
 export function expandNames(condition: NamesCondition, names: readonly string[] | undefined, traits: Traits): readonly string[] {

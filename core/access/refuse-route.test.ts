@@ -84,3 +84,16 @@ test("whatever the route and the ask: a route never allows what is refused witho
     }),
   );
 });
+
+test("a certificate for one account: that one, or a name that is decided later; no other", () => {
+  const reader = roleOf("allow on *=*", "db", "db");
+  const held = { ...reader, spec: { allow: { ...reader.spec.allow, db_users: ["*"], db_names: ["*"] } } };
+  const route: Route = { kind: "db", name: "orders", account: "reader" };
+  const ask = (names: { user?: string }, without: readonly string[]): Ask => ({ kind: "db", served: { name: "orders", labels: {} }, names, without });
+  const known = { ...facts(route), identity: { ...facts(route).identity, roles: ["db"] }, roles: [held] };
+  expect(authorize({ ...known, ask: ask({ user: "reader" }, ["name"]) }).ask).toBeDefined();
+  expect(authorize({ ...known, ask: ask({}, ["user", "name"]) }).ask).toBeDefined();
+  for (const other of [ask({ user: "writer" }, ["name"]), ask({ user: "READER" }, ["name"]), ask({ user: "" }, ["name"]), ask({}, ["name"])]) {
+    expect(() => authorize({ ...known, ask: other })).toThrow(/is only for db "orders" as reader/);
+  }
+});

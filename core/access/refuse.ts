@@ -8,9 +8,13 @@ import { type Ask, isServed, type ResourceAsk, type ServedAsk, type SshAsk } fro
 import { matchLabels, matchValue } from "./match-labels.ts";
 import { expandDeniedNames, expandNames, includesName } from "./names.ts";
 
-/** Why these roles, all that the user holds, do not allow this; undefined when they do. A deny beats every allow. Pure. */
-export function refusalOf(identity: UserIdentity, roles: readonly Role[], ask: Ask): string | undefined {
-  if (isServed(ask)) return refuseService(identity, roles, wantedOf(ask));
+/**
+ * Why these roles, all that the user holds, do not allow this; undefined when they do. A deny beats every allow. `ownAccount`: the agent makes an account
+ * for the user. Pure.
+ */
+export function refusalOf(identity: UserIdentity, roles: readonly Role[], ask: Ask, ownAccount = false): string | undefined {
+  if (isServed(ask))
+    return (ownAccount ? refuseAccount(identity, roles, ask) : undefined) ?? refuseService(identity, roles, wantedOf(ask, ownAccount));
   switch (ask.kind) {
     case "ssh":
       return refuseService(identity, roles, wantedOf(ask));
@@ -50,6 +54,15 @@ function refuseService(identity: UserIdentity, roles: readonly Role[], wanted: W
     : `${who} ${verb} ${value} on ${name}: no role lists this ${noun}`;
 }
 
+/** Why an account that the agent makes is not for this user: it has the user's own name, and no role needs to list it. A deny counts. Pure. */
+function refuseAccount({ name: user, traits }: UserIdentity, roles: readonly Role[], { served, names = {} }: ServedAsk): string | undefined {
+  const { user: account } = names as { readonly user?: string };
+  if (account === undefined) return undefined;
+  if (account !== user) return `access denied: ${user} may connect to ${served.name} as ${user} only, the account that its agent makes`;
+  const denying = roles.find(({ spec }) => includesName(expandDeniedNames(spec.deny?.db_users, traits), account));
+  return denying && `access denied: ${user} may not connect as ${account}: role ${denying.metadata.name} denies it`;
+}
+
 function listed(names: readonly string[]): string {
   return names.length > 0 ? names.join(", ") : "(none)";
 }
@@ -70,12 +83,16 @@ interface WantedName {
   readonly value: string | undefined;
 }
 
-/** Pure. */
-export function wantedOf(ask: SshAsk | ServedAsk): Wanted {
+/** `ownAccount`: no role has to list the account. Pure. */
+export function wantedOf(ask: SshAsk | ServedAsk, ownAccount = false): Wanted {
   const { labels: labelsCondition, names } = serviceKinds[ask.kind];
   const { name, labels } = isServed(ask) ? ask.served : ask.node;
   const values: Readonly<Record<string, string | undefined>> = isServed(ask) ? (ask.names ?? {}) : { login: ask.login };
-  const wantedNames = Object.entries<NameKind>(names).map(([parameter, kind]) => ({ ...kind, value: values[parameter] }));
+  const without: readonly string[] = isServed(ask) ? (ask.without ?? []) : [];
+  const asked = Object.entries<NameKind>(names).filter(
+    ([parameter, { condition }]) => !without.includes(parameter) && !(ownAccount && condition === "db_users"),
+  );
+  const wantedNames = asked.map(([parameter, kind]) => ({ ...kind, value: values[parameter] }));
   return { name, labels, labelsCondition, names: wantedNames };
 }
 
@@ -134,12 +151,16 @@ function refuseResource(identity: UserIdentity, roles: readonly Role[], ask: Res
 /** Why a certificate for one resource may not be used for this; undefined when it may, or when it has no such limit. Pure. */
 export function refuseRoute({ name, route }: Pick<UserIdentity, "name" | "route">, ask: Ask): string | undefined {
   if (route === undefined || leadsTo(route, ask)) return undefined;
-  return `access denied: the certificate of ${name} is only for ${route.kind} ${JSON.stringify(route.name)}`;
+  const { kind, name: resource, account } = route;
+  return `access denied: the certificate of ${name} is only for ${kind} ${JSON.stringify(resource)}${account === undefined ? "" : ` as ${account}`}`;
 }
 
 /** SSH has certificates of its own, which have no route; what is not served by an agent is for users without a limit. */
 function leadsTo(route: Route, ask: Ask): boolean {
-  return isServed(ask) && route.kind === ask.kind && route.name === ask.served.name;
+  if (!isServed(ask) || route.kind !== ask.kind || route.name !== ask.served.name) return false;
+  const { user }: Readonly<Record<string, string | undefined>> = ask.names ?? {};
+  // A name that is decided later is checked then.
+  return route.account === undefined || user === route.account || (user === undefined && ask.without?.includes("user") === true);
 }
 
 /** Whether certificates of users with these roles are bound to the address of the login: one such role is enough. Pure. */

@@ -32,6 +32,9 @@ test.for<readonly [options: readonly string[], rules: Partial<SessionRules>]>([
   [["client_idle_timeout=10m", "client_idle_timeout=90s", ""], { idleTimeoutSeconds: 90 }],
   [["disconnect_expired_cert=true", "disconnect_expired_cert=false"], { disconnectExpired: true }],
   [["disconnect_expired_cert=false"], { disconnectExpired: false }],
+  [[], { dbReplication: false }],
+  [["db_replication=true", ""], { dbReplication: true }],
+  [["db_replication=true", "db_replication=false"], { dbReplication: false }],
   [["max_sessions=3"], { maxSessions: 3 }],
   [["max_sessions=3", "max_sessions=1", "max_sessions=9"], { maxSessions: 1 }],
   [["max_sessions=3", ""], { maxSessions: 3 }],
@@ -91,7 +94,7 @@ test.for<readonly [why: string, lines: readonly string[], portForwarding: boolea
 });
 
 const flag = fc.tuple(
-  fc.constantFrom("forward_agent", "port_forwarding", "ssh_file_copy", "permit_x11_forwarding", "disconnect_expired_cert"),
+  fc.constantFrom("forward_agent", "port_forwarding", "ssh_file_copy", "permit_x11_forwarding", "disconnect_expired_cert", "db_replication"),
   fc.boolean(),
 );
 const duration = fc.tuple(fc.constant("client_idle_timeout"), fc.constantFrom("never", "30s", "5m", "1h"));
@@ -101,7 +104,7 @@ const line = fc.uniqueArray(option, { maxLength: 4, selector: (one) => one.split
 
 /** Whether the second rules are nowhere wider than the first. */
 function isNoWider(before: SessionRules, after: SessionRules): boolean {
-  const flags = ["forwardAgent", "portForwarding", "fileCopy", "x11Forwarding"] as const;
+  const flags = ["forwardAgent", "portForwarding", "fileCopy", "x11Forwarding", "dbReplication"] as const;
   const limits = ["idleTimeoutSeconds", "maxSessions"] as const;
   const most = Number.POSITIVE_INFINITY;
   return (
@@ -112,7 +115,7 @@ function isNoWider(before: SessionRules, after: SessionRules): boolean {
 }
 
 /** Enables the options that are off by default. */
-const opening = "forward_agent=true permit_x11_forwarding=true";
+const opening = "forward_agent=true permit_x11_forwarding=true db_replication=true";
 
 test("one more role never lifts what another restricts", () => {
   fc.assert(

@@ -14,6 +14,8 @@ export interface CommonRules {
   readonly strictLocks: boolean;
   /** Whether a session ends when it can no longer be recorded. */
   readonly strictRecording: boolean;
+  /** Whether replication connections to a database server may be made. */
+  readonly dbReplication: boolean;
 }
 
 /** Additional rules for SSH. */
@@ -39,20 +41,16 @@ type Flag = { [Name in keyof RoleOptions]-?: boolean extends RoleOptions[Name] ?
 
 /**
  * The least permissive wins: a single no outweighs every yes. Options that no role mentions have their defaults:
- * ports and files yes, agent and X11 no. Pure.
+ * ports and files yes, agent, X11 and replication no. Pure.
  */
 export function sessionRules(roles: readonly Role[], { held, traits }: RuleHolder = { held: roles, traits: {} }): SessionRules {
   const options = optionsOf(roles);
-  const permits = (name: Flag, byDefault: boolean): boolean => {
-    const said = options.map((one) => one[name]);
-    return !said.includes(false) && (byDefault || said.includes(true));
-  };
   return {
     ...commonRules("ssh", roles),
-    forwardAgent: permits("forward_agent", false),
-    portForwarding: permits("port_forwarding", true),
-    fileCopy: permits("ssh_file_copy", true),
-    x11Forwarding: permits("permit_x11_forwarding", false),
+    forwardAgent: permits(options, "forward_agent", false),
+    portForwarding: permits(options, "port_forwarding", true),
+    fileCopy: permits(options, "ssh_file_copy", true),
+    x11Forwarding: permits(options, "permit_x11_forwarding", false),
     maxSessions: least(options.map((one) => one.max_sessions)),
     hostUser: hostUserRule({ roles, held, traits }),
   };
@@ -69,7 +67,13 @@ export function commonRules(kind: ServiceKind, roles: readonly Role[]): CommonRu
     disconnectExpired: options.some((one) => one.disconnect_expired_cert === true),
     strictLocks: options.some((one) => one.lock === "strict"),
     strictRecording: options.some(({ record_session: record }) => (record?.[recordKind] ?? record?.default) === "strict"),
+    dbReplication: permits(options, "db_replication", false),
   };
+}
+
+function permits(options: readonly RoleOptions[], name: Flag, byDefault: boolean): boolean {
+  const said = options.map((one) => one[name]);
+  return !said.includes(false) && (byDefault || said.includes(true));
 }
 
 function optionsOf(roles: readonly Role[]): readonly RoleOptions[] {

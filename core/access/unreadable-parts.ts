@@ -1,5 +1,5 @@
 import { PlatformError } from "../errors/platform-error.ts";
-import { serviceKinds } from "../kinds/service-kinds.ts";
+import { type NamesCondition, serviceKinds } from "../kinds/service-kinds.ts";
 import type { Role, RoleConditions } from "../resources/role.ts";
 import { compileExpression } from "./expression/compile-expression.ts";
 import { isExpression } from "./match-labels.ts";
@@ -20,7 +20,11 @@ function unreadableConditions(conditions: RoleConditions): readonly string[] {
       [wanted].flat().map((text) => [`${condition}.${key}`, problemOf(text, true)]),
     ),
   );
-  const lists = [...kinds.flatMap(({ names }) => Object.values(names).map(({ condition }) => condition)), "host_groups" as const];
+  const lists = [
+    ...kinds.flatMap(({ names }) => Object.values<{ readonly condition: NamesCondition }>(names).map(({ condition }) => condition)),
+    "host_groups" as const,
+    "db_roles" as const,
+  ];
   const names = lists.flatMap((list) => (conditions[list] ?? []).map((text) => [list, problemOf(text, false)]));
   return [...names, ...labels].flatMap(([place, problem]) => (problem === undefined ? [] : [`${place}: ${problem}`]));
 }

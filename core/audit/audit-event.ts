@@ -28,11 +28,13 @@ export function clipCommand(command: string): string {
   return Buffer.byteLength(JSON.stringify(text)) <= maxAuditEvent / 2 ? text : clip(command, maxAuditCommand / 4);
 }
 
-const longNames = new Set(["error", "reason", "path", "target_path"]);
+const longNames = new Set(["error", "reason", "path", "target_path", "db_uri", "payload"]);
+/** Texts of which the beginning says most; `clipCommand` bounds them. */
+const commandNames = new Set(["command", "db_query"]);
 
 function clipped(name: string, value: unknown): unknown {
   if (typeof value !== "string") return value;
-  if (name === "command") return clipCommand(value);
+  if (commandNames.has(name)) return clipCommand(value);
   return clip(value, longNames.has(name) ? maxText : maxShort);
 }
 

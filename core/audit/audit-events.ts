@@ -1,5 +1,8 @@
 import { z } from "zod";
 import { appSessionEvents } from "../kinds/app/app-events.ts";
+import { dbSessionEvents } from "../kinds/db/db-events.ts";
+import { mysqlEvents } from "../kinds/db/mysql-events.ts";
+import { postgresEvents } from "../kinds/db/postgres-events.ts";
 import { sshFileEvents } from "../kinds/ssh/file-events.ts";
 import { sshForwardingEvents } from "../kinds/ssh/forwarding-events.ts";
 import { sshSessionEvents } from "../kinds/ssh/session-events.ts";
@@ -18,6 +21,9 @@ const areas = {
   sshFileEvents,
   sshForwardingEvents,
   appSessionEvents,
+  dbSessionEvents,
+  postgresEvents,
+  mysqlEvents,
   ...resourceEvents,
   loginEvents,
   certificateEvents,

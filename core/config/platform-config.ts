@@ -10,11 +10,22 @@ import { recordingModes } from "../resources/recording.ts";
 import { listenersPort } from "../transport/host-port.ts";
 import { appServiceSchema } from "./app-service.ts";
 import { storageSchema } from "./audit-destination.ts";
+import { dbServiceSchema } from "./db-service.ts";
 import { hostPortText, oneAddress, onOff, orList, sshAlgorithmKeys } from "./setting.ts";
 import { upgradeChannels } from "./upgrade-channels.ts";
 
 /** Default ports, as in the reference. */
-export const ports = { web: 3080, ssh: 3022, proxySsh: 3023, tunnel: 3024, auth: 3025 } as const;
+export const ports = {
+  web: 3080,
+  ssh: 3022,
+  proxySsh: 3023,
+  tunnel: 3024,
+  auth: 3025,
+  postgres: 5432,
+  mysql: 3036,
+  mongo: 27_017,
+  redis: 6379,
+} as const;
 
 const absolutePath = z.string().refine(isAbsolute, "must be an absolute path");
 
@@ -101,6 +112,20 @@ export const proxySchema = z.strictObject({
   public_addr: oneAddress(listenersPort).optional(),
   ssh_public_addr: oneAddress(listenersPort).optional(),
   tunnel_public_addr: oneAddress(listenersPort).optional(),
+  /** Ports for stock clients of databases: omitted ones are closed; PostgreSQL is served on the web port too. */
+  postgres_listen_addr: hostPortText(ports.postgres).optional(),
+  postgres_public_addr: oneAddress(listenersPort).optional(),
+  mysql_listen_addr: hostPortText(ports.mysql).optional(),
+  mysql_public_addr: oneAddress(listenersPort).optional(),
+  /** In MySQL's greeting, which comes before the database is known. */
+  mysql_server_version: z
+    .string("must be text; put it in quotes")
+    .regex(/^[0-9][\x21-\x7e]{0,63}$/, "must be a version such as 8.4.0, without spaces")
+    .default("8.4.0"),
+  mongo_listen_addr: hostPortText(ports.mongo).optional(),
+  mongo_public_addr: oneAddress(listenersPort).optional(),
+  redis_listen_addr: hostPortText(ports.redis).optional(),
+  redis_public_addr: oneAddress(listenersPort).optional(),
   https_keypairs: z.array(z.strictObject({ cert_file: absolutePath, key_file: absolutePath })).default([]),
   /** Channels by name, which may contain slashes. `default` and `stable/cloud` always exist. */
   automatic_upgrades_channels: upgradeChannels.default({}),
@@ -169,6 +194,7 @@ export const configSchema = z.strictObject({
   proxy_service: proxySchema.prefault({ enabled: false }),
   ssh_service: sshSchema.prefault({ enabled: false }),
   app_service: appServiceSchema.prefault({ enabled: false }),
+  db_service: dbServiceSchema.prefault({ enabled: false }),
 });
 
 /** The checked configuration file, with defaults filled in and files of secrets read. */

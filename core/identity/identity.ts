@@ -22,7 +22,17 @@ export interface UserIdentity {
   readonly cluster: string;
   /** The only IP address from which the certificate may be used; omitted for any. */
   readonly sourceIp?: string | undefined;
+  /** Present: a proxy holds the key, and speaks for the user of a database port. */
+  readonly relayed?: Relayed | undefined;
   readonly validBefore: Date;
+}
+
+/** The mark of a certificate that a proxy was given in a user's name. */
+export interface Relayed {
+  /** Id of the proxy. */
+  readonly by: string;
+  /** Expiry of the user's own certificate, ISO 8601: a session may go on until then. */
+  readonly until: string;
 }
 
 /** By kind of service, then by parameter of its requests (core/kinds): `{ssh: {login: ["root"]}}`. */
@@ -32,6 +42,8 @@ export type Principals = Readonly<Record<string, Readonly<Record<string, readonl
 export interface Route {
   readonly kind: string;
   readonly name: string;
+  /** The only account there, parameter `user` of a request; omitted for any. */
+  readonly account?: string | undefined;
 }
 
 export interface HostIdentity {
@@ -160,8 +172,9 @@ const identitySchema = z.discriminatedUnion("kind", [
     roles: z.array(nameText),
     traits: traitsSchema,
     principals: principalsSchema,
-    route: z.strictObject({ kind: kindText, name: z.string().min(1).max(255) }).optional(),
+    route: z.strictObject({ kind: kindText, name: z.string().min(1).max(255), account: z.string().min(1).max(255).optional() }).optional(),
     sourceIp: z.union([z.ipv4(), z.ipv6()]).optional(),
+    relayed: z.strictObject({ by: z.uuid(), until: z.iso.datetime() }).optional(),
     cluster: nameText,
     validBefore: z.date(),
   }),

@@ -9,7 +9,7 @@ import { insideAuthorities } from "../../test/inside/authorities.ts";
 import { PlatformError } from "../errors/platform-error.ts";
 import type { X509Subject } from "./certificate-parts.ts";
 import type { HostIdentity, UserIdentity } from "./identity.ts";
-import { decodeIdentity, encodeIdentity, fromX509Certificate, fromX509Subject, maxIdentity } from "./x509-identity.ts";
+import { certifiedIdentity, decodeIdentity, encodeIdentity, fromX509Certificate, fromX509Subject, maxIdentity } from "./x509-identity.ts";
 
 const validBefore = new Date("2026-11-20T12:00:00Z");
 const user: UserIdentity = {
@@ -57,11 +57,13 @@ const userWith = (anyTraitName: fc.Arbitrary<string>) => {
         maxKeys: 2,
         noNullPrototype: true,
       }),
-      route: option(fc.record({ kind, name: anyText })),
+      route: option(fc.record({ kind, name: anyText, account: anyText }, { requiredKeys: ["kind", "name"] })),
+      relayed: option(fc.record({ by: fc.uuid(), until: fc.constant("2026-11-20T13:00:00.000Z") })),
       sourceIp: option(fc.oneof(fc.ipV4(), fc.ipV6())),
     })
-    .map(({ ssh, others, userId, route, sourceIp, ...rest }): UserIdentity => {
-      const given = { ...(userId !== undefined && { userId }), ...(route !== undefined && { route }), ...(sourceIp !== undefined && { sourceIp }) };
+    .map(({ ssh, others, userId, route, relayed, sourceIp, ...rest }): UserIdentity => {
+      const limits = { ...(route !== undefined && { route }), ...(route !== undefined && relayed !== undefined && { relayed }) };
+      const given = { ...(userId !== undefined && { userId }), ...limits, ...(sourceIp !== undefined && { sourceIp }) };
       return { kind: "user", ...rest, ...given, principals: { ...others, ssh: { login: ssh } }, cluster: "example.com", validBefore };
     });
 };
@@ -199,6 +201,10 @@ test.for<readonly [string, Buffer]>([
   ["a field twice", Buffer.from(JSON.stringify(fields).replace('"name"', '"name":"root","name"'))],
   ["bytes that are not UTF-8", Buffer.concat([Buffer.from('{"v":1,"name":"'), Buffer.from([0xff]), Buffer.from('"}')])],
   ["an unknown field in the route", written({ ...fields, route: { kind: "app", name: "orders", port: 1 } })],
+  ["a route to no account", written({ ...fields, route: { kind: "app", name: "orders", account: "" } })],
+  ["the mark of no proxy", written({ ...fields, relayed: { until: "2026-11-20T13:00:00.000Z" } })],
+  ["the mark of a proxy by its name", written({ ...fields, relayed: { by: "p1", until: "2026-11-20T13:00:00.000Z" } })],
+  ["the mark of a proxy without an end", written({ ...fields, relayed: { by: host.id, until: "later" } })],
   ["a route without a name", written({ ...fields, route: { kind: "app" } })],
   ["a route that is null", written({ ...fields, route: null })],
   ["a route to nothing", written({ ...fields, route: { kind: "app", name: "" } })],
@@ -251,4 +257,24 @@ test("hostile JSON in the extension gives an identity or an error", () => {
       }
     }),
   );
+});
+
+test("a certificate of a proxy for its user: accepted where relaying is expected, for one account alone, until the user's own certificate ends", async () => {
+  const until = new Date(Math.floor(Date.now() / 1000) * 1000 + 7_200_000);
+  const relayed = { by: host.id, until: until.toISOString() };
+  const certified = async (route: UserIdentity["route"], mayBeRelayed?: boolean) => {
+    const { tlsCertificate } = await authorities.user("alice", { relayed, ...(route && { route }) });
+    const facts = {
+      certificate: new X509Certificate(tlsCertificate).raw,
+      authorities: [authorities.userCaPem],
+      cluster: "example.com",
+      now: new Date(),
+    };
+    return certifiedIdentity("user", { ...facts, ...(mayBeRelayed !== undefined && { mayBeRelayed }) }, "hint");
+  };
+  const route = { kind: "db", name: "orders", account: "reader" };
+  expect(await certified(route, true)).toMatchObject({ name: "alice", route, relayed, validBefore: until });
+  for (const attempt of [certified(route), certified(route, false), certified({ kind: "db", name: "orders" }, true), certified(undefined, true)]) {
+    await expect(attempt).rejects.toMatchObject({ code: "unauthenticated", message: expect.stringContaining("of a proxy") });
+  }
 });

@@ -134,9 +134,14 @@ export interface CertificateFacts {
   readonly authorities: readonly string[];
   readonly cluster: string;
   readonly now: Date;
+  /** Whether a proxy may hold the key, and speak for a user at one account of one resource. Default: no. */
+  readonly mayBeRelayed?: boolean | undefined;
 }
 
-/** The identity in the X.509 certificate of a TLS peer. Throws `unauthenticated` with the reason. Pure. */
+/**
+ * The identity in the X.509 certificate of a TLS peer. One of a relayed certificate is valid as long as the user's own. Throws `unauthenticated` with
+ * the reason. Pure.
+ */
 export function certifiedIdentity(kind: "user", facts: CertificateFacts, hint: string): UserIdentity;
 export function certifiedIdentity(kind: "host", facts: CertificateFacts, hint: string): HostIdentity;
 export function certifiedIdentity(kind: "user" | "host", facts: CertificateFacts, hint: string): UserIdentity | HostIdentity {
@@ -145,9 +150,8 @@ export function certifiedIdentity(kind: "user" | "host", facts: CertificateFacts
     throw new PlatformError("unauthenticated", why, { hint });
   };
   if (certificate === undefined) return refuse("no client certificate was presented");
-  const leaf = new X509Certificate(certificate);
-  const issued = authorities.some((pem) => isIssuedBy(leaf, new X509Certificate(pem)));
-  if (!issued || leaf.ca) return refuse("the client certificate was not issued by this cluster");
+  const leaf = readable(certificate) ?? refuse("the client certificate cannot be read");
+  if (!isIssuedBy(leaf, authorities)) return refuse("the client certificate was not issued by this cluster");
   const [from, to] = [new Date(leaf.validFrom), new Date(leaf.validTo)];
   const identity = fromX509Certificate(leaf);
   if (identity.kind !== kind) return refuse(`a ${kind} certificate is required; this is a ${identity.kind} certificate`);
@@ -155,11 +159,24 @@ export function certifiedIdentity(kind: "user" | "host", facts: CertificateFacts
   const who = identity.kind === "user" ? identity.name : `host ${identity.id}`;
   if (now < from) return refuse(`the certificate of ${who} is valid only from ${from.toISOString()}: check this computer's clock`);
   if (now >= to) return refuse(`the certificate of ${who} expired at ${to.toISOString()}`);
-  return identity;
+  if (identity.kind === "host" || identity.relayed === undefined) return identity;
+  if (facts.mayBeRelayed !== true || identity.route?.account === undefined)
+    return refuse("the client certificate is of a proxy, for a database alone");
+  return { ...identity, validBefore: new Date(identity.relayed.until) };
 }
 
-function isIssuedBy(leaf: X509Certificate, authority: X509Certificate): boolean {
-  return leaf.checkIssued(authority) && leaf.verify(authority.publicKey);
+/** Undefined for bytes that are not a certificate: some come in a request, where TLS has not read them before. */
+function readable(certificate: Buffer): X509Certificate | undefined {
+  try {
+    return new X509Certificate(certificate);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether one of these authorities (PEM) has issued the certificate, and it is not an authority itself. */
+export function isIssuedBy(leaf: X509Certificate, authorities: readonly string[]): boolean {
+  return !leaf.ca && authorities.map((pem) => new X509Certificate(pem)).some((one) => leaf.checkIssued(one) && leaf.verify(one.publicKey));
 }
 
 /** DER of the certificate that the TLS peer presented. */

@@ -21,6 +21,11 @@ export const authorityKinds = {
   user: { title: "user authority", keys: "ssh and x509", newSignsFrom: "update_clients", exports: { user: "ssh_keys", "tls-user": "pem" } },
   // Users verify it too, who may not connect for days.
   host: { title: "host authority", keys: "ssh and x509", newSignsFrom: "update_servers", exports: { host: "known_hosts", "tls-host": "pem" } },
+  // Of database servers. Agents verify it; they get all trusted keys with each session.
+  db: { title: "database authority", keys: "x509", newSignsFrom: "update_clients", exports: { db: "pem" } },
+  // Of agents at database servers, as a database user. An authority of its own, so that the stolen key of one server opens no other one. Admins
+  // give servers the new key in the first phase.
+  db_client: { title: "database client authority", keys: "x509", newSignsFrom: "update_clients", exports: { "db-client": "pem" } },
 } as const satisfies Readonly<Record<string, AuthorityKindRow>>;
 
 export type AuthorityKind = keyof typeof authorityKinds;

@@ -16,10 +16,14 @@ interface ServiceKindRow {
   readonly labels: `${string}_labels`;
   /** By parameter of a request. */
   readonly names: Readonly<Record<string, NameKind>>;
+  /** Options of a role, and conditions beside labels and names, that matter for this kind alone. */
+  readonly options?: readonly string[];
   /** Of a kind whose resources an agent serves, rather than the host itself. */
   readonly served?: {
+    /** As in `this agent does not offer application "x"`. */
+    readonly noun: string;
     /** Field of audit events that names the resource. */
-    readonly field: `${string}_name`;
+    readonly field: string;
     /** Lines of the section, as an example for those who set up a host. */
     readonly example: readonly string[];
   };
@@ -36,7 +40,26 @@ export const serviceKinds = {
     token: "app",
     labels: "app_labels",
     names: {},
-    served: { field: "app_name", example: ["apps:", "  - { name: orders, uri: tcp://127.0.0.1:9000, labels: { env: prod } }"] },
+    served: {
+      noun: "application",
+      field: "app_name",
+      example: ["apps:", "  - { name: orders, uri: tcp://127.0.0.1:9000, labels: { env: prod } }"],
+    },
+  },
+  db: {
+    section: "db_service",
+    token: "db",
+    labels: "db_labels",
+    names: {
+      user: { condition: "db_users", noun: "database user", verb: "connect as" },
+      name: { condition: "db_names", noun: "database name", verb: "use database" },
+    },
+    options: ["db_replication", "db_roles", "create_db_user_mode", "create_db_user"],
+    served: {
+      noun: "database",
+      field: "db_service",
+      example: ["databases:", "  - { name: orders, protocol: postgres, uri: 127.0.0.1:5432, static_labels: { env: prod } }"],
+    },
   },
 } as const satisfies Readonly<Record<string, ServiceKindRow>>;
 

@@ -12,7 +12,23 @@ export const streamKinds = {
   /** Joins the session whose id is the target. `mode`: observer or peer. */
   join: { number: 2, parameters: ["mode"] },
   app: { number: 3, parameters: [] },
+  /**
+   * `user` and `name`: account and logical database; empty: whatever the client says. `host`: id of the host whose agent is meant, alone or with one of
+   * the marks below; empty: any. `at`: the address that the client has dialled; from a proxy's port for MySQL the number of the connection with which the
+   * client was greeted.
+   */
+  db: { number: 4, parameters: ["user", "name", "host", "at"] },
+  /**
+   * From a proxy to an agent: somebody who is not known asks PostgreSQL's way to cancel a query. `key`: process id and secret, hexadecimal. The agent gives
+   * no reply; the stream ends once the server has the request, or at once for a key that is not one of the agent's.
+   */
+  cancel: { number: 5, parameters: ["key"] },
 } as const satisfies Readonly<Record<string, StreamKindRow>>;
+
+/** Ends the `host` of a stream that another agent should serve while this one does not reach the resource, and the other one does. */
+export const whileHealthy = "?";
+/** Stands between the id and a number in the `host` of a stream for an older process of the agent, 1 for the one before; a reload leaves it its sessions. */
+export const olderProcess = "@";
 
 export type StreamKind = keyof typeof streamKinds;
 /** The parameters of a request, by their names. */

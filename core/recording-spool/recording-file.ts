@@ -12,8 +12,15 @@ export interface RecordingFileOptions {
   readonly onFailed: (why: PlatformError) => void;
 }
 
-/** Maximum delay until output is on disk, ms. */
-const flushMs = 1_000;
+/** What a file begins with. */
+export interface FileStart {
+  /** On disk when the file is open. The first of them is the header. */
+  readonly lines: readonly string[];
+  /** Maximum delay until a line is on disk, ms; default `usualFlushMs`. */
+  readonly flushMs?: number;
+}
+
+const usualFlushMs = 1_000;
 /** Amount of text that is written as a member at once, and that makes the session wait for the disk, characters. */
 const flushLength = 128 * 1024;
 const waitLength = 512 * 1024;
@@ -22,6 +29,7 @@ const waitLength = 512 * 1024;
 export class RecordingFile {
   readonly #options: RecordingFileOptions;
   readonly #handle: FileHandle;
+  readonly #flushMs: number;
   #lines: string[] = [];
   #length = 0;
   #members = 0;
@@ -30,20 +38,21 @@ export class RecordingFile {
   #writing: Promise<void> | undefined;
   #hasFailed = false;
 
-  /** Creates the file, which must not exist, with the header (its first line) on disk. Throws PlatformError. */
-  static async open(options: RecordingFileOptions, header: string): Promise<RecordingFile> {
+  /** Creates the file, which must not exist. Throws PlatformError. */
+  static async open(options: RecordingFileOptions, { lines, flushMs = usualFlushMs }: FileStart): Promise<RecordingFile> {
     const handle = await open(options.file, "wx", 0o600).catch((cause: unknown) => {
       throw cannotWrite(cause);
     });
-    const file = new RecordingFile(options, handle);
-    file.#keep(header);
+    const file = new RecordingFile(options, handle, flushMs);
+    for (const line of lines) file.#keep(line);
     await file.#flush();
     return file;
   }
 
-  private constructor(options: RecordingFileOptions, handle: FileHandle) {
+  private constructor(options: RecordingFileOptions, handle: FileHandle, flushMs: number) {
     this.#options = options;
     this.#handle = handle;
+    this.#flushMs = flushMs;
   }
 
   /** Adds a line, which ends with a line feed. After a failure it does nothing. */
@@ -51,7 +60,7 @@ export class RecordingFile {
     if (this.#hasFailed) return;
     this.#keep(line);
     if (this.#length >= flushLength) void this.#flush();
-    else this.#timer ??= setTimeout(() => void this.#flush(), flushMs);
+    else this.#timer ??= setTimeout(() => void this.#flush(), this.#flushMs);
   }
 
   /** A promise when too much is waiting for the disk: wait for it before adding more. */

@@ -82,6 +82,8 @@ export class RecordingSpool {
 
   /** Begins a recording; its header is on the disk then. Throws PlatformError. */
   async begin<Writer extends RecordingWriter>({ facts, open, onFailed }: NewRecording<Writer>): Promise<OpenRecording<Writer>> {
+    // The id of a session comes from a proxy, and becomes the name of a file.
+    if (!/^[0-9a-f-]{36}$/.test(facts.sid)) throw new PlatformError("invalid", "the id of the session is not a UUID");
     const file = join(this.#options.folder, `${facts.sid}.${this.#own}.${endingOf(facts)}`);
     const spooled: SpooledRecording = { facts, file, written: 0, sent: 0 };
     let failed: PlatformError | undefined;

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { PlatformError } from "../errors/platform-error.ts";
 import { silentLog } from "../log/log.ts";
 import { startOf } from "../processes/start-of.ts";
+import { parseCastLine } from "../recording/cast.ts";
 import { RecordingReader } from "../recording/recording-reader.ts";
 import type { NewRecording } from "./recording-spool.ts";
 import { openRecordings, type RecordingCall, type Recordings, type RecordingsOptions } from "./recordings.ts";
@@ -40,7 +41,7 @@ class Taken {
   };
 
   text(): string {
-    const reader = new RecordingReader();
+    const reader = new RecordingReader(parseCastLine);
     const items = [...reader.push(this.bytes), ...reader.end()];
     return items.flatMap((item) => ("event" in item && item.event.kind === "o" ? [item.event.data] : [])).join("");
   }

@@ -17,7 +17,7 @@ const eventBytes = 64 * 1024;
 export function terminalRecording({ facts, term, size, onFailed }: TerminalFacts): NewRecording<TerminalWriter> {
   const timestamp = Math.floor(Date.parse(facts.started) / 1000);
   const header = encodeCastHeader({ width: size.columns, height: size.rows, timestamp, term, platform: facts });
-  return { facts, onFailed, open: async (options) => new TerminalWriter(await RecordingFile.open(options, header)) };
+  return { facts, onFailed, open: async (options) => new TerminalWriter(await RecordingFile.open(options, { lines: [header] })) };
 }
 
 /** Writes the output of one terminal into a file, as it comes. It never sees the input. */

@@ -29,9 +29,6 @@ export interface CastEvent {
 
 export type CastLine = { readonly header: CastHeader } | { readonly event: CastEvent };
 
-/** Longest line that is read, bytes. */
-export const maxCastLine = 1024 * 1024;
-
 export function encodeCastHeader({ width, height, timestamp, term, platform }: CastHeader): string {
   const env = term === undefined ? {} : { env: { TERM: term } };
   return `${JSON.stringify({ version: 2, width, height, timestamp, ...env, ...(platform !== undefined && { platform }) })}\n`;

@@ -5,13 +5,16 @@ interface RecordingFormatRow {
   readonly ending: string;
   /** How `tsh play` shows it. */
   readonly player: string;
-  /** Whether `tsh play --format=text` can print it. */
-  readonly hasText: boolean;
+  /** How else than in this format `tsh play --format` prints it. */
+  readonly prints: readonly ("text" | "json" | "yaml")[];
 }
 
 /** Formats of recordings. A service with a format of its own adds a row here; the compiler asks for its player in cli/tsh/play. */
 export const recordingFormats = {
-  asciicast: { contentType: "application/x-asciicast", ending: "cast.gz", player: "terminal", hasText: true },
+  /** Of a terminal. */
+  asciicast: { contentType: "application/x-asciicast", ending: "cast.gz", player: "terminal", prints: ["text"] },
+  /** Of a session with a database. */
+  statements: { contentType: "application/x-ndjson", ending: "statements.gz", player: "statements", prints: ["text", "json", "yaml"] },
 } as const satisfies Readonly<Record<string, RecordingFormatRow>>;
 
 export type RecordingFormat = keyof typeof recordingFormats;

@@ -1,9 +1,9 @@
 import { gunzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type CastEvent, encodeCastEvent, encodeCastHeader, maxCastLine } from "./cast.ts";
+import { type CastEvent, type CastLine, encodeCastEvent, encodeCastHeader, parseCastLine } from "./cast.ts";
 import { encodeMember } from "./member.ts";
-import { type RecordingItem, RecordingReader } from "./recording-reader.ts";
+import { maxLine, type RecordingItem, RecordingReader } from "./recording-reader.ts";
 
 const header = { width: 80, height: 24, timestamp: 1_700_000_000, term: "xterm", platform: { sid: "s" } };
 const event = fc.record({
@@ -21,15 +21,15 @@ function membersOf(written: readonly (readonly CastEvent[])[]): Buffer[] {
   });
 }
 
-function read(file: Buffer, chunk = file.length): RecordingItem[] {
-  const reader = new RecordingReader();
-  const items: RecordingItem[] = [];
+function read(file: Buffer, chunk = file.length): RecordingItem<CastLine>[] {
+  const reader = new RecordingReader(parseCastLine);
+  const items: RecordingItem<CastLine>[] = [];
   for (let at = 0; at < file.length; at += Math.max(1, chunk)) items.push(...reader.push(file.subarray(at, at + Math.max(1, chunk))));
   return [...items, ...reader.end()];
 }
 
-const eventsOf = (items: readonly RecordingItem[]): CastEvent[] => items.flatMap((item) => ("event" in item ? [item.event] : []));
-const isDamaged = (items: readonly RecordingItem[]): boolean => items.some((item) => "damage" in item);
+const eventsOf = (items: readonly RecordingItem<CastLine>[]): CastEvent[] => items.flatMap((item) => ("event" in item ? [item.event] : []));
+const isDamaged = (items: readonly RecordingItem<CastLine>[]): boolean => items.some((item) => "damage" in item);
 
 describe("a recording", () => {
   test("is read back as it was written, in any chunks, and zcat reads it too", () => {
@@ -105,7 +105,7 @@ describe("a recording", () => {
   });
 
   test("with an endless line is damaged, and the rest is read", () => {
-    const long = Buffer.concat([Buffer.from("{"), Buffer.alloc(3 * maxCastLine, 0x61), Buffer.from('\n[1,"o","x"]\n')]);
+    const long = Buffer.concat([Buffer.from("{"), Buffer.alloc(3 * maxLine, 0x61), Buffer.from('\n[1,"o","x"]\n')]);
     const items = read(long, 65_536);
     expect(items.filter((item) => "damage" in item)).toHaveLength(1);
     expect(eventsOf(items)).toEqual([{ time: 1, kind: "o", data: "x" }]);

@@ -1,51 +1,65 @@
-import { type CastLine, maxCastLine, parseCastLine } from "./cast.ts";
 import { type MemberItem, MemberReader } from "./member.ts";
 
+/** Longest line of a recording, bytes. */
+export const maxLine = 1024 * 1024;
+
 /** A line of a recording, or damage: something is missing here. */
-export type RecordingItem = CastLine | { readonly damage: true };
+export type RecordingItem<Line> = Line | { readonly damage: true };
+
+/** One line of a format without its end; undefined when it is none. */
+type ParseLine<Line> = (line: string) => Line | undefined;
 
 /**
- * Reads a recording in chunks: compressed as an agent writes it, or plain asciicast. Damaged and truncated ones are read as far as
+ * Reads a recording of lines in chunks: compressed as an agent writes it, or plain. Damaged and truncated ones are read as far as
  * they are intact. Memory is bounded; never throws.
  */
-export class RecordingReader {
+export class RecordingReader<Line> {
   #source: MemberReader | "plain" | undefined;
-  readonly #lines = new LineReader();
+  readonly #lines: LineReader<Line>;
 
-  push(chunk: Buffer): RecordingItem[] {
+  constructor(parse: ParseLine<Line>) {
+    this.#lines = new LineReader(parse);
+  }
+
+  push(chunk: Buffer): RecordingItem<Line>[] {
     if (chunk.length === 0) return [];
     this.#source ??= chunk[0] === 0x7b ? "plain" : new MemberReader();
     if (this.#source === "plain") return this.#lines.take(chunk);
     return this.#source.push(chunk).flatMap((item) => this.#read(item));
   }
 
-  end(): RecordingItem[] {
+  end(): RecordingItem<Line>[] {
     const items = this.#source instanceof MemberReader ? this.#source.end().flatMap((item) => this.#read(item)) : [];
     return [...items, ...this.#lines.end()];
   }
 
-  #read(item: MemberItem): RecordingItem[] {
+  #read(item: MemberItem): RecordingItem<Line>[] {
     if ("text" in item) return this.#lines.take(item.text);
     this.#lines.drop();
     return [item];
   }
 }
 
-class LineReader {
+class LineReader<Line> {
+  readonly #parse: ParseLine<Line>;
   #held: Buffer = Buffer.alloc(0);
   #isTooLong = false;
 
-  take(text: Buffer): RecordingItem[] {
-    const items: RecordingItem[] = [];
+  constructor(parse: ParseLine<Line>) {
+    this.#parse = parse;
+  }
+
+  take(text: Buffer): RecordingItem<Line>[] {
+    const items: RecordingItem<Line>[] = [];
     let from = 0;
     for (let at = text.indexOf(0x0a); at >= 0; at = text.indexOf(0x0a, from)) {
       const line = Buffer.concat([this.#held, text.subarray(from, at)]);
-      if (!this.#isTooLong && line.length > 0) items.push(itemOf(line));
+      if (!this.#isTooLong && line.length > 0) items.push(this.#itemOf(line));
       this.drop();
       from = at + 1;
     }
     if (!this.#isTooLong) this.#held = Buffer.concat([this.#held, text.subarray(from)]);
-    if (this.#held.length > maxCastLine) {
+    if (this.#held.length > maxLine) {
       items.push({ damage: true });
       this.#held = Buffer.alloc(0);
       this.#isTooLong = true;
@@ -54,18 +68,18 @@ class LineReader {
   }
 
   /** The last line of a plain file may lack its end. */
-  end(): RecordingItem[] {
+  end(): RecordingItem<Line>[] {
     const line = this.#held;
     this.drop();
-    return line.length === 0 ? [] : [itemOf(line)];
+    return line.length === 0 ? [] : [this.#itemOf(line)];
   }
 
   drop(): void {
     this.#held = Buffer.alloc(0);
     this.#isTooLong = false;
   }
-}
 
-function itemOf(line: Buffer): RecordingItem {
-  return (line.length <= maxCastLine ? parseCastLine(line.toString("utf8")) : undefined) ?? { damage: true };
+  #itemOf(line: Buffer): RecordingItem<Line> {
+    return (line.length <= maxLine ? this.#parse(line.toString("utf8")) : undefined) ?? { damage: true };
+  }
 }

@@ -7,9 +7,40 @@ export interface Offered {
   readonly kind: string;
   readonly name: string;
   readonly labels: Labels;
+  /** Facts of its kind for clients and lists: the protocol of a database. */
+  readonly details?: Readonly<Record<string, string>> | undefined;
 }
 
-export const offeredSchema = z.object({ kind: z.string().min(1).max(32), name: z.string().min(1).max(253), labels: labelsSchema });
+/** Whether a resource answers its agent's checks; unknown also for an agent that does not check. */
+export const offeredHealths = ["healthy", "unknown", "unhealthy"] as const;
+export type OfferedHealth = (typeof offeredHealths)[number];
+
+/** Facts about a resource that each of its agents sees for itself: they travel in its details. */
+export interface HealthFacts {
+  readonly health: OfferedHealth;
+  /** Why it is unhealthy. */
+  readonly healthError: string;
+}
+
+/** Divides the details of a resource into those of its agent's checks and the others. Pure. */
+export function splitHealth({ details = {} }: Pick<Offered, "details">): HealthFacts & { readonly details: Readonly<Record<string, string>> } {
+  const { health, health_error: healthError = "", ...others } = details;
+  return { health: offeredHealths.find((one) => one === health) ?? "unknown", healthError, details: others };
+}
+
+/** The details in which the health of a resource travels. Pure. */
+export function healthDetails({ health, healthError }: HealthFacts): Readonly<Record<string, string>> {
+  return { health, ...(healthError !== "" && { health_error: healthError }) };
+}
+
+const detailsSchema = z.record(z.string().min(1).max(32), z.string().max(256)).refine((all) => Object.keys(all).length <= 8, "has at most 8 details");
+
+export const offeredSchema = z.object({
+  kind: z.string().min(1).max(32),
+  name: z.string().min(1).max(253),
+  labels: labelsSchema,
+  details: detailsSchema.optional(),
+});
 
 /** Maximum resources of one host, and maximum of their JSON, bytes. */
 export const maxOffered = { count: 2000, bytes: 800_000 } as const;

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { change } from "../audit/event-spec.ts";
 import { appSpec } from "./app.ts";
+import { dbSpec } from "./db.ts";
 import { lockEvents, lockSchema } from "./lock.ts";
 import { maintenanceEvents, maintenanceName, maintenanceSchema } from "./maintenance.ts";
 import { nodeEvents, nodeSchema } from "./node.ts";
@@ -20,6 +21,7 @@ export const resourceSpecs = {
   cluster_maintenance_config: { schema: maintenanceSchema, aliases: ["cmc"], only: maintenanceName, events: maintenanceEvents },
   upgrade_rollout: { schema: upgradeRolloutSchema, aliases: ["rollout"], only: "default", events: upgradeRolloutEvents },
   app: appSpec,
+  db: dbSpec,
 } as const satisfies Readonly<Record<string, ResourceSpec>>;
 
 type Specs = typeof resourceSpecs;

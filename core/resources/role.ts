@@ -32,10 +32,12 @@ export type JoinPolicy = z.infer<typeof joinSchema>;
 /** Names as they are, `*` for any, or a template such as `{{internal.logins}}`. */
 const namesSchema = z.array(z.string().min(1).max(1024)).optional();
 /** Conditions of each kind of service. */
-const labelConditions = { node_labels: labelMatchersSchema.optional(), app_labels: labelMatchersSchema.optional() } satisfies Readonly<
-  Record<LabelsCondition, z.ZodType>
->;
-const nameConditions = { logins: namesSchema } satisfies Readonly<Record<NamesCondition, z.ZodType>>;
+const labelConditions = {
+  node_labels: labelMatchersSchema.optional(),
+  app_labels: labelMatchersSchema.optional(),
+  db_labels: labelMatchersSchema.optional(),
+} satisfies Readonly<Record<LabelsCondition, z.ZodType>>;
+const nameConditions = { logins: namesSchema, db_users: namesSchema, db_names: namesSchema } satisfies Readonly<Record<NamesCondition, z.ZodType>>;
 
 /** Groups that mark the users that agents created, by mode. No role can grant them. */
 export const markerGroups = { drop: "platform-system", keep: "platform-keep" } as const;
@@ -53,9 +55,22 @@ const sudoersText = z
   .max(1024)
   .regex(/^[^\p{Cc}#]*[^\p{Cc}#\\]$/u, "is one line without # that does not end in a backslash");
 
+/** A role at a database server: any text that PostgreSQL and MySQL take as a name, without control characters. */
+export const dbRoleText = z
+  .string()
+  .min(1)
+  .max(63)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+  .regex(/^[^\u0000-\u001f\u007f-\u009f*]+$/, "a role at a database has 1 to 63 characters, without control characters or *");
+
 const conditionsSchema = z.strictObject({
   ...nameConditions,
   ...labelConditions,
+  /** Roles that accounts made by agents get at the server: see docs/databases.md. `*` in a deny is all. */
+  db_roles: z
+    .array(z.union([z.literal("*"), z.string().max(1024).includes("{{"), dbRoleText]))
+    .max(64)
+    .optional(),
   rules: z.array(ruleSchema).optional(),
   /** For Unix users that hosts create at login: see docs/host-users.md. `*` in a deny is all. */
   host_groups: z
@@ -72,6 +87,10 @@ export type RoleConditions = z.infer<typeof conditionsSchema>;
 /** Whether a host creates a missing Unix user at login, and whether it stays: `drop` removes it after its last session. */
 export const hostUserModes = ["off", "drop", "keep"] as const;
 export type HostUserMode = (typeof hostUserModes)[number];
+
+/** Whether an agent makes the account of a user at a database, and what becomes of it after the last session. */
+export const dbUserModes = ["off", "keep", "best_effort_drop"] as const;
+export type DbUserMode = (typeof dbUserModes)[number];
 
 const limitSchema = z.int().min(1, "must be at least 1; omit it for no limit");
 
@@ -94,6 +113,11 @@ export const roleOptionsSchema = z.strictObject({
   lock: z.enum(["strict", "best_effort"]).optional(),
   record_session: recordSessionSchema.optional(),
   create_host_user_mode: z.enum(hostUserModes, "is off, drop or keep").optional(),
+  create_db_user_mode: z.enum(dbUserModes, "is off, keep or best_effort_drop").optional(),
+  /** Older form: true is `keep`, false is `off`. `create_db_user_mode` comes before it. */
+  create_db_user: z.boolean().optional(),
+  /** Replication connections to PostgreSQL, which can copy all databases of a server. */
+  db_replication: z.boolean().optional(),
 });
 export type RoleOptions = z.infer<typeof roleOptionsSchema>;
 

@@ -65,7 +65,7 @@ test.for<[what: string, schema: { safeParse: (value: unknown) => { success: bool
     }),
     true,
   ],
-  ["a role with a condition that is not enforced", roleSchema, role({ allow: { db_names: ["x"] } }), false],
+  ["a role with a condition that is not enforced", roleSchema, role({ allow: { kubernetes_groups: ["x"] } }), false],
   ["a role of another version", roleSchema, { ...role({}), version: "v6" }, false],
   ["a role with an unknown verb", roleSchema, role({ allow: { rules: [{ resources: ["node"], verbs: ["rotate"] }] } }), false],
   ["a role without a lifetime", roleSchema, role({ options: { max_session_ttl: "0s" } }), false],

@@ -12,6 +12,8 @@ export const alpn = {
   authRelay: "platform-auth-relay",
   /** TLS that ends at the proxy, SSH inside: as on port 3023. */
   jump: "platform-proxy-ssh",
+  /** PostgreSQL's own name: mutual TLS that ends at the proxy, and in it a client of version 17 or later. */
+  postgres: "postgresql",
   /** Mutual TLS between a proxy and an agent that listens (not on the web port): one StreamRequest, then the stream. */
   direct: "platform-direct",
 } as const;

@@ -61,6 +61,8 @@ const agentMessageSchema = z.discriminatedUnion("type", [
 const authorities = text.optional();
 /** Revision of the list of proxies: an agent with another one fetches it. Omitted while unknown to the proxy. */
 const proxies = text.optional();
+/** Revision of the cluster's resources that agents offer: an agent that offers some by labels fetches them. Omitted while unknown to the proxy. */
+const resources = text.optional();
 const proxyMessageSchema = z.discriminatedUnion("type", [
   /** `notice`: a message to the host's admin, for the agent's log. `takesResources`: omitted by proxies of the previous version. */
   z.object({
@@ -69,13 +71,22 @@ const proxyMessageSchema = z.discriminatedUnion("type", [
     accessRevision: text,
     authorities,
     proxies,
+    resources,
     notice: text.optional(),
     takesResources: z.boolean().optional(),
   }),
   /** The maintenance revision is omitted while the auth service is unreachable, and empty when there is no configuration. */
-  z.object({ type: z.literal("pong"), time: z.number(), accessRevision: text, maintenanceRevision: text.optional(), authorities, proxies }),
-  /** Roles, authorities or proxies changed: the changed ones are fetched again. */
-  z.object({ type: z.literal("access"), accessRevision: text, authorities, proxies }),
+  z.object({
+    type: z.literal("pong"),
+    time: z.number(),
+    accessRevision: text,
+    maintenanceRevision: text.optional(),
+    authorities,
+    proxies,
+    resources,
+  }),
+  /** Roles, authorities, proxies or resources changed: the changed ones are fetched again. */
+  z.object({ type: z.literal("access"), accessRevision: text, authorities, proxies, resources }),
   /** The proxy is stopping: open the next tunnel, end this one when its streams have ended. */
   z.object({ type: z.literal("drain") }),
   z.object({ type: z.literal("refused"), code: z.enum(errorCodes), message: text, hint: text.optional() }),

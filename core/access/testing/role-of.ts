@@ -56,8 +56,11 @@ function scalar(value: string): string | number | boolean {
   return /^\d+$/.test(value) ? Number(value) : value;
 }
 
-/** A request for a resource with these labels, and for this name there where the kind has names. */
+/** A request for a resource with these labels, and for this name as each of the names that the kind has. */
 export function askOf(kind: ServiceKind, name: string, labels: string): SshAsk | ServedAsk {
-  if (kind !== "ssh") return { kind, served: { name: "n", labels: labelsOf(labels) }, serverId: "1" };
+  if (kind !== "ssh") {
+    const names = Object.fromEntries(Object.keys(serviceKinds[kind].names).map((parameter) => [parameter, name]));
+    return { kind, served: { name: "n", labels: labelsOf(labels) }, names, serverId: "1" };
+  }
   return { kind, node: { id: "1", name: "n", labels: labelsOf(labels) }, login: name };
 }

@@ -3,7 +3,7 @@ import { PlatformError } from "../../errors/platform-error.ts";
 import { type ClientHello, parseClientHello } from "./client-hello.ts";
 
 /** Protocol of a client of the web port. */
-export type Peeked = { readonly speaks: "tls"; readonly hello: ClientHello } | { readonly speaks: "ssh" } | { readonly speaks: "http" };
+export type Peeked = { readonly speaks: "tls"; readonly hello: ClientHello } | { readonly speaks: "ssh" | "http" | "postgres" };
 
 export interface PeekOptions {
   readonly timeoutMs: number;
@@ -59,11 +59,19 @@ const httpStart = /^(GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|TRACE|CONNECT|PRI) /
 /** Longest prefix needed to recognize HTTP: `OPTIONS ` and `CONNECT `. */
 const httpLength = 8;
 
+/** The codes with which a client of PostgreSQL asks for encryption, or to cancel a query; they follow a length. */
+const postgresCodes: readonly number[] = [80_877_102, 80_877_103, 80_877_104];
+
 /** Undefined when more bytes are needed. Throws PlatformError `invalid` for any other protocol. */
 export function recognize(bytes: Buffer): Peeked | undefined {
   if (bytes[0] === 22) {
     const hello = parseClientHello(bytes);
     return hello === undefined ? undefined : { speaks: "tls", hello };
+  }
+  // A length below 64 KiB: no text begins with a zero.
+  if (bytes[0] === 0) {
+    if (bytes.length < httpLength) return undefined;
+    if (postgresCodes.includes(bytes.readUInt32BE(4))) return { speaks: "postgres" };
   }
   const start = bytes.toString("latin1", 0, httpLength);
   if (start.startsWith(sshStart)) return { speaks: "ssh" };
@@ -76,7 +84,7 @@ export function recognize(bytes: Buffer): Peeked | undefined {
 /** Time that a refused peer has to read the reason, ms. */
 const lingerMs = 2000;
 
-/** Messages of a TLS-only port to other clients: `ssh` for SSH clients, `http` for browsers and similar. */
+/** Messages of a TLS-only port to other clients: `ssh` for SSH clients, `http` for browsers and others. */
 interface TurnAwayWords {
   readonly ssh: string;
   readonly http: string;
@@ -84,6 +92,7 @@ interface TurnAwayWords {
 
 /** Reports in the peer's own protocol that this is the wrong port. SSH clients show such a line (RFC 4253 §4.2). */
 export function turnAway(socket: Socket, speaks: Exclude<Peeked["speaks"], "tls">, words: TurnAwayWords): void {
+  if (speaks === "postgres") return void socket.destroy();
   const http = `${words.http}\n`;
   const text =
     speaks === "ssh"

@@ -126,3 +126,11 @@ export function hostContext({ tlsCertificate: cert, tlsPrivateKey: key }: { tlsC
 export function webContext({ cert, key }: { cert: string | Buffer; key: string | Buffer }): SecureContext {
   return createSecureContext({ cert, key, minVersion: "TLSv1.2", ciphers: suites, secureOptions: always });
 }
+
+/**
+ * For stock clients of databases, which present a certificate each time: with a ticket a client could come back without one. As `hostContext`, with
+ * TLS 1.2 for older clients.
+ */
+export function databaseContext({ tlsCertificate: cert, tlsPrivateKey: key }: { tlsCertificate: string; tlsPrivateKey: string }): SecureContext {
+  return createSecureContext({ cert, key, minVersion: "TLSv1.2", ciphers: suites, secureOptions: always | constants.SSL_OP_NO_TICKET });
+}

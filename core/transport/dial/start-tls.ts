@@ -1,8 +1,10 @@
-import { isIP, type Socket } from "node:net";
+import { isIP } from "node:net";
+import type { Duplex } from "node:stream";
 import { type ConnectionOptions, connect, getCACertificates, type TLSSocket } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { type Attempt, ignoreError } from "./attempt.ts";
 import { issuerOf, tlsError } from "./connection-error.ts";
+import { sharedContext } from "./shared-context.ts";
 
 export interface TlsOptions {
   readonly alpn: readonly string[];
@@ -18,11 +20,11 @@ export interface TlsOptions {
 }
 
 /**
- * TLS over a connected socket, which is destroyed when it fails. `peer` and `hint` go into errors.
+ * TLS over a connected socket or another stream, which is destroyed when it fails. `peer` and `hint` go into errors.
  * The result has `ignoreError` as its only listener. Throws `unauthenticated`, `unavailable`, `timeout`, `invalid`.
  */
 export async function startTls(
-  socket: Socket,
+  socket: Duplex,
   tls: TlsOptions,
   { attempt, peer, hint }: { attempt: Attempt; peer: string; hint: string },
 ): Promise<TLSSocket> {
@@ -50,19 +52,23 @@ export async function startTls(
   }
 }
 
-function connectionOptions(socket: Socket, tls: TlsOptions): ConnectionOptions {
+function connectionOptions(socket: Duplex, tls: TlsOptions): ConnectionOptions {
   const isAddress = isIP(tls.servername) !== 0;
   return {
     socket,
     // Node verifies the certificate for `servername`, or for `host` when that is empty: SNI cannot carry an address.
     host: tls.servername,
     servername: isAddress ? "" : tls.servername,
-    ALPNProtocols: [...tls.alpn],
+    ...(tls.alpn.length > 0 && { ALPNProtocols: alpnList(tls.alpn) }),
     rejectUnauthorized: tls.insecure !== true,
-    ...((tls.ca !== undefined || tls.insecure !== true) && { ca: [...(tls.ca ?? trustedRoots())] }),
-    ...(tls.certificate !== undefined && { cert: tls.certificate }),
-    ...(tls.privateKey !== undefined && { key: tls.privateKey }),
+    secureContext: sharedContext({ ...tls, ca: tls.ca ?? (tls.insecure === true ? undefined : trustedRoots()) }),
   };
+}
+
+/** `u8 length | name`, each. Node would copy names or a buffer into its pool, and each connection would keep a whole slab of that. */
+function alpnList(names: readonly string[]): DataView {
+  const bytes = Uint8Array.from(names.flatMap((name) => [name.length, ...Buffer.from(name, "latin1")]));
+  return new DataView(bytes.buffer);
 }
 
 let roots: readonly string[] | undefined;

@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { auditEvents, count, maxAuditCommand, maxShort, moment, outcome, server, short, text } from "../../audit/event-spec.ts";
+
+/**
+ * Fields of every audit event of a database session. `db_service` is the resource; `db_user` and `db_name` are empty until they are known. `relayed_by`: id
+ * of the proxy whose database port the client has used.
+ */
+export const dbSession = {
+  ...server,
+  user: short,
+  sid: short,
+  db_service: short,
+  db_protocol: short,
+  db_uri: text,
+  db_user: short,
+  db_name: short,
+  relayed_by: short.optional(),
+};
+
+/** Longest text of a query or statement in an event, characters. Its source truncates it. */
+export const maxQuery = maxAuditCommand;
+/** A query or statement; with its whole length in bytes when it was truncated. */
+export const query = { db_query: z.string().max(maxQuery), db_query_bytes: count.optional() };
+
+/** Maximum number of parameters in an event. */
+export const maxParameters = 64;
+/** Parameters as text, binary ones in base64; null is NULL. Longer ones are truncated, and only the first ones are kept. */
+export const parameters = z.array(z.string().max(maxShort).nullable()).max(maxParameters);
+
+/** Roles at a server: the first ones of many. */
+const serverRoles = z.array(short).max(64);
+
+/** Audit events that the sessions of all database protocols share. */
+export const dbSessionEvents = auditEvents({
+  /** `user_agent`: the client program as it names itself. `replication`, `physical` or `logical`: it wants to copy the server's data as a replica does. */
+  "db.session.start": {
+    code: ["TDB00I", "TDB00W"],
+    reporters: ["node"],
+    fields: { ...dbSession, ...outcome, user_agent: short.optional(), replication: short.optional() },
+  },
+  /** `reason`: why it ended, if a rule, a lock or a failure ended it. */
+  "db.session.end": {
+    code: "TDB01I",
+    reporters: ["node"],
+    fields: { ...dbSession, session_start: moment, bytes_transmitted: count, bytes_received: count, queries: count, reason: text.optional() },
+  },
+  /** A query or command that was passed on to the server, or refused on the way. */
+  "db.session.query": {
+    code: ["TDB02I", "TDB02W"],
+    reporters: ["node"],
+    fields: { ...dbSession, ...query, ...outcome, db_query_parameters: parameters.optional() },
+  },
+  /** The client sent bytes that the protocol does not allow, and was disconnected. `payload`: the first of them, base64. */
+  "db.session.malformed_packet": { code: "TDB06I", reporters: ["node"], fields: { ...dbSession, payload: text } },
+  /** The agent made the account of the user, or let it in again, with these roles at the server; or could not. */
+  "db.session.user.create": {
+    code: ["TDB08I", "TDB08W"],
+    reporters: ["node"],
+    fields: { ...dbSession, ...outcome, username: short, roles: serverRoles },
+  },
+  /** After the last session of the user: the account was disabled, or deleted (`delete`); or could not be. */
+  "db.session.user.deactivate": {
+    code: ["TDB09I", "TDB09W"],
+    reporters: ["node"],
+    fields: { ...dbSession, ...outcome, username: short, delete: z.boolean() },
+  },
+  /** The client asked the server to cancel the running query. */
+  "db.session.cancel": { code: ["TDB11I", "TDB11W"], reporters: ["node"], fields: { ...dbSession, ...outcome } },
+});
