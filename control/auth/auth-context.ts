@@ -10,6 +10,7 @@ import type { AuditLog } from "./audit/audit-log.ts";
 import type { AuditShipping } from "./audit/audit-shipping.ts";
 import type { AuditStore } from "./audit/audit-store.ts";
 import type { Authorities } from "./authority/open-authorities.ts";
+import type { UsedProofs } from "./certificates/used-proofs.ts";
 import type { LiveChannels } from "./inventory/live-channels.ts";
 import type { LiveNodes } from "./inventory/live-nodes.ts";
 import type { LiveOffered } from "./inventory/live-offered.ts";
@@ -44,6 +45,8 @@ export interface AuthContext {
   readonly proxies: LiveProxies;
   /** Resources that hosts offer. */
   readonly offered: LiveOffered;
+  /** Proofs of sessions that have had their certificate. */
+  readonly usedProofs: UsedProofs;
   /** Names under which hosts are recorded. */
   readonly names: RecordedNames;
   /** Answers of the proxies' version channels. */

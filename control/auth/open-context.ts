@@ -18,6 +18,7 @@ import { AuditShipping } from "./audit/audit-shipping.ts";
 import type { AuditStore } from "./audit/audit-store.ts";
 import type { AuthContext } from "./auth-context.ts";
 import { openAuthorities } from "./authority/open-authorities.ts";
+import { UsedProofs } from "./certificates/used-proofs.ts";
 import { hostWrite, removedKey } from "./inventory/host-records.ts";
 import { LiveChannels } from "./inventory/live-channels.ts";
 import { LiveNodes } from "./inventory/live-nodes.ts";
@@ -84,13 +85,7 @@ export async function openContext(
     now,
     failedReload,
   };
-  const live = {
-    live: new LiveNodes(),
-    offered: new LiveOffered(),
-    proxies: new LiveProxies(now),
-    channels: new LiveChannels(now, log),
-    proxyReports: new ProxyReports(now),
-  };
+  const live = openLive({ now, log });
   const shipping = new AuditShipping(stores.auditStore, { destinations: config.audit, log });
   const watched = { ...live, storage: stores.storage, audit, log, now };
   const channelWarnings = (): readonly string[] => live.channels.troubleWarnings((proxy) => live.proxies.addressOf(proxy) ?? proxy);
@@ -115,6 +110,19 @@ export async function openContext(
 const maxSlow = 3;
 /** Maximum queued connection attempts per user. */
 const maxChanges = 10_000;
+
+/** What is known only while this process runs. */
+function openLive({ now, log }: Pick<AuthContext, "now" | "log">) {
+  const live = new LiveNodes();
+  return {
+    live,
+    offered: new LiveOffered(live),
+    usedProofs: new UsedProofs(),
+    proxies: new LiveProxies(now),
+    channels: new LiveChannels(now, log),
+    proxyReports: new ProxyReports(now),
+  };
+}
 
 /** Work of one user, one address or one connection after the other. */
 function openQueues(): Pick<AuthContext, "queues" | "slowQueues" | "connectionQueues"> {

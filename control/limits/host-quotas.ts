@@ -10,6 +10,8 @@ export interface HostQuotas {
   report(host: HostIdentity, bytes: number): void;
   /** New certificates. Throws `limit`. */
   renewal(host: HostIdentity): void;
+  /** Certificates for databases, of its users. Throws `limit`. */
+  databaseCertificate(host: HostIdentity): void;
   /** Bytes of recordings. Throws `unavailable`, after which a host retries soon. */
   recording(host: HostIdentity, bytes: number): void;
 }
@@ -28,6 +30,8 @@ const sizes = {
     { perSecond: 512 * kib, burst: 16 * mib },
   ],
   renewal: [{ perSecond: 1 / 60, burst: 30 }],
+  // An agent keeps a certificate for a minute, for all connections of its user to the same account.
+  databaseCertificate: [{ perSecond: 20, burst: 1_000 }],
   recording: [{ perSecond: 2 * mib, burst: 2_048 * mib }],
 } as const;
 
@@ -36,13 +40,15 @@ export function createHostQuotas(now: () => Date): HostQuotas {
   const proxies = bucketsOf(proxyFactor);
   const take = (kind: keyof typeof sizes, host: HostIdentity, amounts: readonly number[]): boolean =>
     host.role === "auth" || (host.role === "proxy" ? proxies : nodes)[kind].take(host.id, amounts, now());
-  const refuse = (code: "limit" | "unavailable", what: string): never => {
-    throw new PlatformError(code, `too many ${what} from this host at once`, { hint: "the host sends them again later" });
+  const refuse = (code: "limit" | "unavailable", what: string, hint = "the host sends them again later"): never => {
+    throw new PlatformError(code, `too many ${what} from this host at once`, { hint });
   };
   return {
     events: (host, lines) => void (take("events", host, [lines.length, bytesOf(lines)]) || refuse("limit", "audit events")),
     report: (host, bytes) => void (take("report", host, [1, bytes]) || refuse("limit", "reports")),
     renewal: (host) => void (take("renewal", host, [1]) || refuse("limit", "renewals")),
+    databaseCertificate: (host) =>
+      void (take("databaseCertificate", host, [1]) || refuse("limit", "requests for database certificates", "try again in a moment")),
     recording: (host, bytes) => void (take("recording", host, [bytes]) || refuse("unavailable", "recordings")),
   };
 }
@@ -50,7 +56,13 @@ export function createHostQuotas(now: () => Date): HostQuotas {
 function bucketsOf(factor: number): Record<keyof typeof sizes, Buckets> {
   const make = (kind: keyof typeof sizes): Buckets =>
     new Buckets(...sizes[kind].map(({ perSecond, burst }) => ({ perSecond: perSecond * factor, burst: burst * factor })));
-  return { events: make("events"), report: make("report"), renewal: make("renewal"), recording: make("recording") };
+  return {
+    events: make("events"),
+    report: make("report"),
+    renewal: make("renewal"),
+    databaseCertificate: make("databaseCertificate"),
+    recording: make("recording"),
+  };
 }
 
 function bytesOf(lines: readonly string[]): number {

@@ -13,6 +13,12 @@ describe("roles for callers that know fewer kinds", () => {
     expect(spec).toEqual({ options: { lock: "strict" }, allow: rest, deny: rest });
   });
 
+  test("so it does without options of kinds that it does not know", () => {
+    const options = JSON.stringify({ kind: "role", metadata: { name: "r" }, spec: { options: { lock: "strict", db_replication: true } } });
+    expect(parsed(rolesForKinds([options], ["ssh", "app"])[0]).spec).toEqual({ options: { lock: "strict" } });
+    expect(rolesForKinds([options], ["ssh", "db"])).toEqual([options]);
+  });
+
   test("who knows all kinds gets roles as they are", () => {
     expect(rolesForKinds([role], [...serviceNames])).toEqual([role]);
     expect(rolesForKinds([role], [...serviceNames, "of a later version"])).toEqual([role]);

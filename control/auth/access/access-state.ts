@@ -9,6 +9,7 @@ import { clusterProxiesPrefix, proxiesRevision } from "../inventory/cluster-prox
 import { removedHosts } from "../inventory/host-records.ts";
 import { findMaintenance, maintenancePrefix } from "../rollout/maintenance.ts";
 import { locksPrefix } from "./locks.ts";
+import { resourceChanged, resourcePrefixes, resourcesRevision } from "./resources-revision.ts";
 
 export interface AccessState {
   /** Changes whenever a role, a lock, an authority, the recording mode or the list of removed hosts changes, and only then. */
@@ -44,45 +45,56 @@ export async function accessState(context: Facts): Promise<AccessState> {
   return { ...revisions, ...values, removedHosts: removed };
 }
 
+export interface WatchedState extends AccessState {
+  /** Revision of the resources that agents offer, which does not affect access either. */
+  readonly resourcesRevision: string;
+}
+
 /** Yields the state at once and after every change. Ends when the signal aborts; throws `limit` for a reader that is too slow. */
-export async function* watchAccess(context: Facts, signal: AbortSignal): AsyncGenerator<AccessState> {
+export async function* watchAccess(context: Facts, signal: AbortSignal): AsyncGenerator<WatchedState> {
   const changes = context.storage.watch(
-    ["/role/", locksPrefix, "/removed/", authorityPrefix, opensshPrefix, maintenancePrefix, clusterProxiesPrefix],
+    ["/role/", locksPrefix, "/removed/", authorityPrefix, opensshPrefix, maintenancePrefix, clusterProxiesPrefix, ...resourcePrefixes],
     signal,
   );
-  let sent = await accessState(context);
+  let sent: WatchedState = { ...(await accessState(context)), resourcesRevision: await resourcesRevision(context.storage) };
   yield sent;
-  for await (const _ of changes) {
-    const next = await accessState(context);
-    const isSame = next.revision === sent.revision && next.maintenanceRevision === sent.maintenanceRevision;
-    if (isSame && next.proxiesRevision === sent.proxiesRevision) continue;
-    sent = next;
+  for await (const change of changes) {
+    const next = resourceChanged(sent.resourcesRevision, change);
+    const resources = next ?? sent.resourcesRevision;
+    const state: WatchedState = { ...(next === undefined ? await accessState(context) : sent), resourcesRevision: resources };
+    if (revisionsOf(state) === revisionsOf(sent)) continue;
+    sent = state;
     yield sent;
   }
   if (!signal.aborted) throw new PlatformError("unavailable", "the auth service is stopping");
 }
 
+function revisionsOf({ revision, maintenanceRevision, proxiesRevision, resourcesRevision: resources }: WatchedState): string {
+  return JSON.stringify([revision, maintenanceRevision, proxiesRevision, resources]);
+}
+
 /**
- * Roles (JSON) without the conditions of kinds that the caller does not know: an older caller would refuse a role with unknown
+ * Roles (JSON) without the conditions and options of kinds that the caller does not know: an older caller would refuse a role with unknown
  * fields, and every user with that role. They do not affect such a caller's decisions. Without kinds: the previous version, ssh alone. Pure.
  */
 export function rolesForKinds(rolesJson: readonly string[], kinds: readonly string[]): readonly string[] {
   const known = kinds.length === 0 ? ["ssh"] : kinds;
-  const strange = new Set(serviceNames.filter((kind) => !known.includes(kind)).flatMap(conditionsOf));
+  const strange = new Set(serviceNames.filter((kind) => !known.includes(kind)).flatMap(fieldsOf));
   if (strange.size === 0) return rolesJson;
   return rolesJson.map((json) => {
-    if (![...strange].some((condition) => json.includes(condition))) return json;
-    const role = parseJson(json, "a role") as { spec?: { allow?: object; deny?: object } };
-    const without = (side: object | undefined) => side && Object.fromEntries(Object.entries(side).filter(([name]) => !strange.has(name)));
-    const { spec = {} } = role;
-    return JSON.stringify({
-      ...role,
-      spec: { ...spec, ...(spec.allow && { allow: without(spec.allow) }), ...(spec.deny && { deny: without(spec.deny) }) },
-    });
+    if (![...strange].some((field) => json.includes(field))) return json;
+    const role = parseJson(json, "a role") as { spec?: Readonly<Record<string, object>> };
+    const without = (part: object) => Object.fromEntries(Object.entries(part).filter(([name]) => !strange.has(name)));
+    const spec = Object.entries(role.spec ?? {}).map(([part, fields]) => [part, roleParts.has(part) ? without(fields) : fields]);
+    return JSON.stringify({ ...role, spec: Object.fromEntries(spec) });
   });
 }
 
-function conditionsOf(kind: (typeof serviceNames)[number]): readonly string[] {
-  const { labels, names } = serviceKinds[kind];
-  return [labels, ...Object.values<{ condition: string }>(names).map(({ condition }) => condition)];
+const roleParts = new Set(["options", "allow", "deny"]);
+
+/** Fields of a role that matter for this kind alone. */
+function fieldsOf(kind: (typeof serviceNames)[number]): readonly string[] {
+  const row = serviceKinds[kind];
+  const conditions = Object.values<{ condition: string }>(row.names).map(({ condition }) => condition);
+  return [row.labels, ...conditions, ...("options" in row ? row.options : [])];
 }

@@ -6,7 +6,7 @@ import type { RateLimit } from "../../limits/request-limit.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { auditMethods, recordingMethods } from "./audit-methods.ts";
 import type { Caller } from "./caller.ts";
-import { authorityMethods, relayMethods } from "./certificate-methods.ts";
+import { authorityMethods, databaseMethods, relayMethods } from "./certificate-methods.ts";
 import { clusterMethods } from "./cluster-methods.ts";
 import { guarded } from "./guard.ts";
 import { hostMethods, inventoryMethods, routeMethods } from "./host-methods.ts";
@@ -32,6 +32,7 @@ export function authRoutes(deps: {
     ...auditMethods(deps),
     ...authorityMethods(deps),
     ...relayMethods(deps),
+    ...databaseMethods(deps),
     ...channelMethods(deps),
     ...connectionMethods(deps),
     ...maintenanceMethods(deps),

@@ -7,7 +7,7 @@ import { identifyPeer } from "./caller.ts";
 const own = await insideAuthorities("example.com");
 
 function identify(pem: string, { userCaPem, hostCaPem }: InsideAuthorities = own) {
-  const trusting = (ca: string) => ({ trusted: [{ certificate: new X509Certificate(ca) }] });
+  const trusting = (pem: string) => ({ trusted: [{ pem }] });
   const authorities = { user: trusting(userCaPem), host: trusting(hostCaPem) } as unknown as Authorities;
   return identifyPeer(new X509Certificate(pem), { authorities, clusterName: "example.com", now: new Date() });
 }

@@ -1,8 +1,8 @@
 import type { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity, Identity, UserIdentity } from "../../../core/identity/identity.ts";
-import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
-import type { Authorities, Authority, TrustedAuthority } from "../authority/open-authorities.ts";
+import { certifiedIdentity, isIssuedBy } from "../../../core/identity/x509-identity.ts";
+import type { Authorities, TrustedAuthority } from "../authority/open-authorities.ts";
 import type { Actor } from "../document.ts";
 
 /** The caller, and its address. */
@@ -24,37 +24,23 @@ export interface UserCaller {
 
 /**
  * The identity in a client certificate. TLS has proven that the peer holds its key; this checks that it was issued by our
- * authority for this kind of identity, for this cluster, and is valid now. Throws `unauthenticated`.
+ * authority for this kind of identity, for this cluster, and is valid now. Throws `unauthenticated`, or `denied` for one that is for a single resource.
  */
 export function identifyPeer(certificate: X509Certificate, facts: { authorities: Authorities; clusterName: string; now: Date }): Identity {
-  const { authorities, clusterName, now } = facts;
-  const kind = issuedBy(certificate, authorities.user) ? "user" : issuedBy(certificate, authorities.host) ? "host" : undefined;
-  if (kind === undefined) {
-    throw new PlatformError("unauthenticated", "the client certificate was not issued by this cluster", { hint: loginHint });
-  }
-  const [from, until] = [new Date(certificate.validFrom), new Date(certificate.validTo)];
-  if (now >= until) throw new PlatformError("unauthenticated", `the client certificate expired at ${until.toISOString()}`, { hint: loginHint });
-  if (now < from) {
-    throw new PlatformError("unauthenticated", `the client certificate is not valid before ${from.toISOString()}`, {
-      hint: "check the clocks of both machines",
-    });
-  }
-  const identity = fromX509Certificate(certificate);
-  if (identity.kind !== kind || identity.cluster !== clusterName) {
-    throw new PlatformError("unauthenticated", `the client certificate is not for a ${kind} of cluster ${clusterName}`, { hint: loginHint });
-  }
-  if (identity.kind === "user" && identity.route !== undefined) {
-    const { kind: service, name } = identity.route;
-    throw new PlatformError("denied", `access denied: the client certificate is only for ${service} ${JSON.stringify(name)}`, { hint: loginHint });
-  }
-  return identity;
+  const { authorities, clusterName: cluster, now } = facts;
+  const issuers = { user: pems(authorities.user), host: pems(authorities.host) };
+  const presented = { certificate: certificate.raw, cluster, now };
+  if (isIssuedBy(certificate, issuers.host)) return certifiedIdentity("host", { ...presented, authorities: issuers.host }, loginHint);
+  const user = certifiedIdentity("user", { ...presented, authorities: issuers.user }, loginHint);
+  if (user.route === undefined) return user;
+  const { kind: service, name } = user.route;
+  throw new PlatformError("denied", `access denied: the client certificate is only for ${service} ${JSON.stringify(name)}`, { hint: loginHint });
 }
 
 const loginHint = "log in again with: tsh login; a host joins again with a token";
 
-function issuedBy(certificate: X509Certificate, { trusted }: TrustedAuthority): boolean {
-  const isIssuer = ({ certificate: authority }: Authority): boolean => certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
-  return !certificate.ca && trusted.some(isIssuer);
+function pems({ trusted }: TrustedAuthority): readonly string[] {
+  return trusted.map(({ pem }) => pem);
 }
 
 /** The host that calls. Throws `denied` for any other caller. */

@@ -2,23 +2,29 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { authorityNames } from "../../../core/kinds/authority-kinds.ts";
 import { writeDocument, writeDocuments } from "../../../core/resources/document.ts";
 import { rotationDocument, rotationPhases } from "../../../core/resources/rotation.ts";
+import { signDatabaseClient, signDatabaseServer } from "../certificates/sign-database.ts";
 import { signHost } from "../certificates/sign-host.ts";
+import { signOwnUser } from "../certificates/sign-own-user.ts";
 import { signRelayedHost, signRelayedUser } from "../certificates/sign-relayed.ts";
+import { signRelayedDatabase } from "../certificates/sign-relayed-database.ts";
 import { signUser } from "../certificates/sign-user.ts";
 import { listRotations, rotate } from "../rotation/rotate.ts";
-import { actorOf } from "./caller.ts";
+import { actorOf, hostOf } from "./caller.ts";
 import { clusterFacts } from "./cluster-methods.ts";
 import type { Api, Handlers } from "./guard.ts";
 
-/** Certificates that the authorities sign for admins, and rotation. */
-export function authorityMethods(api: Api): Handlers<"signUser" | "signHost" | "getRotations" | "rotateAuthority"> {
+/** Certificates that the authorities sign for admins and for users themselves, and rotation. */
+export function authorityMethods(api: Api): Handlers<"signUser" | "signOwnUser" | "signHost" | "getRotations" | "rotateAuthority"> {
   const { context } = api;
   return {
-    signUser: async ({ user, sshPublicKey, tlsPublicKey, ttlSeconds, routeKind, routeName }, caller) => {
-      const keys = { sshPublicKey, tlsPublicKey };
-      const issued = await signUser(context, { user, ...keys, ttlSeconds, routeKind, routeName, actor: actorOf(caller) });
+    signUser: async ({ user, sshPublicKey, tlsPublicKey, ttlSeconds, routeKind, routeName, routeAccount }, caller) => {
+      const route = { routeKind, routeName, routeAccount };
+      const issued = await signUser(context, { user, sshPublicKey, tlsPublicKey, ttlSeconds, ...route, actor: actorOf(caller) });
       return { ...issued, cluster: clusterFacts(context) };
     },
+    signOwnUser: async ({ routeKind, routeName, routeAccount, tlsPublicKey, ttlSeconds }, caller) => ({
+      tlsCertificate: await signOwnUser(context, { routeKind, routeName, routeAccount, tlsPublicKey, ttlSeconds, caller }),
+    }),
     signHost: async ({ names, sshPublicKey, ttlSeconds }, caller) => {
       const sshCertificate = await signHost(context, { names, sshPublicKey, ttlSeconds, actor: actorOf(caller) });
       return { sshCertificate, cluster: clusterFacts(context) };
@@ -42,6 +48,32 @@ export function relayMethods(api: Api): Handlers<"signRelayedHost" | "signRelaye
     }),
     signRelayedUser: async ({ host, sshPublicKey, proof, signature, clientAddress }, caller) => ({
       sshCertificate: await signRelayedUser(context, { host, sshPublicKey, proof, signature, clientAddress, actor: actorOf(caller) }),
+    }),
+  };
+}
+
+/** Certificates for databases: of agents and proxies for their users, and of servers for admins. */
+export function databaseMethods(api: Api): Handlers<"signRelayedDatabase" | "signDatabaseClient" | "signDatabaseServer"> {
+  const { context } = api;
+  return {
+    signRelayedDatabase: async ({ userCertificate, hostId, tlsPublicKey, clientAddress }, caller) => {
+      const proxy = hostOf(caller);
+      context.quotas.databaseCertificate(proxy);
+      const ask = { userCertificate: Buffer.from(userCertificate), hostId, tlsPublicKey, clientAddress };
+      return { tlsCertificate: await signRelayedDatabase(context, { ...ask, proxyId: proxy.id, actor: actorOf(caller) }) };
+    },
+    signDatabaseClient: async ({ database, account, tlsPublicKey, userCertificate, proof, clientAddress, asAdmin }, caller) => {
+      const host = hostOf(caller);
+      context.quotas.databaseCertificate(host);
+      const ask = { hostId: host.id, database, account, tlsPublicKey, clientAddress, asAdmin };
+      const user = { userCertificate: Buffer.from(userCertificate), proof: Buffer.from(proof) };
+      const tlsCertificate = await signDatabaseClient(context, { ...ask, ...user });
+      return { tlsCertificate, dbCaPem: context.authorities.trusted("db").map(({ pem }) => pem) };
+    },
+    signDatabaseServer: async ({ names, tlsPublicKey, ttlSeconds, withOrganization }, caller) => ({
+      tlsCertificate: await signDatabaseServer(context, { names, tlsPublicKey, ttlSeconds, withOrganization, actor: actorOf(caller) }),
+      dbClientCaPem: context.authorities.trusted("db_client").map(({ pem }) => pem),
+      clusterName: context.clusterName,
     }),
   };
 }

@@ -48,7 +48,8 @@ export function clusterMethods(api: Api): Handlers<"getCluster" | "getAccess" | 
       for await (const state of watchAccess(context, signal)) {
         if (state.removedHosts.includes(id)) throw removedError(id);
         const removedHosts = isAgent ? [] : [...state.removedHosts];
-        yield { revision: state.revision, removedHosts, maintenanceRevision: state.maintenanceRevision, proxiesRevision: state.proxiesRevision };
+        const { revision, maintenanceRevision, proxiesRevision: proxies, resourcesRevision } = state;
+        yield { revision, removedHosts, maintenanceRevision, proxiesRevision: proxies, resourcesRevision };
       }
     },
     listProxies: async () => {

@@ -2,16 +2,18 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { SshAsk } from "../../../core/access/ask.ts";
 import type { OfferedResourceSchema, ResourceSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { isServedKind } from "../../../core/kinds/service-kinds.ts";
+import { isServedKind, serviceKinds } from "../../../core/kinds/service-kinds.ts";
 import { readDocument, resourceDocument, writeResource } from "../../../core/resources/document.ts";
 import type { Node } from "../../../core/resources/node.ts";
 import { maxOffered, type Offered, offeredSchema } from "../../../core/resources/offered.ts";
 import { checkDocument, type Document } from "../document.ts";
 import { getAnyNode, storedKey } from "../inventory/all-nodes.ts";
-import { findNodes, type NodeFilter, type NodePage } from "../inventory/find-nodes.ts";
+import { compileFactsFilter, findNodes, type NodeFilter, type NodePage } from "../inventory/find-nodes.ts";
 import { allowedServices, requireHost } from "../inventory/host-records.ts";
-import { listOffered, type OfferedResource } from "../inventory/live-offered.ts";
+import { bestHealth, listOffered, type OfferedResource } from "../inventory/live-offered.ts";
+import type { HostFacts } from "../inventory/query/query.ts";
 import { createToken } from "../tokens/tokens.ts";
+import { allowedAccounts } from "./allowed-accounts.ts";
 import { actorOf, type Caller } from "./caller.ts";
 import type { Api, Handlers } from "./guard.ts";
 import { isDenied, mayReach, requireRule } from "./permissions.ts";
@@ -90,7 +92,10 @@ export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffere
   return {
     reportOffered: async ({ hostId, offered: reported }) => {
       await requireHost(context.storage, "node", hostId);
-      const bytes = reported.reduce((sum, { kind, name, labels }) => sum + Buffer.byteLength(JSON.stringify({ kind, name, labels })), 0);
+      const bytes = reported.reduce(
+        (sum, { kind, name, labels, details }) => sum + Buffer.byteLength(JSON.stringify({ kind, name, labels, details })),
+        0,
+      );
       if (reported.length > maxOffered.count || bytes > maxOffered.bytes) {
         throw new PlatformError("limit", `host ${hostId} offers more than ${maxOffered.count} resources, or more than ${maxOffered.bytes} bytes`);
       }
@@ -99,22 +104,36 @@ export function offeredMethods(api: Api): Handlers<"reportOffered" | "listOffere
       context.offered.report(hostId, offered, bytes);
       return {};
     },
-    listOffered: async ({ kind }, caller) => {
+    listOffered: async ({ kind, labels: wanted, search, query }, caller) => {
+      const matches = compileFactsFilter({ labels: wanted, search, query });
       let isVisible: (one: Offered, hostId: string) => boolean = () => true;
       try {
         await requireRule(context, caller, { resource: "node", verb: "list" });
       } catch (thrown) {
         if (!isDenied(thrown) || caller.kind !== "user") throw thrown;
         const reaches = await mayReach(context, caller);
+        // Names there are decided when they are used.
         isVisible = ({ kind: served, name, labels }, serverId) =>
-          isServedKind(served) && reaches({ kind: served, served: { name, labels }, serverId });
+          isServedKind(served) && reaches({ kind: served, served: { name, labels }, without: Object.keys(serviceKinds[served].names), serverId });
       }
       const isWanted = (one: Offered, hostId: string): boolean => (kind === "" || one.kind === kind) && isVisible(one, hostId);
-      return { resources: listOffered(context.offered, context.live, isWanted).map(offeredMessage) };
+      const listed = listOffered(context.offered, context.live, isWanted);
+      const accountsAt = await allowedAccounts(context, caller);
+      const found = listed.filter((one) => matches(offeredFacts(one)));
+      const listedOne = (one: OfferedResource) => {
+        const { accounts, makesAccount } = accountsAt(one);
+        return { ...offeredMessage(one), accounts: [...accounts], makesAccount };
+      };
+      return { resources: found.map(listedOne) };
     },
   };
 }
 
-function offeredMessage({ kind, name, labels, hostIds }: OfferedResource): MessageInitShape<typeof OfferedResourceSchema> {
-  return { kind, name, labels: { ...labels }, hostIds: [...hostIds] };
+/** A resource has no id and no version; its status is its health. */
+function offeredFacts({ name, labels, hosts }: OfferedResource): HostFacts {
+  return { id: "", name, version: "", status: bestHealth(hosts), labels };
+}
+
+function offeredMessage({ kind, name, labels, details, hosts }: OfferedResource): MessageInitShape<typeof OfferedResourceSchema> {
+  return { kind, name, labels: { ...labels }, details: { ...details }, hostIds: hosts.map(({ id }) => id), hosts: [...hosts] };
 }

@@ -6,7 +6,7 @@ import { certificateLine, signCertificate } from "../../../core/ssh/certificate.
 import { parsePublicLine } from "../../../core/ssh/keys.ts";
 import { roleServerName } from "../../../core/transport/alpn.ts";
 import type { AuthorityKeys } from "./authority-keys.ts";
-import { issueLeaf, skewed } from "./issue-x509.ts";
+import { type DatabaseLeafFacts, issueDatabaseLeaf, issueLeaf, skewed } from "./issue-x509.ts";
 
 /* Certificates of users and hosts: both forms for one request, each for a key of the caller. */
 
@@ -62,6 +62,14 @@ export function issueSsh(keys: AuthorityKeys, fields: SshCertificateFields, requ
     serial: randomBytes(8).readBigUInt64BE(),
   });
   return certificateLine(blob);
+}
+
+/** A certificate for databases. Throws `invalid` for a key that cannot be certified. */
+export async function issueDatabase(
+  keys: AuthorityKeys,
+  facts: Omit<DatabaseLeafFacts, "publicKey"> & Pick<CertificateRequest, "tlsPublicKey">,
+): Promise<string> {
+  return await issueDatabaseLeaf(keys, { ...facts, publicKey: tlsPublicKey(facts.tlsPublicKey) });
 }
 
 const curves = ["prime256v1", "secp384r1"];

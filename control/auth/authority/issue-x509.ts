@@ -71,16 +71,14 @@ export interface LeafFacts {
 export async function issueLeaf(authority: X509Authority, facts: LeafFacts): Promise<string> {
   const { identity } = facts;
   const usages = identity.kind === "host" ? [ExtendedKeyUsage.serverAuth, ExtendedKeyUsage.clientAuth] : [ExtendedKeyUsage.clientAuth];
-  const extensions: Extension[] = [
+  const extensions: readonly Extension[] = [
     new BasicConstraintsExtension(false, undefined, true),
     new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
     new ExtendedKeyUsageExtension(usages),
     await AuthorityKeyIdentifierExtension.create(authority.certificate, false, webcrypto),
     new Extension(identityOid, false, encodeIdentity(identity)),
+    ...alternativeNames(facts.names),
   ];
-  if (facts.names.length > 0) {
-    extensions.push(new SubjectAlternativeNameExtension(facts.names.map((value) => ({ type: isIP(value) > 0 ? "ip" : "dns", value }))));
-  }
   const certificate = await X509CertificateGenerator.create(
     {
       serialNumber: serial(),
@@ -91,11 +89,52 @@ export async function issueLeaf(authority: X509Authority, facts: LeafFacts): Pro
       signingKey: authority.tls,
       publicKey: facts.publicKey,
       signingAlgorithm,
-      extensions,
+      extensions: [...extensions],
     },
     webcrypto,
   );
   return `${certificate.toString("pem")}\n`;
+}
+
+export interface DatabaseLeafFacts {
+  /** SubjectPublicKeyInfo, DER. */
+  readonly publicKey: Buffer;
+  readonly now: Date;
+  readonly validBefore: Date;
+  readonly subject: readonly (readonly [attribute: "CN" | "O", value: string])[];
+  /** Names of a server; a client has none. */
+  readonly names: readonly string[];
+}
+
+/** A certificate of a database server, or of a client at one, PEM. It carries no identity of the cluster: database servers read only its CN. */
+export async function issueDatabaseLeaf(authority: X509Authority, facts: DatabaseLeafFacts): Promise<string> {
+  const { names, now, publicKey } = facts;
+  const certificate = await X509CertificateGenerator.create(
+    {
+      serialNumber: serial(),
+      subject: new Name(facts.subject.map(([attribute, value]) => ({ [attribute]: [exactly(value)] }))),
+      issuer: authority.certificate.subjectName,
+      notBefore: skewed(now),
+      notAfter: facts.validBefore,
+      signingKey: authority.tls,
+      publicKey,
+      signingAlgorithm,
+      extensions: [
+        new BasicConstraintsExtension(false, undefined, true),
+        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+        new ExtendedKeyUsageExtension([names.length > 0 ? ExtendedKeyUsage.serverAuth : ExtendedKeyUsage.clientAuth]),
+        await AuthorityKeyIdentifierExtension.create(authority.certificate, false, webcrypto),
+        ...alternativeNames(names),
+      ],
+    },
+    webcrypto,
+  );
+  return `${certificate.toString("pem")}\n`;
+}
+
+function alternativeNames(names: readonly string[]): readonly Extension[] {
+  if (names.length === 0) return [];
+  return [new SubjectAlternativeNameExtension(names.map((value) => ({ type: isIP(value) > 0 ? "ip" : "dns", value })))];
 }
 
 /** Clocks of hosts differ: certificates are valid from a minute ago. */

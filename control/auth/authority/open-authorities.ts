@@ -13,7 +13,7 @@ import { signStatement, type UpgradeStatement } from "../../../core/versions/upg
 import type { Storage } from "../../storage/storage.ts";
 import { allowedPhases, type RotationStep } from "../rotation/next-phase.ts";
 import type { AuthorityKeys } from "./authority-keys.ts";
-import { type CertificateRequest, type IssuedCertificates, issueHost, issueSsh, issueUser } from "./issue-certificates.ts";
+import { type CertificateRequest, type IssuedCertificates, issueDatabase, issueHost, issueSsh, issueUser } from "./issue-certificates.ts";
 import { authorityPrefix, type KeyRing, openKeyRing, readKeyRing, stepWrites } from "./key-ring.ts";
 
 /** The public half of an authority's key. */
@@ -43,6 +43,10 @@ export interface Authorities {
   issueHost(identity: HostIdentity, request: CertificateRequest, pin?: string): Promise<IssuedCertificates>;
   /** An SSH certificate alone, with exactly these fields. */
   issueSsh(kind: AuthorityKind, fields: SshCertificateFields, request: Pick<CertificateRequest, "sshPublicKey" | "now">): string;
+  /** Signed by an authority for databases. */
+  issueDatabase(kind: "db" | "db_client", facts: Parameters<typeof issueDatabase>[1]): Promise<string>;
+  /** Public halves of this kind: all keys that are trusted now, the signing one first. */
+  trusted(kind: AuthorityKind): readonly Authority[];
   /** Signed by the host authority. */
   signUpgrade(facts: Omit<UpgradeStatement, "issued" | "expires">, now: Date): string;
   rotation(kind: string): Rotation;
@@ -92,6 +96,8 @@ export async function openAuthorities(storage: Storage, { cluster, now: opened, 
     issueUser: (identity, request) => issueUser(heldOf("user").ring.signing, identity, request),
     issueHost: (identity, request, pin) => issueHost(keysOfPin(heldOf("host"), pin), identity, request),
     issueSsh: (kind, fields, request) => issueSsh(heldOf(kind).ring.signing, fields, request),
+    issueDatabase: (kind, facts) => issueDatabase(heldOf(kind).ring.signing, facts),
+    trusted: (kind) => heldOf(kind).open.trusted,
     signUpgrade: (facts, now) => signStatement(facts, { key: sshKeyOf(heldOf("host")), now }),
     rotation: (kind) => shown(heldOf(kind)),
     refresh,

@@ -11,9 +11,9 @@ describe("certificates of a machine's user for one resource", () => {
     await addUser(t, "robot", { roles: ["editor"] });
   });
   afterAll(() => t[Symbol.asyncDispose]());
-  const sign = async (routeKind: string, routeName: string) => {
+  const sign = async (routeKind: string, routeName: string, routeAccount = "") => {
     const keys = generateKeys();
-    const answer = await t.admin.signUser({ user: "robot", routeKind, routeName, ...publicKeys(keys) });
+    const answer = await t.admin.signUser({ user: "robot", routeKind, routeName, routeAccount, ...publicKeys(keys) });
     return { ...answer, client: t.connect({ certificate: answer.tlsCertificate, privateKey: keys.tlsPrivateKey }) };
   };
 
@@ -26,6 +26,13 @@ describe("certificates of a machine's user for one resource", () => {
     await expect(client.listOffered({ kind: "" })).rejects.toMatchObject(refusal);
     await expect(client.listSessions({})).rejects.toMatchObject(refusal);
     await expect(client.signUser({ user: "robot", ...publicKeys(generateKeys()) })).rejects.toMatchObject(refusal);
+  });
+
+  test("a certificate for one account at a database", async () => {
+    const { tlsCertificate } = await sign("db", "orders", "reader");
+    expect(fromX509Certificate(new X509Certificate(tlsCertificate))).toMatchObject({ route: { kind: "db", name: "orders", account: "reader" } });
+    await expect(sign("app", "orders", "reader")).rejects.toMatchObject({ code: "invalid" });
+    await expect(sign("", "", "reader")).rejects.toMatchObject({ code: "invalid" });
   });
 
   test("without a resource the certificates are as ever", async () => {

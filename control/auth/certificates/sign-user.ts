@@ -2,6 +2,7 @@ import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Route } from "../../../core/identity/identity.ts";
 import { serviceNames } from "../../../core/kinds/service-kinds.ts";
+import { dbAccountText } from "../../../core/resources/db.ts";
 import { listLocks } from "../access/locks.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-certificates.ts";
@@ -18,6 +19,8 @@ export interface SignUserAsk {
   /** Both empty: for every resource. */
   readonly routeKind: string;
   readonly routeName: string;
+  /** The only account there; empty: any. */
+  readonly routeAccount?: string;
   readonly actor: Actor;
 }
 
@@ -47,8 +50,9 @@ export async function signUser(context: AuthContext, ask: SignUserAsk): Promise<
 const maxName = 255;
 
 /** Throws `invalid` for a resource that no certificate can be limited to. */
-function routeOf({ routeKind, routeName }: Pick<SignUserAsk, "routeKind" | "routeName">): Route | undefined {
-  if (routeKind === "" && routeName === "") return undefined;
+export function routeOf(ask: Pick<SignUserAsk, "routeKind" | "routeName" | "routeAccount">): Route | undefined {
+  const { routeKind, routeName, routeAccount: account = "" } = ask;
+  if (routeKind === "" && routeName === "" && account === "") return undefined;
   const kinds: readonly string[] = serviceNames.filter((name) => name !== "ssh");
   if (!kinds.includes(routeKind)) {
     throw new PlatformError("invalid", `a certificate cannot be limited to ${JSON.stringify(routeKind.slice(0, 64))}`, {
@@ -56,5 +60,12 @@ function routeOf({ routeKind, routeName }: Pick<SignUserAsk, "routeKind" | "rout
     });
   }
   if (routeName === "" || routeName.length > maxName) throw new PlatformError("invalid", `the name of a resource has 1 to ${maxName} characters`);
-  return { kind: routeKind, name: routeName };
+  if (account === "") return { kind: routeKind, name: routeName };
+  if (routeKind !== "db" || !dbAccountText.safeParse(account).success) {
+    throw new PlatformError(
+      "invalid",
+      "only a certificate for a database can be limited to an account, of 1 to 64 characters without control characters",
+    );
+  }
+  return { kind: routeKind, name: routeName, account };
 }

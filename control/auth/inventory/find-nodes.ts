@@ -67,12 +67,17 @@ async function* allNodes(context: Pick<AuthContext, "storage" | "live">, cursor:
 }
 
 /** The filter as a decision about one node. Throws `invalid`. */
-export function compileFilter({ labels, search, query }: NodeFilter): (node: Node) => boolean {
+export function compileFilter(filter: NodeFilter): (node: Node) => boolean {
+  const matches = compileFactsFilter(filter);
+  return (node) => matches(factsOf(node));
+}
+
+/** The same about anything that has these facts. */
+export function compileFactsFilter({ labels, search, query }: NodeFilter): (facts: HostFacts) => boolean {
   const wanted = Object.entries(labels);
   if (wanted.length > maxTerms || search.length > maxTerms) throw new PlatformError("invalid", `at most ${maxTerms} labels and words are allowed`);
   const parsed = query.trim() === "" ? undefined : parseQuery(query);
-  return (node) => {
-    const facts = factsOf(node);
+  return (facts) => {
     if (!wanted.every(([key, value]) => Object.hasOwn(facts.labels, key) && facts.labels[key] === value)) return false;
     return matchWords(search, facts) && (parsed === undefined || matchQuery(parsed, facts));
   };

@@ -1,5 +1,5 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { Offered } from "../../../core/resources/offered.ts";
+import { type HealthFacts, type Offered, type OfferedHealth, offeredHealths, splitHealth } from "../../../core/resources/offered.ts";
 import type { LiveNodes } from "./live-nodes.ts";
 
 /** Maximum of all hosts together, bytes of JSON. */
@@ -13,7 +13,12 @@ interface HostOffer {
 /** Resources that hosts offer, as reported by their proxies: in memory, used while the host is connected. */
 export class LiveOffered {
   readonly #hosts = new Map<string, HostOffer>();
+  readonly #live: Pick<LiveNodes, "get">;
   #bytes = 0;
+
+  constructor(live: Pick<LiveNodes, "get">) {
+    this.#live = live;
+  }
 
   /** Replaces the list of a host. Throws `limit`. */
   report(hostId: string, offered: readonly Offered[], bytes: number): void {
@@ -32,14 +37,33 @@ export class LiveOffered {
     this.#bytes -= known.bytes;
   }
 
+  /** What a connected host offers under this name; undefined: nothing. */
+  of(hostId: string, kind: string, name: string): Offered | undefined {
+    if (this.#live.get(hostId)?.connected !== true) return undefined;
+    return this.#hosts.get(hostId)?.offered.find((one) => one.kind === kind && one.name === name);
+  }
+
+  /** Whether a host is connected and has reported what it offers. After a start of the auth service the proxies need a moment for that. */
+  isKnown(hostId: string): boolean {
+    return this.#live.get(hostId)?.connected === true && this.#hosts.has(hostId);
+  }
+
   *all(): IterableIterator<readonly [hostId: string, offered: readonly Offered[]]> {
     for (const [hostId, { offered }] of this.#hosts) yield [hostId, offered];
   }
 }
 
+/** A connected host that offers a resource, and how it sees it. */
+export interface OfferingHost extends HealthFacts {
+  readonly id: string;
+  readonly hostname: string;
+}
+
 export interface OfferedResource extends Offered {
-  /** Connected hosts that offer the resource with these labels, in order. */
-  readonly hostIds: readonly string[];
+  /** Facts of its kind, without the health that each host sees for itself. */
+  readonly details: Readonly<Record<string, string>>;
+  /** Connected hosts that offer the resource with these labels, by id. */
+  readonly hosts: readonly OfferingHost[];
 }
 
 /** Resources that connected hosts offer, by kind and name; a resource with other labels at another host is another entry. Pure. */
@@ -48,15 +72,24 @@ export function listOffered(
   live: Pick<LiveNodes, "get">,
   isWanted: (one: Offered, hostId: string) => boolean,
 ): readonly OfferedResource[] {
-  const found = new Map<string, OfferedResource>();
-  for (const [hostId, offered] of offers.all()) {
-    if (live.get(hostId)?.connected !== true) continue;
+  const found = new Map<string, OfferedResource & { readonly hosts: OfferingHost[] }>();
+  for (const [id, offered] of offers.all()) {
+    const node = live.get(id);
+    if (node?.connected !== true) continue;
     for (const one of offered) {
-      if (!isWanted(one, hostId)) continue;
-      const key = JSON.stringify([one.kind, one.name, Object.entries(one.labels).toSorted()]);
-      const hostIds = [...(found.get(key)?.hostIds ?? []), hostId].toSorted();
-      found.set(key, { ...one, hostIds });
+      if (!isWanted(one, id)) continue;
+      const { details, ...health } = splitHealth(one);
+      const key = JSON.stringify([one.kind, one.name, Object.entries(one.labels).toSorted(), Object.entries(details).toSorted()]);
+      const entry = found.get(key) ?? { ...one, details, hosts: [] };
+      entry.hosts.push({ id, hostname: node.hostname, ...health });
+      found.set(key, entry);
     }
   }
+  for (const { hosts } of found.values()) hosts.sort((a, b) => (a.id < b.id ? -1 : 1));
   return [...found.values()].toSorted((a, b) => (`${a.kind}/${a.name}` < `${b.kind}/${b.name}` ? -1 : 1));
+}
+
+/** The health of a resource for users: that of its best host, as a connection uses that one. Pure. */
+export function bestHealth(hosts: readonly Pick<OfferingHost, "health">[]): OfferedHealth {
+  return offeredHealths.find((health) => hosts.some((host) => host.health === health)) ?? "unknown";
 }
