@@ -4,6 +4,7 @@ import { PlatformError } from "../core/errors/platform-error.ts";
 import type { Labels } from "../core/resources/metadata.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
 import type { AppConfig } from "./app/app-service.ts";
+import type { DbConfig } from "./db/db-service.ts";
 import type { LabelCommand } from "./labels/host-labels.ts";
 import type { SshConfig } from "./ssh/ssh-service.ts";
 
@@ -19,6 +20,7 @@ export interface AgentConfig {
   /** Omitted when the service is disabled. */
   readonly ssh?: SshConfig | undefined;
   readonly app?: AppConfig | undefined;
+  readonly db?: DbConfig | undefined;
 }
 
 /** Name of the host, for all its services. */
@@ -64,13 +66,14 @@ export interface LocalControl {
 
 /** The agent's part of a configuration. Throws `invalid`. */
 export function agentConfig(config: PlatformConfig, local?: LocalControl): AgentConfig {
-  const { platform, ssh_service: ssh, app_service: app } = config;
+  const { platform, ssh_service: ssh, app_service: app, db_service: db } = config;
   const shared = {
     nodename: platform.nodename,
     dataDir: platform.data_dir,
     host: { labels: ssh.labels, commands: ssh.commands, names: ssh.public_addr.map((name) => name.host) },
     ...(ssh.enabled && { ssh: sshConfig(config) }),
     ...(app.enabled && { app: { apps: app.apps, matchers: app.resources.map(({ labels }) => labels) } }),
+    ...(db.enabled && { db: { databases: db.databases, matchers: db.resources.map(({ labels }) => labels) } }),
   };
   const { token, caPins, proxy_server: proxyServer, auth_server: authServer } = platform;
   if (proxyServer !== undefined) return { ...shared, token, caPins, way: { kind: "proxy", proxyServer } };

@@ -36,6 +36,8 @@ export interface ReachParts {
   readonly services: readonly string[];
   /** Resources that the services offer now. */
   readonly offered: () => readonly Offered[];
+  /** A proxy reports the revision of the cluster's resources that services may offer. */
+  readonly onResources: (revision: string) => void;
   /** UUID under which the sessions of this process are reported. */
   readonly process: string;
   /** Serves one stream until it ends. Never throws. */
@@ -93,6 +95,7 @@ export async function openReach(parts: ReachParts, end: AbortSignal): Promise<Re
     open: (to, onStream, ended) => openNext(next, { ...to, onStream }, AbortSignal.any([ended, end])).finally(worked),
     onAuthorities: authorities.told,
     onProxies: list.told,
+    onResources: parts.onResources,
   });
   return tunnels;
 }

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { errorText, PlatformError, toPlatformError } from "../core/errors/platform-error.ts";
 import type { Log } from "../core/log/log.ts";
-import { readDocument } from "../core/resources/document.ts";
 import { HalfOpen } from "../core/transport/arrivals/half-open.ts";
 import { ipOf } from "../core/transport/host-port.ts";
 import { readFrame } from "../core/transport/read-frame.ts";
@@ -13,6 +13,7 @@ import type { HostLabels } from "./labels/host-labels.ts";
 import type { Outbox } from "./outbox.ts";
 import { openLeases, UserShares } from "./service/connection-limits.ts";
 import { LiveSessions, reportSessions } from "./service/live-sessions.ts";
+import { ResourceNews } from "./service/resource-news.ts";
 import type { OfferedSource, Serve, Service, ServiceDeps, Services } from "./service/service.ts";
 
 export interface ServingParts {
@@ -30,7 +31,12 @@ export interface ServedStreams extends Streams {
   /** Identifies this process in reports of its sessions. */
   readonly process: string;
   readonly offered: OfferedSource;
+  /** A proxy reports the revision of the cluster's resources. */
+  readonly onResources: (revision: string) => void;
 }
+
+/** Maximum wait for the resources of the cluster before the first tunnel, ms. */
+const settleMs = 3_000;
 
 /** Opens the services, and serves the streams that come through the tunnels. */
 export async function serveStreams(parts: ServingParts, signal: AbortSignal): Promise<ServedStreams> {
@@ -45,14 +51,13 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
   const live = new LiveSessions();
   reportSessions({ live, client: () => auth.client(), log }, signal);
   const lease = openLeases({ client: () => auth.client(), log });
-  const listResources: ServiceDeps["listResources"] = async (document) => {
-    const { resources } = await (await auth.client()).listResources({ kind: document.name });
-    return resources.map(({ json }) => readDocument(document, json));
-  };
-  const facts = { credentials: () => identity.current(), access, audit, recordings, node, listResources };
-  const deps: ServiceDeps = { ...facts, live, lease, shares: new UserShares(), log };
+  const listResources: ServiceDeps["listResources"] = async (kind) => (await (await auth.client()).listResources({ kind })).resources;
+  const facts = { credentials: () => identity.current(), access, audit, recordings, node, auth: () => auth.client(), listResources };
+  const news = new ResourceNews();
+  const deps: ServiceDeps = { ...facts, news, live, lease, shares: new UserShares(), log };
   const opened = await Promise.all(services.map((service) => service.open(deps, signal)));
   const sources = opened.flatMap(({ offered }) => offered ?? []);
+  await Promise.race([Promise.all(sources.map(async ({ settled }) => await settled)), sleep(settleMs, undefined, { signal }).catch(() => {})]);
   const offered: OfferedSource = {
     current: () => sources.flatMap((source) => source.current()),
     onChange: (listener) => {
@@ -60,7 +65,7 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
     },
   };
   const streams = openStreams({ services: Object.assign({}, ...opened.map(({ serve }) => serve)), log }, signal);
-  return Object.assign(streams, { process: live.process, offered });
+  return Object.assign(streams, { process: live.process, offered, onResources: (revision: string) => news.told(revision) });
 }
 
 /** Maximum concurrent streams over all tunnels. */

@@ -7,6 +7,44 @@ import { readMessages } from "../core/transport/read-frame.ts";
 import { type AgentMessage, decodeAgentMessage, encodeTunnelMessage, maxTunnelMessage } from "../core/transport/tunnel-message.ts";
 import { firstHeartbeat, type HeartbeatAct, type HeartbeatState, heartbeat, lookMs, Tunnel } from "./tunnel.ts";
 
+/** A tunnel to a proxy that answers nothing, and what it logs and sends. */
+function silentTunnel(welcome: { readonly takesResources?: boolean } = {}) {
+  const [control, far] = duplexPair();
+  const [transport] = duplexPair();
+  const sent: AgentMessage[] = [];
+  readMessages(far, {
+    maxLength: maxTunnelMessage,
+    what: "tunnel message",
+    decode: decodeAgentMessage,
+    onMessage: (message) => sent.push(message),
+    onError: () => {},
+  });
+  const warnings: [string, unknown][] = [];
+  const log = { ...silentLog, warn: (text: string, facts?: unknown) => void warnings.push([text, facts]) };
+  const opened = {
+    connection: Object.assign(new EventEmitter(), { end: () => {} }) as unknown as SshConnection,
+    transport: Object.assign(transport, { bytesRead: 0 }),
+    control,
+    welcome: { type: "welcome" as const, proxyId: "p", accessRevision: "1", ...welcome },
+    status: { upgrader: "unit" as const, sessions: 0 },
+    labels: {},
+  };
+  const no = (): void => {};
+  const events = { onAccess: no, onMaintenance: no, onAuthorities: no, onProxies: no, onResources: no, onDrain: no, onEnd: no };
+  const tunnel = new Tunnel(opened, { log, clock: { wall: () => 5, steady: () => 5 }, events });
+  return { tunnel, warnings, sent };
+}
+
+const database = (health: string) => ({ kind: "db", name: "orders", labels: {}, details: { health } });
+
+test("a proxy of the version before is sent no resources, and that is logged once, however often they change", () => {
+  const { tunnel, warnings } = silentTunnel();
+  tunnel.offer([]);
+  for (const health of ["unknown", "healthy", "unhealthy", "healthy"]) tunnel.offer([database(health)]);
+  tunnel.end("the test ends");
+  expect(warnings).toEqual([["the proxy is too old for what this host offers: it is not reachable through it", { count: 1, kinds: "db" }]]);
+});
+
 test("a new tunnel asks at once for the proxy's revisions: the maintenance windows may have changed", async () => {
   const [control, far] = duplexPair();
   const [transport] = duplexPair();
@@ -33,7 +71,15 @@ test("a new tunnel asks at once for the proxy's revisions: the maintenance windo
     labels: {},
   };
   const ignored = (): void => {};
-  const events = { onAccess: ignored, onMaintenance: revision.resolve, onAuthorities: ignored, onProxies: ignored, onDrain: ignored, onEnd: ignored };
+  const events = {
+    onAccess: ignored,
+    onMaintenance: revision.resolve,
+    onAuthorities: ignored,
+    onProxies: ignored,
+    onResources: ignored,
+    onDrain: ignored,
+    onEnd: ignored,
+  };
   const tunnel = new Tunnel(opened, { log: silentLog, clock: { wall: () => 5, steady: () => 5 }, events });
   expect(await revision.promise).toBe("7");
   expect(asked).toEqual([{ type: "ping", time: 5 }]);

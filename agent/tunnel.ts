@@ -34,6 +34,8 @@ export interface TunnelEvents {
   readonly onAuthorities: (digest: string) => void;
   /** Revision of the list of proxies, each time it is reported. */
   readonly onProxies: (revision: string) => void;
+  /** Revision of the resources that agents offer, each time it is reported. */
+  readonly onResources: (revision: string) => void;
   readonly onEnd: () => void;
   /** The proxy has read that this tunnel drains: all streams opened before have arrived. */
   readonly onDraining?: () => void;
@@ -52,6 +54,8 @@ export class Tunnel {
   #ended = false;
   /** The resources that the proxy knows, JSON. */
   #offered = "[]";
+  /** The proxy, of a version before, was found to take no resources. */
+  #isTooOld = false;
   /** The host status that the proxy knows, JSON. */
   #told: string;
 
@@ -104,7 +108,12 @@ export class Tunnel {
     const text = JSON.stringify(offered);
     if (text === this.#offered) return;
     if (this.#opened.welcome.takesResources !== true) {
-      if (offered.length > 0) this.#log.warn("the proxy is too old for applications: they are not reachable through it", { count: offered.length });
+      // Once for each tunnel, however often the resources change.
+      if (offered.length > 0 && !this.#isTooOld) {
+        const kinds = [...new Set(offered.map(({ kind }) => kind))].join(", ");
+        this.#log.warn("the proxy is too old for what this host offers: it is not reachable through it", { count: offered.length, kinds });
+      }
+      this.#isTooOld = true;
       return;
     }
     this.#offered = text;
@@ -147,9 +156,10 @@ export class Tunnel {
   }
 
   /** A proxy of the previous version does not send them. */
-  #hear({ authorities, proxies }: { readonly authorities?: string | undefined; readonly proxies?: string | undefined }): void {
+  #hear({ authorities, proxies, resources }: Pick<ProxyMessage & { type: "access" }, "authorities" | "proxies" | "resources">): void {
     if (authorities !== undefined) this.#events.onAuthorities(authorities);
     if (proxies !== undefined) this.#events.onProxies(proxies);
+    if (resources !== undefined) this.#events.onResources(resources);
   }
 
   #send(message: Parameters<typeof encodeTunnelMessage>[0]): void {

@@ -28,6 +28,7 @@ export interface TunnelsOptions {
   readonly onMaintenance: (revision: string) => void;
   readonly onAuthorities: (digest: string) => void;
   readonly onProxies: (revision: string) => void;
+  readonly onResources: (revision: string) => void;
   /** The host's current status. */
   readonly status: () => HostStatus;
   readonly labels: () => Labels;
@@ -181,7 +182,7 @@ export class Tunnels implements Reach {
   }
 
   #adopt(entry: Entry, { opened, at }: { opened: OpenedTunnel; at: string }): void {
-    const { log, clock, onAccess, onMaintenance, onAuthorities, onProxies } = this.#options;
+    const { log, clock, onAccess, onMaintenance, onAuthorities, onProxies, onResources } = this.#options;
     const { notice, proxyId: told } = opened.welcome;
     // The id in its certificate counts: no proxy can take another's place.
     const proxyId = entry.proxy ?? told;
@@ -214,7 +215,7 @@ export class Tunnels implements Reach {
     const tunnel: Tunnel = new Tunnel(opened, {
       log: log.with({ tunnel: entry.id }),
       clock,
-      events: { onAccess, onMaintenance, onAuthorities, onProxies, onDrain: later(onDrain), onEnd: later(onEnd), onDraining },
+      events: { onAccess, onMaintenance, onAuthorities, onProxies, onResources, onDrain: later(onDrain), onEnd: later(onEnd), onDraining },
     });
     entry.tunnel = tunnel;
     tunnel.tell(this.#options.status(), this.#options.labels());

@@ -1,8 +1,9 @@
-import { errorText } from "../../core/errors/platform-error.ts";
-import { appDocument } from "../../core/resources/app.ts";
+import { maxApps } from "../../core/config/app-service.ts";
+import { type App, appDocument } from "../../core/resources/app.ts";
 import type { LabelMatchers } from "../../core/resources/role.ts";
-import type { OfferedSource, Service } from "../service/service.ts";
-import { type OfferedApp, offeredApps, toOffered } from "./offered-apps.ts";
+import { offerResources } from "../service/offered-resources.ts";
+import type { Service } from "../service/service.ts";
+import type { OfferedApp } from "./offered-app.ts";
 
 export interface AppConfig {
   readonly apps: readonly OfferedApp[];
@@ -10,51 +11,26 @@ export interface AppConfig {
   readonly matchers: readonly LabelMatchers[];
 }
 
-/** Interval between two polls of the cluster's `app` resources, ms. */
-const refreshMs = 10_000;
-
 /** Raw TCP applications that this host can reach. */
 export function prepareApps({ apps: own, matchers }: AppConfig): Service {
   return {
     name: "app",
     open: async (deps, signal) => {
-      let apps = own;
-      const listeners: (() => void)[] = [];
-      const offered: OfferedSource = { current: () => toOffered(apps), onChange: (listener) => void listeners.push(listener) };
-      const refresh = async (): Promise<void> => {
-        const cluster = await deps.listResources(appDocument);
-        const next = offeredApps(own, cluster, matchers);
-        if (JSON.stringify(next) === JSON.stringify(apps)) return;
-        apps = next;
-        for (const listener of listeners) listener();
-      };
-      if (matchers.length > 0)
-        repeat(
-          () => refresh().catch((thrown: unknown) => deps.log.debug("could not list the cluster's applications", { error: errorText(thrown) })),
-          signal,
-        );
-      const findApp = (name: string): OfferedApp | undefined => apps.find((app) => app.name === name);
+      const served = ({ metadata, spec }: App): OfferedApp => ({
+        name: metadata.name,
+        uri: spec.uri,
+        labels: metadata.labels ?? {},
+      });
+      const offered = offerResources({ kind: "app", own, matchers, most: maxApps, document: appDocument, served }, deps, signal);
       return {
         offered,
         serve: {
           app: async (stream, request, life) => {
             const { serveApp } = await import("./serve-app.ts");
-            await serveApp(stream, request, { ...deps, findApp }, life);
+            await serveApp(stream, request, { ...deps, findApp: offered.find }, life);
           },
         },
       };
     },
   };
-}
-
-/** At once, then repeatedly until the signal. */
-function repeat(work: () => Promise<void>, signal: AbortSignal): void {
-  let timer: NodeJS.Timeout | undefined;
-  const next = (): void => {
-    void work().finally(() => {
-      if (!signal.aborted) timer = setTimeout(next, refreshMs).unref();
-    });
-  };
-  signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
-  next();
 }

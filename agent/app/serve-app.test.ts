@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -12,10 +12,11 @@ import { readFrame } from "../../core/transport/read-frame.ts";
 import { decodeStreamReply, encodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
 import { type InsideAuthorities, insideAuthorities } from "../../test/inside/authorities.ts";
 import { serviceDeps } from "../../test/inside/service-deps.ts";
+import { socketPair } from "../../test/inside/socket-pair.ts";
 import type { UserKeys } from "../../test/inside/user-keys.ts";
 import { until } from "../../test/world/until.ts";
 import type { Access } from "../access/access-source.ts";
-import type { AppDeps } from "./offered-apps.ts";
+import type { AppDeps } from "./offered-app.ts";
 import { serveApp } from "./serve-app.ts";
 
 const request: StreamRequest<"app"> = {
@@ -207,15 +208,4 @@ describe("an application stream", () => {
 
 function lockOf(user: string): Lock {
   return { kind: "lock", version: "v2", metadata: { name: "l" }, spec: { target: { user } } };
-}
-
-/** Both ends of a connection, in place of the channel of a tunnel. */
-async function socketPair(): Promise<readonly [near: Socket, far: Socket]> {
-  const server = createServer({ pauseOnConnect: true });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const near = connect((server.address() as AddressInfo).port, "127.0.0.1");
-  const [far] = (await once(server, "connection")) as [Socket];
-  server.close();
-  for (const socket of [near, far]) socket.on("error", () => {});
-  return [near, far];
 }

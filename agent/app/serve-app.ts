@@ -8,12 +8,12 @@ import { dial } from "../../core/transport/dial/dial.ts";
 import { ipOf, parseHostPort } from "../../core/transport/host-port.ts";
 import { encodeStreamReply, type StreamRequest } from "../../core/transport/stream-request.ts";
 import type { Access } from "../access/access-source.ts";
-import { acceptUser, tlsUser } from "../service/accept-user.ts";
+import { acceptUser, refuseUser, tlsUser } from "../service/accept-user.ts";
 import { HeldLeases } from "../service/connection-limits.ts";
 import { strictMs } from "../service/hold-to-rules.ts";
 import { recordRefusal } from "../service/record-or-log.ts";
 import type { StreamLife } from "../service/service.ts";
-import type { AppDeps, OfferedApp } from "./offered-apps.ts";
+import type { AppDeps, OfferedApp } from "./offered-app.ts";
 import { runAppSession } from "./run-app-session.ts";
 
 /** Serves one `app` stream: the user's TLS ends here, and its bytes go on to the application. Throws only before the reply to the proxy. */
@@ -65,7 +65,7 @@ async function serveUser(arrived: Arrived, deps: AppDeps, { signal, established 
     const error = toPlatformError(thrown);
     const who = { user, served: { kind: "app", name: app.name } as const, clientAddress: request.clientAddress, sid };
     await recordRefusal({ error, ...who, grant, deps });
-    await refuse(tls, error);
+    await refuseUser(tls, error);
   }
 }
 
@@ -77,19 +77,6 @@ function judge({ certificate, app, request, access }: Arrived, deps: AppDeps): S
   const { roles, locks } = access;
   const ask = { kind: "app", served: { name: app.name, labels: app.labels }, serverId: hostId } as const;
   return authorize({ identity, roles, locks, ask, clientIp: ipOf(request.clientAddress), now });
-}
-
-/** Time that a refused client has to read the reason, ms. */
-const lingerMs = 5_000;
-
-async function refuse(tls: TLSSocket, error: PlatformError): Promise<void> {
-  if (tls.destroyed) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, lingerMs);
-  tls.on("error", () => {}).once("close", resolve);
-  tls.resume().end(encodeStreamReply({ ok: false, error }));
-  await promise;
-  clearTimeout(timer);
 }
 
 const connectMs = 15_000;

@@ -12,12 +12,20 @@ import { segmentName } from "./spool-segments.ts";
 import { inCalls, uploadEvents, uploadNext } from "./upload.ts";
 
 let folder: string;
+const opened: Spool[] = [];
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "platform-spool-"));
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((spool) => spool.close()));
+  await rm(folder, { recursive: true });
+});
 
-const open = (maxBytes?: number): Promise<Spool> => openSpool({ folder, clusterName: "example", log: silentLog, ...(maxBytes && { maxBytes }) });
+async function open(maxBytes?: number): Promise<Spool> {
+  const spool = await openSpool({ folder, clusterName: "example", log: silentLog, ...(maxBytes && { maxBytes }) });
+  opened.push(spool);
+  return spool;
+}
 const refusal = (error: string) => ({ event: "auth", error }) as const;
 const errors = (events: readonly string[]): string[] => events.map((line) => (JSON.parse(line) as { error: string }).error);
 
@@ -174,4 +182,22 @@ test("an event recorded soon after another goes in the same call, and nothing wa
   stop.abort();
   await uploading;
   await spool.close();
+});
+
+test("events with patience go together, and with one that has none", async () => {
+  const spool = await open();
+  const order: string[] = [];
+  const record = async (error: string, patienceMs?: number): Promise<void> => {
+    await spool.record(refusal(error), patienceMs);
+    order.push(error);
+  };
+  const patient = [record("a", 60_000), record("b", 60_000)];
+  await record("now");
+  await Promise.all(patient);
+  expect(order.toSorted()).toEqual(["a", "b", "now"]);
+  await record("alone", 5);
+  const last = record("at the end", 60_000);
+  expect(errors(await uploadAll(spool))).toEqual(["a", "b", "now", "alone"]);
+  await spool.close();
+  await last;
 });

@@ -10,8 +10,13 @@ import { freeSegments, type Segment, segmentName, sequenceOf } from "./spool-seg
 
 /** Audit events on this host until the auth service has them. */
 export interface Spool {
-  /** Resolves once the event is on disk. Throws `limit` when the spool is full: an action that cannot be recorded must not happen. */
-  record(facts: AuditFacts): Promise<void>;
+  /**
+   * Resolves once the event is on disk. Throws `limit` when the spool is full: an action that cannot be recorded must not happen. `patienceMs`: time
+   * for which the event may wait for others to be written with it.
+   */
+  record(facts: AuditFacts, patienceMs?: number): Promise<void>;
+  /** Whether a batch waits that no event can join any more. */
+  readonly hasWhole: boolean;
   /** The oldest batch, or `undefined` when there is nothing to send. The same batch until it is removed. */
   next(): Promise<Batch | undefined>;
   /** Forgets a batch that the auth service has acknowledged. */
@@ -71,6 +76,10 @@ class FileSpool implements Spool {
   #bytes = 0;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
+  /** Something waits whose patience is over. */
+  #isDue = false;
+  /** Runs while only events with patience wait. */
+  #patience: NodeJS.Timeout | undefined;
   #isFull = false;
 
   constructor(options: SpoolOptions, own: { pid: number; start: string }) {
@@ -78,7 +87,7 @@ class FileSpool implements Spool {
     this.#own = own;
   }
 
-  async record(facts: AuditFacts): Promise<void> {
+  async record(facts: AuditFacts, patienceMs = 0): Promise<void> {
     const { clusterName, now = () => new Date(), maxBytes = 64 * 1024 * 1024, log } = this.#options;
     // Loaded at the first event: its schemas take megabytes that an idle agent can save.
     const { makeAuditEvent } = await import("../../core/audit/audit-event.ts");
@@ -93,9 +102,14 @@ class FileSpool implements Spool {
     this.#bytes += Buffer.byteLength(line);
     await new Promise<void>((done, failed) => {
       this.#waiting.push({ line, done, failed });
-      this.#write();
+      if (patienceMs === 0 || this.#waiting.length >= segmentEvents) this.#write();
+      else this.#patience ??= setTimeout(() => this.#write(), patienceMs);
     });
     this.onRecorded();
+  }
+
+  get hasWhole(): boolean {
+    return this.#closed.length > 0;
   }
 
   async next(): Promise<Batch | undefined> {
@@ -149,12 +163,16 @@ class FileSpool implements Spool {
   }
 
   async close(): Promise<void> {
+    if (this.#waiting.length > 0) this.#write();
     while (this.#writing !== undefined) await this.#writing;
     await this.#rotate();
   }
 
   /** One writer at a time; events that arrive meanwhile go with the next write, under one fsync. */
   #write(): void {
+    clearTimeout(this.#patience);
+    this.#patience = undefined;
+    this.#isDue = true;
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = undefined;
     });
@@ -163,20 +181,25 @@ class FileSpool implements Spool {
   async #writeAll(): Promise<void> {
     // Events recorded in the same turn go with it.
     await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, segmentEvents);
-      try {
-        await this.#append(batch.map(({ line }) => line).join(""), batch.length);
-        for (const { done } of batch) done();
-      } catch (cause) {
-        this.#options.log.error("could not write an audit event", { folder: this.#options.folder, error: cause });
-        const error = new PlatformError("unavailable", "this host cannot record sessions right now; see its log for the reason", { cause });
-        for (const { line, failed } of batch) {
-          this.#bytes -= Buffer.byteLength(line);
-          failed(error);
-        }
-        await this.#rotate().catch(() => {});
+    while (this.#isDue) {
+      this.#isDue = false;
+      const all = this.#waiting.splice(0);
+      for (let from = 0; from < all.length; from += segmentEvents) await this.#store(all.slice(from, from + segmentEvents));
+    }
+  }
+
+  async #store(batch: readonly Waiting[]): Promise<void> {
+    try {
+      await this.#append(batch.map(({ line }) => line).join(""), batch.length);
+      for (const { done } of batch) done();
+    } catch (cause) {
+      this.#options.log.error("could not write an audit event", { folder: this.#options.folder, error: cause });
+      const error = new PlatformError("unavailable", "this host cannot record sessions right now; see its log for the reason", { cause });
+      for (const { line, failed } of batch) {
+        this.#bytes -= Buffer.byteLength(line);
+        failed(error);
       }
+      await this.#rotate().catch(() => {});
     }
   }
 

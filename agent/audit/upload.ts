@@ -10,7 +10,7 @@ export interface UploadOptions {
   readonly send: (events: readonly string[]) => Promise<void>;
   readonly log: Log;
   readonly random?: () => number;
-  /** Delay after the first event, ms, so that the events of a short session go together. */
+  /** Delay after the first event, ms, so that the events of a short session go together; while events keep coming, four times that. */
   readonly gatherMs?: number;
 }
 
@@ -35,9 +35,10 @@ export async function uploadEvents(options: UploadOptions, signal: AbortSignal):
     try {
       const sent = await uploadNext(options);
       failures = 0;
-      if (sent) continue;
-      await news.promise;
-      await sleep(gatherMs, undefined, { signal }).catch(() => {});
+      if (sent && spool.hasWhole) continue;
+      if (!sent) await news.promise;
+      // Each batch costs several writes to two disks: under load it must not consist of a few events.
+      await sleep(sent ? gatherMs * 4 : gatherMs, undefined, { signal }).catch(() => {});
     } catch (thrown) {
       failures += 1;
       const delay = backOffDelay(failures, random());

@@ -65,7 +65,14 @@ async function silence(signal: AbortSignal | undefined): Promise<void> {
 }
 
 async function* answering(signal: AbortSignal | undefined) {
-  yield { $typeName: "platform.auth.v1.AccessEvent" as const, revision: "1", removedHosts: [], maintenanceRevision: "", proxiesRevision: "" };
+  yield {
+    $typeName: "platform.auth.v1.AccessEvent" as const,
+    revision: "1",
+    removedHosts: [],
+    maintenanceRevision: "",
+    proxiesRevision: "",
+    resourcesRevision: "",
+  };
   await silence(signal);
 }
 

@@ -1,13 +1,14 @@
 import type { Duplex } from "node:stream";
 import type { SecureContext, TLSSocket } from "node:tls";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
-import { PlatformError } from "../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../core/identity/identity.ts";
+import { decodeSessionProof } from "../../core/identity/session-proof.ts";
 import { certifiedIdentity, peerCertificate } from "../../core/identity/x509-identity.ts";
 import { alpn } from "../../core/transport/alpn.ts";
 import { hostContext, terminateTls } from "../../core/transport/arrivals/server-tls.ts";
 import { readFrame } from "../../core/transport/read-frame.ts";
-import { decodeStreamRequest, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
+import { decodeStreamRequest, encodeStreamReply, maxStreamMessage, type StreamRequest } from "../../core/transport/stream-request.ts";
 import { requireReadableRoles } from "../access/access-source.ts";
 
 export interface UserStream {
@@ -23,9 +24,11 @@ export interface AcceptedUser {
   readonly tls: TLSSocket;
   /** DER; undefined when the client presented none. */
   readonly certificate: Buffer | undefined;
+  /** The user's signature over the session, for the auth service, which verifies it; empty for a kind that needs none. */
+  readonly proof: Buffer;
 }
 
-/** Timeout for the TLS handshake, and then for the client's own request, ms. */
+/** Timeout for the TLS handshake, and then for each of the client's messages, ms. */
 const handshakeMs = 20_000;
 
 /** One TLS context per host certificate, for all streams. */
@@ -33,19 +36,32 @@ const contexts = new WeakMap<HostCredentials, SecureContext>();
 
 /**
  * Ends the user's TLS, which the proxy passes on as it is, and reads the user's own request in it: the proxy cannot turn the request
- * into something else. Throws PlatformError, `denied` when the two requests differ.
+ * into something else. Throws PlatformError, `denied` when the two requests differ; the client has then been refused in words.
  */
 export async function acceptUser({ stream, request, credentials, signal }: UserStream): Promise<AcceptedUser> {
   const context = contexts.get(credentials) ?? hostContext(credentials);
   contexts.set(credentials, context);
   const tls = await terminateTls(stream, { context, alpn: alpn.service, requestCertificate: true, timeoutMs: handshakeMs });
-  const body = await readFrame(tls, { maxLength: maxStreamMessage, timeoutMs: handshakeMs, what: "request of the client", signal });
-  const own = decodeStreamRequest(body);
-  if (own.kind !== request.kind || own.target !== request.target || JSON.stringify(own.parameters) !== JSON.stringify(request.parameters)) {
-    tls.destroy();
-    throw new PlatformError("denied", "access denied: the proxy requested something other than the client did");
+  try {
+    const proof = await readOwn(tls, request, signal);
+    return { tls, certificate: peerCertificate(tls), proof };
+  } catch (thrown) {
+    if (signal.aborted) tls.destroy();
+    else await refuseUser(tls, toPlatformError(thrown));
+    throw thrown;
   }
-  return { tls, certificate: peerCertificate(tls) };
+}
+
+/** Reads what the client says itself: for a database the proof, whose bytes are returned, and the request. */
+async function readOwn(tls: TLSSocket, request: StreamRequest, signal: AbortSignal): Promise<Buffer> {
+  const read = async (what: string): Promise<Buffer> =>
+    await readFrame(tls, { maxLength: maxStreamMessage, timeoutMs: handshakeMs, what: `${what} of the client`, signal });
+  const proof = request.kind === "db" ? await read("proof") : Buffer.alloc(0);
+  if (request.kind === "db") decodeSessionProof(proof);
+  const own = decodeStreamRequest(await read("request"));
+  const isSame = own.kind === request.kind && own.target === request.target && JSON.stringify(own.parameters) === JSON.stringify(request.parameters);
+  if (isSame) return proof;
+  throw new PlatformError("denied", "access denied: the proxy requested something other than the client did");
 }
 
 export interface UserFacts {
@@ -54,11 +70,28 @@ export interface UserFacts {
   readonly cluster: string;
   readonly hostname: string;
   readonly now: Date;
+  /** Whether a proxy may speak for the user. Default: no. */
+  readonly mayBeRelayed?: boolean;
 }
 
 /** The user whom an X.509 certificate speaks for. Throws `unauthenticated`; `denied` for a role that this agent cannot read. Pure. */
-export function tlsUser({ certificate, access, cluster, hostname, now }: UserFacts): UserIdentity {
-  const identity = certifiedIdentity("user", { certificate, authorities: access.userCaPem, cluster, now }, "log in again with: tsh login");
+export function tlsUser({ certificate, access, cluster, hostname, now, mayBeRelayed }: UserFacts): UserIdentity {
+  const facts = { certificate, authorities: access.userCaPem, cluster, now, mayBeRelayed };
+  const identity = certifiedIdentity("user", facts, "log in again with: tsh login");
   requireReadableRoles(identity, access, hostname);
   return identity;
+}
+
+/** Time that a refused client has to read the reason, ms. */
+const lingerMs = 5_000;
+
+/** Tells the client inside its own TLS why it is refused, and waits until it has read it. */
+export async function refuseUser(tls: TLSSocket, error: PlatformError): Promise<void> {
+  if (tls.destroyed) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, lingerMs);
+  tls.on("error", () => {}).once("close", resolve);
+  tls.resume().end(encodeStreamReply({ ok: false, error }));
+  await promise;
+  clearTimeout(timer);
 }

@@ -1,10 +1,10 @@
 import type { Duplex } from "node:stream";
+import type { AuthClient } from "../../core/api/auth-client.ts";
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import type { ServiceKind } from "../../core/kinds/service-kinds.ts";
 import type { StreamKind } from "../../core/kinds/stream-kinds.ts";
 import type { Log } from "../../core/log/log.ts";
 import type { Recordings } from "../../core/recording-spool/recordings.ts";
-import type { DocumentKind } from "../../core/resources/document.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import type { Offered } from "../../core/resources/offered.ts";
 import type { StreamRequest } from "../../core/transport/stream-request.ts";
@@ -12,6 +12,7 @@ import type { AccessSource } from "../access/access-source.ts";
 import type { Spool } from "../audit/spool.ts";
 import type { TakeLease, UserShares } from "./connection-limits.ts";
 import type { LiveSessions } from "./live-sessions.ts";
+import type { ResourceNews } from "./resource-news.ts";
 
 /** A service that this host can run, as far as known before the host has joined. */
 export interface Service {
@@ -41,6 +42,8 @@ export interface StreamLife {
 
 /** Resources that a service currently offers. */
 export interface OfferedSource {
+  /** Resolves once the list has been complete, or could not be fetched: a process that replaces another one must not offer less for a moment. */
+  readonly settled?: Promise<void>;
   current(): readonly Offered[];
   onChange(listener: () => void): void;
 }
@@ -59,8 +62,12 @@ export interface ServiceDeps {
   readonly lease: TakeLease;
   /** Connections of each user to this host, over all its services. */
   readonly shares: UserShares;
-  /** Resources of the cluster, of a kind that this agent serves. Throws PlatformError. */
-  readonly listResources: <T>(document: DocumentKind<T>) => Promise<readonly T[]>;
+  /** A client of the auth service. Throws `unavailable` while it cannot be reached. */
+  readonly auth: () => Promise<AuthClient>;
+  /** Resources of the cluster, of a kind that this agent serves, as JSON: a newer version may have written them. Throws PlatformError. */
+  readonly listResources: (kind: string) => Promise<readonly { readonly name: string; readonly json: string }[]>;
+  /** Changes of these resources. */
+  readonly news: Pick<ResourceNews, "isLive" | "onNews">;
   readonly log: Log;
   readonly now?: () => Date;
 }

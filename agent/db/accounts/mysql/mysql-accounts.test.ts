@@ -1,0 +1,100 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { markerRole } from "../account-server.ts";
+import { FakeMysql } from "../testing/fake-mysql.ts";
+import { MysqlAccounts } from "./mysql-accounts.ts";
+
+const readers = { name: "alice", roles: ["readers"] };
+const writers = { name: "alice", roles: ["writers"] };
+
+describe.for([["MySQL"], ["MariaDB"]])("accounts of %s", ([kind]) => {
+  const isMariadb = kind === "MariaDB";
+  let server: FakeMysql;
+  let [one, other] = [] as unknown as readonly [MysqlAccounts, MysqlAccounts];
+  beforeEach(() => {
+    server = new FakeMysql(isMariadb);
+    for (const role of ["readers", "writers"]) server.addRole(role);
+    const logIn = async (account: string) => server.connect(account);
+    const accounts = (): MysqlAccounts => new MysqlAccounts(server.connect(), { adminUser: "platform-admin", logIn });
+    [one, other] = [accounts(), accounts()];
+  });
+  const alice = () => {
+    const account = server.accounts.get("alice");
+    const roles = isMariadb ? server.accounts.get("platform-roles-alice")?.roles : account?.roles;
+    return account && { locked: account.locked, roles: [...(roles ?? [])].filter((role) => role !== markerRole) };
+  };
+
+  test("made with its roles in force, locked without them, let in again with others", async () => {
+    expect(await one.activate(readers)).toBe("ready");
+    expect(alice()).toEqual({ locked: false, roles: ["readers"] });
+    expect(server.accounts.get("alice")?.defaultRole).toBe(isMariadb ? "platform-roles-alice" : "");
+    expect(await one.deactivate("alice", "keep")).toBe("disabled");
+    expect(alice()).toEqual({ locked: true, roles: [] });
+    expect(await one.deactivate("alice", "keep")).toBe("done");
+    expect(await one.activate(writers)).toBe("ready");
+    expect(alice()).toEqual({ locked: false, roles: ["writers"] });
+  });
+
+  test("dropped with all that was made for it, or disabled where the server refuses", async () => {
+    const before = server.accounts.size;
+    await one.activate(readers);
+    expect(await one.deactivate("alice", "best_effort_drop")).toBe("deleted");
+    // The marker stays.
+    expect(server.accounts.size).toBe(before + 1);
+    await one.activate(readers);
+    server.definers.add("alice");
+    expect(await one.deactivate("alice", "best_effort_drop")).toBe("disabled");
+    expect(alice()).toEqual({ locked: true, roles: [] });
+  });
+
+  test("two agents: the last one disables it; roles do not change under a session", async () => {
+    await one.activate(readers);
+    expect(await other.activate(readers)).toBe("ready");
+    expect(await other.activate(writers)).toBe("busy");
+    expect(await one.deactivate("alice", "keep")).toBe("used");
+    expect(alice()?.locked).toBe(false);
+    server.connected.push("alice");
+    expect(await other.deactivate("alice", "keep")).toBe("busy");
+    expect(await one.activate(writers)).toBe("busy");
+    server.connected.pop();
+    expect(await other.deactivate("alice", "keep")).toBe("disabled");
+  });
+
+  test("the account of an agent that was killed is found by another one; one in use is not", async () => {
+    await one.activate(readers);
+    await other.activate({ name: "bob", roles: [] });
+    one.close();
+    expect(await other.sweep()).toEqual(["alice"]);
+    expect(alice()?.locked).toBe(true);
+    expect(server.accounts.get("bob")?.locked).toBe(false);
+    expect(await other.sweep()).toEqual([]);
+  });
+
+  test("only what is ours is touched, and nothing that the server would take in its place", async () => {
+    server.add("carol", "%");
+    server.add("dan", "localhost");
+    for (const name of ["carol", "dan"]) {
+      await expect(one.activate({ name, roles: [] }), name).rejects.toMatchObject({
+        code: "denied",
+        message: expect.stringContaining("no agent has made it"),
+      });
+      await expect(one.deactivate(name, "best_effort_drop"), name).rejects.toMatchObject({ code: "denied" });
+      expect(server.accounts.get(name)?.locked).toBe(false);
+    }
+    for (const name of ["platform-admin", "root", "a".repeat(65)])
+      await expect(one.activate({ name, roles: [] }), name).rejects.toMatchObject({ code: "denied" });
+    await expect(one.activate({ name: "erin", roles: ["PLATFORM-ADMIN"] })).rejects.toMatchObject({ code: "denied" });
+    server.add("", "localhost");
+    await expect(one.activate(readers)).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("without a name") });
+    expect(alice()).toBeUndefined();
+  });
+
+  test("a role that the server does not have: the account stays out, and the next session with a right one repairs it", async () => {
+    await expect(one.activate({ name: "alice", roles: ["nobody"] })).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("nobody"),
+    });
+    expect(alice()?.locked ?? true).toBe(true);
+    expect(await other.activate(readers)).toBe("ready");
+    expect(alice()).toEqual({ locked: false, roles: ["readers"] });
+  });
+});

@@ -1,0 +1,90 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { markerRole } from "../account-server.ts";
+import { FakePostgres } from "../testing/fake-postgres.ts";
+import { PostgresAccounts } from "./postgres-accounts.ts";
+
+const readers = { name: "alice", roles: ["readers"] };
+const writers = { name: "alice", roles: ["writers"] };
+
+describe("accounts of a PostgreSQL server", () => {
+  let server: FakePostgres;
+  let [one, other] = [] as unknown as readonly [PostgresAccounts, PostgresAccounts];
+  beforeEach(() => {
+    server = new FakePostgres();
+    for (const role of ["readers", "writers"]) server.add(role);
+    [one, other] = [new PostgresAccounts(server.connect(), "platform-admin"), new PostgresAccounts(server.connect(), "platform-admin")];
+  });
+  const alice = () => {
+    const role = server.roles.get("alice");
+    return role && { login: role.login, roles: [...role.memberOf].sort() };
+  };
+
+  test("made with its mark and roles, disabled without them, let in again with others", async () => {
+    expect(await one.activate(readers)).toBe("ready");
+    expect(alice()).toEqual({ login: true, roles: [markerRole, "readers"] });
+    expect(await one.deactivate("alice", "keep")).toBe("disabled");
+    expect(alice()).toEqual({ login: false, roles: [markerRole] });
+    expect(await one.deactivate("alice", "keep")).toBe("done");
+    expect(await one.activate(writers)).toBe("ready");
+    expect(alice()).toEqual({ login: true, roles: [markerRole, "writers"] });
+  });
+
+  test("dropped, or disabled where it owns objects", async () => {
+    await one.activate(readers);
+    expect(await one.deactivate("alice", "best_effort_drop")).toBe("deleted");
+    expect(alice()).toBeUndefined();
+    await one.activate(readers);
+    server.owners.add("alice");
+    expect(await one.deactivate("alice", "best_effort_drop")).toBe("disabled");
+    expect(alice()).toEqual({ login: false, roles: [markerRole] });
+  });
+
+  test("two agents: the last one disables it; roles do not change under a session", async () => {
+    await one.activate(readers);
+    expect(await other.activate(readers)).toBe("ready");
+    expect(await other.activate(writers)).toBe("busy");
+    expect(await one.deactivate("alice", "best_effort_drop")).toBe("used");
+    expect(alice()?.login).toBe(true);
+    server.connected.push("alice");
+    expect(await other.deactivate("alice", "keep")).toBe("busy");
+    expect(await one.activate(writers)).toBe("busy");
+    server.connected.pop();
+    expect(await other.deactivate("alice", "keep")).toBe("disabled");
+  });
+
+  test("the account of an agent that was killed is found by another one; one in use is not", async () => {
+    await one.activate(readers);
+    await other.activate({ name: "bob", roles: [] });
+    one.close();
+    expect(await other.sweep()).toEqual(["alice"]);
+    expect(alice()).toEqual({ login: false, roles: [markerRole] });
+    expect(server.roles.get("bob")?.login).toBe(true);
+    expect(await other.sweep()).toEqual([]);
+  });
+
+  test("only what is ours is touched", async () => {
+    server.add("carol", { login: true });
+    server.add("root", { login: true, superuser: true });
+    server.roles.get("root")?.memberOf.add(markerRole);
+    for (const name of ["carol", "root"]) {
+      await expect(one.activate({ name, roles: ["readers"] }), name).rejects.toMatchObject({
+        code: "denied",
+        message: expect.stringContaining("no agent has made it"),
+      });
+      await expect(one.deactivate(name, "best_effort_drop"), name).rejects.toMatchObject({ code: "denied" });
+      expect(server.roles.get(name)?.login).toBe(true);
+    }
+    for (const name of ["platform-admin", "Platform-Admin", markerRole, "public", "pg_monitor", "a".repeat(64)])
+      await expect(one.activate({ name, roles: [] }), name).rejects.toMatchObject({ code: "denied" });
+    for (const role of ["platform-admin", markerRole])
+      await expect(one.activate({ name: "dan", roles: [role] }), role).rejects.toMatchObject({ code: "denied" });
+    expect(server.roles.has("dan")).toBe(false);
+  });
+
+  test("a role that the server does not have is named", async () => {
+    await expect(one.activate({ name: "alice", roles: ["nobody"] })).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("nobody"),
+    });
+  });
+});

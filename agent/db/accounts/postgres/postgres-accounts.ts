@@ -1,0 +1,188 @@
+import { createHash } from "node:crypto";
+import type { DbUserRule } from "../../../../core/access/db-user-rule.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { type AccountServer, type Deactivation, markerRole, mostSwept, type WantedAccount } from "../account-server.ts";
+import { checkAccount, foreignAccount } from "../name-faults.ts";
+import type { PostgresClient } from "./postgres-client.ts";
+import { postgresNames, quoteName } from "./quote-name.ts";
+
+/** The first number of our advisory locks ("plat"). The second is 0 for the one that changes accounts, else the hash of an account in use. */
+const lockClass = "1886151028";
+
+interface Found {
+  readonly canLogin: boolean;
+  /** Other than the marker. */
+  readonly roles: readonly string[];
+}
+
+/**
+ * Accounts of a PostgreSQL server. Each step is one transaction under a lock that all agents share; an account in use is marked by an advisory lock of
+ * this connection, which every agent can see and the server drops with the connection.
+ */
+export class PostgresAccounts implements AccountServer {
+  readonly #client: Pick<PostgresClient, "isOpen" | "query" | "close">;
+  readonly #adminUser: string;
+  readonly #used = new Set<string>();
+
+  constructor(client: Pick<PostgresClient, "isOpen" | "query" | "close">, adminUser: string) {
+    this.#client = client;
+    this.#adminUser = adminUser;
+  }
+
+  get isOpen(): boolean {
+    return this.#client.isOpen;
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  async activate(account: WantedAccount): Promise<"ready" | "busy"> {
+    checkAccount(account, postgresNames, this.#adminUser);
+    return await this.#change(async () => {
+      const { name, roles } = account;
+      await this.#makeMarker();
+      const found = await this.#find(name);
+      if (found === undefined)
+        await this.#run("the creation of the account", `create role ${quoteName(name)} login in role ${quoteName(markerRole)}`);
+      const now = found?.roles ?? [];
+      const isSame = now.join("\0") === roles.join("\0");
+      if (found?.canLogin === true && !isSame && (await this.#isInUse(name))) return "busy";
+      if (!isSame) await this.#setRoles(account, now);
+      if (found?.canLogin === false) await this.#run("the login of the account", `alter role ${quoteName(name)} login`);
+      if (!this.#used.has(name)) await this.#ask("the mark of the account", `select pg_advisory_lock_shared(${lockClass}, ${lockOf(name)})`);
+      this.#used.add(name);
+      return "ready";
+    });
+  }
+
+  async deactivate(name: string, mode: DbUserRule["mode"]): Promise<Deactivation> {
+    return await this.#change(async () => {
+      if (this.#used.delete(name)) await this.#ask("the mark of the account", `select pg_advisory_unlock_shared(${lockClass}, ${lockOf(name)})`);
+      return await this.#endUse(name, mode);
+    });
+  }
+
+  async sweep(): Promise<readonly string[]> {
+    const rows = await this.#ask(
+      "the list of accounts",
+      `select r.rolname from pg_roles r join pg_auth_members m on m.member = r.oid join pg_roles g on g.oid = m.roleid
+       where g.rolname = $1 and not m.admin_option and r.rolcanlogin and not r.rolsuper
+         and not exists (select from pg_stat_activity a where a.usesysid = r.oid) limit ${mostSwept}`,
+      [markerRole],
+    );
+    const swept: string[] = [];
+    for (const [name] of rows) {
+      if (typeof name !== "string" || this.#used.has(name)) continue;
+      if ((await this.#change(async () => await this.#endUse(name, "keep"))) === "disabled") swept.push(name);
+    }
+    return swept;
+  }
+
+  /** The account is not used by this connection any more. */
+  async #endUse(name: string, mode: DbUserRule["mode"]): Promise<Deactivation> {
+    if (!(await this.#isAlone(name))) return "used";
+    const found = await this.#find(name);
+    if (found === undefined) return "done";
+    if ((await this.#connections(name)) > 0) return "busy";
+    if (mode === "best_effort_drop" && (await this.#drop(name))) return "deleted";
+    if (!found.canLogin && found.roles.length === 0) return "done";
+    if (found.roles.length > 0) await this.#run("to revoke its roles", `revoke ${found.roles.map(quoteName).join(", ")} from ${quoteName(name)}`);
+    await this.#run("to disable the account", `alter role ${quoteName(name)} nologin password null`);
+    return "disabled";
+  }
+
+  /** False: it owns objects, or the server refuses for another reason. */
+  async #drop(name: string): Promise<boolean> {
+    await this.#run("a savepoint", "savepoint before_drop");
+    try {
+      await this.#run("to drop the account", `drop role ${quoteName(name)}`);
+      return true;
+    } catch (thrown) {
+      if (!this.isOpen) throw thrown;
+      await this.#run("to go back to a savepoint", "rollback to savepoint before_drop");
+      return false;
+    }
+  }
+
+  async #setRoles({ name, roles }: WantedAccount, now: readonly string[]): Promise<void> {
+    const [lost, won] = [now.filter((role) => !roles.includes(role)), roles.filter((role) => !now.includes(role))];
+    if (lost.length > 0) await this.#run("to revoke its roles", `revoke ${lost.map(quoteName).join(", ")} from ${quoteName(name)}`);
+    if (won.length > 0) await this.#run(`the roles ${won.join(", ")}`, `grant ${won.map(quoteName).join(", ")} to ${quoteName(name)}`);
+    const more = (await this.#rolesOf(name)).filter((role) => !roles.includes(role));
+    if (more.length === 0) return;
+    throw new PlatformError("denied", `the account ${name} has roles at the server that somebody else has granted: ${more.join(", ")}`, {
+      hint: "an admin of the server can revoke them",
+    });
+  }
+
+  async #makeMarker(): Promise<void> {
+    const rows = await this.#ask("the role that marks accounts", "select 1 from pg_roles where rolname = $1", [markerRole]);
+    if (rows.length === 0) await this.#run("the role that marks accounts", `create role ${quoteName(markerRole)} nologin`);
+  }
+
+  /** Undefined: there is no such account. Throws `denied` for one that is not ours. */
+  async #find(name: string): Promise<Found | undefined> {
+    const [row] = await this.#ask(
+      "the account",
+      `select r.rolcanlogin, not r.rolsuper and exists (select from pg_auth_members m join pg_roles g on g.oid = m.roleid
+         where m.member = r.oid and g.rolname = $2 and not m.admin_option) from pg_roles r where r.rolname = $1`,
+      [name, markerRole],
+    );
+    if (row === undefined) return undefined;
+    if (row[1] !== "t") throw foreignAccount(name);
+    return { canLogin: row[0] === "t", roles: await this.#rolesOf(name) };
+  }
+
+  async #rolesOf(name: string): Promise<readonly string[]> {
+    const rows = await this.#ask(
+      "the roles of the account",
+      `select distinct g.rolname from pg_auth_members m join pg_roles g on g.oid = m.roleid join pg_roles r on r.oid = m.member
+       where r.rolname = $1 and g.rolname <> $2`,
+      [name, markerRole],
+    );
+    return rows.flatMap(([role]) => role ?? []).sort();
+  }
+
+  async #isInUse(name: string): Promise<boolean> {
+    return !(await this.#isAlone(name)) || (await this.#connections(name)) > 0;
+  }
+
+  /** Whether no other agent has marked the account. */
+  async #isAlone(name: string): Promise<boolean> {
+    const [row] = await this.#ask("the mark of the account", `select pg_try_advisory_xact_lock(${lockClass}, ${lockOf(name)})`);
+    return row?.[0] === "t";
+  }
+
+  async #connections(name: string): Promise<number> {
+    const [row] = await this.#ask("the sessions of the account", "select count(*) from pg_stat_activity where usename = $1", [name]);
+    return Number(row?.[0] ?? 1);
+  }
+
+  /** One transaction, alone among all agents with the same logical database. */
+  async #change<T>(work: () => Promise<T>): Promise<T> {
+    await this.#run("a transaction", "begin");
+    try {
+      await this.#ask("the lock of all agents", `select pg_advisory_xact_lock(${lockClass}, 0)`);
+      const result = await work();
+      await this.#run("the end of a transaction", "commit");
+      return result;
+    } catch (thrown) {
+      if (this.isOpen) await this.#run("the end of a transaction", "rollback");
+      throw thrown;
+    }
+  }
+
+  async #ask(what: string, sql: string, parameters: readonly string[] = []) {
+    return await this.#client.query(what, sql, parameters);
+  }
+
+  async #run(what: string, sql: string): Promise<void> {
+    await this.#client.query(what, sql);
+  }
+}
+
+/** The second number of the lock of an account; never 0. */
+function lockOf(name: string): string {
+  return String(createHash("sha256").update(name).digest().readInt32BE(0) || 1);
+}

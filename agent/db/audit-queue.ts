@@ -1,0 +1,85 @@
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { Log } from "../../core/log/log.ts";
+import type { DatabaseEvent } from "./engine.ts";
+
+export interface AuditQueueOptions {
+  /** Resolves once the event is safe. */
+  readonly record: (event: DatabaseEvent) => Promise<void>;
+  readonly log: Log;
+  /** Ends the session when an event cannot be kept (`record_session: strict`), at most once. Left out: that is only logged. */
+  readonly end?: ((why: PlatformError) => void) | undefined;
+}
+
+/** Maximum number of events that are not safe yet; beyond it the client waits. */
+const maxWaiting = 256;
+/** Time for the last events of a session, ms. */
+const settleMs = 10_000;
+
+/** Events of one session on their way to the audit: in order, and never more of them than fit. */
+export class AuditQueue {
+  readonly #options: AuditQueueOptions;
+  #waiting = 0;
+  #failure: PlatformError | undefined;
+  #room: PromiseWithResolvers<void> | undefined;
+  #idle: PromiseWithResolvers<void> | undefined;
+
+  constructor(options: AuditQueueOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined: taken. A promise: wait before the next one; it rejects when the session has to end. */
+  add(event: DatabaseEvent): Promise<void> | undefined {
+    if (this.#failure !== undefined) return owned(Promise.reject(this.#failure));
+    this.#waiting += 1;
+    void this.#record(event);
+    if (this.#waiting < maxWaiting) return undefined;
+    this.#room ??= Promise.withResolvers();
+    return owned(this.#room.promise);
+  }
+
+  /** Waits until all events are safe or lost, or the time is up. Never throws. */
+  async settled(limitMs = settleMs): Promise<void> {
+    if (this.#waiting === 0) return;
+    this.#idle ??= Promise.withResolvers();
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, limitMs);
+    await Promise.race([this.#idle.promise, late]);
+    clearTimeout(timer);
+    if (this.#waiting > 0) this.#options.log.error("audit events of a database session are not safe yet", { events: this.#waiting });
+  }
+
+  async #record(event: DatabaseEvent): Promise<void> {
+    const { record, log, end } = this.#options;
+    try {
+      await record(event);
+    } catch (thrown) {
+      log.error("could not record an audit event of a database session", { event: event.event, error: thrown });
+      if (end !== undefined) this.#fail(thrown, end);
+    }
+    this.#waiting -= 1;
+    if (this.#waiting < maxWaiting / 2) this.#open();
+    if (this.#waiting === 0) this.#idle?.resolve();
+  }
+
+  #open(): void {
+    const room = this.#room;
+    this.#room = undefined;
+    if (this.#failure === undefined) room?.resolve();
+  }
+
+  #fail(cause: unknown, end: (why: PlatformError) => void): void {
+    if (this.#failure !== undefined) return;
+    const why = "this connection was ended: the host could not record what it did (record_session: strict)";
+    this.#failure = new PlatformError("unavailable", why, { cause, hint: "try again once the host can send audit events" });
+    const room = this.#room;
+    this.#room = undefined;
+    room?.reject(this.#failure);
+    end(this.#failure);
+  }
+}
+
+/** A caller that does not wait learns of the failure by the end of its session. */
+function owned(promise: Promise<void>): Promise<void> {
+  promise.catch(() => {});
+  return promise;
+}

@@ -1,0 +1,95 @@
+import { authorize, type ServedGrant } from "../../core/access/authorize.ts";
+import { expandDeniedNames } from "../../core/access/names.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../core/identity/identity.ts";
+import { bindsDbNames } from "../../core/resources/db.ts";
+import { ipOf } from "../../core/transport/host-port.ts";
+import type { Access } from "../access/access-source.ts";
+import { tlsUser } from "../service/accept-user.ts";
+import { strictMs } from "../service/hold-to-rules.ts";
+import type { ServiceDeps } from "../service/service.ts";
+import type { Database } from "./database.ts";
+import type { DatabaseNames } from "./engine.ts";
+
+/** One connection of a user, as the decisions about it need it. */
+export interface JudgedUser {
+  /** DER; undefined when the client presented none. */
+  readonly certificate: Buffer | undefined;
+  readonly database: Database;
+  /** `ip:port` of the user. */
+  readonly clientAddress: string;
+}
+
+/** The agent's own decisions about one connection; it does not trust those that control has made. */
+export interface DatabaseJudge {
+  /** On arrival: names that are not stated yet are decided later. Throws `unauthenticated`, `denied`. */
+  arrive(names: DatabaseNames, access: Access): ServedGrant<"db">;
+  /** At the login, by the newest rules: a lock may have come since the arrival. Throws as `arrive` does, and `unavailable`. */
+  login(names: DatabaseNames): Promise<ServedGrant<"db">>;
+  /** Whether the rules of the login allow these names too, the database `*` standing for all of them; false before it. */
+  mayUse(names: DatabaseNames): boolean;
+}
+
+interface Known {
+  readonly identity: UserIdentity;
+  readonly access: Access;
+  readonly now: Date;
+}
+
+export function databaseJudge(user: JudgedUser, deps: Pick<ServiceDeps, "access" | "credentials" | "node" | "now">): DatabaseJudge {
+  let entered: Known | undefined;
+  const identify = (access: Access): Known => {
+    const now = (deps.now ?? (() => new Date()))();
+    const { cluster } = deps.credentials();
+    const facts = { certificate: user.certificate, access, cluster, hostname: deps.node.name, now, mayBeRelayed: true };
+    return { identity: tlsUser(facts), access, now };
+  };
+  const decide = (known: Known, names: DatabaseNames) => judged(user, { ...known, names, hostId: deps.credentials().hostId });
+  return {
+    arrive: (names, access) => decide(identify(access), names),
+    login: async (names) => {
+      let known = identify(await deps.access.at(""));
+      let grant = decide(known, names);
+      if (grant.rules.strictLocks) {
+        known = identify(await deps.access.fresh(strictMs));
+        grant = decide(known, names);
+      }
+      entered = known;
+      return grant;
+    },
+    mayUse: (names) => {
+      if (entered === undefined) return false;
+      if (names.name === "*" && deniesAny(entered)) return false;
+      try {
+        return decide(entered, names) !== undefined;
+      } catch {
+        return false;
+      }
+    },
+  };
+}
+
+/** Whether a role denies any logical database, and so not all of them may be used. */
+function deniesAny({ identity, access }: Known): boolean {
+  const held = access.roles.filter(({ metadata }) => identity.roles.includes(metadata.name));
+  return held.some(({ spec }) => expandDeniedNames(spec.deny?.db_names, identity.traits).length > 0);
+}
+
+function judged(
+  { database, clientAddress }: JudgedUser,
+  { identity, access, now, names, hostId }: Known & { readonly names: DatabaseNames; readonly hostId: string },
+): ServedGrant<"db"> {
+  const { roles, locks } = access;
+  const { name, labels, adminUser } = database;
+  if (adminUser !== undefined && names.user === adminUser.name) throw adminError(adminUser.name, name);
+  const isNamed = names.name !== undefined && bindsDbNames(database.protocol);
+  const wanted = { ...(names.user !== undefined && { user: names.user }), ...(isNamed && { name: names.name }) };
+  const without = (["user", "name"] as const).filter((one) => !(one in wanted));
+  const ask = { kind: "db", served: { name, labels }, names: wanted, without, serverId: hostId, makesAccounts: adminUser !== undefined } as const;
+  return authorize({ identity, roles, locks, ask, clientIp: ipOf(clientAddress), now });
+}
+
+/** Before any role: `db_users: ["*"]` does not mean this one. */
+function adminError(account: string, database: string): PlatformError {
+  return new PlatformError("denied", `access denied: ${account} is the account with which agents make others at ${database}, and nobody's own`);
+}

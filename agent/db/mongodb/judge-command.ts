@@ -1,0 +1,154 @@
+import { serialize } from "bson";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { editedDocument, elementsOf, textOf } from "./bson-elements.ts";
+import { isHello, serverHello } from "./hello.ts";
+import { namedDatabases } from "./named-databases.ts";
+import { opcode, type Request } from "./wire-message.ts";
+
+/** What a session's rules say about its commands. */
+export interface CommandRules {
+  /** The account at the server. */
+  readonly account: string;
+  readonly mayUse: (database: string) => boolean;
+}
+
+/** What happens to a command. */
+export type CommandVerdict =
+  | { readonly kind: "pass" }
+  /** Another command goes to the server in its place. */
+  | { readonly kind: "replace"; readonly command: Buffer }
+  /** `command` goes to the server, and its answers are rewritten. */
+  | { readonly kind: "hello"; readonly command: Buffer }
+  /** The agent answers it; the server never sees it. */
+  | { readonly kind: "answer"; readonly document: Buffer }
+  | { readonly kind: "refuse"; readonly error: PlatformError };
+
+/** Commands that drivers and shells run on any database, mostly admin; they reach no data. */
+const harmless = new Set([
+  "ping",
+  "buildInfo",
+  "buildinfo",
+  "getParameter",
+  "connectionStatus",
+  "whatsmyuri",
+  "startSession",
+  "endSessions",
+  "refreshSessions",
+  "killSessions",
+  "commitTransaction",
+  "abortTransaction",
+  "listDatabases",
+  "listCommands",
+]);
+/** Commands whose `$db` is admin by their nature, and whose databases stand in the command. */
+const namesItsOwn = new Set(["renameCollection", "bulkWrite"]);
+const logins = new Set(["saslStart", "saslContinue", "getnonce", "logout"]);
+/** They reach collections by ways that no rule follows, or copy whole databases. */
+const notOffered = new Set(["applyOps", "doTxn", "eval", "$eval", "copydb", "copydbgetnonce", "copydbsaslstart", "clone", "cloneCollection"]);
+/** Commands by which members of a cluster talk to each other. */
+const membersOwn = /^(_|internal)/;
+/** Commands that take documents in sequences, and the names of these. */
+const sequenceNames = new Map<string, readonly string[]>([
+  ["insert", ["documents"]],
+  ["update", ["updates"]],
+  ["delete", ["deletes"]],
+  ["bulkWrite", ["ops", "nsInfo"]],
+]);
+
+/** Most fields of a command, its documents' own ones not counted: real ones have some dozens. */
+const maxFields = 1_000;
+
+/** Decides about a command of a client. Throws `invalid` for one that is malformed. Pure. */
+export function judgeCommand(request: Request, rules: CommandRules): CommandVerdict {
+  const { command } = request;
+  const seen = new Set<string>();
+  let name: string | undefined;
+  let database: string | undefined;
+  for (const element of elementsOf(command, maxFields)) {
+    const { key } = element;
+    name ??= key;
+    if (seen.has(key)) return refused("invalid", `field ${JSON.stringify(key.slice(0, 100))} stands twice in the command`);
+    seen.add(key);
+    if (key === "$db") database = textOf(element);
+  }
+  if (name === undefined) return refused("invalid", "the command is empty");
+  if (isHello(name)) return { kind: "hello", command: serverHello(command) };
+  if (request.opcode === opcode.query) return refused("unsupported", "OP_QUERY is for hello only", "use a driver for MongoDB 4.0 or later");
+  if (name === "authenticate") return authenticated(command, rules.account);
+  if (logins.has(name)) return loginRefused(name, rules.account);
+  if (notOffered.has(name) || membersOwn.test(name)) return refused("denied", `command ${name} is not offered through the platform`);
+  if (!hasOwnSequences(name, request)) return refused("invalid", `command ${name} takes no such document sequence`);
+  if (database === undefined) return refused("invalid", "the command names no database ($db)");
+  return byNames({ name, database, request, rules });
+}
+
+interface NamedCommand {
+  readonly name: string;
+  readonly database: string;
+  readonly request: Request;
+  readonly rules: CommandRules;
+}
+
+function byNames({ name, database, request, rules }: NamedCommand): CommandVerdict {
+  const { command } = request;
+  const mayUseOwn = rules.mayUse(database);
+  if (!mayUseOwn && !isHarmless(name, command) && !(namesItsOwn.has(name) && database === "admin")) return deniedDatabase(database, rules.account);
+  const denied = [...namedDatabases(name, request)].find((one) => !rules.mayUse(one));
+  if (denied !== undefined) return deniedDatabase(denied, rules.account);
+  if (name !== "listDatabases" || mayUseOwn) return { kind: "pass" };
+  return { kind: "replace", command: editedDocument(command, (key) => key !== "authorizedDatabases", { authorizedDatabases: true }) };
+}
+
+function isHarmless(name: string, command: Buffer): boolean {
+  if (name !== "getLog") return harmless.has(name);
+  const [log] = elementsOf(command);
+  return textOf(log) === "startupWarnings";
+}
+
+function hasOwnSequences(name: string, { sequences, isWhole }: Request): boolean {
+  const names = sequenceNames.get(name);
+  if (names === undefined) return sequences.length === 0 && isWhole;
+  return sequences.every((one) => names.includes(one.name) || (one.name === "" && !isWhole));
+}
+
+/** A login by certificate has taken place already, at the agent: the client may believe that it was its own. */
+function authenticated(command: Buffer, account: string): CommandVerdict {
+  const fields = new Map([...elementsOf(command)].map((element) => [element.key, element]));
+  if (textOf(fields.get("mechanism")) !== "MONGODB-X509") return loginRefused("authenticate", account);
+  const user = textOf(fields.get("user"));
+  const own = `CN=${account}`;
+  if (user !== undefined && user !== "" && user !== own) {
+    const hint = "leave the user out of the connection string, or choose another one with --db-user";
+    return refused("unauthenticated", `this connection belongs to ${own}, not to ${user.slice(0, 256)}`, hint);
+  }
+  return { kind: "answer", document: Buffer.from(serialize({ dbname: "$external", user: own, ok: 1 })) };
+}
+
+function loginRefused(name: string, account: string): CommandVerdict {
+  if (name === "logout" || name === "getnonce") return refused("denied", `command ${name} is not offered: the agent has logged in as ${account}`);
+  const hint = "leave user and password empty in the connection string";
+  return refused("unauthenticated", `the agent has logged in as ${account} by certificate, and takes no password`, hint);
+}
+
+function deniedDatabase(database: string, account: string): CommandVerdict {
+  return refused(
+    "denied",
+    `access to database name ${JSON.stringify(database.slice(0, 100))} denied for account ${account}`,
+    "no role allows it in db_names",
+  );
+}
+
+function refused(code: "invalid" | "denied" | "unauthenticated" | "unsupported", message: string, hint?: string): CommandVerdict {
+  return { kind: "refuse", error: new PlatformError(code, message, { hint }) };
+}
+
+/** Whether a command is a sign of the user and belongs into the audit; the others are the drivers' own. */
+export function isAudited(name: string): boolean {
+  return name !== "endSessions" && name !== "refreshSessions";
+}
+
+/** Name of a command: its first field. */
+export function nameOf(command: Buffer): string {
+  const [first] = elementsOf(command);
+  return first?.key ?? "";
+}

@@ -1,0 +1,180 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { PlatformError } from "../../../core/errors/platform-error.ts";
+import { engineSession, type InsideEngineSession } from "../../../test/inside/engine-session.ts";
+import { type Cut, pour, type ScriptedPart, type ScriptedServer, scriptedServer } from "../../../test/inside/scripted-server.ts";
+import { capability } from "./capabilities.ts";
+import { encodeGreeting } from "./greeting.ts";
+import { encodeLogin, encodeTlsRequest } from "./login-packet.ts";
+import { mysqlEngine } from "./serve-mysql.ts";
+import { okPacket } from "./server-answer.ts";
+import { Statements } from "./statements.ts";
+import { packet } from "./wire.ts";
+
+const plugin = "caching_sha2_password";
+const flags = capability.mysql | capability.protocol41 | capability.secureConnection | capability.pluginAuth | capability.deprecateEof;
+const login = { capabilities: { flags, extended: 0 }, maxPacket: 1 << 24, charset: 45, user: "alice", schema: "", attributes: Buffer.alloc(0) };
+const loginBytes = packet(1, encodeLogin(login, plugin));
+const tlsBytes = packet(1, encodeTlsRequest(login));
+const greeting = packet(
+  0,
+  encodeGreeting({
+    version: "9.7.4",
+    connectionId: 42,
+    salt: Buffer.alloc(20, 7),
+    capabilities: { flags: 0xdfff_ffff, extended: 0 },
+    charset: 255,
+    status: 2,
+    plugin,
+  }),
+);
+const query = packet(0, Buffer.from("\u0003select 1"));
+const columns = packet(1, Buffer.of(1));
+const definition = (sequence: number): Buffer => packet(sequence, Buffer.concat([Buffer.from("\u0003def"), Buffer.alloc(20)]));
+/** Maximum bytes that an agent may hold for a peer that reads nothing. */
+const held = 1_000_000;
+const got = (length: number) => (received: Buffer) => received.length >= length;
+
+describe("hostile peers of a MySQL session", () => {
+  let server: ScriptedServer | undefined;
+  let inside: InsideEngineSession | undefined;
+  let ended: Promise<PlatformError | undefined> | undefined;
+  afterEach(async () => {
+    vi.useRealTimers();
+    inside?.near.destroy();
+    await server?.[Symbol.asyncDispose]();
+    await ended;
+  });
+
+  const ok = okPacket(3, 2);
+  const parts: readonly ScriptedPart[] = [
+    { when: () => true, send: greeting },
+    { when: got(tlsBytes.length + 10), send: ok },
+    { when: got(1), send: Buffer.concat([columns, definition(2)]) },
+  ];
+  async function start(script: readonly ScriptedPart[] = parts, cut?: Cut) {
+    server = await scriptedServer(script, cut);
+    inside = await engineSession({ protocol: "mysql", port: server.port });
+    ended = mysqlEngine()(inside.session);
+    return { ...inside, server, ended };
+  }
+
+  /** A logged-in session whose client reads only what `near.resume` lets it. */
+  async function loggedIn(script?: readonly ScriptedPart[]) {
+    const one = await start(script);
+    let text = "";
+    one.near.on("data", (chunk: Buffer) => (text += chunk.toString("latin1"))).write(loginBytes);
+    await expect.poll(() => text.endsWith(okPacket(2, 2).toString("latin1"))).toBe(true);
+    const [upstream] = one.server.sockets;
+    const [road] = one.dialled;
+    if (upstream === undefined || road === undefined) throw new Error("there is no connection to the server");
+    return { ...one, upstream, road, client: one.session.client, text: () => text };
+  }
+
+  test.for<readonly [what: string, script: readonly ScriptedPart[], code: string]>([
+    ["a greeting without an end", [{ when: () => true, send: Buffer.concat([Buffer.of(0, 16, 0, 0), Buffer.alloc(4_000, 10)]) }], "timeout"],
+    ["a greeting of 16 MB", [{ when: () => true, send: Buffer.of(254, 255, 255, 0, 10) }], "invalid"],
+    ["endless rounds of the login", [parts[0] as ScriptedPart, { when: got(tlsBytes.length + 10), send: switches() }], "unavailable"],
+    ["nothing after the login", [parts[0] as ScriptedPart], "timeout"],
+  ])("%s ends within seconds", async ([, script, code]) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const { near, ended: end } = await start(script);
+    near.on("error", () => {}).resume();
+    near.write(loginBytes);
+    let reason: PlatformError | undefined | "none" = "none";
+    void end.then((why) => (reason = why));
+    await expect
+      .poll(async () => {
+        await vi.advanceTimersByTimeAsync(1_000);
+        return reason;
+      })
+      .toMatchObject({ code });
+  });
+
+  test("endless rows for a client that does not read stay at the server, also in packets of 16 MB", async () => {
+    const { near, bytes, upstream, road, client, ended: over } = await loggedIn();
+    near.write(query);
+    await expect.poll(() => client.writableLength === 0 && upstream.bytesWritten > greeting.length + ok.length).toBe(true);
+    near.pause();
+    const long = Buffer.concat([Buffer.of(255, 255, 255, 3), Buffer.alloc(0xff_ffff, 1), Buffer.of(255, 255, 255, 4), Buffer.alloc(0xff_ffff, 1)]);
+    expect(await pour(upstream, { piece: long, most: 200_000_000, taken: () => bytes.transmitted })).toBeLessThan(200_000_000);
+    expect(client.writableLength + road.readableLength).toBeLessThan(held);
+    expect(client.destroyed).toBe(false);
+    near.destroy();
+    expect(await over).toBeUndefined();
+  });
+
+  test.for<readonly [what: string, piece: Buffer]>([
+    ["pings", Buffer.concat(Array.from({ length: 10_000 }, () => packet(0, Buffer.of(0x0e))))],
+    ["refused commands", Buffer.concat(Array.from({ length: 10_000 }, () => packet(0, Buffer.of(0x12))))],
+    ["prepared statements", Buffer.concat(Array.from({ length: 5_000 }, () => packet(0, Buffer.from("\u0016select ?"))))],
+  ])("endless %s for a server that answers nothing stay at the client", async ([, piece]) => {
+    const { near, bytes, upstream, road, client, ended: over } = await loggedIn([parts[0] as ScriptedPart, parts[1] as ScriptedPart]);
+    upstream.resume();
+    expect(await pour(near, { piece, most: 100_000_000, taken: () => bytes.received })).toBeLessThan(100_000_000);
+    expect(road.writableLength + client.readableLength).toBeLessThan(held);
+    expect(client.destroyed).toBe(false);
+    near.destroy();
+    upstream.destroy();
+    await over;
+  });
+
+  test("a server that has lost the agent's track gets no file either: what a client would send of it is out of order", async () => {
+    // For the agent the result goes on; for the client the next answer is a request for a file.
+    const { near, upstream, server: base, ended: over } = await loggedIn();
+    near.write(query);
+    await expect.poll(() => upstream.bytesWritten).toBeGreaterThan(greeting.length + ok.length);
+    const before = upstream.bytesRead;
+    upstream.write(packet(3, Buffer.from("\u00fb/etc/passwd", "latin1")));
+    near.write(packet(4, Buffer.from("root:x:0:0")));
+    expect(await over).toMatchObject({ code: "invalid" });
+    expect(base.sockets[0]?.bytesRead).toBe(before);
+  });
+
+  test("a session remembers 4,096 statements, and of each only the long data that an event shows", () => {
+    const statements = new Statements();
+    for (let number = 0; number < 100_000; number += 1) {
+      const one = statements.begin("insert ?");
+      statements.answered(one, { statement: number, parameters: 1_000 });
+      statements.addLong(number, number % 65_536, 7);
+    }
+    const known = Array.from({ length: 100_000 }, (_, number) => statements.get(number)).filter((one) => one !== undefined);
+    expect(known).toHaveLength(4_096);
+    for (let parameter = 0; parameter < 65_536; parameter += 1) statements.addLong(99_999, parameter, 7);
+    expect(statements.get(99_999)?.long.size).toBe(64);
+  });
+
+  test("a server may leave after any byte", async () => {
+    const whole = greeting.length + ok.length + columns.length + definition(2).length;
+    for (let at = 0; at < whole; at += 5) {
+      const one = await start(parts, { at, how: at % 2 === 0 ? "end" : "destroy" });
+      one.near.on("error", () => {}).resume();
+      one.near.write(loginBytes);
+      one.near.write(query);
+      expect(await one.ended, `after ${at} bytes`).not.toMatchObject({ code: "internal" });
+      expect(one.session.client.destroyed).toBe(true);
+      await one.server[Symbol.asyncDispose]();
+    }
+  });
+
+  test("a client may leave after any byte", async () => {
+    const bytes = Buffer.concat([loginBytes, query]);
+    for (let at = 0; at <= bytes.length; at += 5) {
+      const one = await start();
+      one.near
+        .on("error", () => {})
+        .resume()
+        .write(bytes.subarray(0, at));
+      if (at % 2 === 0) one.near.end();
+      else one.near.destroy();
+      expect(await one.ended, `after ${at} bytes`).not.toMatchObject({ code: "internal" });
+      await one.server[Symbol.asyncDispose]();
+    }
+  });
+});
+
+/** Requests for another plugin, one after the other. */
+function switches(): Buffer {
+  return Buffer.concat(
+    Array.from({ length: 40 }, (_, round) => packet(3 + 2 * round, Buffer.from("\u00femysql_native_password\0\u0001\u0001\0", "latin1"))),
+  );
+}

@@ -1,0 +1,80 @@
+import { describe, expect, test } from "vitest";
+import type { StatementResult } from "../../../core/recording/statements.ts";
+import { argumentOf, type Command } from "./command.ts";
+import { OpenAnswers } from "./open-answers.ts";
+
+const commandOf = (line: string): Command => {
+  const words = line.split(" ").map((word) => argumentOf(Buffer.from(word)));
+  return { words, count: words.length };
+};
+
+test("an answer is awaited while there are fewer replies than commands", () => {
+  const answers = new OpenAnswers();
+  expect(answers.isAwaited).toBe(false);
+  answers.replied();
+  answers.sent(commandOf("GET k"));
+  answers.sent(commandOf("GET k"));
+  answers.replied();
+  expect(answers.isAwaited).toBe(true);
+  answers.replied();
+  expect(answers.isAwaited).toBe(false);
+});
+
+test.for(["SUBSCRIBE a", "psubscribe a", "MONITOR", "SHUTDOWN", "CLIENT REPLY OFF", "client reply\0 skip", "SCRIPT DEBUG YES"])(
+  "after %j nothing is known about it",
+  (line) => {
+    const answers = new OpenAnswers();
+    answers.sent(commandOf(line));
+    answers.sent(commandOf("GET k"));
+    expect(answers.isAwaited).toBe(false);
+  },
+);
+
+describe("for the recording", () => {
+  /** Commands are sent; then a reply for each of `replies`, an error where it begins with a minus. */
+  function resultsOf(commands: readonly string[], replies: readonly string[]): (StatementResult | undefined)[] {
+    const answers = new OpenAnswers();
+    const results = commands.map((): StatementResult | undefined => undefined);
+    for (const [index, line] of commands.entries()) {
+      answers.sent(commandOf(line), (result) => {
+        results[index] = result;
+      });
+    }
+    for (const reply of replies) {
+      if (reply.startsWith("-")) answers.failed(Buffer.from(`${reply}\r`));
+      answers.replied();
+    }
+    return results;
+  }
+
+  test("each reply belongs to its command", () => {
+    expect(resultsOf(["GET a", "INCR b", "GET c", "GET d"], ["+", "-ERR value is not an integer", "+"])).toEqual([
+      { outcome: "ok" },
+      { outcome: "failed", code: "ERR", message: "value is not an integer" },
+      { outcome: "ok" },
+      undefined,
+    ]);
+  });
+
+  test("in a transaction a reply without an error does not say that the command was executed", () => {
+    const [first, ...others] = resultsOf(
+      ["MULTI", "INCR a", "NONSENSE", "EXEC", "GET a"],
+      ["+", "+", "-ERR unknown command", "-EXECABORT discarded", "+"],
+    );
+    expect([first?.outcome, ...others.map((one) => one?.outcome)]).toEqual(["ok", "unknown", "failed", "failed", "ok"]);
+  });
+
+  test("where replies cannot be counted, only those before are known", () => {
+    expect(resultsOf(["GET a", "SUBSCRIBE b", "GET c"], ["+", "+", "+"])).toEqual([
+      { outcome: "ok" },
+      { outcome: "unknown" },
+      { outcome: "unknown" },
+    ]);
+  });
+
+  test("of more commands than are awaited the first ones are known", () => {
+    const commands = Array.from({ length: 5_000 }, () => "GET a");
+    const results = resultsOf(commands, commands);
+    expect([results[4_095]?.outcome, results[4_096]?.outcome]).toEqual(["ok", "unknown"]);
+  });
+});

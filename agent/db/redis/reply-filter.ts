@@ -1,0 +1,166 @@
+import type { Filter } from "../frame-filter.ts";
+import { byte, maxHeaderBytes, parseLength, protocolError } from "./resp.ts";
+
+export interface ReplyFollower {
+  /** The beginning of an error that answers a command, at most `errorBytes` of its line. A buffer takes the place of the whole reply. */
+  readonly onError: (line: Buffer) => Buffer | undefined;
+  /** A whole reply has gone on; not called for what a server sends unasked (a push of RESP3). */
+  readonly onReply: () => void;
+}
+
+/** Bytes of an error that wait for the decision about it. */
+export const errorBytes = 256;
+/** Deepest nesting of a reply. Scripts reach some hundreds. */
+const maxDepth = 10_000;
+
+const nothing: Buffer = Buffer.alloc(0);
+const [line, bytes, list, map, attribute] = ["line", "bytes", "list", "map", "attribute"] as const;
+const shapes = new Map<number, typeof line | typeof bytes | typeof list | typeof map | typeof attribute>([
+  ...Array.from("+-:_,#(", (type) => [type.charCodeAt(0), line] as const),
+  ...Array.from("$!=", (type) => [type.charCodeAt(0), bytes] as const),
+  ...Array.from("*~>", (type) => [type.charCodeAt(0), list] as const),
+  ["%".charCodeAt(0), map],
+  ["|".charCodeAt(0), attribute],
+]);
+const [minus, push] = ["-".charCodeAt(0), ">".charCodeAt(0)];
+
+/**
+ * Follows the replies of a server from header to header, RESP2 and RESP3, whatever the chunks in which they arrive. They pass untouched, except
+ * errors for which `onError` has another text.
+ */
+export class ReplyFilter implements Filter {
+  readonly #follower: ReplyFollower;
+  /** An incomplete header. */
+  #held: Buffer = nothing;
+  /** Elements that are still to come, by depth; empty between two replies. */
+  readonly #open: number[] = [];
+  #isPush = false;
+  /** Bytes of a value that are still to come, its CR LF included. */
+  #left = 0;
+  #inLine = false;
+  /** What is to come of this line does not go on. */
+  #drops = false;
+
+  /** The session is over: after the reply that has begun, nothing goes on. */
+  #isLast = false;
+
+  constructor(follower: ReplyFollower) {
+    this.#follower = follower;
+  }
+
+  finish(): void {
+    this.#isLast = true;
+  }
+
+  get atBoundary(): boolean {
+    return (this.#open.length === 0 && this.#left === 0 && !this.#inLine) || this.#drops;
+  }
+
+  get heldBytes(): number {
+    return this.#held.length;
+  }
+
+  /** The bytes that go on, in order. Throws `invalid` for what is not RESP. */
+  push(chunk: Buffer): Buffer[] {
+    const all = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    const out: Buffer[] = [];
+    this.#held = nothing;
+    /** Beginning of the passing bytes that are not in `out` yet. */
+    let from = 0;
+    let at = 0;
+    while (at < all.length) {
+      if (this.#isLast && this.atBoundary) break;
+      if (this.#left > 0 || this.#inLine) {
+        at = this.#skip(all, at);
+        if (this.#drops) from = at;
+        if (this.#left === 0 && !this.#inLine) this.#completed();
+        continue;
+      }
+      const { header, instead } = this.#header(all, at);
+      if (header === 0) break;
+      if (instead !== undefined) {
+        if (at > from) out.push(all.subarray(from, at));
+        out.push(instead);
+        from = at + header;
+        this.#drops = true;
+      }
+      at += header;
+    }
+    if (at > from) out.push(all.subarray(from, at));
+    this.#held = this.#isLast && this.atBoundary ? nothing : Buffer.from(all.subarray(at));
+    return out;
+  }
+
+  #skip(all: Buffer, at: number): number {
+    if (!this.#inLine) {
+      const step = Math.min(this.#left, all.length - at);
+      this.#left -= step;
+      return at + step;
+    }
+    const end = all.indexOf(byte.lf, at);
+    this.#inLine = end < 0;
+    return end < 0 ? all.length : end + 1;
+  }
+
+  /** The header at `at`: its length, 0 if it is not complete, and what takes the place of the reply that it begins. */
+  #header(all: Buffer, at: number): { readonly header: number; readonly instead?: Buffer | undefined } {
+    const type = all[at] ?? 0;
+    const shape = shapes.get(type);
+    if (shape === undefined) throw protocolError(`a reply of type ${type}`);
+    const isFirst = this.#open.length === 0;
+    if (shape === line) {
+      const error = type === minus && isFirst ? errorAt(all, at) : nothing;
+      if (error === undefined) return { header: 0 };
+      if (isFirst) this.#begin(type);
+      this.#inLine = true;
+      return { header: 1, instead: type === minus && isFirst ? this.#follower.onError(error) : undefined };
+    }
+    const end = all.subarray(at, at + maxHeaderBytes).indexOf(byte.lf);
+    if (end < 0 && all.length - at < maxHeaderBytes) return { header: 0 };
+    if (end < 0) throw protocolError("invalid length in a reply");
+    const length = parseLength(all.subarray(at, at + end + 1), Number.MAX_SAFE_INTEGER, "length in a reply");
+    if (isFirst) this.#begin(type);
+    if (shape === bytes) this.#value(length);
+    else this.#elements(shape, length);
+    return { header: end + 1 };
+  }
+
+  #begin(type: number): void {
+    this.#open.push(1);
+    this.#isPush = type === push;
+  }
+
+  #value(length: number): void {
+    if (length < 0) this.#completed();
+    else this.#left = length + 2;
+  }
+
+  #elements(shape: typeof list | typeof map | typeof attribute, length: number): void {
+    // An attribute comes before the element that it describes, and does not count.
+    if (shape === attribute) this.#open[this.#open.length - 1] = (this.#open.at(-1) ?? 0) + 1;
+    if (length < 1) {
+      this.#completed();
+      return;
+    }
+    if (this.#open.length >= maxDepth) throw protocolError("a reply is nested too deeply");
+    this.#open.push(shape === list ? length : length * 2);
+  }
+
+  /** An element is complete, and with it maybe those around it. */
+  #completed(): void {
+    while (this.#open.length > 0) {
+      const left = (this.#open.pop() ?? 1) - 1;
+      if (left > 0) return void this.#open.push(left);
+    }
+    this.#drops = false;
+    if (!this.#isPush) this.#follower.onReply();
+  }
+}
+
+/** The beginning of an error; undefined if not enough of it is here. */
+function errorAt(all: Buffer, at: number): Buffer | undefined {
+  const text = all.subarray(at, at + errorBytes);
+  const end = text.indexOf(byte.lf);
+  if (end >= 0) return text.subarray(0, end);
+  return text.length < errorBytes ? undefined : text;
+}

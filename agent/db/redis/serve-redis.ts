@@ -1,0 +1,124 @@
+import { randomBytes } from "node:crypto";
+import type { Duplex } from "node:stream";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { Engine, EngineSession, ServerAccess } from "../engine.ts";
+import { relayFrames } from "../relay-frames.ts";
+import { askServer, errorOf } from "./ask-server.ts";
+import { CommandFilter } from "./command-filter.ts";
+import { errorReply } from "./error-reply.ts";
+import { noCluster } from "./judge-command.ts";
+import { askAccount, awaitAccount, letLogIn } from "./log-in.ts";
+import { OpenAnswers } from "./open-answers.ts";
+import { OwnAnswers } from "./own-answers.ts";
+import { redirectionError } from "./redirection.ts";
+import { refuseClient } from "./refuse-client.ts";
+import { ReplyFilter } from "./reply-filter.ts";
+import { encodeCommand } from "./resp.ts";
+import { SessionJudge } from "./session-judge.ts";
+
+interface Connected {
+  readonly server: Duplex;
+  readonly user: string;
+  readonly isCertified: boolean;
+}
+
+/** Redis and Valkey: RESP2 and RESP3. The account is the one that was asked for, or the one of the client's AUTH or HELLO. */
+export const serveRedis: Engine = async (session) => {
+  const { client } = session;
+  client.on("error", () => {});
+  try {
+    const connected = await connect(session);
+    if (connected !== undefined) return await relay(session, connected);
+    client.end();
+    return undefined;
+  } catch (thrown) {
+    const why = toPlatformError(thrown);
+    if (why.code === "internal") session.log.error("redis session failed", { session: session.sid, error: thrown });
+    await refuseClient(client, errorReply(why), why.code === "invalid");
+    return why;
+  } finally {
+    client.destroy();
+  }
+};
+
+/** Undefined: the client has left before it logged in. */
+async function connect(session: EngineSession): Promise<Connected | undefined> {
+  const { asked, signal } = session;
+  const account = asked.user ?? (await awaitAccount(session));
+  if (account === undefined) return undefined;
+  const access = await session.login({ user: account, name: asked.name });
+  checkReach(session);
+  const server = await dialServer(access);
+  try {
+    const isCertified = (await askAccount(server, access.user, signal)) === "own";
+    if (!isCertified && !(await letLogIn(session, server, access.user))) {
+      server.destroy();
+      return undefined;
+    }
+    // The connection begins in database 0.
+    if (asked.name !== undefined && asked.name !== "0") await enterDatabase(server, asked.name, signal);
+    return { server, user: access.user, isCertified };
+  } catch (thrown) {
+    server.destroy();
+    throw thrown;
+  }
+}
+
+function checkReach(session: EngineSession): void {
+  const { database, asked } = session;
+  if (database.options.get("mode") === "cluster") throw new PlatformError("unsupported", `mode=cluster is not supported: ${noCluster}`);
+  if (asked.name === undefined && session.mayUse?.("0") === false)
+    throw new PlatformError("denied", "access to database 0 denied: no role allows it in db_names", { hint: "state another one: --db-name=NUMBER" });
+}
+
+async function dialServer(access: ServerAccess): Promise<Duplex> {
+  const server = await access.secure(await access.dial());
+  server.setNoDelay(true);
+  return server.on("error", () => {});
+}
+
+async function enterDatabase(server: Duplex, name: string, signal: AbortSignal): Promise<void> {
+  const error = errorOf(await askServer(server, encodeCommand(["SELECT", name]), signal));
+  if (error !== undefined) throw new PlatformError("not_found", `could not select database ${JSON.stringify(name)}: ${error.slice(0, 500)}`);
+}
+
+async function relay(session: EngineSession, { server, user, isCertified }: Connected): Promise<PlatformError | undefined> {
+  const { client, asked, signal } = session;
+  const ownAnswers = new OwnAnswers(randomBytes(16).toString("hex"));
+  const answers = new OpenAnswers();
+  const mayUse = session.mayUse && ((name: string) => name === asked.name || session.mayUse?.(name) === true);
+  const { statements } = session;
+  const rules = { user, isCertified, mayUse };
+  const judge = new SessionJudge({ record: (event) => session.record(event), statements, rules, ownAnswers, answers });
+  const fromClient = new CommandFilter(judge);
+  const fromServer = new ReplyFilter({
+    onError: (line) => {
+      answers.failed(line);
+      return redirectionError(line) ?? ownAnswers.answerFor(line);
+    },
+    onReply: () => answers.replied(),
+  });
+  const onClient = (bytes: number): Promise<void> | undefined => {
+    session.touch();
+    session.count({ received: bytes });
+    return judge.room();
+  };
+  const onServer = (bytes: number): void => {
+    session.touch();
+    session.count({ transmitted: bytes });
+  };
+  const lastWords = (why: PlatformError): Buffer | undefined => {
+    // Where no reply is awaited the connection just closes.
+    return why.code === "invalid" || answers.isAwaited ? errorReply(why) : undefined;
+  };
+  let lost: PlatformError | undefined;
+  // Before the relay's own listener, which ends the client's side.
+  server.once("end", () => {
+    if (!answers.isAwaited || !fromServer.atBoundary || client.readableEnded) return;
+    lost = new PlatformError("unavailable", `the server of database ${session.database.name} closed the connection`);
+    client.write(errorReply(lost));
+  });
+  const { reason, malformed } = await relayFrames({ client, server, fromClient, fromServer, signal, onClient, onServer, lastWords });
+  if (malformed === "client") await session.record({ event: "db.session.malformed_packet", payload: fromClient.opening.toString("base64") });
+  return reason ?? lost;
+}

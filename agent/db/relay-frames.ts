@@ -1,0 +1,204 @@
+import type { Duplex } from "node:stream";
+import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { Filter } from "./frame-filter.ts";
+
+export interface RelayedFrames {
+  readonly client: Duplex;
+  readonly server: Duplex;
+  readonly fromClient: Filter;
+  readonly fromServer: Filter;
+  /** Ends the session; its reason is a PlatformError. */
+  readonly signal: AbortSignal;
+  /** Called with every chunk from the client after its frames were judged; a promise holds back further reading from the client until it resolves. */
+  readonly onClient?: (bytes: number) => Promise<void> | undefined;
+  readonly onServer?: (bytes: number) => void;
+  /**
+   * The protocol's own message for the client about the end of the session; called between two messages of the server, where it is inserted.
+   * Undefined: there is none.
+   */
+  readonly lastWords: (why: PlatformError) => Buffer | undefined;
+}
+
+export interface RelayEnd {
+  /** Undefined: one of the peers ended it. */
+  readonly reason: PlatformError | undefined;
+  /** Whose bytes broke the protocol. */
+  readonly malformed: "client" | "server" | undefined;
+}
+
+/** Maximum time for the rest of a server's message once the session is over, and for the client to take the last words, ms. */
+const lastMs = 3_000;
+/** Maximum time without a byte from the server once a side has ended, ms: a client that is gone is not known from one that waits for its answer. */
+const halfOpenMs = 600_000;
+
+/**
+ * Relays frames both ways, at the pace of the slower side, until a peer ends it, a filter throws, the audit cannot be kept, or the signal. The
+ * client learns the reason between two messages. Both streams are destroyed then. Never throws.
+ */
+export async function relayFrames(relayed: RelayedFrames): Promise<RelayEnd> {
+  return await new FrameRelay(relayed).run();
+}
+
+class FrameRelay {
+  readonly #relayed: RelayedFrames;
+  readonly #over = Promise.withResolvers<RelayEnd>();
+  #isOver = false;
+  /** The session is over, but the server's message that the client has in part is not. */
+  #completing: (() => void) | undefined;
+  /** Asynchronous holds of the client's direction. */
+  #holds = 0;
+  /** Runs once a side has ended. */
+  #halfOpen: NodeJS.Timeout | undefined;
+
+  constructor(relayed: RelayedFrames) {
+    this.#relayed = relayed;
+  }
+
+  async run(): Promise<RelayEnd> {
+    const { client, server, signal } = this.#relayed;
+    for (const stream of [client, server]) stream.allowHalfOpen = true;
+    client.on("error", () => {});
+    server.on("error", (thrown) => {
+      const reason = new PlatformError("unavailable", `the connection to the database broke: ${errorText(thrown)}`);
+      void this.#end({ reason, malformed: undefined });
+    });
+    const onAbort = (): void => void this.#end({ reason: toPlatformError(signal.reason), malformed: undefined });
+    client.on("data", this.#onClientData).on("end", () => this.#onSideEnd(server));
+    server.on("data", this.#onServerData).on("end", () => this.#onSideEnd(client));
+    server.on("drain", () => this.#resumeClient());
+    client.on("drain", () => server.resume());
+    for (const stream of [client, server]) stream.on("close", () => void this.#end({ reason: undefined, malformed: undefined }));
+    signal.addEventListener("abort", onAbort, { once: true });
+    for (const stream of [client, server]) stream.resume();
+    if (signal.aborted) onAbort();
+    else if (client.destroyed || server.destroyed) void this.#end({ reason: undefined, malformed: undefined });
+    const end = await this.#over.promise;
+    signal.removeEventListener("abort", onAbort);
+    clearTimeout(this.#halfOpen);
+    return end;
+  }
+
+  #onSideEnd(other: Duplex): void {
+    other.end();
+    const why = `one side has ended, and the other one did nothing for ${halfOpenMs / 60_000} minutes`;
+    const over = (): void => void this.#end({ reason: new PlatformError("timeout", why), malformed: undefined });
+    if (!this.#isOver) this.#halfOpen ??= setTimeout(over, halfOpenMs);
+  }
+
+  readonly #onClientData = (chunk: Buffer): void => {
+    if (this.#isOver) return;
+    const { client, server, fromClient, onClient } = this.#relayed;
+    let room = true;
+    try {
+      room = writePieces(server, fromClient.push(chunk));
+      if (fromClient.failure !== undefined) throw fromClient.failure;
+    } catch (thrown) {
+      return void this.#end({ reason: toPlatformError(thrown), malformed: "client" });
+    }
+    if (!room) client.pause();
+    const held = onClient?.(chunk.length);
+    if (held === undefined) return;
+    this.#holds += 1;
+    client.pause();
+    held.then(
+      () => {
+        this.#holds -= 1;
+        this.#resumeClient();
+      },
+      (thrown: unknown) => void this.#end({ reason: toPlatformError(thrown), malformed: undefined }),
+    );
+  };
+
+  #resumeClient(): void {
+    if (this.#holds === 0 && !this.#relayed.server.writableNeedDrain) this.#relayed.client.resume();
+  }
+
+  readonly #onServerData = (chunk: Buffer): void => {
+    const { client, server, fromServer, onServer } = this.#relayed;
+    if (this.#isOver && this.#completing === undefined) return;
+    this.#halfOpen?.refresh();
+    let room = true;
+    try {
+      room = writePieces(client, fromServer.push(chunk));
+      if (fromServer.failure !== undefined) throw fromServer.failure;
+    } catch (thrown) {
+      return void this.#end({ reason: toPlatformError(thrown), malformed: "server" });
+    }
+    onServer?.(chunk.length);
+    if (this.#isOver && fromServer.atBoundary) this.#completing?.();
+    if (!room) server.pause();
+  };
+
+  async #end(end: RelayEnd): Promise<void> {
+    if (this.#isOver) return this.#completing?.();
+    this.#isOver = true;
+    const { client, server, fromServer } = this.#relayed;
+    client.pause();
+    fromServer.finish?.();
+    if (end.reason === undefined) await settled([client, server]);
+    else if (!client.destroyed) await this.#say(end.reason);
+    client.destroy();
+    server.destroy();
+    this.#over.resolve(end);
+  }
+
+  /** Writes the last words after the server's current message, and waits until the client has taken them. */
+  async #say(why: PlatformError): Promise<void> {
+    const { client, server, fromServer, lastWords } = this.#relayed;
+    if (!fromServer.atBoundary && !server.destroyed) {
+      await within(lastMs, (done) => {
+        this.#completing = done;
+        server.once("end", done).once("close", done);
+        server.resume();
+      });
+      this.#completing = undefined;
+    }
+    server.pause();
+    // In the middle of a message they would be taken for a part of it.
+    if (!fromServer.atBoundary || client.destroyed) return;
+    const words = lastWords(why) ?? Buffer.alloc(0);
+    await within(lastMs, (done) => {
+      client.once("close", done);
+      client.resume();
+      client.end(words, done);
+    });
+  }
+}
+
+/** In one write: a second one would wait until Node reports the first. */
+function writePieces(to: Duplex, pieces: readonly Buffer[]): boolean {
+  const isOne = pieces.length === 1;
+  if (!isOne) to.cork();
+  let room = true;
+  for (const piece of pieces) room = to.write(piece);
+  if (!isOne) to.uncork();
+  return room;
+}
+
+/** A peer has closed: the other one gets what is on its way. */
+async function settled(streams: readonly Duplex[]): Promise<void> {
+  await within(lastMs, (done) => {
+    let open = 0;
+    for (const stream of streams) {
+      if (stream.destroyed || stream.writableFinished) continue;
+      open += 1;
+      const one = (): void => {
+        open -= 1;
+        if (open === 0) done();
+      };
+      stream.once("close", one);
+      stream.end(() => {
+        stream.off("close", one);
+        one();
+      });
+    }
+    if (open === 0) done();
+  });
+}
+
+function within(ms: number, begin: (done: () => void) => void): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  begin(() => resolve());
+  return promise.finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,90 @@
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import type { DbAddress } from "../../core/resources/db.ts";
+import { Attempt } from "../../core/transport/dial/attempt.ts";
+import { dial } from "../../core/transport/dial/dial.ts";
+import { startTls, trustedRoots } from "../../core/transport/dial/start-tls.ts";
+import type { Database, ServerCredentials } from "./database.ts";
+import type { ServerAccess } from "./engine.ts";
+
+/** Time limits of a connection and of its TLS handshake, ms. */
+const connectMs = 15_000;
+const handshakeMs = 15_000;
+
+export interface Traveller {
+  /** The account. */
+  readonly user: string;
+  readonly credentials: ServerCredentials;
+  /** A connection for the session, to one of the database's servers. */
+  readonly dial: (address: DbAddress) => Promise<Socket>;
+}
+
+/** The road to a database's server as one account. */
+export function serverRoad(database: Database, { user, credentials, dial: dialOne }: Traveller, signal: AbortSignal): ServerAccess {
+  const [first] = database.addresses;
+  /** The host that each connection leads to, which the server's certificate has to name. */
+  const hosts = new WeakMap<Socket, string>();
+  return {
+    user,
+    dial: async (address: DbAddress = first) => {
+      const socket = await dialOne(address);
+      hosts.set(socket, address.host);
+      return socket;
+    },
+    secure: async (socket, { alpn = [] } = {}) => {
+      const host = hosts.get(socket) ?? first.host;
+      return await secureServer(database, { socket, alpn, host, credentials, signal });
+    },
+  };
+}
+
+/** A TCP connection to a server, from this host's own network, never through an HTTP proxy. Throws `unavailable`. */
+export async function dialServer({ name }: Database, address: DbAddress, signal: AbortSignal): Promise<Socket> {
+  try {
+    return await dial(address, { env: {}, timeoutMs: connectMs, signal });
+  } catch (cause) {
+    throw new PlatformError("unavailable", `database ${name} is unreachable: ${errorText(cause)}`, { cause });
+  }
+}
+
+/** The name that a server's certificate must have, and the authorities that may have issued it. */
+export function serverTls(
+  { tls }: Database,
+  host: string,
+  authorities: readonly string[],
+): { readonly servername: string; readonly ca: readonly string[] } {
+  return { servername: tls.serverName ?? host, ca: [...authorities, ...tls.caPem, ...(tls.trustsSystem ? trustedRoots() : [])] };
+}
+
+interface Handshake {
+  readonly socket: Socket;
+  readonly alpn: readonly string[];
+  readonly host: string;
+  readonly credentials: ServerCredentials;
+  readonly signal: AbortSignal;
+}
+
+async function secureServer(database: Database, { socket, alpn, host, credentials, signal }: Handshake): Promise<TLSSocket> {
+  const { tls, name } = database;
+  const { certificate, privateKey, authorities } = credentials;
+  using attempt = new Attempt({ timeoutMs: handshakeMs, signal });
+  const options = { ...serverTls(database, host, authorities), alpn, certificate, privateKey, insecure: tls.mode !== "verify-full" };
+  const peer = `the server of database ${name}`;
+  const hint = "check the server's certificate (tctl auth sign --format=db) and the database's tls settings";
+  const secure = await startTls(socket, options, { attempt, peer, hint }).catch((cause: unknown) => {
+    throw unsecured(toPlatformError(cause), hint);
+  });
+  const fault = String(secure.authorizationError ?? "");
+  if (tls.mode === "verify-ca" && !secure.authorized && fault !== "ERR_TLS_CERT_ALTNAME_INVALID") {
+    secure.destroy();
+    throw new PlatformError("unavailable", `could not verify the certificate of ${peer}: ${fault}`, { hint });
+  }
+  return secure;
+}
+
+/** It is not the user whose certificate is at fault, nor the address that the user gave. */
+function unsecured(error: PlatformError, hint: string): PlatformError {
+  if (error.code !== "unauthenticated") return error;
+  return new PlatformError("unavailable", error.message, { cause: error, hint });
+}
