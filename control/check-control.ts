@@ -15,7 +15,8 @@ import { openPair, usedFor } from "./proxy/identity/web-certificates.ts";
  */
 export async function checkControl({ auth, proxy }: ControlConfig, inUse: readonly WebCertificate[], now = new Date()): Promise<readonly string[]> {
   if (auth !== undefined) checkClusterName(join(auth.dataDir, "auth", "state.sqlite"), auth.clusterName);
-  const listens = [auth?.listen, proxy?.webListen, proxy?.sshListen, proxy?.tunnelListen];
+  const databases = Object.values(proxy?.databases ?? {}).map(({ listen }) => listen);
+  const listens = [auth?.listen, proxy?.webListen, proxy?.sshListen, proxy?.tunnelListen, ...databases];
   for (const address of listens) if (address !== undefined) await checkAddress(address);
   return proxy === undefined ? [] : [...(await checkCertificates(proxy, inUse, now)), ...(await checkPackages(proxy))];
 }

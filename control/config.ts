@@ -2,6 +2,7 @@ import type { StorageConfig } from "../core/config/audit-destination.ts";
 import { type PlatformConfig, ports } from "../core/config/platform-config.ts";
 import { sshAlgorithms } from "../core/config/setting.ts";
 import type { UpgradeChannel } from "../core/config/upgrade-channels.ts";
+import type { DbProtocol } from "../core/resources/db.ts";
 import type { RecordingMode } from "../core/resources/recording.ts";
 import type { SshAlgorithms } from "../core/ssh/algorithms.ts";
 import type { HostPort } from "../core/transport/host-port.ts";
@@ -36,6 +37,10 @@ export interface ProxyConfig {
   /** Present: a separate listener is wanted. */
   readonly sshListen?: HostPort | undefined;
   readonly tunnelListen?: HostPort | undefined;
+  /** Ports of databases; an omitted one is closed. */
+  readonly databases?: { readonly [Protocol in DbProtocol]?: DatabasePort } | undefined;
+  /** Version in the greeting of MySQL's port. */
+  readonly mysqlVersion?: string | undefined;
   readonly publicAddr?: HostPort | undefined;
   readonly sshPublicAddr?: HostPort | undefined;
   readonly tunnelPublicAddr?: HostPort | undefined;
@@ -50,6 +55,13 @@ export interface ProxyConfig {
   readonly packagesDir?: string | undefined;
   /** Algorithms offered on SSH ports. */
   readonly sshAlgorithms?: SshAlgorithms | undefined;
+}
+
+/** Where a proxy serves stock clients of one protocol. */
+export interface DatabasePort {
+  /** Omitted: there is no port; an address may be announced all the same, as PostgreSQL is served on the web port too. */
+  readonly listen?: HostPort | undefined;
+  readonly publicAddr?: HostPort | undefined;
 }
 
 /** Control's part of a configuration; auth or proxy is left out where its section is off. */
@@ -87,6 +99,13 @@ function proxyConfig({ platform, auth_service: auth, proxy_service: proxy }: Pla
     webListen: proxy.web_listen_addr,
     sshListen: proxy.listen_addr ?? own(ports.proxySsh),
     tunnelListen: proxy.tunnel_listen_addr ?? own(ports.tunnel),
+    databases: {
+      postgres: { listen: proxy.postgres_listen_addr, publicAddr: proxy.postgres_public_addr },
+      mysql: { listen: proxy.mysql_listen_addr, publicAddr: proxy.mysql_public_addr },
+      mongodb: { listen: proxy.mongo_listen_addr, publicAddr: proxy.mongo_public_addr },
+      redis: { listen: proxy.redis_listen_addr, publicAddr: proxy.redis_public_addr },
+    },
+    mysqlVersion: proxy.mysql_server_version,
     publicAddr: proxy.public_addr,
     sshPublicAddr: proxy.ssh_public_addr,
     tunnelPublicAddr: proxy.tunnel_public_addr,

@@ -9,6 +9,9 @@ import { publicAddress } from "./web-api/ping.ts";
 /** Interval of checks for dead tunnels, ms: one timer for all of them. */
 const sweepMs = 2000;
 
+/** Time for which changes of resources are gathered before they are passed on to the agents, ms: an admin may create hundreds at once. */
+const gatherMs = 300;
+
 /** Passes the auth service's changes to the tunnels. Returns the work that ends with the signal. */
 export function followAuth(services: ProxyServices, listeners: ProxyListeners, deps: ProxyDeps): Promise<void> {
   const { access, registry, log, signal, clock, audit } = services;
@@ -23,6 +26,7 @@ export function followAuth(services: ProxyServices, listeners: ProxyListeners, d
     services.running.apply(locks);
   });
   access.onProxies(tellTunnels);
+  access.onResources(together(tellTunnels));
   access.onRemoved((hosts) => {
     services.running.removed(hosts);
     for (const host of hosts) {
@@ -48,6 +52,19 @@ export function followAuth(services: ProxyServices, listeners: ProxyListeners, d
   signal.addEventListener("abort", () => clearInterval(sweeping), { once: true });
   const watches = [access.run(signal, formatHostPort(publicAddress(listeners.ping()))), services.hosts.run(signal)];
   return Promise.all(watches).then(() => {});
+}
+
+/** Does the work once for all calls within a moment. */
+function together(work: () => void): () => void {
+  let isPlanned = false;
+  return () => {
+    if (isPlanned) return;
+    isPlanned = true;
+    setTimeout(() => {
+      isPlanned = false;
+      work();
+    }, gatherMs).unref();
+  };
 }
 
 /** A first mode that this proxy cannot serve ends it: it would announce ports that it does not have. Never throws. */

@@ -9,7 +9,7 @@ import { FailedArrivals, HalfOpen } from "../../core/transport/arrivals/half-ope
 import { type Listener, listen } from "../../core/transport/arrivals/listen.ts";
 import { terminateTls } from "../../core/transport/arrivals/server-tls.ts";
 import { ListenSockets } from "../../core/transport/listen-sockets.ts";
-import { type Handler, receive } from "./front-door.ts";
+import { type FrontDoorOptions, type Handler, receive } from "./front-door.ts";
 
 let certificate: { cert: string; key: string };
 beforeAll(async () => {
@@ -48,7 +48,8 @@ async function openDoor(limit = 100): Promise<{ port: number; halfOpen: HalfOpen
     maxConnections: 20_000,
     onSocket: (socket) => {
       sockets.add(socket);
-      void receive(socket, { table, web: says("web"), halfOpen, failed, log: silentLog, signal: controller.signal });
+      const postgres: FrontDoorOptions["postgres"] = async (arrival) => void arrival.socket.end("postgres\n");
+      void receive(socket, { table, web: says("web"), postgres, halfOpen, failed, log: silentLog, signal: controller.signal });
     },
   });
   stop.push(() => {
@@ -101,6 +102,16 @@ describe("the front door", () => {
     socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     expect(await textOf(socket)).toMatch(/^HTTP\/1\.1 400 .*https:\/\//s);
   });
+
+  test.for(["0000000804d2162f", "0000000804d21630", "0000001004d2162e0000002a01020304"])(
+    "hands a client of PostgreSQL, which begins without TLS with %s, on with its bytes",
+    async (first) => {
+      const { port } = await openDoor();
+      const socket = plain(port);
+      for (const byte of Buffer.from(first, "hex")) socket.write(Buffer.of(byte));
+      expect(await textOf(socket)).toBe("postgres\n");
+    },
+  );
 
   test.for(["\x00\x00\x00\x00\x00\x00\x00\x00", "\x16\x03\x01\x00\x00", "hello there", "\x16\x03\x01\x40\x00\x01\xff\xff\xff"])(
     "closes on %j",

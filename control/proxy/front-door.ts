@@ -25,6 +25,8 @@ export type HandlerTable = ReadonlyMap<string, Handler>;
 export interface FrontDoorOptions {
   readonly table: HandlerTable;
   readonly web: Handler;
+  /** For clients of PostgreSQL, which begin without TLS. */
+  readonly postgres: (arrival: Omit<Arrival, "hello">) => Promise<void>;
   readonly halfOpen: HalfOpen;
   readonly failed: FailedArrivals;
   readonly log: Log;
@@ -41,9 +43,11 @@ export async function receive(socket: Socket, options: FrontDoorOptions): Promis
   halfOpen.enter(socket);
   try {
     const peeked = await peek(socket, { timeoutMs: peekMs, signal });
+    const established = (): void => halfOpen.leave(socket);
+    if (peeked.speaks === "postgres") return await options.postgres({ socket, peer, established });
     if (peeked.speaks !== "tls") return turnAway(socket, peeked.speaks, words);
     const handler = chooseHandler(peeked.hello.alpn, options.table, options.web);
-    await handler({ socket, peer, hello: peeked.hello, established: () => halfOpen.leave(socket) });
+    await handler({ socket, peer, hello: peeked.hello, established });
   } catch (thrown) {
     const error = toPlatformError(thrown);
     log[error.code === "internal" ? "error" : "debug"]("connection ended", { peer, code: error.code, error });

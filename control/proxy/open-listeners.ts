@@ -1,12 +1,15 @@
 import type { Socket } from "node:net";
 import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { dbProtocols } from "../../core/resources/db.ts";
 import { alpn } from "../../core/transport/alpn.ts";
 import { HalfOpen } from "../../core/transport/arrivals/half-open.ts";
 import { type Listener, listen, peerAddress } from "../../core/transport/arrivals/listen.ts";
 import { terminateTls } from "../../core/transport/arrivals/server-tls.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { ProxyConfig } from "../config.ts";
-import { type Handler, type HandlerTable, receive } from "./front-door.ts";
+import { type DatabasePorts, openDatabasePorts } from "./db-front/open-ports.ts";
+import { servePostgres, servePostgresTls } from "./db-front/postgres/serve-postgres.ts";
+import { type FrontDoorOptions, type Handler, type HandlerTable, receive } from "./front-door.ts";
 import type { ListenerMode, ProxyServices } from "./proxy-services.ts";
 import { clientStream } from "./routing/client-stream.ts";
 import { acceptJump } from "./routing/jump-server.ts";
@@ -14,8 +17,16 @@ import { acceptTunnel } from "./tunnels/accept-tunnel.ts";
 import type { PingFacts } from "./web-api/ping.ts";
 import type { WebApp } from "./web-api/web-app.ts";
 
+/** Bound addresses. */
+export interface ProxyAddresses {
+  readonly web: HostPort;
+  readonly ssh?: HostPort | undefined;
+  readonly tunnel?: HostPort | undefined;
+  readonly databases: ReturnType<DatabasePorts["addresses"]>;
+}
+
 export interface ProxyListeners {
-  addresses(): { readonly web: HostPort; readonly ssh?: HostPort | undefined; readonly tunnel?: HostPort | undefined };
+  addresses(): ProxyAddresses;
   ping(): PingFacts;
   /** Opens the ports of this mode; ping reports the mode once they are open. Throws `unavailable` when one cannot be opened. */
   follow(mode: ListenerMode): Promise<void>;
@@ -33,14 +44,13 @@ export interface ListenerServices extends ProxyServices {
 const maxConnections = 60_000;
 const defaultPorts = { ssh: 3023, tunnel: 3024 } as const;
 
-/** Opens the web port and, if configured, the separate SSH ports. */
-export async function openListeners(config: ProxyConfig, services: ListenerServices): Promise<ProxyListeners> {
-  const sockets = new Set<Socket>();
+/** Opens listeners, whose connections are among `sockets` until they close. */
+function opener(sockets: Set<Socket>, services: Pick<ListenerServices, "sockets" | "log">) {
   /** One listener for all sockets. */
   function forget(this: Socket): void {
     sockets.delete(this);
   }
-  const open = (purpose: string, address: HostPort, onSocket: (socket: Socket) => void): Promise<Listener> =>
+  return (purpose: string, address: HostPort, onSocket: (socket: Socket) => void): Promise<Listener> =>
     listen({
       address,
       purpose,
@@ -53,9 +63,15 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
         onSocket(socket);
       },
     });
+}
+
+/** Opens the web port and, if configured, the separate SSH ports and those of databases. */
+export async function openListeners(config: ProxyConfig, services: ListenerServices): Promise<ProxyListeners> {
+  const sockets = new Set<Socket>();
+  const open = opener(sockets, services);
   let mode: ListenerMode = services.mode ?? (config.sshListen === undefined && config.tunnelListen === undefined ? "multiplex" : "separate");
-  const table = handlerTable(services);
-  const web = await open("web", config.webListen, (socket) => void receive(socket, { ...services, table, web: webHandler(services) }));
+  const handlers = { ...services, ...doorHandlers(services) };
+  const web = await open("web", config.webListen, (socket) => void receive(socket, handlers));
   const own: { ssh?: Listener; tunnel?: Listener } = {};
   const openOwn = async (wantedMode: ListenerMode): Promise<void> => {
     const { host } = config.webListen;
@@ -65,16 +81,19 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
     if (tunnel !== undefined) own.tunnel ??= await open("tunnel", tunnel, plainSsh(services, acceptTunnel)).catch(needsOwn("tunnel_listen_addr"));
   };
   const closeAll = async (): Promise<void> => {
-    for (const listener of [web, own.ssh, own.tunnel]) await listener?.close();
+    for (const listener of [web, own.ssh, own.tunnel, ...(databases?.listeners ?? [])]) await listener?.close();
   };
-  await openOwn(mode).catch(async (error: unknown) => {
+  let databases: DatabasePorts | undefined;
+  try {
+    databases = await openDatabasePorts(config.databases ?? {}, services, open);
+    await openOwn(mode);
+  } catch (thrown) {
     await closeAll();
-    throw error;
-  });
-  const addresses = () => ({ web: web.address, ssh: own.ssh?.address, tunnel: own.tunnel?.address });
-  for (const [name, address] of Object.entries(addresses())) {
-    if (address !== undefined) services.log.info("proxy listens", { for: name, address: formatHostPort(address) });
+    throw thrown;
   }
+  const ofDatabases = databases.addresses();
+  const addresses = () => ({ web: web.address, ssh: own.ssh?.address, tunnel: own.tunnel?.address, databases: ofDatabases });
+  logAddresses(addresses(), services);
   return {
     addresses,
     ping: () => pingFacts(config, services, { mode, ...addresses() }),
@@ -89,6 +108,12 @@ export async function openListeners(config: ProxyConfig, services: ListenerServi
   };
 }
 
+function logAddresses({ databases, ...addresses }: ProxyAddresses, { log }: Pick<ListenerServices, "log">): void {
+  for (const [name, address] of Object.entries({ ...addresses, ...databases })) {
+    if (address !== undefined) log.info("proxy listens", { for: name, address: formatHostPort(address) });
+  }
+}
+
 /** Rethrows with a hint about the configuration. */
 function needsOwn(key: string): (thrown: unknown) => never {
   return (thrown) => {
@@ -98,7 +123,7 @@ function needsOwn(key: string): (thrown: unknown) => never {
   };
 }
 
-type Bound = ReturnType<ProxyListeners["addresses"]> & { readonly mode: ListenerMode };
+type Bound = ProxyAddresses & { readonly mode: ListenerMode };
 
 function pingFacts(config: ProxyConfig, services: ListenerServices, bound: Bound): PingFacts {
   return {
@@ -109,6 +134,7 @@ function pingFacts(config: ProxyConfig, services: ListenerServices, bound: Bound
     webListen: bound.web,
     sshListen: bound.ssh,
     tunnelListen: bound.tunnel,
+    databases: Object.fromEntries(dbProtocols.map((one) => [one, { listen: bound.databases[one], publicAddr: config.databases?.[one]?.publicAddr }])),
     publicAddr: config.publicAddr,
     sshPublicAddr: config.sshPublicAddr,
     tunnelPublicAddr: config.tunnelPublicAddr,
@@ -118,6 +144,11 @@ function pingFacts(config: ProxyConfig, services: ListenerServices, bound: Bound
 /** Maximum of connections whose client is still in its handshake with the auth service, and its time limit, ms: each costs a relay. */
 const maxToAuth = 4_096;
 const toAuthMs = 10_000;
+
+/** Handlers of the web port. */
+function doorHandlers(services: ListenerServices): Pick<FrontDoorOptions, "table" | "web" | "postgres"> {
+  return { table: handlerTable(services), web: webHandler(services), postgres: (arrival) => servePostgres(arrival, services) };
+}
 
 function handlerTable(services: ListenerServices): HandlerTable {
   const toAuth = new HalfOpen(maxToAuth);
@@ -131,6 +162,7 @@ function handlerTable(services: ListenerServices): HandlerTable {
     [alpn.tunnel, insideTls(alpn.tunnel, acceptTunnel)],
     [alpn.jump, insideTls(alpn.jump, acceptJump)],
     [alpn.stream, (arrival) => clientStream(arrival, services)],
+    [alpn.postgres, (arrival) => servePostgresTls(arrival, services)],
     [
       alpn.auth,
       async ({ socket, peer, established }) => {

@@ -1,9 +1,8 @@
 import type { ProxyFacts } from "../../core/resources/proxy-facts.ts";
-import type { HostPort } from "../../core/transport/host-port.ts";
 import type { ProxyConfig } from "../config.ts";
 import { followAuth } from "./follow-auth.ts";
 import type { WebCertificates } from "./identity/web-certificates.ts";
-import { openListeners, type ProxyListeners } from "./open-listeners.ts";
+import { openListeners, type ProxyAddresses, type ProxyListeners } from "./open-listeners.ts";
 import { createServices, type ProxyDeps, type ProxyServices } from "./proxy-services.ts";
 import type { ExpectedHosts } from "./tunnels/expected-hosts.ts";
 import type { TunnelRegistry } from "./tunnels/registry.ts";
@@ -14,7 +13,7 @@ import { createWebApp, type WebApp } from "./web-api/web-app.ts";
 export interface ProxyService {
   readonly clusterName: string;
   /** Bound addresses. */
-  readonly addresses: { readonly web: HostPort; readonly ssh?: HostPort | undefined; readonly tunnel?: HostPort | undefined };
+  readonly addresses: ProxyAddresses;
   readonly certificates: Pick<WebCertificates, "facts">;
   /** Reports this proxy's changed state to the auth service soon. */
   readonly reportSoon: () => void;

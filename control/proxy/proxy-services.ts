@@ -9,6 +9,7 @@ import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
 import type { ProxyConfig } from "../config.ts";
+import { CancelRequests } from "./db-front/cancel-requests.ts";
 import { CurrentIdentity, type HostCredentialsSource } from "./identity/current-identity.ts";
 import { WebCertificates } from "./identity/web-certificates.ts";
 import { openBetween } from "./recording/open-between.ts";
@@ -72,6 +73,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
   // Nobody may be waiting for it.
   life.failed.promise.catch(() => {});
   const access = new AccessCache({ auth, log, clock });
+  const registry = new TunnelRegistry();
   const audit = new AuditQueue({ auth, log, clusterName: cluster, now, signal });
   const { between, run: sendRecordings } = openBetween({ folder: join(config.dataDir, "proxy"), auth, access, audit, log, now, algorithms, signal });
   return {
@@ -91,13 +93,15 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     audit,
     between,
     sendRecordings,
-    registry: new TunnelRegistry(),
+    registry,
     findSession: (sid: string) => findSession(auth, sid),
     statuses: new StatusReports({ auth, log, signal }),
     expected: new ExpectedHosts(),
     arriving: new ExpectedHosts(),
     hosts: new HostDirectory({ auth, log, cluster, clock }),
     running: new RunningStreams({ log, now }),
+    cancels: new CancelRequests({ tunnels: () => registry.all(), log, now, clock }),
+    mysqlVersion: config.mysqlVersion ?? "8.4.0",
     sockets: deps.sockets,
     life,
     retired: () => life.retired,

@@ -4,7 +4,7 @@ import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import type { TrustedKeys } from "../../../core/api/trusted-keys.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
-import { hostContext, webContext } from "../../../core/transport/arrivals/server-tls.ts";
+import { databaseContext, hostContext, webContext } from "../../../core/transport/arrivals/server-tls.ts";
 
 /** The proxy's own identity in the forms for its listeners. */
 export interface ProxyIdentity {
@@ -17,6 +17,8 @@ export interface ProxyIdentity {
   readonly tls: SecureContext;
   /** The same certificate for browsers, if no other is configured. */
   readonly web: SecureContext;
+  /** The same certificate for clients of databases, which trust the cluster's authority. */
+  readonly databases: SecureContext;
   readonly credentials: HostCredentials;
 }
 
@@ -56,6 +58,7 @@ function prepare(credentials: HostCredentials): ProxyIdentity {
     sshCertificate: parseCertificateLine(credentials.sshCertificate).blob,
     tls: hostContext(credentials),
     web: webContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey }),
+    databases: databaseContext({ tlsCertificate: `${chain}\n`, tlsPrivateKey: credentials.tlsPrivateKey }),
     credentials,
   };
 }

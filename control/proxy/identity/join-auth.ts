@@ -125,7 +125,8 @@ function relayTo(asProxy: AuthClientOptions, log: Log, signal: AbortSignal): Rem
 
 /** Names for the proxy's certificates besides its node name: its public addresses, and those of this host. */
 export function proxyHostNames(config: ProxyConfig): readonly string[] {
-  const addresses = [config.publicAddr, config.sshPublicAddr, config.tunnelPublicAddr, config.webListen];
+  const databases = Object.values(config.databases ?? {}).map(({ publicAddr }) => publicAddr);
+  const addresses = [config.publicAddr, config.sshPublicAddr, config.tunnelPublicAddr, config.webListen, ...databases];
   const hosts = addresses.flatMap((address) => address?.host ?? []).filter((host) => !(isIP(host) !== 0 && isUnspecified(host)));
   return [...new Set([...hosts, "localhost", "127.0.0.1"])].filter((name) => name !== config.nodename);
 }

@@ -29,12 +29,14 @@ export class AccessCache {
   #confirmedAt = Number.NEGATIVE_INFINITY;
   #maintenance: string | undefined;
   #proxies: string | undefined;
+  #resources: string | undefined;
   #fetching: Promise<Access> | undefined;
   readonly #onRevision: ((revision: string) => void)[] = [];
   readonly #onAccess: ((access: Access) => void)[] = [];
   readonly #onRemoved: ((hosts: readonly string[]) => void)[] = [];
   readonly #onConnected: (() => void)[] = [];
   readonly #onProxies: (() => void)[] = [];
+  readonly #onResources: (() => void)[] = [];
 
   constructor(options: AccessCacheOptions) {
     this.#options = options;
@@ -59,6 +61,16 @@ export class AccessCache {
   /** Revision of the list of proxies; undefined until the auth service has sent one. */
   get proxiesRevision(): string | undefined {
     return this.#proxies;
+  }
+
+  /** Revision of the resources that agents offer; undefined until the auth service has sent one, and without a watch. */
+  get resourcesRevision(): string | undefined {
+    return this.#resources;
+  }
+
+  /** Called when one of the resources that agents offer has changed. */
+  onResources(listener: () => void): void {
+    this.#onResources.push(listener);
   }
 
   /** Called when a proxy has joined, come back or gone. */
@@ -126,12 +138,15 @@ export class AccessCache {
         if (event.revision !== this.revision) await this.#fetch();
         this.#maintenance = event.maintenanceRevision;
         this.#hearProxies(event.proxiesRevision);
+        this.#hearResources(event.resourcesRevision);
         this.#tell(event.removedHosts, first);
         first = false;
       }
     } finally {
       clearInterval(confirming);
       this.#maintenance = undefined;
+      // Agents that hear nothing of the resources ask for them.
+      this.#resources = undefined;
       ended.abort();
     }
   }
@@ -140,6 +155,12 @@ export class AccessCache {
     if (revision === "" || revision === this.#proxies) return;
     this.#proxies = revision;
     for (const listener of this.#onProxies) listener();
+  }
+
+  #hearResources(revision: string): void {
+    if (revision === "" || revision === this.#resources) return;
+    this.#resources = revision;
+    for (const listener of this.#onResources) listener();
   }
 
   #tell(removedHosts: readonly string[], connected: boolean): void {
@@ -175,9 +196,10 @@ export interface AccessRevisions {
   /** Left out while unknown to this proxy. */
   readonly authorities?: string;
   readonly proxies?: string;
+  readonly resources?: string;
 }
 
-export function accessRevisions({ revision, authorities, proxiesRevision }: AccessCache): AccessRevisions {
-  const proxies = proxiesRevision === undefined ? {} : { proxies: proxiesRevision };
-  return { accessRevision: revision, ...(authorities !== undefined && { authorities }), ...proxies };
+export function accessRevisions({ revision, authorities, proxiesRevision: proxies, resourcesRevision: resources }: AccessCache): AccessRevisions {
+  const known = { ...(authorities !== undefined && { authorities }), ...(proxies !== undefined && { proxies }) };
+  return { accessRevision: revision, ...known, ...(resources !== undefined && { resources }) };
 }

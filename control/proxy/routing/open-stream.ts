@@ -1,18 +1,25 @@
 import type { Duplex } from "node:stream";
 import { joinRefusal } from "../../../core/access/authorize-join.ts";
-import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { isServedKind, servedName } from "../../../core/kinds/service-kinds.ts";
 import type { StreamKind } from "../../../core/kinds/stream-kinds.ts";
 import type { Target } from "./find-target.ts";
-import { openApp } from "./open-app.ts";
 import { openJoin } from "./open-join.ts";
+import { openServed } from "./open-served.ts";
 import { openSsh } from "./open-ssh.ts";
 import type { ChosenHost, ClientRequest, RoutingServices, StreamAsk } from "./routing-services.ts";
 
 type Handler<Kind extends StreamKind> = (ask: StreamAsk<Kind>, services: RoutingServices, chosen: ChosenHost) => Promise<Duplex>;
 
 /** The handler of every kind of stream. Only that of SSH knows of recording at the proxy. */
-const handlers: { readonly [Kind in StreamKind]: Handler<Kind> } = { ssh: openSsh, join: openJoin, app: openApp };
+const handlers: { readonly [Kind in StreamKind]: Handler<Kind> } = {
+  ssh: openSsh,
+  join: openJoin,
+  app: openServed,
+  db: openServed,
+  // Proxies alone send it to agents; a user's request comes in a stream to the database.
+  cancel: () => Promise.reject(new PlatformError("unsupported", "streams of kind cancel are not for users")),
+};
 
 /**
  * Authorizes and opens a channel to the agent, with the request already written to it: next comes the agent's

@@ -152,7 +152,7 @@ function serve(tunnel: Tunnel, { channel, transport }: Served, services: TunnelS
             tunnel,
             offered.filter(({ kind }) => !refused.includes(kind)),
           );
-        if (offered !== undefined && registry.newest(tunnel.identity.id) === tunnel) services.statuses.offered(tunnel);
+        if (offered !== undefined && registry.newest(tunnel.identity.id) === tunnel) void services.statuses.offered(tunnel);
       }
       if (message.type === "status") {
         const { status, labels = tunnel.facts.labels } = message;

@@ -57,3 +57,14 @@ test("who nobody expects is not waited for, and a host that stays away only for 
   await vi.advanceTimersByTimeAsync(20_000);
   expect(settled()).toBe(true);
 });
+
+test("resources may still come while a host is missing, and for two seconds after one has arrived", () => {
+  const expected = new ExpectedHosts();
+  expect(expected.areComing).toBe(false);
+  expected.expect(hosts.slice(0, 1));
+  expect(expected.areComing).toBe(true);
+  expected.arrived("id-1");
+  expect(expected.areComing).toBe(true);
+  vi.advanceTimersByTime(2_000);
+  expect(expected.areComing).toBe(false);
+});

@@ -8,6 +8,8 @@ export interface HostNames {
 
 /** Maximum wait for an expected host, ms. */
 const arrivalMs = 20_000;
+/** Time in which a host that has just arrived says what it offers, ms. */
+const offerMs = 2_000;
 
 /**
  * Hosts that are expected: they had a tunnel in the previous process and were sent here, or they are just being authenticated.
@@ -19,6 +21,12 @@ export class ExpectedHosts {
   readonly #ids = new Map<string, string[]>();
   #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #lastArrival = Number.NEGATIVE_INFINITY;
+
+  /** Whether any is missing, or has arrived only a moment ago: what nobody offers may be offered soon. */
+  get areComing(): boolean {
+    return this.#missing.size > 0 || performance.now() - this.#lastArrival < offerMs;
+  }
 
   expect(hosts: readonly HostNames[]): void {
     for (const { id, names } of hosts) {
@@ -31,6 +39,7 @@ export class ExpectedHosts {
 
   arrived(id: string): void {
     if (!this.#missing.delete(id)) return;
+    this.#lastArrival = performance.now();
     if (this.#missing.size === 0) this.#forget();
     else this.#wake();
   }

@@ -76,6 +76,31 @@ describe("TunnelRegistry", () => {
     expect(labels(idA)).toEqual(["serving"]);
   });
 
+  test("a resource is found at the older tunnel of a host until the newer one offers it, or the older one drains", () => {
+    const orders = { kind: "db", name: "orders", labels: {} };
+    const [older, newer] = [tunnel(idA, "db-1", { label: "older" }), tunnel(idA, "db-1", { label: "newer" })];
+    const found = (): string[] => registry.offering("db", "orders").map((one) => one.tunnel.label);
+    for (const one of [older, newer]) registry.add(one);
+    registry.offer(older, [orders]);
+    expect(found()).toEqual(["older"]);
+    registry.offer(newer, [orders]);
+    expect(found()).toEqual(["newer"]);
+    registry.offer(newer, []);
+    expect(found()).toEqual(["older"]);
+    older.draining = true;
+    expect(found()).toEqual([]);
+  });
+
+  test("who waits for a resource gets it as soon as an agent offers it, and nothing when none does in time", async () => {
+    const orders = { kind: "db", name: "orders", labels: {} };
+    const only = tunnel(idA, "db-1", { label: "a" });
+    const [waited, inVain] = [registry.offeredSoon("db", "orders", 5_000), registry.offeredSoon("db", "shop", 10)];
+    registry.add(only);
+    registry.offer(only, [orders]);
+    expect((await waited).map((one) => one.tunnel.label)).toEqual(["a"]);
+    expect(await inVain).toEqual([]);
+  });
+
   test("finds every host of an ambiguous name, and one by its id", () => {
     registry.add(tunnel(idA, "web", { label: "a" }));
     registry.add(tunnel(idB, "web", { label: "b" }));

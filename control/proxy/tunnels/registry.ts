@@ -19,6 +19,8 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
   readonly #byResource = new Map<string, Set<string>>();
   /** Waiters for a host's tunnel, by its id. */
   readonly #waiting = new Map<string, Set<() => void>>();
+  /** Waiters for any agent's list of resources. */
+  readonly #offerWaiting = new Set<() => void>();
 
   get size(): number {
     let count = 0;
@@ -62,15 +64,36 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
     if (tunnel.ended) return;
     const { id } = tunnel.identity;
     for (const key of offered.map(resourceKey)) this.#byResource.set(key, (this.#byResource.get(key) ?? new Set()).add(id));
+    for (const wake of this.#offerWaiting) wake();
   }
 
-  /** The tunnels whose agents offer a resource, with the labels that each assigns to it. */
+  /**
+   * The tunnels whose agents offer a resource, with the labels that each assigns to it; of each host the newest that does: while an agent is being
+   * reloaded, its new process may not know yet what it offers.
+   */
   offering(kind: string, name: string): readonly { readonly tunnel: T; readonly offered: Offered }[] {
     return [...(this.#byResource.get(resourceKey({ kind, name })) ?? [])].flatMap((id) => {
-      const tunnel = this.newest(id);
-      const offered = tunnel?.offered.find((one) => one.kind === kind && one.name === name);
-      return tunnel === undefined || offered === undefined ? [] : [{ tunnel, offered }];
+      const usable = (this.#byId.get(id) ?? []).filter((tunnel) => !tunnel.draining && !tunnel.ended);
+      const offers = usable.flatMap((tunnel) =>
+        tunnel.offered.filter((one) => one.kind === kind && one.name === name).map((offered) => ({ tunnel, offered })),
+      );
+      return offers.slice(0, 1);
     });
+  }
+
+  /** The same as soon as there is one; empty: no agent offered it in time. */
+  async offeredSoon(kind: string, name: string, limitMs: number): Promise<readonly { readonly tunnel: T; readonly offered: Offered }[]> {
+    const end = performance.now() + limitMs;
+    for (;;) {
+      const [found, leftMs] = [this.offering(kind, name), end - performance.now()];
+      if (found.length > 0 || leftMs <= 0) return found;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, leftMs);
+      this.#offerWaiting.add(resolve);
+      await promise;
+      clearTimeout(timer);
+      this.#offerWaiting.delete(resolve);
+    }
   }
 
   #unlist(tunnel: T): void {

@@ -54,6 +54,11 @@ describe("hosts that stop responding", () => {
   });
 });
 
+/** Until so many reports have come; no timer runs meanwhile. */
+async function heardOf(heard: readonly string[], count: number): Promise<void> {
+  for (let turn = 0; turn < 1_000 && heard.length < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
 describe("hosts' own reports", () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -84,11 +89,7 @@ describe("hosts' own reports", () => {
         ended,
         sharesName: false,
       });
-    /** Until so many reports have come; no timer runs meanwhile. */
-    const heardOf = async (count: number): Promise<void> => {
-      for (let turn = 0; turn < 1_000 && heard.length < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    };
-    return { heard, heardOf, says, stop };
+    return { heard, heardOf: (count: number) => heardOf(heard, count), says, stop };
   }
 
   test("a host is reported at once, and then at most every five seconds with what it said last", async () => {
@@ -118,6 +119,35 @@ describe("hosts' own reports", () => {
     says("web-2", 1);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(heard).toEqual(["web-1 1"]);
+  });
+
+  test("lists of resources follow one another: the last one is reported last, and those between are left out", async () => {
+    const heard: string[] = [];
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const transport = createRouterTransport(({ service: serve }) => {
+      serve(AuthService, {
+        reportOffered: async ({ offered }) => {
+          const names = offered.map(({ name }) => name).join();
+          heard.push(`${names} began`);
+          await gates[heard.length === 1 ? 0 : 1]?.promise;
+          heard.push(`${names} kept`);
+          return {};
+        },
+      });
+    });
+    const reports = new StatusReports({ auth: createClient(AuthService, transport), log: silentLog, signal: new AbortController().signal });
+    const identity = { kind: "host", id: "h", role: "node", cluster: "main", names: [], validBefore: new Date(0) } as const;
+    const offer = (name: string) => reports.offered({ identity, offered: [{ kind: "db", name, labels: {} }] });
+    const all = [offer("one"), offer("two"), offer("three")];
+    // The answer to the later list would have come first.
+    gates[1]?.resolve();
+    await heardOf(heard, 1);
+    expect(heard).toEqual(["one began"]);
+    gates[0]?.resolve();
+    await Promise.all(all);
+    expect(heard).toEqual(["one began", "one kept", "three began", "three kept"]);
+    await offer("four");
+    expect(heard.at(-1)).toBe("four kept");
   });
 
   test("a failed report does not harm the proxy, and the next one is sent", async () => {

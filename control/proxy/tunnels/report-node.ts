@@ -1,9 +1,12 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AuthClient } from "../../../core/api/auth-client.ts";
+import type { OfferedSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { errorText } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity } from "../../../core/identity/identity.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { writeDocument } from "../../../core/resources/document.ts";
 import { hostStatusDocument } from "../../../core/resources/host-status.ts";
+import type { Offered } from "../../../core/resources/offered.ts";
 import { silentMs } from "../../../core/transport/tunnel-message.ts";
 import type { TunnelRegistry } from "./registry.ts";
 import type { AgentFacts, Tunnel } from "./tunnel.ts";
@@ -57,7 +60,11 @@ async function reportUp(auth: AuthClient, tunnel: Pick<Tunnel, "identity" | "fac
 
 /** Reports a host's resources: the whole list, which replaces the previous one. Throws PlatformError. */
 async function reportOffered(auth: AuthClient, { identity, offered }: Pick<Tunnel, "identity" | "offered">): Promise<void> {
-  await auth.reportOffered({ hostId: identity.id, offered: offered.map(({ kind, name, labels }) => ({ kind, name, labels: { ...labels } })) });
+  await auth.reportOffered({ hostId: identity.id, offered: offered.map(offeredMessage) });
+}
+
+function offeredMessage({ kind, name, labels, details }: Offered): MessageInitShape<typeof OfferedSchema> {
+  return { kind, name, labels: { ...labels }, details: { ...details } };
 }
 
 /** Reports that the host has no tunnel here any more. A failure is only logged: after an outage the auth service gets all reports again. */
@@ -72,15 +79,22 @@ export function reportGone(
   });
 }
 
+interface AllReports {
+  readonly auth: AuthClient;
+  readonly statuses: Pick<StatusReports, "offered">;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
 /** After an outage of the auth service: reports all hosts again, one after the other, and ends the tunnels of hosts that it refuses. */
-export async function reportAll(registry: TunnelRegistry, { auth, log, signal }: { auth: AuthClient; log: Log; signal: AbortSignal }): Promise<void> {
+export async function reportAll(registry: TunnelRegistry, { auth, statuses, log, signal }: AllReports): Promise<void> {
   for (const tunnel of [...registry.all()]) {
     if (signal.aborted) return;
     // An older, draining process of the host would report its older version.
     if (tunnel.ended || tunnel.draining) continue;
     try {
       await reportUp(auth, tunnel);
-      if (tunnel.offered.length > 0) await reportOffered(auth, tunnel);
+      if (tunnel.offered.length > 0) await statuses.offered(tunnel);
     } catch (thrown) {
       log.warn("could not report a connected host", { host: tunnel.identity.id, error: errorText(thrown) });
       const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
@@ -93,6 +107,7 @@ export async function reportAll(registry: TunnelRegistry, { auth, log, signal }:
 /** Minimum interval between two reports of one host, ms; only the last change in between is reported. */
 const apartMs = 5_000;
 
+type Offering = Pick<Tunnel, "identity" | "offered">;
 type Reporting = Pick<Tunnel, "identity" | "facts" | "peer" | "ended" | "sharesName">;
 
 /** Forwards hosts' reports about themselves while their tunnels are up. */
@@ -102,6 +117,8 @@ export class StatusReports {
   readonly #signal: AbortSignal;
   /** Host id → the tunnel with the next status; undefined: the host has just been reported. */
   readonly #waiting = new Map<string, { next: Reporting | undefined }>();
+  /** Host id → the tunnel whose resources are reported after those that are being reported. */
+  readonly #offering = new Map<string, { next: Offering | undefined; readonly done: Promise<void> }>();
 
   constructor({ auth, log, signal }: { auth: AuthClient; log: Log; signal: AbortSignal }) {
     this.#auth = auth;
@@ -117,11 +134,29 @@ export class StatusReports {
     else this.#report(id, tunnel);
   }
 
-  /** Reports a host's changed resources. */
-  offered({ identity, offered }: Pick<Tunnel, "identity" | "offered">): void {
-    reportOffered(this.#auth, { identity, offered }).catch((error: unknown) => {
-      this.#log.debug("could not report the resources of a host", { host: identity.id, error: errorText(error) });
-    });
+  /** Reports a host's changed resources, one list after the other: a late answer must not bring an older one back. Never rejects. */
+  offered(tunnel: Offering): Promise<void> {
+    const { id } = tunnel.identity;
+    const under = this.#offering.get(id);
+    if (under !== undefined) {
+      under.next = tunnel;
+      return under.done;
+    }
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    const entry: { next: Offering | undefined; readonly done: Promise<void> } = { next: tunnel, done };
+    this.#offering.set(id, entry);
+    void this.#reportOffered(id, entry).then(resolve);
+    return done;
+  }
+
+  async #reportOffered(host: string, entry: { next: Offering | undefined }): Promise<void> {
+    for (let { next } = entry; next !== undefined && !this.#signal.aborted; { next } = entry) {
+      entry.next = undefined;
+      await reportOffered(this.#auth, next).catch((error: unknown) => {
+        this.#log.debug("could not report the resources of a host", { host, error: errorText(error) });
+      });
+    }
+    this.#offering.delete(host);
   }
 
   #report(id: string, tunnel: Reporting): void {

@@ -118,7 +118,13 @@ describe("ping", () => {
       proxy: {
         kube: { enabled: false, public_addr: "", listen_addr: "" },
         ssh,
-        db: { postgres_public_addr: "", mysql_listen_addr: "", mysql_public_addr: "" },
+        db: {
+          postgres_public_addr: pingAnswer(facts, true).proxy.ssh.public_addr,
+          mysql_listen_addr: "",
+          mysql_public_addr: "",
+          mongo_public_addr: "",
+          redis_public_addr: "",
+        },
         tls_routing_enabled: tls,
       },
       server_version: "3.4.5",
@@ -131,6 +137,26 @@ describe("ping", () => {
 
   test("whether there are automatic upgrades is said as it is", () => {
     expect([findAnswer(common, true).automatic_upgrades, findAnswer(common, false).automatic_upgrades]).toEqual([true, false]);
+  });
+
+  test("ports of databases, with their public addresses; PostgreSQL is served at the web address too", () => {
+    const at = (port: number): { listen: { host: string; port: number } } => ({ listen: { host: "0.0.0.0", port } });
+    const publicAddr = { host: "db.example.com", port: 0 };
+    const facts = { ...common, publicAddr: { host: "p.example.com", port: 443 } };
+    const databases = {
+      postgres: { ...at(5432), publicAddr },
+      mysql: at(3036),
+      mongodb: { ...at(27_017), publicAddr: { host: "m", port: 1 } },
+      redis: {},
+    };
+    expect(findAnswer({ ...facts, databases }, true).proxy.db).toEqual({
+      postgres_public_addr: "db.example.com:5432",
+      mysql_listen_addr: "0.0.0.0:3036",
+      mysql_public_addr: "p.example.com:3036",
+      mongo_public_addr: "m:1",
+      redis_public_addr: "",
+    });
+    expect(findAnswer({ ...facts, databases: { postgres: { publicAddr } } }, true).proxy.db.postgres_public_addr).toBe("db.example.com:443");
   });
 
   test("find leaves out how people sign in", () => {

@@ -1,5 +1,7 @@
 import { type ServiceKind, serviceNames } from "../../../core/kinds/service-kinds.ts";
+import type { DbProtocol } from "../../../core/resources/db.ts";
 import { formatHostPort, type HostPort, withPort } from "../../../core/transport/host-port.ts";
+import type { DatabasePort } from "../../config.ts";
 
 /** Facts for the ping answer: the running configuration, with the bound ports. */
 export interface PingFacts {
@@ -14,6 +16,8 @@ export interface PingFacts {
   readonly publicAddr?: HostPort | undefined;
   readonly sshPublicAddr?: HostPort | undefined;
   readonly tunnelPublicAddr?: HostPort | undefined;
+  /** Ports of databases, by protocol; without `listen` there is none. */
+  readonly databases?: { readonly [Protocol in DbProtocol]?: DatabasePort } | undefined;
 }
 
 /** Every field that clients of the reference select, always present; addresses are `host:port`, and empty for a missing service. */
@@ -27,7 +31,14 @@ export interface PingProxy {
     readonly ssh_public_addr: string;
     readonly ssh_tunnel_public_addr: string;
   };
-  readonly db: { readonly postgres_public_addr: string; readonly mysql_listen_addr: string; readonly mysql_public_addr: string };
+  readonly db: {
+    /** PostgreSQL is served on the web port too. */
+    readonly postgres_public_addr: string;
+    readonly mysql_listen_addr: string;
+    readonly mysql_public_addr: string;
+    readonly mongo_public_addr: string;
+    readonly redis_public_addr: string;
+  };
   readonly tls_routing_enabled: boolean;
 }
 
@@ -60,14 +71,30 @@ interface Addresses {
 const absent: Sections = {
   ssh: { listen_addr: "", tunnel_listen_addr: "", web_listen_addr: "", public_addr: "", ssh_public_addr: "", ssh_tunnel_public_addr: "" },
   kube: { enabled: false, public_addr: "", listen_addr: "" },
-  db: { postgres_public_addr: "", mysql_listen_addr: "", mysql_public_addr: "" },
+  db: { postgres_public_addr: "", mysql_listen_addr: "", mysql_public_addr: "", mongo_public_addr: "", redis_public_addr: "" },
 };
 
 /** What each kind of service puts into the answer; applications are reached at the web address, and clients expect nothing about them. */
 const sections: { readonly [Kind in ServiceKind]: (addresses: Addresses) => Partial<Sections> } = {
   ssh: (addresses) => ({ ssh: sshSection(addresses) }),
   app: () => ({}),
+  db: (addresses) => ({ db: dbSection(addresses) }),
 };
+
+/** Through `tsh` databases are reached at the web address; these are the addresses for their own clients. */
+function dbSection({ facts: { databases = {} }, open }: Addresses): Sections["db"] {
+  const outside = ({ listen, publicAddr }: DatabasePort = {}): string =>
+    listen === undefined ? "" : formatHostPort(publicAddr === undefined ? { host: open.host, port: listen.port } : withPort(publicAddr, listen));
+  const { postgres, mysql, mongodb, redis } = databases;
+  const ownPostgres = postgres?.publicAddr === undefined ? open : withPort(postgres.publicAddr, open);
+  return {
+    postgres_public_addr: postgres?.listen === undefined ? formatHostPort(ownPostgres) : outside(postgres),
+    mysql_listen_addr: mysql?.listen === undefined ? "" : formatHostPort(mysql.listen),
+    mysql_public_addr: outside(mysql),
+    mongo_public_addr: outside(mongodb),
+    redis_public_addr: outside(redis),
+  };
+}
 
 /** SSH without a separate listener is reached at the web address, which routes by ALPN. */
 function sshSection({ facts, open }: Addresses): Sections["ssh"] {

@@ -1,0 +1,67 @@
+import { duplexPair } from "node:stream";
+import { expect, test } from "vitest";
+import { silentLog } from "../../../core/log/log.ts";
+import { readFrame } from "../../../core/transport/read-frame.ts";
+import { decodeStreamRequest } from "../../../core/transport/stream-request.ts";
+import { CancelRequests } from "./cancel-requests.ts";
+
+const postgres = { kind: "db", name: "orders", labels: {}, details: { protocol: "postgres" } };
+const mysql = { ...postgres, details: { protocol: "mysql" } };
+const key = Buffer.from("0000002a01020304", "hex");
+
+interface FakeAgent {
+  readonly offered?: readonly (typeof postgres)[];
+  readonly draining?: boolean;
+  readonly ended?: boolean;
+  /** Opens no stream. */
+  readonly isBroken?: boolean;
+}
+
+/** Agents of a proxy, what each of them got, and the time. */
+function world(agents: readonly FakeAgent[]) {
+  const time = { ms: 0 };
+  const got: string[] = [];
+  const tunnels = agents.map(({ offered = [postgres], draining = false, ended = false, isBroken = false }, index) => ({
+    offered,
+    draining,
+    ended,
+    openStream: async () => {
+      if (isBroken) throw new Error("broken");
+      const [near, far] = duplexPair();
+      void readFrame(far, { maxLength: 1_000, timeoutMs: 1_000, what: "request" }).then((body) => {
+        const { kind, parameters, clientAddress } = decodeStreamRequest(body);
+        got.push(`${index} ${kind} ${JSON.stringify(parameters)} ${clientAddress}`);
+        far.end();
+      });
+      return near;
+    },
+  }));
+  const requests = new CancelRequests({ tunnels: () => tunnels, log: silentLog, now: () => new Date(time.ms), clock: () => time.ms });
+  return { requests, got, time };
+}
+
+test("every agent with a PostgreSQL database is asked, and no other; a broken one keeps nobody waiting", async () => {
+  const { requests, got } = world([
+    {},
+    { offered: [mysql] },
+    { draining: true },
+    { ended: true },
+    { isBroken: true },
+    { offered: [mysql, postgres] },
+  ]);
+  await requests.send(key, "192.0.2.1:5");
+  expect(got).toEqual(['0 cancel {"key":"0000002a01020304"} 192.0.2.1:5', '5 cancel {"key":"0000002a01020304"} 192.0.2.1:5']);
+});
+
+test("an address has a burst, then two requests a second; others are not affected, up to the limit of all", async () => {
+  const { requests, got, time } = world([{}]);
+  for (let count = 0; count < 50; count += 1) await requests.send(key, "192.0.2.1:5");
+  expect(got).toHaveLength(20);
+  await requests.send(key, "192.0.2.2:5");
+  expect(got).toHaveLength(21);
+  time.ms = 1_000;
+  for (let count = 0; count < 5; count += 1) await requests.send(key, "192.0.2.1:6");
+  expect(got).toHaveLength(23);
+  for (let address = 0; address < 200; address += 1) await requests.send(key, `198.51.100.${address}:1`);
+  expect(got.length).toBeLessThanOrEqual(23 + 100);
+});

@@ -1,0 +1,81 @@
+import { once } from "node:events";
+import { limitedRate } from "../../../core/limits/limited-rate.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { ipOf } from "../../../core/transport/host-port.ts";
+import { encodeStreamRequest } from "../../../core/transport/stream-request.ts";
+import { Buckets } from "../../limits/buckets.ts";
+import { openMs, type Tunnel } from "../tunnels/tunnel.ts";
+
+export interface CancelDeps {
+  /** All tunnels of this proxy. */
+  readonly tunnels: () => Iterable<Pick<Tunnel, "offered" | "draining" | "ended" | "openStream">>;
+  readonly log: Pick<Log, "info" | "debug">;
+  readonly now: () => Date;
+  /** Monotonic milliseconds. */
+  readonly clock: () => number;
+}
+
+/** Requests of one address, and of all: nobody has proven anything, and each goes to every agent with a PostgreSQL database. */
+const ofAddress = { burst: 20, perSecond: 2 } as const;
+const ofAll = { burst: 100, perSecond: 20 } as const;
+/** Addresses that are remembered. */
+const maxAddresses = 10_000;
+/** Agents that get one request, and streams for requests that are open at a time. */
+const maxAgents = 500;
+const maxOpen = 1_000;
+/** Time for the agents to pass it on, ms: the client waits, so that the request cannot hit its next query. */
+const takenMs = 3_000;
+
+/**
+ * Requests to cancel a query at PostgreSQL's port: the key is all that they have. Only the agent that has issued the key knows it, so each of this proxy's
+ * agents with a PostgreSQL database is asked. None replies: an asker learns nothing.
+ */
+export class CancelRequests {
+  readonly #deps: CancelDeps;
+  readonly #addresses = Buckets.ofAtMost(maxAddresses, ofAddress);
+  readonly #admit: () => boolean;
+  #open = 0;
+
+  constructor(deps: CancelDeps) {
+    this.#deps = deps;
+    this.#admit = limitedRate(ofAll, deps.clock);
+  }
+
+  /** `key`: process id and secret. Resolves once the agents have dealt with it, or after a moment. Never throws. */
+  async send(key: Buffer, peer: string): Promise<void> {
+    const { log, now } = this.#deps;
+    if (!this.#addresses.take(ipOf(peer), [1], now()) || !this.#admit())
+      return log.debug("a request to cancel a query was dropped: too many", { peer });
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, takenMs);
+    await Promise.race([late, Promise.all(this.#agents().map(async (agent) => await this.#ask(agent, key, peer)))]);
+    clearTimeout(timer);
+  }
+
+  #agents(): readonly Pick<Tunnel, "openStream">[] {
+    const usable = [...this.#deps.tunnels()].filter(({ draining, ended, offered }) => !ended && !draining && offered.some(isPostgres));
+    return usable.slice(0, Math.min(maxAgents, maxOpen - this.#open));
+  }
+
+  async #ask(agent: Pick<Tunnel, "openStream">, key: Buffer, peer: string): Promise<void> {
+    this.#open += 1;
+    try {
+      const channel = await agent.openStream(openMs);
+      const timer = setTimeout(() => channel.destroy(), takenMs);
+      const over = Promise.race([once(channel, "end"), once(channel, "close")]);
+      const parameters = { key: key.toString("hex") };
+      channel.write(encodeStreamRequest({ kind: "cancel", target: "", parameters, clientAddress: peer, sessionId: "", accessRevision: "" }));
+      channel.resume();
+      await over.finally(() => clearTimeout(timer));
+      channel.destroy();
+    } catch (error) {
+      this.#deps.log.info("an agent did not take a request to cancel a query", { peer, error });
+    } finally {
+      this.#open -= 1;
+    }
+  }
+}
+
+function isPostgres({ kind, details }: { readonly kind: string; readonly details?: Readonly<Record<string, string>> | undefined }): boolean {
+  return kind === "db" && details?.protocol === "postgres";
+}

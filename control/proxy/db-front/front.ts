@@ -1,0 +1,55 @@
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
+import type { RoutingServices } from "../routing/routing-services.ts";
+import type { RelayedStreams } from "../routing/running-streams.ts";
+import type { CancelRequests } from "./cancel-requests.ts";
+
+/** A new connection of a database client. */
+export interface FrontArrival {
+  readonly socket: Socket;
+  /** `ip:port` of the peer. */
+  readonly peer: string;
+  /** Call this once the user may use the database: until then the connection may be dropped for a newer one. */
+  readonly established: () => void;
+}
+
+export interface FrontServices extends RoutingServices {
+  readonly auth: Pick<AuthClient, "signRelayedDatabase">;
+  readonly relaying: RelayedStreams;
+  readonly cancels: Pick<CancelRequests, "send">;
+  /** Version in the greeting of MySQL's port, which comes before the database is known. */
+  readonly mysqlVersion: string;
+  /** `host:port` where clients of this database port dial it; undefined: as they say themselves. */
+  readonly publicAddr?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Serves one connection until its end or refusal. Throws PlatformError for what is not a client of the protocol. */
+export type Front = (arrival: FrontArrival, services: FrontServices) => Promise<void>;
+
+/** Time from the connection to the end of the client's TLS, and then for its first message, ms. */
+export const startMs = 10_000;
+
+/** Ends the client's TLS, by the cluster's own certificate. Its certificate is judged later, so that a refusal has words. Throws as `terminateTls`. */
+export async function endClientTls(socket: Socket, { identity }: Pick<FrontServices, "identity">, alpn: string): Promise<TLSSocket> {
+  const tls = await terminateTls(socket, { context: identity.current().databases, alpn, requestCertificate: true, timeoutMs: startMs });
+  return tls.on("error", () => {});
+}
+
+/** Time that a refused client has to read the reason, ms. */
+const lingerMs = 3_000;
+
+/** Sends last words, and waits until the client has taken them and left. */
+export async function sayFarewell(client: Socket, words: Buffer): Promise<void> {
+  if (client.destroyed) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, lingerMs);
+  // Not before they are on their way: a client may have ended its half already.
+  const sent = (): void => void (client.readableEnded ? resolve() : client.once("end", resolve));
+  client.once("close", resolve).resume().end(words, sent);
+  await promise;
+  clearTimeout(timer);
+  client.destroy();
+}

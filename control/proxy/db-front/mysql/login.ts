@@ -1,0 +1,35 @@
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { capability, offered, ofLogin } from "./greeting.ts";
+
+/** `capabilities u32le | maximum packet u32le | charset u8 | 0 × 19 | extended capabilities u32le (MariaDB)`: the request for TLS, and the head of a login. */
+export const headLength = 32;
+const extendedAt = 28;
+
+/** Whether the client asks for TLS now. Throws `invalid`, and `unsupported` for the protocol before 4.1. Pure. */
+export function asksForTls(payload: Buffer): boolean {
+  const isTls = (flagsOf(payload) & capability.ssl) !== 0;
+  if (isTls && payload.length !== headLength) throw new PlatformError("invalid", "the client's request for TLS is too long");
+  return isTls;
+}
+
+function flagsOf(payload: Buffer): number {
+  if (payload.length < headLength) throw new PlatformError("invalid", "the client's packet is too short for a login");
+  const flags = payload.readUInt32LE(0);
+  if ((flags & capability.protocol41) === 0) throw new PlatformError("unsupported", "the client is older than version 4.1 of the protocol");
+  return flags;
+}
+
+/**
+ * A client's login as the agent gets it, who greets with `agent`: without TLS, whose bit clients leave set, and with what both greetings have offered. A client may set bits that it was
+ * not offered, and does not use them then. Throws `unavailable` when the client may use what the agent's server cannot. Pure.
+ */
+export function loginForAgent(payload: Buffer, agent: number): Buffer {
+  const used = (flagsOf(payload) & offered) >>> 0;
+  if ((used & ~agent & ~ofLogin & ~capability.mysql) !== 0) {
+    throw new PlatformError("unavailable", "the database's server is too old for this port", { hint: "use: tsh proxy db" });
+  }
+  const login = Buffer.from(payload);
+  login.writeUInt32LE((used | capability.mysql) >>> 0, 0);
+  login.writeUInt32LE(0, extendedAt);
+  return login;
+}

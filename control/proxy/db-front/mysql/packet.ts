@@ -1,0 +1,33 @@
+import type { Duplex } from "node:stream";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { takeBytes } from "../take-bytes.ts";
+
+/** A packet of MySQL's protocol: `length u24le | sequence u8 | payload`. */
+export function packet(sequence: number, payload: Buffer): Buffer {
+  const header = Buffer.alloc(4);
+  header.writeUIntLE(payload.length, 0, 3);
+  header[3] = sequence & 255;
+  return Buffer.concat([header, payload]);
+}
+
+export interface PacketWanted {
+  readonly sequence: number;
+  /** Of the payload, bytes. */
+  readonly maxLength: number;
+  readonly timeoutMs: number;
+  /** Names the packet in errors. */
+  readonly what: string;
+  readonly signal: AbortSignal;
+}
+
+/** The payload of the next packet; the rest stays in the stream. Throws `invalid` (too long, out of order), `unavailable`, `timeout`. */
+export async function takePacket(stream: Duplex, { sequence, maxLength, ...wait }: PacketWanted): Promise<Buffer> {
+  const enough = (bytes: Buffer): number | undefined => {
+    if (bytes.length < 4) return undefined;
+    const length = bytes.readUIntLE(0, 3);
+    if (length > maxLength) throw new PlatformError("invalid", `${wait.what} has ${length} bytes; ${maxLength} are allowed`);
+    if (bytes[3] !== sequence) throw new PlatformError("invalid", `${wait.what} is out of order: number ${bytes[3]} instead of ${sequence}`);
+    return 4 + length;
+  };
+  return (await takeBytes(stream, { ...wait, enough })).subarray(4);
+}

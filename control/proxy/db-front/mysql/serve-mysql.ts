@@ -1,0 +1,81 @@
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { PlatformError, toPlatformError } from "../../../../core/errors/platform-error.ts";
+import { relay } from "../../../../core/transport/relay.ts";
+import { endClientTls, type Front, type FrontServices, sayFarewell, startMs } from "../front.ts";
+import { reachDatabase } from "../reach-database.ts";
+import { errorPacket, withoutTls } from "./error-packet.ts";
+import { encodeGreeting, greetedCapabilities, newConnectionId } from "./greeting.ts";
+import { asksForTls, loginForAgent } from "./login.ts";
+import { packet, takePacket } from "./packet.ts";
+
+/** Longest login packet, bytes: 64 KiB of attributes, and the names. */
+const maxLogin = 68_000;
+/** Longest packet of the agent up to the login, bytes. */
+const maxAnswer = 16_384;
+/** Time for the agent to answer a login: its server may be slow, ms. */
+const answerMs = 60_000;
+/** Maximum packets that answer a login: a word before the OK. */
+const maxAnswers = 4;
+
+/**
+ * Serves a client of MySQL or MariaDB: greets it before its database is known, ends its TLS, and passes its login on to the agent, who greets like the
+ * server. TLS makes one packet more on the client's side, so that the numbers of packets up to the OK differ by one.
+ */
+export const serveMysql: Front = async ({ socket, peer, established }, services) => {
+  const { signal } = services;
+  const connectionId = newConnectionId();
+  socket.write(packet(0, encodeGreeting(services.mysqlVersion, connectionId)));
+  if (!(await startedTls(socket, signal))) return;
+  const tls = await endClientTls(socket, services, "mysql");
+  const refuse = async (thrown: unknown): Promise<void> => await sayFarewell(tls, errorPacket(3, toPlatformError(thrown)));
+  const login = await takePacket(tls, { sequence: 2, maxLength: maxLogin, timeoutMs: startMs, what: "the client's login", signal });
+  let agent: TLSSocket;
+  try {
+    agent = await reachDatabase({ tls, protocol: "mysql", peer, at: String(connectionId) }, services);
+  } catch (thrown) {
+    return await refuse(thrown);
+  }
+  const leave = (): void => void agent.destroy();
+  tls.once("close", leave);
+  try {
+    established();
+    await passLogin({ tls, agent, login }, services);
+  } catch (thrown) {
+    agent.destroy();
+    return await refuse(thrown);
+  }
+  tls.off("close", leave);
+  services.relaying.add(relay(tls, agent, { signal }));
+};
+
+/** False: the client has asked for no TLS and was refused. */
+async function startedTls(socket: Socket, signal: AbortSignal): Promise<boolean> {
+  const first = await takePacket(socket, { sequence: 1, maxLength: maxLogin, timeoutMs: startMs, what: "the client's request for TLS", signal });
+  if (asksForTls(first)) return true;
+  const error = new PlatformError("denied", "this port requires TLS and a client certificate", { hint: "see: tsh db config" });
+  await sayFarewell(socket, errorPacket(2, error, withoutTls));
+  return false;
+}
+
+interface Ends {
+  readonly tls: TLSSocket;
+  readonly agent: TLSSocket;
+  readonly login: Buffer;
+}
+
+/** Resolves once the client has the answer to its login, whatever it is. Throws what keeps the agent from getting the login. */
+async function passLogin({ tls, agent, login }: Ends, { signal }: FrontServices): Promise<void> {
+  const take = async (sequence: number): Promise<Buffer> =>
+    await takePacket(agent, { sequence, maxLength: maxAnswer, timeoutMs: answerMs, what: "the agent's answer", signal });
+  const greeting = await take(0);
+  if (greeting[0] === 0xff) return void tls.write(packet(3, greeting));
+  agent.write(packet(1, loginForAgent(login, greetedCapabilities(greeting))));
+  for (let sequence = 2; sequence < 2 + maxAnswers; sequence += 1) {
+    const answer = await take(sequence);
+    tls.write(packet(sequence + 1, answer));
+    // 01: the OK follows.
+    if (answer[0] !== 1) return;
+  }
+  throw new PlatformError("unavailable", "the agent does not answer the login");
+}

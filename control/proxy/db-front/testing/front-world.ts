@@ -1,0 +1,142 @@
+import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { connect as connectTcp, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { openAuthClient } from "../../../../core/api/auth-client.ts";
+import { type HostCredentials, joinHost } from "../../../../core/api/host-credentials.ts";
+import type { UserIdentity } from "../../../../core/identity/identity.ts";
+import { fromX509Certificate } from "../../../../core/identity/x509-identity.ts";
+import { type DbProtocol, dbProtocols } from "../../../../core/resources/db.ts";
+import { alpn } from "../../../../core/transport/alpn.ts";
+import { hostContext, terminateTls } from "../../../../core/transport/arrivals/server-tls.ts";
+import { readFrame } from "../../../../core/transport/read-frame.ts";
+import { decodeStreamRequest, encodeStreamReply, type StreamRequest } from "../../../../core/transport/stream-request.ts";
+import { startTestAgent } from "../../../../test/inside/connect-agent.ts";
+import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
+import { generateKeys } from "../../../../test/inside/user-keys.ts";
+import { until } from "../../../../test/world/until.ts";
+
+/** A stream that reached the fake agent. */
+export interface Reached {
+  readonly request: StreamRequest<"db">;
+  /** Of the certificate that the proxy presented. */
+  readonly user: UserIdentity;
+}
+
+export interface Presented {
+  readonly certificate: string;
+  readonly privateKey: string;
+}
+
+/** A cluster whose proxy has a port for each protocol, and an agent that offers a database of each, named like its protocol. */
+export interface FrontWorld extends AsyncDisposable {
+  readonly cluster: TestCluster;
+  /** Of the agent's host. */
+  readonly credentials: HostCredentials;
+  readonly reached: Reached[];
+  /** Keys of requests to cancel. */
+  readonly cancelled: string[];
+  /** What the agent does with a client's bytes once it has accepted the stream; default: it echoes. */
+  serve: (client: TLSSocket, reached: Reached) => void;
+  /** The agent's refusal; undefined: none. */
+  refusal: Parameters<typeof encodeStreamReply>[0] | undefined;
+  port(protocol: DbProtocol | "web"): number;
+  /** A certificate of alice for a database and an account, as long as her login's or of this validity. */
+  certificate(database: string, account: string, ttlSeconds?: number): Promise<Presented>;
+  /** A plain connection to a port. */
+  dial(protocol: DbProtocol | "web"): Promise<Socket>;
+  /** TLS over a connection, as a stock client of the cluster. */
+  tls(socket: Socket, presented?: Presented, more?: { readonly ALPNProtocols?: string[]; readonly servername?: string }): Promise<TLSSocket>;
+}
+
+const localhost = { host: "127.0.0.1", port: 0 };
+
+export async function frontWorld(options: Parameters<typeof startTestCluster>[0] = {}): Promise<FrontWorld> {
+  const databases = { postgres: { listen: localhost }, mysql: { listen: localhost }, mongodb: { listen: localhost }, redis: { listen: localhost } };
+  const cluster = await startTestCluster({ ...options, proxy: { databases, mysqlVersion: "8.0.99-front", ...options.proxy } });
+  await cluster.putRole("dev", { allow: { db_labels: { env: "test" }, db_users: ["reader"], db_names: ["*"] } });
+  const user = await cluster.login("alice", { roles: ["dev"] });
+  const credentials = await joinDatabaseHost(cluster);
+  const world: Pick<FrontWorld, "reached" | "cancelled" | "serve" | "refusal"> = {
+    reached: [],
+    cancelled: [],
+    serve: (client) => void client.pipe(client),
+    refusal: undefined,
+  };
+  const agent = await startTestAgent(cluster, {
+    hostname: "db-1",
+    credentials,
+    onStream: (channel, request) => void serveStream(world, { channel, request, credentials }).catch(() => channel.destroy()),
+  });
+  const resources = dbProtocols.map((name) => ({ kind: "db", name, labels: { env: "test" }, details: { protocol: name } }));
+  agent.send({ type: "resources", resources, more: false });
+  await until("the auth service knows them", async () => (await cluster.admin.listOffered({ kind: "db" })).resources.length === resources.length);
+  const port: FrontWorld["port"] = (protocol) => {
+    const { web, databases: bound } = cluster.proxy.addresses;
+    return (protocol === "web" ? web : bound[protocol])?.port ?? 0;
+  };
+  return Object.assign(world, {
+    cluster,
+    credentials,
+    port,
+    certificate: async (database: string, account: string, ttlSeconds = 0): Promise<Presented> => {
+      const keys = generateKeys();
+      const own = { certificate: user.tlsCertificate, privateKey: user.tlsPrivateKey };
+      using asAlice = openAuthClient({ open: cluster.open, ca: cluster.hostCaPem, credentials: own });
+      const wanted = { routeKind: "db", routeName: database, routeAccount: account, tlsPublicKey: keys.tlsPublicKey, ttlSeconds };
+      const { tlsCertificate } = await asAlice.client.signOwnUser(wanted);
+      return { certificate: tlsCertificate, privateKey: keys.tlsPrivateKey };
+    },
+    dial: async (protocol: DbProtocol | "web") => {
+      const socket = connectTcp(port(protocol), "127.0.0.1");
+      socket.on("error", () => {});
+      await once(socket, "connect");
+      return socket;
+    },
+    tls: async (socket: Socket, presented?: Presented, more: object = {}) => {
+      const own = presented === undefined ? {} : { cert: presented.certificate, key: presented.privateKey };
+      const tls = connectTls({ socket, host: "127.0.0.1", ca: [...cluster.hostCaPem], ...own, ...more });
+      tls.on("error", () => {});
+      await once(tls, "secureConnect");
+      return tls;
+    },
+    [Symbol.asyncDispose]: async () => {
+      agent.end();
+      await cluster[Symbol.asyncDispose]();
+    },
+  });
+}
+
+async function joinDatabaseHost(cluster: TestCluster): Promise<HostCredentials> {
+  const { secret } = await cluster.admin.createToken({ roles: ["node", "db"], ttlSeconds: 60, uses: 1, secret: "" });
+  const facts = { role: "node", hostname: "db-1", names: [], labels: {}, services: ["db"], version: "1" } as const;
+  return await joinHost({ open: cluster.open, trust: { pins: [cluster.auth.caPin] }, token: secret, ...facts });
+}
+
+interface Stream {
+  readonly channel: Duplex;
+  readonly request: StreamRequest;
+  readonly credentials: HostCredentials;
+}
+
+/** As an agent does, but for its own decision. */
+async function serveStream(world: Pick<FrontWorld, "reached" | "cancelled" | "serve" | "refusal">, { channel, request, credentials }: Stream) {
+  if (request.kind === "cancel") {
+    world.cancelled.push(request.parameters.key);
+    return void channel.destroy();
+  }
+  channel.write(encodeStreamReply({ ok: true }));
+  const tls = await terminateTls(channel, { context: hostContext(credentials), alpn: alpn.service, requestCertificate: true });
+  tls.on("error", () => {});
+  const frame = { maxLength: 16_384, timeoutMs: 5_000, what: "frame" };
+  await readFrame(tls, frame);
+  const own = decodeStreamRequest(await readFrame(tls, frame));
+  const certificate = tls.getPeerX509Certificate();
+  const user = certificate && fromX509Certificate(new X509Certificate(certificate.raw));
+  if (own.kind !== "db" || user?.kind !== "user") throw new Error("not a user's request for a database");
+  const reached = { request: own, user };
+  world.reached.push(reached);
+  tls.write(encodeStreamReply(world.refusal ?? { ok: true }));
+  if (world.refusal === undefined) world.serve(tls, reached);
+}

@@ -1,0 +1,176 @@
+import { type Duplex, PassThrough } from "node:stream";
+import { describe, expect, test } from "vitest";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
+import { silentLog } from "../../../core/log/log.ts";
+import type { Lock } from "../../../core/resources/lock.ts";
+import type { Labels } from "../../../core/resources/metadata.ts";
+import { type Role, roleSchema } from "../../../core/resources/role.ts";
+import { readFrame } from "../../../core/transport/read-frame.ts";
+import { decodeStreamRequest, maxStreamMessage } from "../../../core/transport/stream-request.ts";
+import type { Tunnel } from "../tunnels/tunnel.ts";
+import { openServed } from "./open-served.ts";
+import type { RoutingServices } from "./routing-services.ts";
+
+const [idA, idB] = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"];
+const now = new Date("2026-11-20T12:00:00Z");
+const parameters = { user: "reader", name: "shop", host: "", at: "" };
+
+interface Agent {
+  readonly id: string;
+  readonly labels?: Labels;
+  readonly protocol?: string;
+  /** Default: it opens a channel. */
+  readonly open?: () => Promise<Duplex>;
+}
+
+interface Facts {
+  readonly agents?: readonly Agent[];
+  readonly allow?: object;
+  readonly deny?: object;
+  readonly locks?: readonly Lock[];
+  readonly parameters?: Partial<typeof parameters>;
+  readonly target?: string;
+  readonly identity?: Partial<UserIdentity>;
+  readonly clientAddress?: string;
+}
+
+function roleOf(allow: object, deny: object): Role {
+  return roleSchema.parse({ kind: "role", version: "v7", metadata: { name: "access" }, spec: { allow, deny } });
+}
+
+/** Opens a stream by the real decision; the agents are tunnels of the test. */
+async function open({ agents = [{ id: idA }], allow, deny = {}, locks = [], ...facts }: Facts = {}) {
+  const opened: string[] = [];
+  const added: unknown[] = [];
+  const usual = { db_labels: { env: "test" }, db_users: ["reader"], db_names: ["shop"] };
+  const offers = agents.map(({ id, labels = { env: "test" }, protocol = "postgres", open: own }) => {
+    const openStream = async (): Promise<Duplex> => {
+      opened.push(id);
+      return own === undefined ? new PassThrough() : await own();
+    };
+    const offered = { kind: "db", name: "orders", labels, details: { protocol } };
+    return { tunnel: { identity: { id }, openStream } as unknown as Tunnel, offered };
+  });
+  const services = {
+    log: silentLog,
+    access: { forUser: async () => ({ revision: "7", roles: [roleOf(allow ?? usual, deny)], locks }) },
+    registry: { offering: (kind: string, name: string) => (kind === "db" && name === "orders" ? offers : []) },
+    expected: { areComing: false },
+    running: { add: (stream: unknown) => added.push(stream) },
+    now: () => now,
+  } as unknown as RoutingServices;
+  const identity: UserIdentity = {
+    kind: "user",
+    name: "alice",
+    roles: ["access"],
+    traits: {},
+    principals: {},
+    cluster: "c",
+    validBefore: new Date("2026-11-20T13:00:00Z"),
+    ...facts.identity,
+  };
+  const request = { kind: "db", target: facts.target ?? "orders", parameters: { ...parameters, ...facts.parameters } } as const;
+  const outcome = openServed({ identity, request, clientAddress: facts.clientAddress ?? "192.0.2.7:40000" }, services);
+  outcome.catch(() => {});
+  return { outcome, opened, added };
+}
+
+describe("a stream to a database, at the proxy", () => {
+  test("the agent gets the request with what the proxy knows: address, session and revision", async () => {
+    const { outcome, added } = await open();
+    const body = await readFrame(await outcome, { maxLength: maxStreamMessage, timeoutMs: 5_000, what: "request" });
+    expect(decodeStreamRequest(body)).toEqual({
+      kind: "db",
+      target: "orders",
+      parameters,
+      clientAddress: "192.0.2.7:40000",
+      sessionId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      accessRevision: "7",
+    });
+    expect(added).toMatchObject([{ host: idA, login: "" }]);
+  });
+
+  test.for<readonly [what: string, facts: Facts, expected: string | RegExp]>([
+    ["names that the request states and a role lists", {}, "allowed"],
+    ["no names yet: the agent decides them", { parameters: { user: "", name: "" } }, "allowed"],
+    ["an account that no role lists", { parameters: { user: "root" } }, /may not connect as root/],
+    ["a logical database that no role lists", { parameters: { name: "payroll" } }, /may not use database payroll/],
+    ["a schema of MySQL, where roles cannot bind it", { agents: [{ id: idA, protocol: "mysql" }], parameters: { name: "payroll" } }, "allowed"],
+    ["an account of MySQL that no role lists", { agents: [{ id: idA, protocol: "mysql" }], parameters: { user: "root" } }, /may not connect as root/],
+    ["a logical database without an account", { parameters: { user: "", name: "payroll" } }, /may not use database payroll/],
+    [
+      "an account that a role denies",
+      { allow: { db_labels: { "*": "*" }, db_users: ["*"], db_names: ["*"] }, deny: { db_users: ["reader"] } },
+      /denies it/,
+    ],
+    ["other labels", { agents: [{ id: idA, labels: { env: "prod" } }] }, /no role of access allows its labels/],
+    ["a role that names no labels", { allow: { db_users: ["*"], db_names: ["*"] } }, /no role of access allows its labels/],
+    ["a certificate for another database", { identity: { route: { kind: "db", name: "billing" } } }, /is only for db "billing"/],
+    ["a certificate for this one", { identity: { route: { kind: "db", name: "orders" } } }, "allowed"],
+    ["an expired certificate", { identity: { validBefore: now } }, /expired/],
+    ["a certificate for another address", { identity: { sourceIp: "192.0.2.8" } }, /bound to the address/],
+    ["its own address", { identity: { sourceIp: "192.0.2.7" } }, "allowed"],
+    ["a locked user", { locks: [lockOf({ user: "alice" })] }, /locked/],
+    ["a locked host", { locks: [lockOf({ server_id: idA })] }, /locked/],
+    ["a database that nobody offers", { target: "payroll" }, /no connected agent offers database "payroll"/],
+    ["a host that does not offer it", { parameters: { host: idB } }, /no connected agent offers database "orders"/],
+    ["the host that does", { parameters: { host: idA } }, "allowed"],
+  ])("%s: %s", async ([, facts, expected]) => {
+    const { outcome, opened } = await open(facts);
+    if (expected === "allowed") return void expect(await outcome).toBeInstanceOf(PassThrough);
+    await expect(outcome).rejects.toThrow(expected);
+    expect(opened).toEqual([]);
+  });
+
+  test("agents that the user may not reach are left out, though they offer the same name", async () => {
+    const agents = [{ id: idB, labels: { env: "prod" } }, { id: idA }];
+    for (let round = 0; round < 10; round += 1) {
+      const { outcome, opened } = await open({ agents });
+      await outcome;
+      expect(opened).toEqual([idA]);
+    }
+    const pinned = await open({ agents, parameters: { host: idB } });
+    await expect(pinned.outcome).rejects.toMatchObject({ code: "denied" });
+    const locked = await open({ agents: [{ id: idA }, { id: idB }], locks: [lockOf({ server_id: idA })] });
+    await locked.outcome;
+    expect(locked.opened).toEqual([idB]);
+  });
+
+  test("a pinned host is the only one that is tried", async () => {
+    const away = (): Promise<never> => Promise.reject(new PlatformError("unavailable", "the agent does not answer"));
+    const { outcome, opened } = await open({ agents: [{ id: idA, open: away }, { id: idB }], parameters: { host: idA } });
+    await expect(outcome).rejects.toMatchObject({ code: "unavailable" });
+    expect(opened).toEqual([idA]);
+  });
+
+  test("without a pin the next agent is tried; with none left, the first failure is reported", async () => {
+    const away = (): Promise<never> => Promise.reject(new PlatformError("unavailable", "the agent does not answer"));
+    const one = await open({ agents: [{ id: idA, open: away }, { id: idB }] });
+    await one.outcome;
+    expect(one.opened.at(-1)).toBe(idB);
+    const both = await open({
+      agents: [
+        { id: idA, open: away },
+        { id: idB, open: away },
+      ],
+    });
+    await expect(both.outcome).rejects.toMatchObject({ code: "unavailable" });
+    expect(both.opened.toSorted()).toEqual([idA, idB]);
+    expect(both.added).toEqual([]);
+  });
+
+  test("the agents share the streams", async () => {
+    const used = new Set<string | undefined>();
+    for (let round = 0; round < 200 && used.size < 2; round += 1) {
+      const { outcome, opened } = await open({ agents: [{ id: idA }, { id: idB }] });
+      await outcome;
+      used.add(opened[0]);
+    }
+    expect(used).toEqual(new Set([idA, idB]));
+  });
+});
+
+function lockOf(target: Lock["spec"]["target"]): Lock {
+  return { kind: "lock", version: "v2", metadata: { name: "l" }, spec: { target } };
+}
