@@ -22,7 +22,19 @@ test.for([
   ],
   [
     ["tsh", "proxy", ""],
-    ["ssh", "app", "-h", "--help"],
+    ["ssh", "app", "db", "-h", "--help"],
+  ],
+  [
+    ["tsh", "db", "e"],
+    ["env", "exec"],
+  ],
+  [
+    ["tsh", "db", "config", "--format", ""],
+    ["text", "cmd", "json", "yaml"],
+  ],
+  [
+    ["tsh", "db", "exec", "--d"],
+    ["--dbs", "--db-user", "--db-name"],
   ],
   [["tsh", "login", "--ca"], ["--ca-pin"]],
   [
@@ -37,7 +49,7 @@ test.for([
   ],
   [
     ["tctl", "users", "update", "--set"],
-    ["--set-roles", "--set-logins"],
+    ["--set-roles", "--set-logins", "--set-db-users", "--set-db-names", "--set-db-roles"],
   ],
   [
     ["tctl", "auth", "export", "--type", "tls"],

@@ -14,6 +14,12 @@ export const hostFilterOptions: readonly OptionSpec[] = [
   { flags: "--query <expression>", text: 'only those for which it holds: labels["env"] == "prod" && !hasPrefix(name, "db-")' },
 ];
 
+/** The same of commands that list databases. */
+export const databaseFilterOptions: readonly OptionSpec[] = [
+  { flags: "--search <words>", text: "only databases with all of these words in name or labels; separated by commas", multiple: true },
+  { flags: "--query <expression>", text: 'only those for which it holds: labels["env"] == "prod" && status != "healthy"' },
+];
+
 /** Arguments `key=value[,key=value…]` are labels, others are search words. Throws `invalid`. */
 export function hostFilter({ args, options }: Pick<Call, "args" | "options">): HostFilter {
   const labels = parseLabels(args.filter((arg) => arg.includes("=")).join(","));

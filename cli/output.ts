@@ -10,8 +10,8 @@ import type { CliIo, Output } from "./io.ts";
  *  - A reader that went away (EPIPE) ends the output silently.
  */
 
-/** `names`: one name per line, for scripts. */
-export type Format = "text" | "json" | "yaml" | "names";
+/** `names`: one name per line, for scripts. `cmd`: a command for a shell. */
+export type Format = "text" | "json" | "yaml" | "names" | "cmd";
 
 export interface Result {
   /** Value that json and yaml print. */
@@ -22,6 +22,8 @@ export interface Result {
   readonly notes?: readonly string[];
   /** Lines that the format `names` prints. */
   readonly names?: readonly string[];
+  /** What the format `cmd` prints. */
+  readonly command?: string;
   /** `data` is an array: json prints one compact line for each, yaml one document for each. */
   readonly many?: boolean;
   /** Continues earlier output: yaml starts another document. */
@@ -45,6 +47,7 @@ export async function writeResult(io: CliIo, result: Result, format: Format = "t
 async function formatted(result: Result, format: Format): Promise<string> {
   if (format === "json") return toJson(result);
   if (format === "yaml") return await toYaml(result);
+  if (format === "cmd") return printable(result.command ?? "");
   return format === "names" ? (result.names ?? []).map(printable).join("\n") : result.text;
 }
 

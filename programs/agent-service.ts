@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { runAgent } from "../agent/agent.ts";
 import { agentConfig } from "../agent/config.ts";
+import { examineDatabases } from "../agent/db/examine-databases.ts";
 import { noTokenError } from "../agent/join.ts";
 import { checkServices } from "../agent/services.ts";
 import type { Services } from "../cli/platform/services.ts";
@@ -27,6 +28,10 @@ export async function checkService(config: PlatformConfig): Promise<readonly str
   const other = held && otherCluster(held, caPins);
   return other === undefined ? warnings : [...warnings, `${other.message}; ${other.hint}`];
 }
+
+/** For `platform doctor`. */
+export const checkDatabases: Services["checkDatabases"] = async ({ db_service: db }, authorities) =>
+  await examineDatabases(db.databases, authorities);
 
 export function sshCrypto(): "native" | "javascript" {
   return sshCryptoKind();

@@ -24,6 +24,26 @@ describe("the programs' parts", () => {
     expect(controlConfig(config(text.replace("MODE", "multiplex"))).proxy?.tunnelListen).toBeUndefined();
   });
 
+  test("ports of databases are closed unless the file opens them; each has its usual number", () => {
+    const proxy = (lines: string) => controlConfig(config(`${head}auth_service: {}\nproxy_service:\n  enabled: yes\n${lines}`)).proxy;
+    const none = { listen: undefined, publicAddr: undefined };
+    expect(proxy("")).toMatchObject({ databases: { postgres: none, mysql: none, mongodb: none, redis: none }, mysqlVersion: "8.4.0" });
+    const keys = ["postgres", "mysql", "mongo", "redis"].map((name) => `  ${name}_listen_addr: 0.0.0.0\n`).join("");
+    const listen = (port: number) => ({ listen: { host: "0.0.0.0", port } });
+    expect(proxy(`${keys}  mysql_server_version: "10.11.6-MariaDB"\n  postgres_public_addr: db.test\n`)).toMatchObject({
+      databases: {
+        postgres: { ...listen(5432), publicAddr: { host: "db.test", port: 0 } },
+        mysql: listen(3036),
+        mongodb: listen(27_017),
+        redis: listen(6379),
+      },
+      mysqlVersion: "10.11.6-MariaDB",
+    });
+    for (const bad of ["mysql_server_version: 8.0", 'mysql_server_version: "8 0"', "redis_listen_addr: redis://x", "mongo_listen_address: x"]) {
+      expect(parseConfig(`${head}auth_service: {}\nproxy_service:\n  ${bad}\n`).problems).toHaveLength(1);
+    }
+  });
+
   test("the cluster is named for the node unless it has a name", () => {
     expect(controlConfig(config(`${head}auth_service: {}\n`)).auth?.clusterName).toBe("one");
     expect(controlConfig(config(`${head}auth_service:\n  cluster_name: c.test\n`)).auth?.clusterName).toBe("c.test");

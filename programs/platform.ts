@@ -19,5 +19,6 @@ const services: Services = {
     ...(config.auth_service.enabled || config.proxy_service.enabled ? await (await loadControl()).checkService(config, inUse) : []),
     ...(agentServices(config).length > 0 ? await (await loadAgent()).checkService(config) : []),
   ],
+  checkDatabases: async (config, authorities) => await (await loadAgent()).checkDatabases(config, authorities),
   sshCrypto: async (config) => (await (agentServices(config).length > 0 ? loadAgent() : loadControl())).sshCrypto(),
 };

@@ -13,6 +13,7 @@ import { dial } from "../../core/transport/dial/dial.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
 import { examineAnswer } from "../doctor/answer-checks.ts";
+import { judgeDatabases, serverAuthorities } from "../doctor/database-checks.ts";
 import { type AgentAsk, askAuth, examineDirect, examineJoin, wantedDirect } from "../doctor/direct-checks.ts";
 import { type Answer, type CheckName, Examination, report } from "../doctor/examination.ts";
 import { examinePath } from "../doctor/path-checks.ts";
@@ -23,14 +24,15 @@ import { examineProxies, examineTunnel, type TunnelAsk } from "../doctor/tunnel-
 import { examineUpdater } from "../doctor/updater-check.ts";
 import type { Result } from "../output.ts";
 import { defaultConfigFile } from "./check-start.ts";
+import type { Services } from "./services.ts";
 
 const wanted: readonly CheckName[] = [
   ...(["configuration", "identity", "environment", "route", "name", "connection", "tls", "alpn", "certificate"] as const),
   ...(["answer", "version", "clock", "tunnel", "access", "proxies", "web"] as const),
 ];
 
-/** `platform doctor`: checks the agent's path to its cluster, as the service takes it. */
-export async function doctor({ io, options }: Call): Promise<Result> {
+/** `platform doctor`: checks the agent's path to its cluster, as the service takes it, and to its databases. */
+export async function doctor({ io, options }: Call, checkDatabases: Services["checkDatabases"]): Promise<Result> {
   const exam = new Examination();
   const file = resolve(options.text("config") ?? defaultConfigFile);
   const config = await exam.check("configuration", () => readConfiguration(file));
@@ -44,12 +46,14 @@ export async function doctor({ io, options }: Call): Promise<Result> {
     if (config.listens === undefined) await examine(exam, ask);
     else await examineDirect(exam, { ...ask, listens: config.listens });
     exam.skip(config.listens === undefined ? wanted : wantedDirect, "not reached");
+    if (config.whole.db_service.enabled) await examineDatabases(exam, ask, { config: config.whole, checkDatabases });
     await examineHost(exam, { file, env, environmentFile: environment.path });
   }
   return report(exam.findings, { config: file, ...(config && { target: formatHostPort(config.target) }) });
 }
 
 interface Configured {
+  readonly whole: PlatformConfig;
   readonly platform: PlatformConfig["platform"];
   /** Address of the proxy, or of the auth service where it is joined directly. */
   readonly target: HostPort;
@@ -73,13 +77,13 @@ async function readConfiguration(file: string): Promise<Answer<Configured>> {
   if (target === undefined && services.length > 0 && platform.auth_server !== undefined) {
     const [auth, listens] = [platform.auth_server, ssh.listen_addr];
     const says = `${file} is valid: the agent joins the auth service ${formatHostPort(auth)} directly, and listens on ${formatHostPort(listens)}`;
-    return { says, value: { platform, names, services, target: auth, listens }, ...noted };
+    return { says, value: { whole: config, platform, names, services, target: auth, listens }, ...noted };
   }
   if (target === undefined) {
     throw new PlatformError("invalid", `${file} names no proxy to connect to`, { hint: "write the proxy's public address as platform.proxy_server" });
   }
   const from = platform.proxy_server === undefined ? "the proxy runs here" : `the proxy is ${formatHostPort(target)}`;
-  return { says: `${file} is valid: ${from}`, value: { platform, names, services, target }, ...noted };
+  return { says: `${file} is valid: ${from}`, value: { whole: config, platform, names, services, target }, ...noted };
 }
 
 /** Undefined credentials: the host has not joined yet, but could. */
@@ -103,6 +107,22 @@ async function findIdentity({
   if (Date.now() < until.getTime()) return { says: `${who}, until ${until.toISOString()}`, value: { credentials }, warning };
   throw new PlatformError("unauthenticated", `${who}: its certificate expired at ${until.toISOString()}`, {
     hint: "if the clock is right, set a new token as platform.auth_token and restart the service: the host joins again",
+  });
+}
+
+interface DatabasesAsk {
+  readonly config: PlatformConfig;
+  readonly checkDatabases: Services["checkDatabases"];
+}
+
+/** The databases of the configuration, by the authorities of the cluster as they are now. */
+async function examineDatabases(exam: Examination, { target, env, credentials }: AgentAsk, { config, checkDatabases }: DatabasesAsk): Promise<void> {
+  const isReached = exam.findings.some(({ check, outcome }) => check === "access" && outcome === "ok");
+  if (credentials === undefined || !isReached) return exam.skip(["databases"], "not checked: the auth service knows the authorities of servers");
+  await exam.passes("databases", async () => {
+    const authorities = await serverAuthorities({ target, env, credentials });
+    const { databases, resources } = config.db_service;
+    return judgeDatabases(databases.length === 0 ? [] : await checkDatabases(config, authorities), resources.length > 0);
   });
 }
 

@@ -17,14 +17,14 @@ export function platformProgram(services: Services): ProgramSpec {
         name: "doctor",
         summary: "find out where this host's connection to its cluster fails, and what to do",
         details:
-          "Check the path from this host to its cluster step by step, as the service takes it: configuration, identity, HTTP proxy and why, name,\nconnection, TLS, certificate, version, clock, tunnel, access. The exit status is that of the first failure.",
+          "Check the path from this host to its cluster step by step, as the service takes it: configuration, identity, HTTP proxy and why, name,\nconnection, TLS, certificate, version, clock, tunnel, access, the databases of the configuration. The exit status is that of the first failure.",
         options: [
           { flags: "-c, --config <file>", text: "configuration file; default /etc/platform.yaml" },
           { flags: "--environment-file <file>", text: "environment of the service; default /etc/default/platform" },
         ],
         formats: ["text", "json", "yaml"],
         examples: ["platform doctor", "platform doctor --format json | jq -r .stops_at"],
-        run: async (call) => (await import("./doctor.ts")).doctor(call),
+        run: async (call) => (await import("./doctor.ts")).doctor(call, services.checkDatabases),
       },
       {
         name: "leave",

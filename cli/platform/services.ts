@@ -73,6 +73,8 @@ export interface Services {
    * `inUse`: certificates of the running process.
    */
   check(config: PlatformConfig, inUse: readonly WebCertificate[]): Promise<readonly string[]>;
+  /** Checks the databases of the configuration once; `authorities` are those of their servers, PEM. Never throws. */
+  checkDatabases(config: PlatformConfig, authorities: readonly string[]): Promise<readonly { readonly name: string; readonly fault?: string }[]>;
   /** Implementation of the SSH ciphers in the enabled services. */
   sshCrypto(config: PlatformConfig): Promise<"native" | "javascript">;
 }

@@ -52,6 +52,11 @@ export function profilePaths(home: string, proxy: HostPort): ProfilePaths {
   return { folder, key: join(folder, files.key), cert: join(folder, files.cert), knownHosts: join(folder, files.knownHosts) };
 }
 
+/** Folder of the certificates for one resource each. */
+export function certificatesFolder(home: string, proxy: HostPort): string {
+  return join(home, profileName(proxy), files.certificates);
+}
+
 /** Undefined: no profile is in use. */
 export async function currentName(home: string): Promise<string | undefined> {
   const name = (await readSmall(join(home, "current")))?.trim();
@@ -199,7 +204,8 @@ function ended(text: string): string {
   return text.endsWith("\n") ? text : `${text}\n`;
 }
 
-async function replacePrivate(file: string, text: string): Promise<void> {
+/** Replaces a file atomically by one that only its owner may read. */
+export async function replacePrivate(file: string, text: string): Promise<void> {
   const fresh = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString("hex")}`);
   await writePrivate(fresh, text);
   await rename(fresh, file);

@@ -7,6 +7,7 @@ import type { TlsOptions } from "../../core/transport/dial/start-tls.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
 import type { CliIo } from "../io.ts";
+import { printable } from "../output.ts";
 import { type Profile, type ProfileFacts, requireValid } from "./profile.ts";
 import { saveTrust, tshHome } from "./profile-folder.ts";
 
@@ -37,7 +38,8 @@ async function firstReached<T>({ proxy, others = [] }: Reach, { stderr }: Pick<C
   for (const next of [proxy, ...others.slice(0, maxOthers)]) {
     try {
       const opened = await open(next);
-      if (first !== undefined) stderr.write(`proxy ${formatHostPort(proxy)} cannot be reached: going through ${formatHostPort(next)}\n`);
+      if (first !== undefined)
+        stderr.write(`${printable(`proxy ${formatHostPort(proxy)} cannot be reached: going through ${formatHostPort(next)}`)}\n`);
       return opened;
     } catch (thrown) {
       first ??= thrown;

@@ -2,11 +2,12 @@ import { X509Certificate } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { fromX509Certificate } from "../../core/identity/x509-identity.ts";
 import type { Profile, TlsCredentials } from "./profile.ts";
 
 /*
- * certs/<kind>/<name>.key and .crt: certificates for one resource each. A name is percent-encoded, capital letters too, because some file
- * systems do not tell them from small ones.
+ * certs/<kind>/<name>.key and .crt, of a database also .pem with both, as some clients want it: certificates for one resource each. A name is
+ * percent-encoded, capital letters too, because some file systems do not tell them from small ones.
  */
 
 /** A certificate that is good for one resource only. */
@@ -18,25 +19,50 @@ export interface ResourceCertificate extends TlsCredentials {
 
 /** Maximum number of them in a profile. */
 const maxCertificates = 1_000;
-const endings = { key: ".key", certificate: ".crt" } as const;
+const endings = { key: ".key", certificate: ".crt", both: ".pem" } as const;
 const kindPattern = /^[a-z][a-z_]{0,31}$/;
 /** Longest file name, bytes. */
 const maxFileName = 255;
 
+/** A resource, and the account that is wanted there; empty: whatever the client says. */
+interface WantedResource {
+  readonly kind: string;
+  readonly name: string;
+  readonly account?: string;
+}
+
 /** The certificate to present for a resource: the one for it alone, if the profile has a valid one, else that of the login. Pure. */
-export function credentialsFor(profile: Profile, resource: { readonly kind: string; readonly name: string }, now: Date): TlsCredentials {
+export function credentialsFor(profile: Profile, resource: WantedResource, now: Date): TlsCredentials {
   const own = { certificate: profile.secrets.tlsCertificate, privateKey: profile.secrets.tlsPrivateKey };
   const held = profile.certificates?.find(({ kind, name }) => kind === resource.kind && name === resource.name);
-  if (held === undefined || now >= new X509Certificate(held.certificate).validToDate) return own;
+  if (held === undefined || !isFor(new X509Certificate(held.certificate), resource, now)) return own;
   return { certificate: held.certificate, privateKey: held.privateKey };
+}
+
+/** Whether a certificate is valid, and not for another account alone. */
+function isFor(certificate: X509Certificate, { account }: WantedResource, now: Date): boolean {
+  if (now >= certificate.validToDate) return false;
+  const identity = fromX509Certificate(certificate);
+  const only = identity.kind === "user" ? identity.route?.account : undefined;
+  return only === undefined || only === account;
 }
 
 /** Files below `certs`, with their contents. Throws `invalid` for a name that no file can have. */
 export function certificateFiles(certificates: readonly ResourceCertificate[]): readonly (readonly [path: string, text: string])[] {
-  return certificates.flatMap(({ kind, name, certificate, privateKey }) => {
+  return certificates.flatMap(({ kind, name, certificate, privateKey }): (readonly [string, string])[] => {
     const file = join(kind, encodeName(name));
-    return [[`${file}${endings.key}`, privateKey] as const, [`${file}${endings.certificate}`, certificate] as const];
+    const both = `${certificate.trimEnd()}\n${privateKey}`;
+    return [
+      [`${file}${endings.key}`, privateKey],
+      [`${file}${endings.certificate}`, certificate],
+      ...(kind === "db" ? [[`${file}${endings.both}`, both] as const] : []),
+    ];
   });
+}
+
+/** Path of the certificate below `certs`. Throws `invalid` for a name that no file can have. */
+export function certificatePath({ kind, name }: Pick<ResourceCertificate, "kind" | "name">): string {
+  return join(kind, `${encodeName(name)}${endings.certificate}`);
 }
 
 /** The certificates below this folder, read with `read`; files of other names are ignored. */

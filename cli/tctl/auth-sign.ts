@@ -9,6 +9,7 @@ import { type Result, textResult } from "../output.ts";
 import { encodeIdentityFile, type IdentityParts } from "../profile/identity-file.ts";
 import { newKeys, requireFree, type SecretFile, writeSecrets } from "../secrets.ts";
 import { withAdmin } from "./connect.ts";
+import { isDatabaseFormat, signDatabase } from "./sign-database.ts";
 
 export const signFormats = ["file", "openssh", "tls"] as const;
 type SignFormat = (typeof signFormats)[number];
@@ -21,6 +22,8 @@ const roundingMs = 60_000;
 /** `tctl auth sign`: keys made here, certificates of the authority, in files that only their owner may read. */
 export async function signAuth(call: Call): Promise<Result> {
   const { options } = call;
+  const wanted = options.text("format");
+  if (isDatabaseFormat(wanted)) return await signDatabase(call, { format: wanted, ttlSeconds: ttlOf(options) });
   const user = options.text("user");
   const hosts = options.list("host");
   if ((user === undefined) === (hosts.length === 0)) {
@@ -52,7 +55,7 @@ async function signUser(
 ): Promise<Signed> {
   const keys = newKeys();
   const { user, ttlSeconds, route } = ask;
-  const limit = { routeKind: route?.kind ?? "", routeName: route?.name ?? "" };
+  const limit = { routeKind: route?.kind ?? "", routeName: route?.name ?? "", routeAccount: route?.account ?? "" };
   const request = { user, sshPublicKey: keys.sshPublic, tlsPublicKey: keys.tlsPublic, ttlSeconds, ...limit };
   const { sshCertificate, tlsCertificate, cluster } = await withAdmin(call, ({ client }) => client.signUser(request));
   if (cluster === undefined) throw new PlatformError("unavailable", "the auth service's answer is incomplete");
@@ -67,16 +70,21 @@ async function signUser(
 function checkedIdentity(tlsCertificate: string, route: Route | undefined): UserIdentity {
   const identity = fromX509Certificate(new X509Certificate(tlsCertificate));
   if (identity.kind !== "user") throw new PlatformError("unavailable", "the auth service sent no user certificate");
-  if (identity.route?.kind === route?.kind && identity.route?.name === route?.name) return identity;
+  const { route: got } = identity;
+  if (got?.kind === route?.kind && got?.name === route?.name && got?.account === route?.account) return identity;
   throw new PlatformError("unsupported", "the auth service is too old for certificates that are limited to one resource; nothing was written", {
     hint: "upgrade the auth service, or leave --only out",
   });
 }
 
-/** `--only=<kind>/<name>`. */
+/** `--only=<kind>/<name>`, and `--db-user=<account>` of a database. */
 function routeOf(options: Options, { format, user }: { format: SignFormat; user: string | undefined }): Route | undefined {
   const only = options.text("only");
-  if (only === undefined) return undefined;
+  const account = options.text("dbUser");
+  if (only === undefined && account === undefined) return undefined;
+  if (only === undefined) {
+    throw new PlatformError("invalid", "--db-user needs the database", { hint: "for example --only=db/orders --db-user=reader" });
+  }
   if (user === undefined || format === "openssh") {
     throw new PlatformError("invalid", "--only is for certificates of users, and SSH has no such limit", {
       hint: "use --user with --format=file or tls",
@@ -84,7 +92,7 @@ function routeOf(options: Options, { format, user }: { format: SignFormat; user:
   }
   const [kind = "", ...rest] = only.split("/");
   const name = rest.join("/");
-  if (kind !== "" && name !== "") return { kind, name };
+  if (kind !== "" && name !== "") return { kind, name, ...(account !== undefined && { account }) };
   throw new PlatformError("invalid", `--only: ${JSON.stringify(only)} is not a kind and a name`, { hint: "for example --only=app/orders" });
 }
 

@@ -46,7 +46,8 @@ export async function exportAuthority(call: Call): Promise<Result> {
 /** `tctl auth rotate`: starts a rotation, or takes its next step. */
 export async function rotateAuthority(call: Call): Promise<Result> {
   const { options } = call;
-  const authority = options.text("type");
+  // As `tctl auth export` spells it.
+  const authority = options.text("type") === "db-client" ? "db_client" : options.text("type");
   if (authority === undefined)
     throw new PlatformError("invalid", "no authority was given", { hint: `give ${authorityNames.map((name) => `--type=${name}`).join(" or ")}` });
   const phase = options.text("phase") ?? (options.flag("manual") ? "init" : "");
@@ -66,7 +67,29 @@ export async function rotationStatus(call: Call): Promise<Result> {
 }
 
 function shown(rotations: readonly Rotation[]): Result {
-  return { data: rotations, text: rotationsText(rotations) };
+  return { data: rotations, text: rotationsText(rotations), notes: rotations.flatMap(serverWork) };
+}
+
+/** What database servers need in a phase: nothing reaches them by itself. */
+const needs: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  db_client: {
+    init: "before update_clients, give every database server both authorities (tctl auth export --type=db-client, its file .cas) and have it read them",
+    update_clients: "agents log in by the new authority; a server that does not have it refuses them",
+    update_servers: "agents log in by the new authority; after standby, give servers the file without the old one",
+    rollback: "agents log in by the old authority again",
+  },
+  db: {
+    init: "agents trust servers of both authorities from now on; certificates of servers are still signed by the old one",
+    update_clients: "sign the certificate of every database server again (tctl auth sign --format=…) before standby, and have it read the new one",
+    update_servers: "sign the certificates of database servers that still have one of the old authority: standby ends those",
+    rollback: "sign certificates of servers that have one of the new authority again before standby",
+  },
+};
+
+function serverWork({ authority, phase, mode, next }: Rotation): readonly string[] {
+  const need = needs[authority]?.[phase];
+  if (need === undefined) return [];
+  return [`${authority}: ${need}${mode === "automatic" && next !== undefined ? ` (the next phase begins by itself at ${next})` : ""}`];
 }
 
 /** A table of the phases, followed by every trusted key, and the hosts that lag behind. */

@@ -9,16 +9,25 @@ import { renderTable } from "../table.ts";
 import { type Admin, withAdmin } from "./connect.ts";
 import { getDocument, listDocuments } from "./documents.ts";
 
+/** Traits that have options of their own, by option. */
+const traitOptions = { logins: "logins", dbUsers: "db_users", dbNames: "db_names", dbRoles: "db_roles" } as const;
+
+/** The traits that the options name; `optionOf` makes the command's own option of one. */
+function statedTraits({ options }: Call, optionOf: (option: keyof typeof traitOptions) => string): Readonly<Record<string, readonly string[]>> {
+  const stated = (Object.keys(traitOptions) as (keyof typeof traitOptions)[]).filter((option) => options.text(optionOf(option)) !== undefined);
+  return Object.fromEntries(stated.map((option) => [traitOptions[option], options.list(optionOf(option))]));
+}
+
 /** `tctl users add`: adds a user, and prints the link to set its password and one-time code. */
 export async function addUser(call: Call): Promise<Result> {
   const { args, options } = call;
   const name = args[0] ?? "";
-  const logins = options.list("logins");
+  const traits = statedTraits(call, (option) => option);
   const user = checked(userSchema, `user ${JSON.stringify(name)}`, {
     kind: "user",
     version: "v2",
     metadata: { name },
-    spec: { roles: options.list("roles"), ...(logins.length > 0 && { traits: { logins } }) },
+    spec: { roles: options.list("roles"), ...(Object.keys(traits).length > 0 && { traits }) },
   });
   const ttlSeconds = ttlOf(call);
   return await withAdmin(call, async (admin) => {
@@ -64,13 +73,14 @@ export async function unlockUser(call: Call): Promise<Result> {
 export async function updateUser(call: Call): Promise<Result> {
   const { args, options } = call;
   const name = args[0] ?? "";
-  const [roles, logins] = [options.text("setRoles"), options.text("setLogins")];
-  if (roles === undefined && logins === undefined) {
-    throw new PlatformError("invalid", "no change was given", { hint: "give --set-roles=<role,…> or --set-logins=<login,…>" });
+  const roles = options.text("setRoles");
+  const stated = statedTraits(call, (option) => `set${option[0]?.toUpperCase()}${option.slice(1)}`);
+  if (roles === undefined && Object.keys(stated).length === 0) {
+    throw new PlatformError("invalid", "no change was given", { hint: "give --set-roles=<role,…>, --set-logins=<login,…> or --set-db-…" });
   }
   return await withAdmin(call, async ({ client }) => {
     const { status: _status, ...before } = await getDocument<User>(client, "user", name);
-    const traits = logins === undefined ? before.spec.traits : { ...before.spec.traits, logins: options.list("setLogins") };
+    const traits = Object.keys(stated).length === 0 ? before.spec.traits : { ...before.spec.traits, ...stated };
     const spec = { roles: roles === undefined ? before.spec.roles : options.list("setRoles"), ...(traits && { traits }) };
     const user = checked(userSchema, `user ${JSON.stringify(name)}`, { ...before, spec });
     await client.putResource({ json: writeResource(user), mustExist: true });

@@ -13,12 +13,13 @@ import type { Result } from "../output.ts";
 import { loadProfile, proxyOption } from "../profile/choose-profile.ts";
 import { defaultLogin, loginCommand, type Profile, requireValid } from "../profile/profile.ts";
 import { tshHome } from "../profile/profile-folder.ts";
+import { databaseChecks, examineDatabase } from "./db/examine-database.ts";
 import { openSshStream } from "./open-stream.ts";
 import { parseSshTarget } from "./ssh-target.ts";
 
 const wanted: readonly CheckName[] = ["route", "name", "connection", "tls", "alpn", "certificate", "answer", "version", "clock", "access"];
 
-/** `tsh doctor [[user@]host]`: finds out where the path to the proxy, or to a host behind it, fails, and what to do. */
+/** `tsh doctor [[user@]host | db/NAME]`: finds out where the path to the proxy, or to what is behind it, fails, and what to do. */
 export async function doctor(call: Call): Promise<Result> {
   const { io, args } = call;
   const profile = await loadProfile(tshHome(io.env), proxyOption(call)).catch((thrown: unknown) => {
@@ -30,7 +31,8 @@ export async function doctor(call: Call): Promise<Result> {
   if (proxy === undefined) throw new PlatformError("invalid", "no proxy was given", { hint: "give it with --proxy=<host[:port]>" });
   const exam = new Examination();
   await examine(exam, { call, proxy, profile });
-  exam.skip([...wanted, ...(args.length > 0 ? (["host"] as const) : [])], "not reached");
+  const last: readonly CheckName[] = databaseOf(call) !== undefined ? databaseChecks : args.length > 0 ? ["host"] : [];
+  exam.skip([...wanted, ...last], "not reached");
   return report(exam.findings, { proxy: formatHostPort(proxy), ...(profile && { cluster: profile.facts.cluster }) });
 }
 
@@ -47,9 +49,15 @@ async function examine(exam: Examination, { call, proxy, profile }: Ask): Promis
   const { answers, trusted } = await examineTls(exam, path, tlsAsk({ call, proxy, profile }));
   const fits = answers && (await examineAnswer(exam, { target: proxy, env }));
   if (!trusted || !fits) return;
-  if (!(await exam.passes("access", () => lookIn({ call, proxy, profile })))) return;
-  const [host] = call.args;
-  if (host !== undefined && profile !== undefined) await exam.passes("host", () => reachHost(call, profile, host));
+  if (!(await exam.passes("access", () => lookIn({ call, proxy, profile }))) || profile === undefined) return;
+  const [[host], given] = [call.args, databaseOf(call)];
+  if (given !== undefined) await examineDatabase(exam, { call, profile, given });
+  else if (host !== undefined) await exam.passes("host", () => reachHost(call, profile, host));
+}
+
+/** The database that is asked for; undefined: a host, or none. */
+function databaseOf({ args }: Call): string | undefined {
+  return args[0]?.startsWith("db/") === true ? args[0].slice("db/".length) : undefined;
 }
 
 /** After a login as `tsh ssh` connects; before it as `tsh login` does. */
@@ -73,6 +81,10 @@ async function lookIn({ call, proxy, profile }: Ask): Promise<Said> {
   requireValid(facts, new Date());
   const credentials = { certificate: secrets.tlsCertificate, privateKey: secrets.tlsPrivateKey };
   using connection = openAuthClient({ open: () => dial(facts.proxy, { env: call.io.env }), ca: hostCaPem, credentials });
+  if (databaseOf(call) !== undefined) {
+    await connection.client.getCluster({});
+    return { says: `login as ${facts.user} works` };
+  }
   const { resources } = await connection.client.listResources({ kind: "node" });
   if (resources.length > 0)
     return { says: `login as ${facts.user} works, with access to ${resources.length} host${resources.length === 1 ? "" : "s"}` };

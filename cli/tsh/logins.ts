@@ -1,4 +1,4 @@
-import { exitCodes } from "../../core/errors/platform-error.ts";
+import { errorText, exitCodes } from "../../core/errors/platform-error.ts";
 import { formatDuration } from "../../core/resources/duration.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { Call } from "../command.ts";
@@ -37,11 +37,20 @@ export async function status({ io }: Call): Promise<Result> {
 export async function logout(call: Call): Promise<Result> {
   const home = tshHome(call.io.env);
   const proxy = proxyOption(call);
-  const names = proxy === undefined ? (await listProfiles(home)).map((profile) => profile.name) : [profileName(await storedProxy(home, proxy))];
+  const listed = await listProfiles(home);
+  const names = proxy === undefined ? listed.map((profile) => profile.name) : [profileName(await storedProxy(home, proxy))];
+  const { forgetDatabases } = await import("./db/forget-databases.ts");
+  const left = listed.flatMap(({ name, facts }) => (facts !== undefined && names.includes(name) ? [facts] : []));
+  const kept = await forgetDatabases(call.io.env, left).then(() => [], unforgotten);
   const removed: string[] = [];
   for (const name of names) if (await removeProfile(home, name)) removed.push(name);
   const text = removed.length === 0 ? "Nobody was logged in." : `Logged out of ${removed.map((name) => name.replace(/_(\d+)$/, ":$1")).join(", ")}.`;
-  return { data: { removed }, text };
+  return { data: { removed }, text, notes: kept };
+}
+
+/** Keys go even when a file of settings for databases cannot be changed. */
+function unforgotten(thrown: unknown): readonly string[] {
+  return [`The settings of databases for clients are still there: ${errorText(thrown)}`];
 }
 
 /** Without a port, the port of the existing profile. A damaged profile is found by the typed name. */

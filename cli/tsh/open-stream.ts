@@ -35,7 +35,7 @@ export async function openStream<Kind extends StreamKind>(io: CliIo, { profile, 
   const { facts, hostCaPem } = profile;
   const now = new Date();
   requireValid(facts, now);
-  const identity = credentialsFor(profile, { kind, name: target }, now);
+  const identity = credentialsFor(profile, { kind, name: target, account: accountOf(parameters) }, now);
   const tls = { alpn: [alpn.stream], servername: roleServerName("proxy"), ca: hostCaPem, ...identity };
   const socket = await dialProxyTls(facts, tls, io);
   try {
@@ -49,6 +49,11 @@ export async function openStream<Kind extends StreamKind>(io: CliIo, { profile, 
     socket.on("error", () => {}).destroy();
     throw thrown;
   }
+}
+
+/** The account that a request states; empty: whatever the client says. Pure. */
+export function accountOf(parameters: Readonly<Record<string, string>>): string {
+  return parameters.user ?? "";
 }
 
 function explained(error: PlatformError, facts: Profile["facts"]): PlatformError {

@@ -5,6 +5,7 @@ import type { CliIo } from "../io.ts";
 import { runProgram } from "../run-program.ts";
 import { completionCommand, identityOption, versionCommand } from "../shared-commands.ts";
 import { appCommands, proxyAppCommand } from "./apps/app-commands.ts";
+import { dbCommands, proxyDbCommand } from "./db/db-commands.ts";
 import { sshCommand } from "./ssh-command.ts";
 
 const proxy: OptionSpec = { flags: "--proxy <address>", text: "proxy to use, host[:port]; default: TSH_PROXY, then the current profile" };
@@ -83,6 +84,7 @@ const commands: readonly CommandSpec[] = [
   },
   ...sessionCommands(proxy),
   ...appCommands(proxy),
+  ...dbCommands(proxy),
   {
     name: "proxy",
     summary: "let other programs reach resources",
@@ -97,6 +99,7 @@ const commands: readonly CommandSpec[] = [
         run: async (call) => (await import("./proxy-ssh.ts")).proxySsh(call),
       },
       proxyAppCommand(proxy),
+      proxyDbCommand(proxy),
     ],
   },
   {
@@ -112,14 +115,16 @@ const commands: readonly CommandSpec[] = [
     name: "doctor",
     summary: "find out where a connection fails, and what to do",
     details:
-      "Check the path to the proxy step by step: which HTTP proxy and why, name, connection, TLS, certificate, version, clock, login;\nwith a host, whether its agent answers. The exit status is that of the first failure.",
-    args: ["[[user@]host]"],
+      "Check the path to the proxy step by step: which HTTP proxy and why, name, connection, TLS, certificate, version, clock, login;\nwith a host, whether its agent answers; with db/<name>, whether agents offer and reach the database, your roles allow the names, and a\nclient is installed. The exit status is that of the first failure.",
+    args: ["[[user@]host or db/name]"],
     options: [
+      { flags: "--db-user <name>", text: "account to check at a database; default: as for tsh db connect" },
+      { flags: "--db-name <name>", text: "logical database to check" },
       { flags: "--ca-pin <pin>", text: "sha256:… of the cluster's authority, before the first login; may be repeated", multiple: true },
       proxy,
     ],
     formats: ["text", "json", "yaml"],
-    examples: ["tsh doctor --proxy=example.com:443", "tsh doctor root@web-1", "tsh doctor -f json | jq -r .stops_at"],
+    examples: ["tsh doctor --proxy=example.com:443", "tsh doctor root@web-1", "tsh doctor db/orders", "tsh doctor -f json | jq -r .stops_at"],
     run: async (call) => (await import("./doctor.ts")).doctor(call),
   },
   versionCommand("tsh"),
@@ -172,8 +177,8 @@ function sessionCommands(proxy: OptionSpec): readonly CommandSpec[] {
         { flags: "--from <time>", text: "start there, like 90s or 1:30" },
         {
           flags: "--format <format>",
-          text: "pty plays it; asciicast prints asciicast v2; text prints the lines that were shown",
-          choices: ["pty", ...Object.keys(recordingFormats), "text"],
+          text: "pty plays it; asciicast and statements print these formats; text prints the lines that are shown; json and yaml the statements of a database",
+          choices: ["pty", ...Object.keys(recordingFormats), "text", "json", "yaml"],
         },
         proxy,
       ],

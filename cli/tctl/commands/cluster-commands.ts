@@ -52,14 +52,19 @@ export const authCommands: CommandSpec = {
       name: "sign",
       summary: "make keys and certificates for a machine's user, or for an OpenSSH host",
       details:
-        "Make keys and certificates for a machine's user, or for a host without an agent. The private keys are made here and go nowhere else; only their owner can read the files.\n  file      one identity file, for tsh -i and tctl -i\n  openssh   OUT and OUT-cert.pub, for ssh -i, or for HostKey and HostCertificate of sshd\n  tls       OUT.key, OUT.crt, OUT.cas",
+        "Make keys and certificates for a machine's user, or for a host without an agent. The private keys are made here and go nowhere else; only their owner can read the files.\n  file      one identity file, for tsh -i and tctl -i\n  openssh   OUT and OUT-cert.pub, for ssh -i, or for HostKey and HostCertificate of sshd\n  tls       OUT.key, OUT.crt, OUT.cas\nFor a database server, --format=db (PostgreSQL), mysql, mongodb or redis with --host writes its key and certificate and the authorities of\nits clients, and prints the server's settings.",
       options: [
         { flags: "--user <name>", text: "user whose roles and logins the certificates carry" },
         { flags: "--host <names>", text: "names of a host without an agent, separated by commas", multiple: true },
         { flags: "--out <file>", text: "path to write to", required: true },
         { flags: "--ttl <duration>", text: "requested validity; default 12h, for a host 1 year; a user's roles may allow less" },
-        { flags: "--format <format>", text: "files to write; default: file, for a host openssh", choices: ["file", "openssh", "tls"] },
+        {
+          flags: "--format <format>",
+          text: "files to write; default: file, for a host openssh",
+          choices: ["file", "openssh", "tls", "db", "mysql", "mongodb", "redis"],
+        },
         { flags: "--only <kind/name>", text: "one resource: the certificate is good for nothing else, not for SSH either" },
+        { flags: "--db-user <account>", text: "with --only=db/<name>: the only account there, as the proxy's ports for database clients require" },
         { flags: "--overwrite", text: "replace existing files" },
       ],
       examples: [
@@ -67,6 +72,7 @@ export const authCommands: CommandSpec = {
         "tctl auth sign --user=robot --only=app/orders --out=orders.id && tsh -i orders.id --proxy=example.com:443 proxy app orders",
         "tctl auth sign --user=robot --format=openssh --out=robot && ssh -i robot deploy@web-1.example.com",
         "tctl auth sign --host=legacy-1 --out=/etc/ssh/ssh_host_platform",
+        "tctl auth sign --format=db --host=db-1.internal,10.0.0.5 --ttl=2190h --out=server",
       ],
       run: async (call) => (await import("../auth-sign.ts")).signAuth(call),
     }),
@@ -74,9 +80,9 @@ export const authCommands: CommandSpec = {
       name: "rotate",
       summary: "replace the keys of an authority, phase by phase",
       details:
-        "Replace the keys of an authority. Without --phase and --manual the whole rotation runs automatically over the grace period.\n  init             makes the new key; everything learns it, the old one signs\n  update_clients   a user authority signs with the new key; users log in and learn a host authority's new key\n  update_servers   a host authority signs with the new key, and hosts and proxies get new certificates\n  standby          ends the rotation: certificates of the other key are refused from now on\n  rollback         the old key signs again",
+        "Replace the keys of an authority. Without --phase and --manual the whole rotation runs automatically over the grace period.\n  init             makes the new key; everything learns it, the old one signs\n  update_clients   a user authority signs with the new key; users log in and learn a host authority's new key\n  update_servers   a host authority signs with the new key, and hosts and proxies get new certificates\n  standby          ends the rotation: certificates of the other key are refused from now on\n  rollback         the old key signs again\nThe servers of databases learn nothing by themselves: each step of db and db_client says what they need.",
       options: [
-        { flags: "--type <type>", text: "authority to rotate", choices: authorityNames },
+        { flags: "--type <type>", text: "authority to rotate", choices: [...authorityNames, "db-client"] },
         {
           flags: "--phase <phase>",
           text: "the next phase of a manual rotation",

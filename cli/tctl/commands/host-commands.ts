@@ -1,5 +1,5 @@
 import type { CommandSpec, OptionSpec } from "../../command.ts";
-import { hostFilterOptions } from "../../host-filter.ts";
+import { databaseFilterOptions, hostFilterOptions } from "../../host-filter.ts";
 import { remote } from "./remote.ts";
 
 /*
@@ -29,6 +29,24 @@ export const nodesCommands: CommandSpec = {
   ],
 };
 
+export const databasesCommands: CommandSpec = {
+  name: "db",
+  summary: "databases that agents offer, and their health",
+  commands: [
+    remote({
+      name: "ls",
+      summary: "list the databases that connected agents offer",
+      details:
+        "List the databases that connected agents offer, those of their configuration files included: all, or those with these labels (key=value,\nseparated by commas) and words in name or labels. Each agent checks its databases every half minute.",
+      args: ["[label or word...]"],
+      options: databaseFilterOptions,
+      formats: ["text", "json", "yaml", "names"],
+      examples: ["tctl db ls env=prod", "tctl db ls --query='status == \"unhealthy\"' --format=names"],
+      run: async (call) => (await import("../databases.ts")).listDatabases(call),
+    }),
+  ],
+};
+
 export const inventoryCommands: CommandSpec = {
   name: "inventory",
   summary: "the cluster's hosts and services, their versions and their updaters",
@@ -44,7 +62,7 @@ export const inventoryCommands: CommandSpec = {
         },
         {
           flags: "--services <names>",
-          text: "only instances with one of these services: node, app, proxy, auth; separated by commas",
+          text: "only instances with one of these services: node, app, db, proxy, auth; separated by commas",
           multiple: true,
         },
         { flags: "--older-than <version>", text: "only older versions" },

@@ -18,6 +18,9 @@ export const usersCommands: CommandSpec = {
       options: [
         { flags: "--roles <roles>", text: "roles, separated by commas", required: true, multiple: true },
         { flags: "--logins <logins>", text: "Unix logins for {{internal.logins}} in the roles", multiple: true },
+        { flags: "--db-users <names>", text: "database users for {{internal.db_users}}", multiple: true },
+        { flags: "--db-names <names>", text: "logical databases for {{internal.db_names}}", multiple: true },
+        { flags: "--db-roles <names>", text: "roles at database servers for {{internal.db_roles}}", multiple: true },
         { flags: "--ttl <duration>", text: "validity of the link; default 1h, at most 48h" },
       ],
       examples: ["tctl users add alice --roles=access,editor --logins=root,ubuntu"],
@@ -27,11 +30,14 @@ export const usersCommands: CommandSpec = {
     remote({ name: "rm", summary: "remove a user", args: ["<name>"], run: async (call) => (await import("../users.ts")).removeUser(call) }),
     remote({
       name: "update",
-      summary: "replace a user's roles or logins",
+      summary: "replace a user's roles, logins or names at databases",
       args: ["<name>"],
       options: [
         { flags: "--set-roles <roles>", text: "the new roles, separated by commas", multiple: true },
         { flags: "--set-logins <logins>", text: "the new Unix logins, separated by commas", multiple: true },
+        { flags: "--set-db-users <names>", text: "the new database users", multiple: true },
+        { flags: "--set-db-names <names>", text: "the new logical databases", multiple: true },
+        { flags: "--set-db-roles <names>", text: "the new roles at database servers", multiple: true },
       ],
       examples: ["tctl users update alice --set-roles=access,auditor"],
       run: async (call) => (await import("../users.ts")).updateUser(call),

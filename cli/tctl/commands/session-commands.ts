@@ -49,7 +49,7 @@ export const sessionsCommands: CommandSpec = {
 
 export const recordingsCommands: CommandSpec = {
   name: "recordings",
-  summary: "recordings of terminal sessions",
+  summary: "recordings of sessions",
   commands: [
     remote({
       name: "ls",

@@ -1,16 +1,13 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { CastEvent, CastHeader } from "../../../core/recording/cast.ts";
+import { type CastEvent, type CastHeader, parseCastLine } from "../../../core/recording/cast.ts";
 import { RecordingReader } from "../../../core/recording/recording-reader.ts";
+import type { ShownTape } from "./show-tape.ts";
 
 /** A recording to play: kept compressed, read again for each step back. */
-export interface Tape {
+export interface Tape extends ShownTape {
   readonly header: CastHeader;
-  /** Time of the last event, seconds. */
-  readonly length: number;
   /** Number of gaps. */
   readonly damages: number;
-  /** From the beginning; times never decrease. */
-  events(): Generator<CastEvent>;
 }
 
 /** Number of bytes read at a time. */
@@ -39,7 +36,7 @@ export function openTape(file: Buffer, name: string): Tape {
 const usualHeader: CastHeader = { width: 80, height: 24, timestamp: 0 };
 
 function* items(file: Buffer) {
-  const reader = new RecordingReader();
+  const reader = new RecordingReader(parseCastLine);
   for (let at = 0; at < file.length; at += chunkBytes) yield* reader.push(file.subarray(at, at + chunkBytes));
   yield* reader.end();
 }

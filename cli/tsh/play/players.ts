@@ -2,9 +2,11 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { encodeCastEvent, encodeCastHeader } from "../../../core/recording/cast.ts";
 import { type RecordingFormat, type RecordingPlayer, recordingFormat, recordingFormats } from "../../../core/recording/formats.ts";
 import type { CliIo } from "../../io.ts";
+import { writeResult } from "../../output.ts";
 import { openTape, type Tape } from "./open-tape.ts";
 import { PlainText } from "./plain-text.ts";
-import { printAll, type ShowAsk, showTape } from "./show-tape.ts";
+import { printAll, type ShowAsk, type ShownTape, showTape } from "./show-tape.ts";
+import { openStatements } from "./statement-tape.ts";
 
 /** An opened recording, as far as it is intact. */
 interface Opened {
@@ -14,15 +16,24 @@ interface Opened {
   show(ask: ShowAsk, io: CliIo): Promise<void>;
   /** The recording in its own format, uncompressed. */
   content(): Iterable<string>;
-  /** The lines that were shown. Not called for a format without text. */
+  /** The lines that are shown. */
   text(): Iterable<string>;
+  /** For programs. Not called for a format that has none. */
+  records(): Iterable<unknown>;
 }
 
 /** Each throws `invalid` for a file without any part of such a recording; `name` is for the message. */
 const players: Readonly<Record<RecordingPlayer, (file: Buffer, name: string) => Opened>> = {
   terminal: (file, name) => {
     const tape = openTape(file, name);
-    return { damages: tape.damages, show: (ask, io) => showTape(tape, ask, io), content: () => castOf(tape), text: () => textOf(tape) };
+    const show: Opened["show"] = (ask, io) => showTape(tape, ask, io);
+    return { damages: tape.damages, show, content: () => castOf(tape), text: () => textOf(tape), records: () => [] };
+  },
+  statements: (file, name) => {
+    const tape = openStatements(file, name);
+    const { damages, content, text, statements } = tape;
+    const show: Opened["show"] = (ask, io) => showTape(io.stdout.isTTY === true ? forTerminal(tape) : tape, ask, io);
+    return { damages, show, content, text, records: statements };
   },
 };
 
@@ -41,15 +52,24 @@ export interface PlayAsk {
 export async function playRecording(ask: PlayAsk, io: CliIo): Promise<number> {
   const { name, wanted } = ask;
   const format = knownFormat(ask.format, name);
-  const { player, hasText } = recordingFormats[format];
-  const isText = wanted === "text";
-  if ((isText && !hasText) || (wanted !== undefined && !["pty", "text", format].includes(wanted)))
+  const { player, prints } = recordingFormats[format];
+  if (wanted !== undefined && !["pty", format, ...prints].includes(wanted))
     throw new PlatformError("invalid", `${name} is a recording of format ${format}, which cannot be printed as ${wanted}`);
   const opened = players[player](ask.file, name);
-  if (isText) await printAll(opened.text(), io);
+  if (wanted === "json" || wanted === "yaml") await printRecords(opened.records(), wanted, io);
+  else if (wanted === "text") await printAll(opened.text(), io);
   else if (wanted === format) await printAll(opened.content(), io);
   else await opened.show(ask.show, io);
   return opened.damages;
+}
+
+/** Each as soon as it is read, until the reader leaves. */
+async function printRecords(records: Iterable<unknown>, format: "json" | "yaml", io: CliIo): Promise<void> {
+  let isContinued = false;
+  for (const one of records) {
+    if (!(await writeResult(io, { data: [one], text: "", many: true, isContinued }, format))) return;
+    isContinued = true;
+  }
 }
 
 function knownFormat(format: string | undefined, name: string): RecordingFormat {
@@ -62,6 +82,16 @@ function knownFormat(format: string | undefined, name: string): RecordingFormat 
       hint: "upgrade tsh",
     },
   );
+}
+
+/** A terminal that reads keys does not return the cursor to the start of the line by itself. */
+function forTerminal(tape: ShownTape): ShownTape {
+  return {
+    length: tape.length,
+    events: function* () {
+      for (const event of tape.events()) yield { ...event, data: event.data.replaceAll("\n", "\r\n") };
+    },
+  };
 }
 
 function* castOf(tape: Tape): Generator<string> {

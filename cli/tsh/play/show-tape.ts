@@ -4,8 +4,15 @@ import type { CastEvent } from "../../../core/recording/cast.ts";
 import { terminalBytes } from "../../../core/recording/terminal-text.ts";
 import type { CliIo } from "../../io.ts";
 import { enterRawMode } from "../../terminal.ts";
-import type { Tape } from "./open-tape.ts";
 import { afterKey, keysOf, type Playback } from "./playback.ts";
+
+/** What can be played. */
+export interface ShownTape {
+  /** Time of the last event, seconds. */
+  readonly length: number;
+  /** From the beginning; times never decrease. */
+  events(): Generator<CastEvent>;
+}
 
 export interface ShowAsk {
   readonly speed: number;
@@ -19,7 +26,7 @@ const reset = "\u001bc";
 const longestMs = 86_400_000;
 
 /** Plays on a terminal at the recording's pace, with keys; anywhere else all at once. */
-export async function showTape(tape: Tape, ask: ShowAsk, io: CliIo): Promise<void> {
+export async function showTape(tape: ShownTape, ask: ShowAsk, io: CliIo): Promise<void> {
   if (io.stdout.isTTY !== true) {
     for (const event of tape.events()) await show(event, io);
     return;
@@ -38,13 +45,13 @@ export async function showTape(tape: Tape, ask: ShowAsk, io: CliIo): Promise<voi
 }
 
 class Player {
-  readonly #tape: Tape;
+  readonly #tape: ShownTape;
   #playback: Playback;
   #last = performance.now();
   #isBack = false;
   #typed = new AbortController();
 
-  constructor(tape: Tape, { speed, from }: ShowAsk) {
+  constructor(tape: ShownTape, { speed, from }: ShowAsk) {
     this.#tape = tape;
     this.#playback = { position: from, speed, isPaused: false, isOver: false };
   }

@@ -1,0 +1,83 @@
+import { link, open, readFile, rm, stat } from "node:fs/promises";
+import { hostname } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { errorText, PlatformError } from "../core/errors/platform-error.ts";
+
+/*
+ * A lock between programs of ours on one machine: a file that holds `<pid> <host>`, created with its content by link(2). The lock of a process that is gone
+ * is removed under a second one (`<path>.stale`), so that two waiting processes do not both remove it, the later one the lock of the earlier.
+ */
+
+/** Delay between attempts, ms. */
+const tryMs = 50;
+/** A lock of another machine (the home folder may be shared) counts as left over after this, ms. */
+const foreignMs = 60_000;
+
+/** Runs work while no other process holds this lock. Throws `timeout` when it stays taken for `waitMs`, and what `work` throws. */
+export async function withFileLock<T>(path: string, work: () => Promise<T>, waitMs = 10_000): Promise<T> {
+  const until = Date.now() + waitMs;
+  while (!(await take(path))) {
+    if (await isLeftOver(path)) await removeLeftOver(path);
+    else if (Date.now() >= until) {
+      throw new PlatformError("timeout", `another tsh holds ${path}`, { hint: "wait for it to end; if none is running, remove that file" });
+    } else await sleep(tryMs);
+  }
+  try {
+    return await work();
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+/** Whether this process has it now. */
+async function take(path: string): Promise<boolean> {
+  const own = `${path}.${process.pid}.${process.hrtime.bigint()}`;
+  try {
+    await using file = await open(own, "wx", 0o600);
+    await file.writeFile(`${process.pid} ${hostname()}`);
+    await link(own, path);
+    return true;
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw new PlatformError("invalid", `could not create ${path}: ${errorText(cause)}`, {
+      cause,
+      hint: "check the folder, its owner and free space",
+    });
+  } finally {
+    await rm(own, { force: true });
+  }
+}
+
+async function isLeftOver(path: string): Promise<boolean> {
+  const text = await readFile(path, "utf8").catch(() => undefined);
+  if (text === undefined) return false;
+  const [, pid = "", host = ""] = /^(\d{1,10}) (.*)$/.exec(text) ?? [];
+  if (host !== hostname()) return await isOlder(path, foreignMs);
+  return !isAlive(Number(pid));
+}
+
+async function removeLeftOver(path: string): Promise<void> {
+  const guard = `${path}.stale`;
+  if (await take(guard)) {
+    try {
+      if (await isLeftOver(path)) await rm(path, { force: true });
+    } finally {
+      await rm(guard, { force: true });
+    }
+  } else if (await isOlder(guard, foreignMs)) await rm(guard, { force: true });
+  else await sleep(tryMs);
+}
+
+async function isOlder(path: string, ms: number): Promise<boolean> {
+  const facts = await stat(path).catch(() => undefined);
+  return facts !== undefined && Date.now() - facts.mtimeMs > ms;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

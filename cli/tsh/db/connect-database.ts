@@ -1,0 +1,23 @@
+import type { Call } from "../../command.ts";
+import type { Result } from "../../output.ts";
+import { chosenProfile } from "../../profile/choose-profile.ts";
+import { followProfile } from "../../profile/follow-profile.ts";
+import { withTrust } from "../../profile/reach-cluster.ts";
+import { clientCommands } from "./client-command.ts";
+import { openDatabaseTunnel, usableDatabase } from "./database-tunnel.ts";
+import { leavingInterrupts, runClient } from "./start-client.ts";
+import { namesForTunnel, statedNames } from "./stated-names.ts";
+
+/** `tsh db connect NAME [client argument...]`: the database's own client, through a local port of its own. */
+export async function connectDatabase(call: Call): Promise<Result> {
+  const [given = "", ...rest] = call.args;
+  const profile = await chosenProfile(call);
+  const database = await withTrust(call, profile, (trusting) => usableDatabase(call, trusting, given));
+  const names = await statedNames(call, profile, database);
+  const source = await followProfile(call, profile);
+  await using local = await openDatabaseTunnel(call, { database, source, ...namesForTunnel(database, names), port: 0 });
+  const commands = clientCommands(database.protocol, { port: local.port, ...names });
+  const start = { env: call.io.env, database: database.name, stdio: "inherit", rest } as const;
+  const status = await leavingInterrupts(() => runClient(commands, start));
+  return { data: {}, text: "", status };
+}

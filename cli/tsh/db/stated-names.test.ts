@@ -1,0 +1,38 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Options } from "../../command.ts";
+import { memoryIo } from "../../memory-io.ts";
+import type { Profile } from "../../profile/profile.ts";
+import { saveDatabaseLogins } from "./database-logins.ts";
+import { namesForTunnel, statedNames } from "./stated-names.ts";
+
+let home = "";
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "platform-stated-names-"));
+  await saveDatabaseLogins(home, { cluster: "test", user: "alice" }, [
+    { name: "orders", protocol: "postgres", user: "writer", database: "sales", port: 21_000, direct: "" },
+  ]);
+});
+afterAll(async () => await rm(home, { recursive: true }));
+
+const profile = (users: readonly string[]): Profile =>
+  ({ facts: { cluster: "test", user: "alice", principals: { db: { user: users } } } }) as unknown as Profile;
+
+test.for([
+  ["flags first", { dbUser: "a", dbName: "b" }, "orders", ["x"], { user: "a", name: "b" }],
+  ["then the login to the database", {}, "orders", ["x"], { user: "writer", name: "sales" }],
+  ["then the only account of the roles", {}, "shop", ["x"], { user: "x", name: "" }],
+  ["of several the client states one", {}, "shop", ["x", "y"], { user: "", name: "" }],
+  ["an identity file has its own", { identity: "file" }, "orders", ["robot"], { user: "robot", name: "" }],
+] as const)("%s", async ([, given, name, users, names]) => {
+  const options = { text: (key: string) => (given as Record<string, string>)[key] } as unknown as Options;
+  expect(await statedNames({ io: memoryIo({ TSH_HOME: home }), options }, profile(users), { name })).toEqual(names);
+});
+
+test("a schema of MySQL is stated by the client alone", () => {
+  const names = { user: "reader", name: "shop" };
+  expect(namesForTunnel({ protocol: "mysql" }, names)).toEqual({ user: "reader", name: "" });
+  expect(namesForTunnel({ protocol: "postgres" }, names)).toEqual(names);
+});

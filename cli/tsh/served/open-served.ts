@@ -1,0 +1,24 @@
+import type { TLSSocket } from "node:tls";
+import type { ServedKind } from "../../../core/kinds/service-kinds.ts";
+import type { StreamParameters } from "../../../core/kinds/stream-kinds.ts";
+import { enterServed } from "../../../core/transport/enter-served.ts";
+import type { StreamRequest } from "../../../core/transport/stream-request.ts";
+import type { CliIo } from "../../io.ts";
+import type { Profile } from "../../profile/profile.ts";
+import { credentialsFor } from "../../profile/resource-certificates.ts";
+import { accountOf, openStream } from "../open-stream.ts";
+
+export interface ServedTarget<Kind extends ServedKind = ServedKind> {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly parameters: StreamParameters<Kind>;
+}
+
+/** A connection to a resource that agents serve, through the proxy, which cannot read it. Throws the refusal of the proxy or the agent. */
+export async function openServed<Kind extends ServedKind>(io: CliIo, profile: Profile, target: ServedTarget<Kind>): Promise<TLSSocket> {
+  const { kind, name, parameters } = target;
+  const outer = await openStream(io, { profile, kind, target: name, parameters });
+  const request = { kind, target: name, parameters, clientAddress: "", sessionId: "", accessRevision: "" } as StreamRequest<ServedKind>;
+  const user = credentialsFor(profile, { kind, name, account: accountOf(parameters) }, new Date());
+  return await enterServed(outer, { request, user, hostCaPem: profile.hostCaPem });
+}
