@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { cpus, release } from "node:os";
 import { resolve } from "node:path";
 import { agentMemory } from "./agent-memory.ts";
+import { databases } from "./databases.ts";
 import { fileCopy } from "./file-copy.ts";
 import { forwardedConnection } from "./forwarded-connection.ts";
 import { idleConnection } from "./idle-connection.ts";
@@ -27,6 +28,12 @@ const sections: Readonly<Record<string, () => Promise<string>>> = {
   memory: () => agentMemory(5),
   versions: () => versionRequests({ clients: 1000, seconds: 20, megabytesPerSecond: 200, rounds: 3 }),
   sessions: () => manySessions({ held: 500, perSecond: 50, seconds: 30 }),
+  databases: () =>
+    databases({
+      queries: { rounds: 5, seconds: 5 },
+      copies: { rounds: 3, megabytes: 1000, requests: 500_000 },
+      sessions: { idle: { pg: 60, cache: 300 }, held: 500, perSecond: 20, seconds: 60 },
+    }),
   upgrade: () => upgradeUnderLoad(2),
   idle: () => idleConnection({ rounds: 5 }),
   agents: () => manyAgents({ agents: 1000, rounds: 5, idleMs: 45_000 }),

@@ -59,6 +59,7 @@ function keep({ name, credentials }: (typeof hosts)[number]): Tunnels {
     onMaintenance: () => {},
     onAuthorities: () => {},
     onProxies: () => {},
+    onResources: () => {},
     hostId: credentials.hostId,
     home: formatHostPort(proxy),
     remembered: [],

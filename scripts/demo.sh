@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows the main job with real programs: a shell on a host behind a firewall.
+# Shows the main job with real programs: a shell on a host behind a firewall, and a query at a database there.
 #
 #   laptop, control  (this machine)  <--->  HTTP proxy (squid, basic auth)  <--->  agent (firewalled: lets out only TCP to the proxy)
 #
@@ -200,7 +200,7 @@ if [ "$namespaces" = yes ]; then
 fi
 
 say "3. The agent joins with a token and the CA pin"
-show tctl tokens add --type=node --ttl=5m | tee "$work/token"
+show tctl tokens add --type=node,db --ttl=5m | tee "$work/token"
 token=$(grep -oE '\b[0-9a-f]{32,64}\b' "$work/token" | head -n 1)
 cat >"$work/agent.yaml" <<Y
 version: v3
@@ -218,6 +218,10 @@ ssh_service:
   enabled: yes
   labels:
     env: demo
+db_service:
+  enabled: yes
+  resources:
+    - labels: { env: demo }
 Y
 chmod 600 "$work/agent.yaml"
 rm -f "$work/token"
@@ -238,7 +242,13 @@ if [ "$namespaces" = yes ]; then
 fi
 
 say "4. A user, invited; password and one-time code are set through the invite link"
-show tctl users add alice --roles=access --logins="$login" | tee "$work/invite"
+tctl create -f - <<Y
+kind: role
+version: v7
+metadata: { name: orders-readers }
+spec: { allow: { db_labels: { env: demo }, db_users: [reader], db_names: [orders] } }
+Y
+show tctl users add alice --roles=access,orders-readers --logins="$login" | tee "$work/invite"
 invite=$(grep -o '/web/invite/[0-9a-f]*' "$work/invite" | head -n 1 | cut -d/ -f4)
 url=https://$proxy/v1/webapi/users/invite/$invite
 uri=$(curl -ksf "$url" | "$node" -e 'process.stdin.on("data", (d) => console.log(JSON.parse(d).otpauth_uri))')
@@ -263,6 +273,57 @@ say "7. The audit log"
 await "the session is in the audit log" sh -c "tctl audit ls --format=json | grep -q 'hostname'"
 show tctl audit ls
 
+# Debian has the server's programs in a folder for each version, outside of PATH.
+postgres_bin=$(dirname "$(find /usr/lib/postgresql -path '*/bin/initdb' 2>/dev/null | sort -V | tail -n 1)")
+if [ "$postgres_bin" != . ] && can psql; then
+  say "8. A database behind the same firewall: PostgreSQL on the agent's host, which takes nothing but certificates"
+  db=$work/postgres
+  db_run=() db_port=5432
+  if [ "$(id -u)" = 0 ]; then
+    db_run=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+    chmod 711 "$work"
+  fi
+  mkdir "$db"
+  show tctl auth sign --format=db --host=127.0.0.1 --ttl=24h --out="$db/server"
+  [ "$(id -u)" = 0 ] && chown -R postgres: "$db"
+  "${db_run[@]}" "$postgres_bin/initdb" -D "$db/data" -U postgres --auth=peer --no-sync >"$work/initdb.log" || { cat "$work/initdb.log" >&2; exit 1; }
+  [ "$namespaces" = yes ] || db_port=$("$node" -e 'const s = require("node:net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); });')
+  cat >>"$db/data/postgresql.conf" <<C
+listen_addresses = '127.0.0.1'
+port = $db_port
+unix_socket_directories = '$db'
+ssl = on
+ssl_cert_file = '$db/server.crt'
+ssl_key_file = '$db/server.key'
+ssl_ca_file = '$db/server.cas'
+C
+  printf 'local all all %s\nhostssl all all 0.0.0.0/0 cert\n' "$([ "$(id -u)" = 0 ] && echo peer || echo trust)" >"$db/data/pg_hba.conf"
+  db_host=()
+  [ "$namespaces" = yes ] && db_host=(ip netns exec "${tag}a")
+  "${db_host[@]}" "${db_run[@]}" "$postgres_bin/postgres" -D "$db/data" >"$work/postgres.log" 2>&1 &
+  pids+=($!)
+  sql() { (cd / && "${db_run[@]}" psql -h "$db" -p "$db_port" -U postgres -XAtqc "$1"); }
+  await "PostgreSQL answers" sql "select 1"
+  sql "create role reader login"
+  sql "create database orders"
+  echo "$ tctl create -f orders.yaml"
+  tctl create -f - <<Y
+kind: db
+version: v3
+metadata: { name: orders, labels: { env: demo } }
+spec: { protocol: postgres, uri: "127.0.0.1:$db_port" }
+Y
+  await "the agent offers the database" sh -c "tsh db ls --format=names | grep -q orders"
+  show tsh db ls
+  echo "$ tsh db connect --db-user=reader --db-name=orders orders -c 'select current_user'"
+  tsh db connect --db-user=reader --db-name=orders orders -c 'select current_user'
+  [ "$(tsh db connect --db-user=reader --db-name=orders orders -XAtc 'select current_user')" = reader ]
+  await "the query is in the audit log" sh -c "tctl audit ls --event=db.session.query --user=alice --format=json | grep -q 'select current_user'"
+  show tctl audit ls --event=db.session.start,db.session.query
+else
+  say "8. No PostgreSQL here (Debian's packages postgresql and postgresql-client): the database section is left out."
+fi
+
 if [ "${CHECK:-}" = 1 ]; then
   say "All of it worked."
   exit 0
@@ -273,6 +334,7 @@ cat <<T
 export PATH=$dist:\$PATH TSH_HOME=$TSH_HOME PLATFORM_DATA_DIR=$PLATFORM_DATA_DIR
 tsh ssh $login@$node_name            # an interactive shell
 tsh config > /tmp/ssh_config && ssh -F /tmp/ssh_config $login@$node_name.demo.cluster uptime
+tsh db connect --db-user=reader --db-name=orders orders   # psql, if PostgreSQL is there
 tctl users ls; tctl tokens ls; tctl get roles; tctl audit ls --format=json
 T
 wait

@@ -15,6 +15,10 @@ declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl
   [Xvfb]=xvfb [xauth]=xauth [xdpyinfo]=x11-utils
   # Beside what we measure ourselves.
   [pgrep]=procps [ss]=iproute2
+  # Databases, and their clients.
+  [pg_ctlcluster]=postgresql [psql]=postgresql-client [mariadbd]=mariadb-server [mariadb]=mariadb-client [redis-server]=redis-server [redis-cli]=redis-tools
+  [javac]=default-jdk-headless [/usr/share/java/postgresql.jar]=libpostgresql-jdbc-java [/usr/share/java/mariadb-java-client.jar]=libmariadb-java
+  [/usr/lib/python3/dist-packages/pymongo]=python3-pymongo [/usr/lib/python3/dist-packages/redis]=python3-redis
   # Machines with systemd.
   [systemd-nspawn]=systemd-container [mmdebstrap]=mmdebstrap [nsenter]=util-linux [setpriv]=util-linux [flock]=util-linux
   [shellcheck]=shellcheck
@@ -23,14 +27,16 @@ declare -A package_of=([g++]=g++ [strip]=binutils [objdump]=binutils [curl]=curl
   [aarch64-linux-gnu-g++]=g++-aarch64-linux-gnu [aarch64-linux-gnu-strip]=binutils-aarch64-linux-gnu)
 tools=(g++ strip objdump)
 packing=(rpmbuild)
+databases=(pg_ctlcluster psql mariadbd mariadb redis-server redis-cli javac /usr/share/java/{postgresql,mariadb-java-client}.jar
+  /usr/lib/python3/dist-packages/{pymongo,redis})
 publishing=(rpmsign apt-ftparchive createrepo_c gpg)
 machines=(systemd-nspawn mmdebstrap nsenter setpriv flock)
 case ${1:?what for} in
   build) ;;
   check) tools+=(ssh shellcheck) ;;
-  demo) tools+=(curl ip nft squid openssl sysctl unshare) ;;
-  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
-  bench) tools+=(curl ip ss ssh sshd openssl pgrep) ;;
+  demo) tools+=(curl ip nft squid openssl sysctl unshare setpriv pg_ctlcluster psql) ;;
+  test) tools+=(curl ip nft squid tinyproxy ssh sshd unshare openssl sysctl tmux plink puttygen dbclient rsync git sshfs Xvfb xauth xdpyinfo "${databases[@]}" "${packing[@]}" "${publishing[@]}" "${machines[@]}" shellcheck lintian rpmlint) ;;
+  bench) tools+=(curl ip ss ssh sshd openssl pgrep "${databases[@]}") ;;
   packages)
     tools+=("${packing[@]}")
     # ARCH=x64: without the other architecture's packages, no cross tools.
@@ -43,7 +49,8 @@ esac
 
 missing=()
 for tool in "${tools[@]}"; do
-  PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || missing+=("${package_of[$tool]}")
+  # A library is named by its path.
+  PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || [ -e "$tool" ] || missing+=("${package_of[$tool]}")
 done
 if [ ${#missing[@]} -gt 0 ]; then
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
