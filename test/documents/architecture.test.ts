@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const root = resolve(import.meta.dirname, "../..");
 const tops = ["agent", "control", "cli", "core", "updater", "programs"];
 /** Words in code font that are not files: ALPN names, an option of roles. */
-const others = new Set(["platform-stream", "platform-direct", "platform-auth", "port_forwarding"]);
+const others = new Set(["psql", "platform-stream", "platform-direct", "platform-auth", "port_forwarding"]);
 
 /** Every file and folder below the folders of the programs, without the ending: `agent/ssh/serve-ssh`. */
 function paths(): readonly string[] {

@@ -4,7 +4,7 @@ import { issueHost, issueUser } from "../../control/auth/authority/issue-certifi
 import type { HostCredentials } from "../../core/api/host-credentials.ts";
 import type { UserIdentity } from "../../core/identity/identity.ts";
 import { toOpensshPrivate } from "../../core/ssh/keys.ts";
-import { generateKeys, publicKeys, type UserKeys } from "./user-keys.ts";
+import { generateKeys, type NewKeys, publicKeys, type UserKeys } from "./user-keys.ts";
 
 /** The authorities of a cluster inside a test, and their certificates. */
 export interface InsideAuthorities {
@@ -13,7 +13,7 @@ export interface InsideAuthorities {
   readonly hostCaPem: string;
   readonly userCaSsh: string;
   readonly hostCaSsh: string;
-  user(name: string, facts?: Partial<Omit<UserIdentity, "kind" | "name">>): Promise<UserKeys>;
+  user(name: string, facts?: Partial<Omit<UserIdentity, "kind" | "name">>, keys?: NewKeys): Promise<UserKeys>;
   host(name: string): Promise<HostCredentials>;
 }
 
@@ -30,8 +30,7 @@ export async function insideAuthorities(cluster = "inside"): Promise<InsideAutho
     hostCaPem,
     userCaSsh,
     hostCaSsh,
-    user: async (name, facts = {}) => {
-      const keys = generateKeys();
+    user: async (name, facts = {}, keys = generateKeys()) => {
       const identity = { kind: "user", name, roles: ["access"], traits: {}, principals: {}, cluster, validBefore: inAnHour(), ...facts } as const;
       return { ...keys, ...(await issueUser(users, identity, { ...publicKeys(keys), now: new Date() })) };
     },

@@ -49,7 +49,9 @@ export function serviceDeps(options: InsideService): { readonly deps: ServiceDep
     node,
     lease: () => unused("leases"),
     shares: new UserShares(),
+    auth: () => unused("auth service"),
     listResources: async () => [],
+    news: { isLive: () => true, onNews: () => {} },
     log: silentLog,
   };
   return { deps, events };

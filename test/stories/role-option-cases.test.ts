@@ -85,8 +85,12 @@ describe("the options of roles", () => {
     readonly allows: () => Promise<void>;
     readonly refuses: () => Promise<void>;
   }
-  /** Need a network, a second process, an X server, a host or a disk of their own: role-addresses, role-strict-lock, x11, host-users, session-join. */
-  const elsewhere = ["pin_source_ip", "lock", "permit_x11_forwarding", "create_host_user_mode", "record_session"];
+  /**
+   * Need a network, a second process, an X server, a host, a disk or a database of their own: role-addresses, role-strict-lock, x11, host-users,
+   * session-join, databases-users, databases-replication.
+   */
+  const hosts = ["pin_source_ip", "lock", "permit_x11_forwarding", "create_host_user_mode", "record_session"];
+  const elsewhere = [...hosts, "create_db_user_mode", "create_db_user", "db_replication"];
   const cases: Readonly<Record<string, Cases>> = {
     max_session_ttl: {
       allows: async () => expect(await validFor(await holder({ max_session_ttl: "20h" }, "--ttl=15h"))).toBeGreaterThan(14.9 * 3600),

@@ -36,7 +36,7 @@ const editions = { apt: "cloud", dnf: "enterprise", yum: "cloud", zypper: "enter
 const managers = rows(Object.keys(editions) as (keyof typeof editions)[], ["apt", "yum", "zypper"]);
 
 test("enrolled; nothing outside the window, the new version inside it, the one before when the admin wants it back", {
-  timeout: 600_000,
+  timeout: 1_200_000,
 }, async () => {
   await setWindow(site().cluster, 2);
   await using stack = new AsyncDisposableStack();

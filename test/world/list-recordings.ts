@@ -5,6 +5,9 @@ export interface ListedRecording {
   readonly user: string;
   readonly login: string;
   readonly server_name: string;
+  /** Of services other than ssh. */
+  readonly kind?: string;
+  readonly resource?: string;
   readonly state: string;
   readonly bytes: number;
 }

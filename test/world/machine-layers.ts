@@ -86,7 +86,7 @@ async function makeLayer(dir: string, below: readonly string[], recipe: Recipe):
 }
 
 /** The Debian mirror that this machine's apt is set up with. */
-async function mirror(): Promise<string> {
+export async function mirror(): Promise<string> {
   const format = ["--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"];
   const [first] = (await output("apt-get", ["indextargets", ...format])).split("\n");
   return first !== undefined && first !== "" ? first : "http://deb.debian.org/debian/";

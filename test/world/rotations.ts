@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import type { AuthorityKind } from "../../core/kinds/authority-kinds.ts";
 import { parseCertificateLine } from "../../core/ssh/certificate.ts";
 import { lineBlob } from "../../core/ssh/keys.ts";
 import type { Cluster } from "./cluster.ts";
@@ -12,14 +13,14 @@ const rotations = z.array(
     authority: z.string(),
     phase: z.string(),
     mode: z.string(),
-    keys: z.array(z.object({ ca_pin: z.string(), ssh_fingerprint: z.string() })),
+    keys: z.array(z.object({ ca_pin: z.string(), ssh_fingerprint: z.string().optional() })),
     behind: z.array(z.object({ role: z.string(), id: z.string(), name: z.string() })).optional(),
   }),
 );
 export type ShownRotation = z.infer<typeof rotations>[number];
 
 /** What `tctl auth rotate status` says of one authority. */
-export async function rotationOf(cluster: Cluster, authority: "user" | "host"): Promise<ShownRotation> {
+export async function rotationOf(cluster: Cluster, authority: AuthorityKind): Promise<ShownRotation> {
   const shown = rotations.parse(JSON.parse(await cluster.admin("auth", "rotate", "status", "--format=json")));
   const found = shown.find((one) => one.authority === authority);
   if (found === undefined) throw new Error(`no rotation of ${authority}`);
@@ -27,7 +28,7 @@ export async function rotationOf(cluster: Cluster, authority: "user" | "host"): 
 }
 
 /** One step by hand, by tctl. */
-export async function step(cluster: Cluster, authority: "user" | "host", phase: string): Promise<void> {
+export async function step(cluster: Cluster, authority: AuthorityKind, phase: string): Promise<void> {
   await cluster.admin("auth", "rotate", `--type=${authority}`, "--manual", `--phase=${phase}`);
 }
 

@@ -1,0 +1,158 @@
+import { once } from "node:events";
+import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { audited } from "../world/audited.ts";
+import { type DatabaseServer, hasRedis, startRedis } from "../world/database-servers.ts";
+import { databaseTunnel, type RunningTunnel } from "../world/database-tunnel.ts";
+import { type HeldPsql, holdPsql } from "../world/held-psql.ts";
+import { keepLedger, type Ledger, ledgerTables } from "../world/ledger.ts";
+import { hasPostgres } from "../world/postgres-server.ts";
+import { entry, openPostgresWorld, type PostgresWorld, psqlArguments } from "../world/postgres-world.ts";
+import { program, start } from "../world/program.ts";
+import { type Processes, processes } from "../world/reload.ts";
+import { long } from "../world/rounds.ts";
+import { until } from "../world/until.ts";
+
+/** An upgrade is a reload with another executable on the disk: what is open goes on to its end in the process that has it. */
+describe.skipIf(!hasPostgres || !hasRedis)("database sessions through a reload of agent and control", () => {
+  let dir: string;
+  let world: PostgresWorld;
+  let redis: DatabaseServer;
+  let agent: Processes;
+  let control: Processes;
+  let [local, cache]: RunningTunnel[] = [];
+  let ledger: Ledger;
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), "platform-reload-"));
+    const platform = join(dir, "platform");
+    await copyFile(program("platform"), platform);
+    for (const name of ["control", "agent"]) await mkdir(join(dir, name));
+    world = await openPostgresWorld({
+      cluster: { platform, env: { RUNTIME_DIRECTORY: join(dir, "control") } },
+      agent: { platform, env: { RUNTIME_DIRECTORY: join(dir, "agent") } },
+      // Found by its labels: the new process has to learn of it first.
+      dbService: "  resources:\n    - labels: { env: test }\n",
+      prepare: async (cluster) => {
+        const signed = join(cluster.dir, "redis");
+        await cluster.admin("auth", "sign", "--format=redis", "--host=127.0.0.1", `--out=${signed}`);
+        redis = await startRedis({ signed, folder: join(cluster.dir, "r") }, ["user reader on >hunter2 ~* &* +@all"]);
+        return entry("cache", "redis", `127.0.0.1:${redis.port}`);
+      },
+    });
+    await world.server.sql(ledgerTables, "orders");
+    const books = { kind: "db", version: "v3", metadata: { name: "books", labels: { env: "test" } } };
+    const resource = { ...books, spec: { protocol: "postgres", uri: `127.0.0.1:${world.server.port}` } };
+    expect(await world.cluster.tctl(["create", "-"], { input: JSON.stringify(resource) })).toMatchObject({ status: 0 });
+    agent = await processes(join(world.agent.dir, "agent.pid"), join(dir, "agent"));
+    control = await processes(join(world.cluster.dir, "control.pid"), join(dir, "control"));
+    await until("books is offered", async () => (await world.alice.tsh(["db", "ls", "--format=names"])).stdout.includes("books"));
+    local = await databaseTunnel(world.alice, "books");
+    cache = await databaseTunnel(world.alice, "cache", ["--db-user=reader"]);
+  });
+  afterAll(async () => {
+    await ledger?.stop();
+    for (const one of [local, cache, agent, control, redis, world]) await one?.[Symbol.asyncDispose]();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  const toRedis = (): Redis =>
+    new Redis({ host: "127.0.0.1", port: cache?.port ?? 0, username: "reader", password: "hunter2", retryStrategy: () => null }).on(
+      "error",
+      () => {},
+    );
+
+  /** A COPY of many rows on its way out. */
+  function copyOut(port: number) {
+    const rows = "select i, md5(i::text), case when i % 100 = 0 then pg_sleep(0.02) end from generate_series(1, 20000000) i";
+    const child = start("psql", [...psqlArguments(port, "writer"), "-c", `copy (${rows}) to stdout`]);
+    let [lines, rest, isRight] = [0, "", true];
+    child.stdout?.on("data", (chunk: Buffer) => {
+      const parts = (rest + chunk.toString()).split("\n");
+      rest = parts.pop() ?? "";
+      for (const line of parts) {
+        lines += 1;
+        isRight &&= line.startsWith(`${lines}\t`);
+      }
+    });
+    return { lines: () => lines, isRight: () => isRight, isOpen: () => child.exitCode === null, kill: () => child.kill("SIGKILL") };
+  }
+
+  test("a transaction, a COPY and a subscription go on, a query can still be cancelled, and no login fails: agent, then control", {
+    timeout: 240_000,
+  }, async () => {
+    const port = local?.port ?? 0;
+    await using held: HeldPsql = await holdPsql(port, "writer");
+    await using other = await holdPsql(port);
+    held.type("begin;\ninsert into ledger values (-1);\n");
+    const copy = copyOut(port);
+    const [subscriber, publisher] = [toRedis(), toRedis()];
+    const heard: string[] = [];
+    subscriber.on("message", (_channel, message) => heard.push(message));
+    await subscriber.subscribe("news");
+    ledger = keepLedger(port);
+    const logins = { failures: [] as string[], count: 0 };
+    const ending = new AbortController();
+    const loggingIn = (async () => {
+      while (!ending.signal.aborted) {
+        const client = toRedis();
+        logins.count += 1;
+        await client.ping().catch((thrown: unknown) => logins.failures.push(String(thrown)));
+        client.disconnect();
+        await sleep(300, undefined, { signal: ending.signal }).catch(() => {});
+      }
+    })();
+    let said = 0;
+    const stillThere = async (): Promise<void> => {
+      await held.ask();
+      const lines = copy.lines();
+      await until("rows come", () => copy.lines() > lines || !copy.isOpen());
+      expect([copy.isOpen(), copy.isRight()]).toEqual([true, true]);
+      said += 1;
+      await publisher.publish("news", `n${said}`);
+      await until("it is heard", () => heard.includes(`n${said}`));
+      const [commits, copies] = [ledger.committed.length, ledger.copied.length];
+      await until("work goes on", () => ledger.committed.length > commits && ledger.copied.length > copies);
+    };
+    await stillThere();
+    await agent.reload();
+    await stillThere();
+    other.type("select pg_sleep(60);\n");
+    const runs = "select count(*) from pg_stat_activity where state = 'active' and query like 'select pg_sleep(60)%'";
+    await until("the query runs", async () => (await world.server.sql(runs)).trim() === "1");
+    other.interrupt();
+    await other.until(/canceling statement due to user request/);
+    await control.reload();
+    await stillThere();
+    if (long) {
+      await Promise.all([agent.reload(), control.reload()]);
+      await stillThere();
+    }
+    ending.abort();
+    await loggingIn;
+    await ledger.stop();
+    expect({ ledger: ledger.errors, redis: logins.failures }).toEqual({ ledger: [], redis: [] });
+    expect(logins.count).toBeGreaterThan(20);
+    // All three are in the process that was there at first.
+    expect((await agent.all()).filter(({ role, sessions }) => role === "draining" && sessions > 0).length).toBeGreaterThan(0);
+    held.type("commit;\n\\q\n");
+    expect(await held.ended).toBe(0);
+    expect((await world.server.sql("select count(*) from ledger where n = -1", "orders")).trim()).toBe("1");
+    expect((await world.server.sql("select count(*) from ledger where n > 0", "orders")).trim()).toBe(String(ledger.committed.length));
+    copy.kill();
+    for (const one of [subscriber, publisher]) {
+      const closed = once(one, "end");
+      one.disconnect();
+      await closed;
+    }
+    await audited(world.cluster, "db.session.end", (event) => event.db_user === "writer" && event.queries === said + 4 && event.reason === undefined);
+    await until("the processes from before have ended", async () => {
+      const all = (await Promise.all([agent, control].map((service) => service.all()))).flat();
+      return all.every(({ role }) => role === "main");
+    });
+  });
+});

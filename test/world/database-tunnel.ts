@@ -1,0 +1,30 @@
+import { once } from "node:events";
+import type { User } from "./cluster-user.ts";
+import { program, start } from "./program.ts";
+import { until } from "./until.ts";
+
+export interface RunningTunnel extends AsyncDisposable {
+  readonly port: number;
+  /** What it has printed. */
+  readonly said: () => string;
+}
+
+/** `tsh proxy db NAME`, with the port that it prints. */
+export async function databaseTunnel({ home }: Pick<User, "home">, name: string, more: readonly string[] = []): Promise<RunningTunnel> {
+  const running = start(program("tsh"), ["proxy", "db", name, ...more], { env: { TSH_HOME: home } });
+  let said = "";
+  for (const stream of [running.stdout, running.stderr]) stream?.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  const port = await until("it listens", () => {
+    if (running.exitCode !== null) throw new Error(said);
+    return Number(/127\.0\.0\.1:(\d+)/.exec(said)?.[1]) || undefined;
+  });
+  return {
+    port,
+    said: () => said,
+    [Symbol.asyncDispose]: async () => {
+      const closed = once(running, "close");
+      running.kill("SIGINT");
+      await closed;
+    },
+  };
+}
