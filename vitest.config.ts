@@ -27,6 +27,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Its default of a second is less than a first back-off.
     expect: { poll: { timeout: 20_000 } },
+    // A value in the message of a failure: the default shows "[ Array(1) ]".
+    chaiConfig: { truncateThreshold: 400 },
     sequence: { sequencer: LongestFirst },
     reporters: report === undefined ? ["default"] : ["verbose", ["json", { outputFile: report }], new StoryTimes()],
     projects: [

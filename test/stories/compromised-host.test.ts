@@ -129,6 +129,7 @@ describe.skipIf(process.getuid?.() !== 0)("a compromised host", () => {
       expect(code).toBe("limit");
       expect(taken).toBeLessThan(36e6);
       await until("control says so", async () => /events and recordings of hosts are refused/.test(await cluster.admin("status")));
+      await until("web-1 is back", async () => (await alice.tsh(["ls", "--format=names"])).stdout.includes("web-1"));
       // Something else takes what is left.
       await writeFile(join(data, "filler"), Buffer.alloc(40 * 1024 * 1024)).catch(() => {});
       expect(await output("df", ["--output=avail", data])).toMatch(/\n\s*0\n/);

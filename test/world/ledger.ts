@@ -38,9 +38,11 @@ export function keepLedger(port: number): Ledger {
   };
   const commits = async (): Promise<void> => {
     let client: Client | undefined;
+    // Why the connection ended: a query that comes after it fails without the reason.
+    let ended: unknown;
     for (let n = 1; !ending.signal.aborted; n += 1) {
       try {
-        client ??= await connected(port);
+        client ??= await connected(port, (thrown) => (ended = thrown));
         await client.query("begin");
         await client.query("insert into ledger values ($1)", [n]);
         await client.query("commit");
@@ -48,7 +50,8 @@ export function keepLedger(port: number): Ledger {
       } catch (thrown) {
         void client?.end().catch(() => {});
         client = undefined;
-        await failed(codeOf(thrown));
+        await failed(codeOf(ended ?? thrown));
+        ended = undefined;
       }
     }
     await client?.end().catch(() => {});
@@ -97,14 +100,13 @@ async function copyBatch(port: number, batch: number): Promise<string | undefine
   return /(?:ERROR|FATAL): {2}([0-9A-Z]{5}):/.exec(err)?.[1] ?? (err.trim().slice(0, 300) || `psql ended with ${status}`);
 }
 
-async function connected(port: number): Promise<Client> {
+async function connected(port: number, ended: (thrown: Error) => void): Promise<Client> {
   const client = new Client({
     ...{ host: "127.0.0.1", port, user: "writer", database: "orders" },
     connectionTimeoutMillis: patienceMs,
     query_timeout: patienceMs,
   });
-  // Its pending query fails with the same reason.
-  client.on("error", () => {});
+  client.on("error", ended);
   await client.connect();
   return client;
 }
