@@ -10,14 +10,21 @@ import { getRawAsset, isSea } from "node:sea";
 
 /** Where packages put the addons; files here are used when only root can have written them. */
 const shipped = "/usr/lib/platform";
-let loaded = 0;
-const held = new Map<string, unknown>();
+/** Addons of this process by name: each part of the executable has a copy of this file. */
+const held = sharedMap();
 
 /** `pty.node`, `sshcrypto.node`, `memory.node`, `host.node` or `process.node`, loaded once. Throws when no folder allows loading it. */
 export function loadNative(name: string): unknown {
   const found = held.get(name) ?? load(name);
   held.set(name, found);
   return found;
+}
+
+function sharedMap(): Map<string, unknown> {
+  const shared = globalThis as { [key: symbol]: Map<string, unknown> | undefined };
+  const key = Symbol.for("platform.addons");
+  shared[key] ??= new Map();
+  return shared[key];
 }
 
 function load(name: string): unknown {
@@ -57,9 +64,8 @@ function loadFrom(folder: string, name: string): unknown {
     unlinkSync(path);
     const bytes = new Uint8Array(getRawAsset(name));
     for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
-    // The loader knows libraries by their path: each needs one of its own although a number comes again.
-    loaded += 1;
-    return dlopen(`/proc/self/${"./".repeat(loaded)}fd/${fd}`);
+    // The loader knows libraries by their path, and returns the earlier one: each needs a path of its own although a number comes again.
+    return dlopen(`/proc/self/${"./".repeat(held.size + 1)}fd/${fd}`);
   } finally {
     if (fd !== undefined) closeSync(fd);
     rmdirSync(own);

@@ -147,6 +147,8 @@ describe("start", () => {
     await using service = startService(executable, ["start", "--config", config, "--pid-file", pid]);
     await until("ready", async () => (await fetch(`${diagnostics}/readyz`)).ok);
     expect(service.printed()).toMatch(/platform starts version=\S+ node=24\.21\.0 ssh_crypto=native/);
+    // Not only a promise: the addon's code is there, and not another addon's in its place.
+    expect(await readFile(`/proc/${service.pid}/maps`, "utf8")).toMatch(/ r-xp .*\/sshcrypto\.node/);
     expect((await readFile(pid, "utf8")).trim()).toBe(String(service.pid));
     const second = await run(executable, ["start", "--config", config, "--pid-file", pid]);
     expect(second).toMatchObject({ status: 7, stderr: expect.stringContaining("is already running") });
