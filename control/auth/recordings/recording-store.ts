@@ -21,10 +21,8 @@ export interface RecordingQuery {
 
 export interface RecordingStore {
   find(sid: string): Recording | undefined;
-  add(facts: RecordingFacts): Recording;
-  /** Records how many bytes of the file are durable. */
-  grow(sid: string, bytes: number): void;
-  finish(sid: string, end: RecordingEnd): void;
+  /** What is durable of a recording from now on, in one transaction; `end` with its last part. Bytes never become fewer. */
+  keep(facts: RecordingFacts, durable: { readonly bytes: number; readonly end?: RecordingEnd | undefined }): void;
   /** Newest first; `cursor` for the next page, empty at the end. */
   list(query: RecordingQuery): { readonly recordings: readonly Recording[]; readonly cursor: string };
   close(): void;
@@ -42,16 +40,12 @@ export function openRecordingStore(path: string): RecordingStore {
   const find = (sid: string): Recording | undefined => rows("WHERE sid = ?", sid)[0];
   return {
     find,
-    add: (facts) => {
+    keep: (facts, { bytes, end }) => {
       const { sid, started, user } = facts;
-      const sql = "INSERT INTO recordings (sid, started, user, facts, bytes, state) VALUES (?, ?, ?, ?, 0, 'running')";
-      work(() => database.prepare(sql).run(sid, started, user, JSON.stringify(facts)));
-      return { ...facts, bytes: 0, state: "running" };
-    },
-    grow: (sid, bytes) => void work(() => database.prepare("UPDATE recordings SET bytes = max(bytes, ?) WHERE sid = ?").run(bytes, sid)),
-    finish: (sid, { ended, interrupted }) => {
-      const sql = "UPDATE recordings SET state = ?, ended = ? WHERE sid = ?";
-      work(() => database.prepare(sql).run(interrupted ? "interrupted" : "complete", ended, sid));
+      const state = end === undefined ? "running" : end.interrupted ? "interrupted" : "complete";
+      const sql = `INSERT INTO recordings (sid, started, user, facts, bytes, state, ended) VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (sid) DO UPDATE SET bytes = max(bytes, excluded.bytes), state = excluded.state, ended = excluded.ended`;
+      work(() => database.prepare(sql).run(sid, started, user, JSON.stringify(facts), bytes, state, end?.ended ?? null));
     },
     list: ({ from, to, user, limit, cursor }) => {
       const conditions: [sql: string, ...values: SQLInputValue[]][] = [];

@@ -55,7 +55,7 @@ export async function openRecordings({ dir, audit, room, isAtProxy = false }: Re
       throw new PlatformError("denied", `access denied: host ${host.id} may send only its own recordings`);
     }
     const file = fileOf(known ?? facts);
-    const { bytes, state } = known ?? store.add(facts);
+    const { bytes, state } = known ?? { bytes: 0, state: "running" };
     if (state !== "running" || offset > bytes) return bytes;
     const fresh = data.subarray(bytes - offset);
     const size = bytes + fresh.length;
@@ -63,11 +63,11 @@ export async function openRecordings({ dir, audit, room, isAtProxy = false }: Re
     if (fresh.length > 0) {
       refuseFullDisk(room);
       await writeAt(file, fresh, bytes);
-      store.grow(sid, size);
     }
-    if (end === undefined || offset + data.length < size) return size;
-    audit.emit({ event: "session.upload", ...sessionOf(known ?? facts), bytes: size, interrupted: end.interrupted });
-    store.finish(sid, end);
+    const isWhole = end !== undefined && offset + data.length >= size;
+    if (isWhole) audit.emit({ event: "session.upload", ...sessionOf(known ?? facts), bytes: size, interrupted: end.interrupted });
+    // One transaction, however much a call brings: each waits for the disk.
+    if (known === undefined || size > bytes || isWhole) store.keep(known ?? facts, { bytes: size, ...(isWhole && { end }) });
     return size;
   };
   return {
