@@ -141,11 +141,11 @@ async function openAgent(config: AgentConfig, { log, env, prepared, elsewhere = 
   const serve = (channel: Duplex): Promise<void> => updater.during(streams.serve(channel)).finally(worked);
   const parts = { config, env, log, clock, identity, auth, outbox, access, authorities, labels, updater, sockets, services, serve, worked };
   const reach = await openReach(
-    { ...parts, process: streams.process, offered: () => streams.offered.current(), onResources: streams.onResources, local: () => road.local },
+    { ...parts, process: streams.process, offered: () => streams.offered?.current(), onResources: streams.onResources, local: () => road.local },
     end.signal,
   );
   road.reach = reach;
-  streams.offered.onChange(() => reach.tell());
+  streams.offered?.onChange(() => reach.tell());
   return {
     identity,
     outbox,

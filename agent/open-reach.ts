@@ -35,7 +35,7 @@ export interface ReachParts {
   readonly sockets: ListenSockets;
   readonly services: readonly string[];
   /** Resources that the services offer now. */
-  readonly offered: () => readonly Offered[];
+  readonly offered: () => readonly Offered[] | undefined;
   /** A proxy reports the revision of the cluster's resources that services may offer. */
   readonly onResources: (revision: string) => void;
   /** UUID under which the sessions of this process are reported. */

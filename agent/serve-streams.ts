@@ -30,7 +30,8 @@ export interface ServingParts {
 export interface ServedStreams extends Streams {
   /** Identifies this process in reports of its sessions. */
   readonly process: string;
-  readonly offered: OfferedSource;
+  /** Undefined: none of the services offers resources. */
+  readonly offered: OfferedSource | undefined;
   /** A proxy reports the revision of the cluster's resources. */
   readonly onResources: (revision: string) => void;
 }
@@ -58,14 +59,14 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
   const opened = await Promise.all(services.map((service) => service.open(deps, signal)));
   const sources = opened.flatMap(({ offered }) => offered ?? []);
   await Promise.race([Promise.all(sources.map(async ({ settled }) => await settled)), sleep(settleMs, undefined, { signal }).catch(() => {})]);
-  const offered: OfferedSource = {
+  const all: OfferedSource = {
     current: () => sources.flatMap((source) => source.current()),
     onChange: (listener) => {
       for (const source of sources) source.onChange(listener);
     },
   };
   const streams = openStreams({ services: Object.assign({}, ...opened.map(({ serve }) => serve)), log }, signal);
-  return Object.assign(streams, { process: live.process, offered, onResources: (revision: string) => news.told(revision) });
+  return Object.assign(streams, { process: live.process, offered: sources.length > 0 ? all : undefined, onResources: (revision: string) => news.told(revision) });
 }
 
 /** Maximum concurrent streams over all tunnels. */

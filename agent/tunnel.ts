@@ -52,8 +52,8 @@ export class Tunnel {
   readonly #events: TunnelEvents;
   readonly #timer: NodeJS.Timeout;
   #ended = false;
-  /** The resources that the proxy knows, JSON. */
-  #offered = "[]";
+  /** The resources that the proxy knows, JSON; empty: none were reported, and it may know those of a tunnel before. */
+  #offered = "";
   /** The proxy, of a version before, was found to take no resources. */
   #isTooOld = false;
   /** The host status that the proxy knows, JSON. */
@@ -108,12 +108,11 @@ export class Tunnel {
     const text = JSON.stringify(offered);
     if (text === this.#offered) return;
     if (this.#opened.welcome.takesResources !== true) {
+      if (offered.length === 0 || this.#isTooOld) return;
       // Once for each tunnel, however often the resources change.
-      if (offered.length > 0 && !this.#isTooOld) {
-        const kinds = [...new Set(offered.map(({ kind }) => kind))].join(", ");
-        this.#log.warn("the proxy is too old for what this host offers: it is not reachable through it", { count: offered.length, kinds });
-      }
       this.#isTooOld = true;
+      const kinds = [...new Set(offered.map(({ kind }) => kind))].join(", ");
+      this.#log.warn("the proxy is too old for what this host offers: it is not reachable through it", { count: offered.length, kinds });
       return;
     }
     this.#offered = text;

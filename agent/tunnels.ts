@@ -33,7 +33,8 @@ export interface TunnelsOptions {
   readonly status: () => HostStatus;
   readonly labels: () => Labels;
   /** Resources that the services currently offer. */
-  readonly offered: () => readonly Offered[];
+  /** Undefined: no service of this host offers any. */
+  readonly offered: () => readonly Offered[] | undefined;
 }
 
 interface Entry {
@@ -95,7 +96,7 @@ export class Tunnels implements Reach {
     const offered = this.#options.offered();
     for (const { tunnel } of this.#entries.values()) {
       tunnel?.tell(status, labels);
-      tunnel?.offer(offered);
+      if (offered !== undefined) tunnel?.offer(offered);
     }
   }
 
@@ -219,7 +220,8 @@ export class Tunnels implements Reach {
     });
     entry.tunnel = tunnel;
     tunnel.tell(this.#options.status(), this.#options.labels());
-    tunnel.offer(this.#options.offered());
+    const offered = this.#options.offered();
+    if (offered !== undefined) tunnel.offer(offered);
     if (this.#stopping) tunnel.end("the agent is stopping");
   }
 

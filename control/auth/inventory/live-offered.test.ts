@@ -29,6 +29,23 @@ test("a host offers a resource while it is connected", () => {
   expect(found()).toEqual([undefined, undefined]);
 });
 
+test("a host that comes back without a service, or with nothing to offer, offers what it had no more", async () => {
+  await using t = await openTestAuth();
+  const { secret } = await t.admin.createToken({ roles: ["node", "app", "db"] });
+  const { hostId } = await t.connect().join(joinFacts("node", secret, { hostname: "apps-1", services: ["app", "db"] }));
+  const proxy = await joinHost(t, "p1", { role: "proxy" });
+  const report = async (...services: string[]) =>
+    void (await proxy.client.reportNode({ hostId, hostname: "apps-1", services, version: "1.0.0", connected: true }));
+  const names = async () => (await t.admin.listOffered({})).resources.map(({ name }) => name);
+  await report("app", "db");
+  await proxy.client.reportOffered({ hostId, offered: ["app", "db"].map((kind) => ({ kind, name: `the-${kind}`, labels: {} })) });
+  expect(await names()).toEqual(["the-app", "the-db"]);
+  await report("app");
+  expect(await names()).toEqual(["the-app"]);
+  await proxy.client.reportOffered({ hostId, offered: [] });
+  expect(await names()).toEqual([]);
+});
+
 test("hosts that differ only in the health of a resource are one entry, with the health of each", () => {
   const offers = new LiveOffered({ get: () => undefined });
   const orders = (details: Readonly<Record<string, string>>, labels = { env: "prod" }): Offered => ({ kind: "db", name: "orders", labels, details });

@@ -37,6 +37,13 @@ export class LiveOffered {
     this.#bytes -= known.bytes;
   }
 
+  /** Forgets the resources of services that the host does not run any more. */
+  keepServices(hostId: string, services: readonly string[]): void {
+    const offered = this.#hosts.get(hostId)?.offered ?? [];
+    const kept = offered.filter(({ kind }) => services.includes(kind));
+    if (kept.length < offered.length) this.report(hostId, kept, Buffer.byteLength(JSON.stringify(kept)));
+  }
+
   /** What a connected host offers under this name; undefined: nothing. */
   of(hostId: string, kind: string, name: string): Offered | undefined {
     if (this.#live.get(hostId)?.connected !== true) return undefined;

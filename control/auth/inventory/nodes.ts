@@ -103,6 +103,7 @@ export async function reportNode(context: AuthContext, report: NodeReport): Prom
   const isDialled = report.direct !== undefined;
   const names = [...new Set([report.hostname, ...(report.names ?? [])])];
   context.live.report(report.hostId, { connected, address, isDialled, proxy, ending, hostname, version, status, names }, context.now());
+  if (connected) context.offered.keepServices(report.hostId, report.services);
   if (!connected || status === undefined) return;
   const host = { id: report.hostId, hostname: report.hostname, version: report.version, status };
   await auditUpgrades(context, host).catch((error: unknown) => context.log.error("could not audit an upgrade", { host: host.id, error }));
