@@ -45,9 +45,10 @@ test-upgrade: build
 	@scripts/prepare.sh test
 	@TEST_FROM="$(FROM)" vitest run --project stories --reporter verbose test/stories/agents-from-release.test.ts test/stories/control-from-release.test.ts
 
+# Its properties are tried with a quarter of the inputs of `make test`.
 check:
 	@scripts/prepare.sh check
-	@node scripts/check.ts
+	@FUZZ_RUNS=25 node scripts/check.ts
 
 build:
 	@scripts/prepare.sh build

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, syml
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Reader, string, u32, u64 } from "../../../core/bytes/fields.ts";
 import { extensionNames, openFlags } from "../../../core/sftp/numbers.ts";
 import { decodeRequest, type Request } from "../../../core/sftp/request.ts";
@@ -19,13 +19,9 @@ describe("answers to SFTP requests", () => {
   let dir: string;
   let reports: SftpReport[];
   let context: SftpContext;
-  beforeAll(() => {
+  beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), "platform-sftp-"));
-    fresh();
-  });
-  afterAll(() => rmSync(dir, { recursive: true, force: true }));
-
-  function fresh(): void {
+    writeFileSync(join(dir, "one"), "");
     reports = [];
     const reporter = new SftpReporter((report) => reports.push(report));
     context = {
@@ -35,7 +31,8 @@ describe("answers to SFTP requests", () => {
       reporter,
       now: () => 0,
     };
-  }
+  });
+  afterEach(() => rmSync(dir, { recursive: true, force: true }));
   const at = (name: string): Buffer => Buffer.from(join(dir, name));
   /** Encodes and decodes a request, as it arrives on the wire. */
   const ask = (request: Ask): Response => decodeResponse(encodeResponse(answer(context, { id: 9, ...request } as Request)).subarray(4));
@@ -50,7 +47,6 @@ describe("answers to SFTP requests", () => {
   };
 
   test("a file is written, read, inspected and closed, and the totals are reported", () => {
-    fresh();
     const handle = open("one", openFlags.read | openFlags.write | openFlags.create);
     expect(status({ type: "write", handle, offset: 5n, data: Buffer.from("world") })).toBe("ok");
     expect(status({ type: "write", handle, offset: 0n, data: Buffer.from("hello") })).toBe("ok");
@@ -76,7 +72,6 @@ describe("answers to SFTP requests", () => {
   });
 
   test("a session may hold a limited number of files and folders, and closing one makes room", () => {
-    fresh();
     const handles = Array.from({ length: maxHandles }, () => open(".", 0));
     expect(status({ type: "open", path: at("."), flags: 0, attributes: {} })).toBe("failure");
     expect(status({ type: "opendir", path: at(".") })).toBe("failure");
@@ -176,6 +171,7 @@ describe("answers to SFTP requests", () => {
 
   test("realpath resolves links and dots, and lets the last part be missing", () => {
     symlinkSync("nowhere", at("dangling"));
+    mkdirSync(at("many"));
     const real = (path: string): string => {
       const response = ask({ type: "realpath", path: Buffer.from(path) });
       return response.type === "name" ? String(response.files[0]?.name) : response.type;
@@ -191,7 +187,6 @@ describe("answers to SFTP requests", () => {
   });
 
   test("reports are bounded by kind, and the summary counts all of them", () => {
-    fresh();
     for (let index = 0; index < 300; index += 1) status({ type: "remove", path: at("missing") });
     status({ type: "mkdir", path: at("made"), attributes: {} });
     context.reporter.finish([]);

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
 import { addUser, joinFacts, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
 import { codeAt } from "../../../test/world/one-time-code.ts";
@@ -55,13 +55,22 @@ describe("tsh db against an auth service", () => {
     await rm(home, { recursive: true });
   });
 
+  beforeEach(async () => {
+    await tsh("db", "logout");
+    await rm(join(home, ".my.cnf"), { force: true });
+    await writeFile(join(home, ".pg_service.conf"), "[mine]\nhost=db\n");
+  });
+  const logInTo = async (...names: readonly ("orders" | "shop" | "cache")[]): Promise<void> => {
+    const options = { orders: ["--db-name=orders", "--port=21500"], shop: [], cache: [] };
+    for (const name of names) expect(await tsh("db", "login", name, ...options[name])).toMatchObject({ status: 0 });
+  };
+
   const profileFolder = async (): Promise<string> => {
     const names = await readdir(join(home, "tsh"));
     return join(home, "tsh", names.find((name) => /_\d+$/.test(name)) ?? "");
   };
 
   test("db login issues a certificate for the database alone and sets psql up; what is missing is named", async () => {
-    await writeFile(join(home, ".pg_service.conf"), "[mine]\nhost=db\n");
     expect(await tsh("db", "login", "orders")).toEqual({
       status: 2,
       out: "",
@@ -106,6 +115,7 @@ and connect with:     psql service=test-orders
   });
 
   test("db ls marks them, with account and logical database", async () => {
+    await logInTo("orders", "shop");
     const { out } = await tsh("db", "ls");
     const cells = out.split("\n").map((line) => line.split(/ (?=postgres|mysql|redis|mongodb|Protocol)/)[0]?.trimEnd());
     const marked = ["> orders (user: reader, db: orders)", "orders-old", "> shop (user: reader)"];
@@ -116,6 +126,7 @@ and connect with:     psql service=test-orders
   });
 
   test("db env and db config print what clients need, and the command that has to run", async () => {
+    await logInTo("orders", "shop");
     const note = "Clients reach this port only while this command runs: tsh proxy db orders --port=21500\n";
     expect(await tsh("db", "env", "orders")).toEqual({
       status: 0,
@@ -193,6 +204,7 @@ Key:      ${folder}/certs/db/orders.key
   });
 
   test("another tsh login keeps the settings and drops the certificates; db logout removes both", async () => {
+    await logInTo("orders", "shop", "cache");
     await logIn();
     expect((await tsh("db", "ls")).out).toContain("> orders (user: reader, db: orders)");
     expect(await tsh("db", "login", "orders")).toMatchObject({ status: 0, out: expect.stringContaining("--port=21500") });

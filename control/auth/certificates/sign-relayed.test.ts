@@ -136,15 +136,20 @@ describe("certificates for a proxy that records", () => {
   });
 
   test("refused: who is locked out, who was removed, whose certificate has expired", async () => {
+    await using own = await openTestAuth({ sessionRecording: "proxy" });
+    const facts = await world(own);
+    const [removed, expired] = [await logIn(own, "bob"), await logIn(own, "alice")];
+    const signed = ({ proof, signature }: Proof) =>
+      own.auth.localClient("proxy").signRelayedUser({ host: facts.host, sshPublicKey: generateSshKey().publicLine, proof, signature });
     const lock = { kind: "lock", version: "v2", metadata: { name: "l" }, spec: { target: { user: "bob" } } };
-    await t.admin.putResource({ json: JSON.stringify(lock) });
-    await expect(ask(prove(bob, "root"))).rejects.toMatchObject({ code: "denied" });
-    await t.admin.deleteResource({ kind: "lock", name: "l" });
-    await expect(ask(prove(bob, "root"))).resolves.toBeDefined();
-    await t.admin.deleteResource({ kind: "user", name: "bob" });
-    await expect(ask(prove(bob, "root"))).rejects.toMatchObject({ code: "unauthenticated", message: "user bob was removed" });
-    t.forward(13 * 3_600_000);
-    await expect(ask(prove(alice, "root"))).rejects.toMatchObject({ code: "unauthenticated" });
+    await own.admin.putResource({ json: JSON.stringify(lock) });
+    await expect(signed(prove(removed, "root"))).rejects.toMatchObject({ code: "denied" });
+    await own.admin.deleteResource({ kind: "lock", name: "l" });
+    await expect(signed(prove(removed, "root"))).resolves.toBeDefined();
+    await own.admin.deleteResource({ kind: "user", name: "bob" });
+    await expect(signed(prove(removed, "root"))).rejects.toMatchObject({ code: "unauthenticated", message: "user bob was removed" });
+    own.forward(13 * 3_600_000);
+    await expect(signed(prove(expired, "root"))).rejects.toMatchObject({ code: "unauthenticated" });
   });
 });
 

@@ -33,19 +33,14 @@ const host = "3f1d0d4a-6a1c-4b55-9d06-2f4f9b3c8e10";
 describe("the version server", () => {
   let cluster: TestCluster;
   let upstream: TestUpstream;
-  let hanging: TestUpstream;
-  const held: Socket[] = [];
   beforeAll(async () => {
     upstream = await startTestUpstream();
     upstream.behave = answering("none\n", "yes");
-    hanging = await startTestUpstream();
-    hanging.behave = (asked) => void held.push(asked.socket);
     cluster = await startTestCluster({
       proxy: {
         upgradeChannels: {
           "stable/cloud": { staticVersion: "v0.9.0", critical: true },
           up: { forwardUrl: upstream.url },
-          hung: { forwardUrl: hanging.url },
         },
       },
     });
@@ -53,7 +48,6 @@ describe("the version server", () => {
   afterAll(async () => {
     await cluster[Symbol.asyncDispose]();
     await upstream[Symbol.asyncDispose]();
-    await hanging[Symbol.asyncDispose]();
   });
 
   test.for([
@@ -103,7 +97,42 @@ describe("the version server", () => {
     expect(JSON.parse(answer.text)).toMatchObject({ error: { code, message: expect.any(String) } });
   });
 
+  test("answers in turn what is asked at once on one connection, of versions and of other things", async () => {
+    const { port } = cluster.proxy.addresses.web;
+    const socket = connectTls({ host: "127.0.0.1", port, ca: [...cluster.hostCaPem], servername: "localhost" });
+    const get = (path: string, more = ""): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`;
+    const [version, critical] = [get(`${base}/up/version`), get(`${base}/default/critical`)];
+    socket.write(version + critical + get("/webapi/find") + critical + get(`${base}/up/version`, "Connection: close\r\n"));
+    let text = "";
+    for await (const chunk of socket) text += String(chunk);
+    const answers = text.split(/^(?=HTTP)|(?<=[^\n])(?=HTTP\/1.1 )/).map((answer) => answer.split("\r\n\r\n"));
+    expect(answers.map(([head = ""]) => head.split("\r\n", 1)[0])).toEqual(Array.from({ length: 5 }, () => "HTTP/1.1 200 OK"));
+    expect(answers.map(([, body]) => body)).toEqual(["none", "yes", expect.stringContaining("cluster_name"), "yes", "none"]);
+  });
+});
+
+/** One of its channels forwards to what never answers. */
+async function clusterThatWaits() {
+  await using stack = new AsyncDisposableStack();
+  const held: Socket[] = [];
+  const upstream = stack.use(await startTestUpstream());
+  upstream.behave = answering("none\n", "yes");
+  const hanging = stack.use(await startTestUpstream());
+  hanging.behave = (asked) => void held.push(asked.socket);
+  const channels = {
+    "stable/cloud": { staticVersion: "v0.9.0", critical: true },
+    up: { forwardUrl: upstream.url },
+    hung: { forwardUrl: hanging.url },
+  };
+  const cluster = stack.use(await startTestCluster({ proxy: { upgradeChannels: channels } }));
+  const owned = stack.move();
+  return { cluster, held, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+describe("a version server one of whose upstreams hangs", () => {
   test("answers everything else at once while an upstream hangs, and that channel with 502 when it fails", async () => {
+    await using world = await clusterThatWaits();
+    const { cluster, held } = world;
     let answered = false;
     const waiting = ask(cluster, `${base}/hung/version`).finally(() => {
       answered = true;
@@ -119,22 +148,12 @@ describe("the version server", () => {
     expect(answer.text).not.toContain("127.0.0.1");
   });
 
-  test("answers in turn what is asked at once on one connection, of versions and of other things", async () => {
-    const { port } = cluster.proxy.addresses.web;
-    const socket = connectTls({ host: "127.0.0.1", port, ca: [...cluster.hostCaPem], servername: "localhost" });
-    const get = (path: string, more = ""): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`;
-    const [version, critical] = [get(`${base}/up/version`), get(`${base}/default/critical`)];
-    socket.write(version + critical + get("/webapi/find") + critical + get(`${base}/up/version`, "Connection: close\r\n"));
-    let text = "";
-    for await (const chunk of socket) text += String(chunk);
-    const answers = text.split(/^(?=HTTP)|(?<=[^\n])(?=HTTP\/1.1 )/).map((answer) => answer.split("\r\n\r\n"));
-    expect(answers.map(([head = ""]) => head.split("\r\n", 1)[0])).toEqual(Array.from({ length: 5 }, () => "HTTP/1.1 200 OK"));
-    expect(answers.map(([, body]) => body)).toEqual(["none", "yes", expect.stringContaining("cluster_name"), "yes", "none"]);
-  });
-
   test("tells the auth service what it answers", async () => {
+    await using world = await clusterThatWaits();
+    const { cluster, held } = world;
+    await until("the upstream was asked", () => held.length === 2);
+    for (const socket of held) socket.destroy();
     const warnings = async () => (await cluster.admin.getCluster({})).warnings;
-    // One of this cluster's channels forwards to what never answers.
     await until("the proxy has reported its troubles", async () => (await warnings()).length === 1);
     expect(await warnings()).toEqual([expect.stringMatching(/^channel hung forwards to http:.*, which fails \(.*\): nothing is served \(proxy /)]);
     const other = JSON.stringify({ default: { version: "v1.0.0", critical: false, source: "own" } });
