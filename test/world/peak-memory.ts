@@ -1,4 +1,11 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { rounds } from "./rounds.ts";
+
+/**
+ * The most that a stream may add to its agent, KiB. A full collection may wait until 96 MiB of buffers lie there (docs/decisions/0031); a short
+ * stream does not leave that many.
+ */
+export const streamGrowth = rounds(130, 50) * 1024;
 
 /** The most memory that a process has held since `begin`, KiB. */
 export interface PeakMemory {
