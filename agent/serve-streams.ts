@@ -66,7 +66,11 @@ export async function serveStreams(parts: ServingParts, signal: AbortSignal): Pr
     },
   };
   const streams = openStreams({ services: Object.assign({}, ...opened.map(({ serve }) => serve)), log }, signal);
-  return Object.assign(streams, { process: live.process, offered: sources.length > 0 ? all : undefined, onResources: (revision: string) => news.told(revision) });
+  return Object.assign(streams, {
+    process: live.process,
+    offered: sources.length > 0 ? all : undefined,
+    onResources: (revision: string) => news.told(revision),
+  });
 }
 
 /** Maximum concurrent streams over all tunnels. */

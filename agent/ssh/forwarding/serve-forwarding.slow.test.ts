@@ -11,6 +11,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { SshConnection } from "../../../core/ssh/ssh-client.ts";
 import { runCommand } from "../../../test/inside/run-command.ts";
 import { accessRole, openUserSession, ownLogin } from "../../../test/inside/ssh-session.ts";
+import { freePorts } from "../../../test/world/free-port.ts";
 
 type Failure = Error & { reason?: number };
 
@@ -175,9 +176,7 @@ test("a request that follows one for a listener finds it open, although the clie
   await using session = await openUserSession();
   const { client } = session;
   client.on("tcp connection", (_info, accept) => accept().end("from the client"));
-  const { server, port: first } = await listening(() => {});
-  server.close();
-  const ports = Array.from({ length: 9 }, (_, place) => first + 1 + place);
+  const [free = 0, ...ports] = await freePorts(10);
   const asked = ports.map((port) => Promise.all([forwardIn(client, port), forwardOut(client, port)]));
   for (const [port, channel] of await Promise.all(asked)) expect((await readAll(channel)).toString(), `${port}`).toBe("from the client");
   const folder = await mkdtemp(join(tmpdir(), "platform-forward-"));
@@ -185,7 +184,6 @@ test("a request that follows one for a listener finds it open, although the clie
   client.on("unix connection", (_info, accept) => accept().end("by path"));
   client.openssh_forwardInStreamLocal(path, () => {});
   expect((await readAll(await forwardUnix(client, path))).toString()).toBe("by path");
-  const free = (ports.at(-1) ?? 0) + 1;
   client.forwardIn("localhost", free, () => {});
   const ran = await runCommand(client, `bash -c "exec 3<>/dev/tcp/127.0.0.1/${free} && cat <&3"`);
   expect(ran.stdout.toString()).toBe("from the client");

@@ -37,8 +37,9 @@ async function answerTo(presented: Presented): Promise<string> {
 
 test("a certificate of another authority, with the same names", async () => {
   const { tlsCertificate: certificate, tlsPrivateKey: privateKey } = await (await insideAuthorities(clusterName)).user("alice", { route });
+  const before = world.reached.length;
   expect(await answerTo({ certificate, privateKey })).toMatch(/not issued by this cluster/);
-  expect(world.reached).toHaveLength(0);
+  expect(world.reached).toHaveLength(before);
 });
 
 test("a certificate that has expired", async () => {
