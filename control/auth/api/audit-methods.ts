@@ -22,7 +22,7 @@ export function auditMethods(api: Api): Handlers<"emitEvents" | "listEvents"> {
       context.quotas.events(host, eventsJson);
       const events = readDocuments(auditEventDocument, eventsJson);
       for (const event of events) checkOrigin(event, host);
-      context.audit.append(events);
+      await context.audit.append(events);
       return {};
     },
     listEvents: async ({ from, to, events, user, limit, cursor, newest }) => {

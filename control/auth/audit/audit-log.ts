@@ -5,6 +5,7 @@ import { errorText } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { RefusalLimit, suppressedText } from "../../limits/refusal-limit.ts";
 import type { AuditStore } from "./audit-store.ts";
+import { SharedCommits } from "./shared-commits.ts";
 
 /** The one writer of audit events. */
 export interface AuditLog {
@@ -20,8 +21,8 @@ export interface AuditLog {
   emitRefusal(facts: AuditFacts): void;
   /** Call this regularly, and with `all` at the end. */
   sumUp(all?: boolean): void;
-  /** Records events of hosts that were already checked. */
-  append(events: readonly AuditEvent[]): void;
+  /** Records events of hosts that were already checked, together with those of other calls; they are durable when it resolves. */
+  append(events: readonly AuditEvent[]): Promise<void>;
 }
 
 export interface AuditLogDeps {
@@ -57,6 +58,7 @@ export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog 
       deps.log.error("could not store an audit event", { event: facts.event, error: errorText(thrown) });
     }
   };
+  const commits = new SharedCommits(store);
   const limit = new RefusalLimit<Kind>();
   const sumUp = (all = false): void => {
     for (const { client, count, kind } of limit.ended(deps.now(), all)) {
@@ -72,6 +74,6 @@ export function createAuditLog(store: AuditStore, deps: AuditLogDeps): AuditLog 
       if (kind === undefined || limit.take(facts["addr.remote"] ?? "", deps.now(), kind)) attempt(facts);
     },
     sumUp,
-    append: (events) => store.append(events),
+    append: async (events) => await commits.append(events),
   };
 }
