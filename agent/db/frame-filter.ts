@@ -1,5 +1,5 @@
+import { HeldBytes } from "../../core/bytes/held-bytes.ts";
 import { toPlatformError } from "../../core/errors/platform-error.ts";
-import { HeldBytes } from "./held-bytes.ts";
 
 /** How the messages of a protocol are cut out of its bytes. */
 export interface FrameFormat {

@@ -17,6 +17,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   "core/memory": ["core/errors", "core/log"],
   "core/node-internals": [],
   "core/sftp": ["core/errors", "core/bytes"],
+  "core/databases": ["core/errors", "core/bytes"],
   "core/recording": ["core/errors"],
   "core/processes": [],
   "core/recording-spool": [...nouns, "core/recording", "core/processes", "core/transport"],

@@ -1,7 +1,7 @@
+import { errorDocument } from "../../../core/databases/mongodb/error-document.ts";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { EngineSession } from "../engine.ts";
 import { ClientFilter } from "./client-filter.ts";
-import { errorDocument } from "./error-document.ts";
 import { ownAnswer } from "./hello.ts";
 import { judgeCommand } from "./judge-command.ts";
 import { knownReplica } from "./open-member.ts";

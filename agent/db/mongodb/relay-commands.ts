@@ -1,3 +1,4 @@
+import { errorDocument } from "../../../core/databases/mongodb/error-document.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { DatabaseEvent, EngineSession, ServerAccess, Settle } from "../engine.ts";
 import { type Frame, FrameFilter, type Verdict } from "../frame-filter.ts";
@@ -5,7 +6,6 @@ import { relayFrames } from "../relay-frames.ts";
 import { type MemberWish, memberWish, suitability } from "./choose-member.ts";
 import { ClientFilter } from "./client-filter.ts";
 import { commandText } from "./command-text.ts";
-import { errorDocument } from "./error-document.ts";
 import type { HeldCommands, Holder } from "./held-commands.ts";
 import { clientAnswer, memberFacts } from "./hello.ts";
 import { type CommandRules, isAudited, judgeCommand, nameOf } from "./judge-command.ts";

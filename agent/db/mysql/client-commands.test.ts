@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { DatabaseEvent } from "../engine.ts";
 import { FrameFilter } from "../frame-filter.ts";
@@ -7,7 +8,7 @@ import { capability } from "./capabilities.ts";
 import { ClientCommands, packetFormat } from "./client-commands.ts";
 import { Replies } from "./replies.ts";
 import { Statements } from "./statements.ts";
-import { encodeLenencBytes, packet, u32le } from "./wire.ts";
+import { encodeLenencBytes, u32le } from "./wire.ts";
 
 /** Both directions of a session. */
 function session(hasAttributes = false) {

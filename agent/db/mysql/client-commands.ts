@@ -1,9 +1,10 @@
+import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { DatabaseEvent } from "../engine.ts";
 import type { Frame, FrameFormat, Verdict } from "../frame-filter.ts";
 import { type CommandFacts, type Decision, decideCommand, keptOfCommand } from "./commands.ts";
 import type { Expected, Replies } from "./replies.ts";
-import { maxPayload, packet } from "./wire.ts";
+import { maxPayload } from "./wire.ts";
 
 /** COM_PING: goes to the server in place of a refused command, so that the refusal comes in the order of the commands. */
 const ping = Buffer.of(0x0e);

@@ -1,11 +1,11 @@
 import { Reader } from "../../../core/bytes/fields.ts";
+import type { MysqlError } from "../../../core/databases/mysql/error-packet.ts";
 import { cappedQuery, cappedValue, keptQueryBytes } from "../capped-text.ts";
 import type { DatabaseEvent, StatementLog } from "../engine.ts";
 import { bulkEvent, type Execution, executeEvent, shownStatement } from "./executions.ts";
 import { killAtServer, maxKill } from "./kill-target.ts";
 import { textAfterAttributes } from "./parameters.ts";
 import type { Expected } from "./replies.ts";
-import type { MysqlError } from "./server-answer.ts";
 import { numberOf, type Statements } from "./statements.ts";
 import { u16, u32, u32le, zeroTerminated } from "./wire.ts";
 

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { loginError } from "../../../core/databases/mysql/error-packet.ts";
 import { errorCodes, PlatformError } from "../../../core/errors/platform-error.ts";
-import { endError, loginError, schemaError } from "./error-for.ts";
+import { endError, schemaError } from "./error-for.ts";
 
 test("each reason has a number of the protocol", () => {
   const of = (code: (typeof errorCodes)[number]): PlatformError => new PlatformError(code, "because", { hint: "do this" });

@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
+import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { capability, has } from "./capabilities.ts";
 import { type Greeting, maxGreeting, parseGreeting } from "./greeting.ts";
 import { encodeLogin } from "./login-packet.ts";
 import { readPacket } from "./read-packet.ts";
 import { parseError } from "./server-answer.ts";
-import { packet } from "./wire.ts";
 
 /** Time for all of it, ms: a client waits. */
 const wholeMs = 4_000;

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
+import { packet } from "../../../core/databases/mysql/packet.ts";
 import type { EngineSession } from "../engine.ts";
 import { type Capabilities, capability, negotiate, offeredFor } from "./capabilities.ts";
 import { fetchGreeting } from "./fetch-greeting.ts";
@@ -7,7 +8,6 @@ import { encodeGreeting } from "./greeting.ts";
 import type { KnownGreeting, KnownGreetings } from "./known-greetings.ts";
 import { type LoginPacket, maxLogin, parseLogin } from "./login-packet.ts";
 import { readPacket } from "./read-packet.ts";
-import { packet } from "./wire.ts";
 
 /** A session that may reach the server before the user has logged in. */
 export interface MysqlSession extends EngineSession {

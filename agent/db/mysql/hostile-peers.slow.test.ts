@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { packet } from "../../../core/databases/mysql/packet.ts";
 import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import { engineSession, type InsideEngineSession } from "../../../test/inside/engine-session.ts";
 import { type Cut, pour, type ScriptedPart, type ScriptedServer, scriptedServer } from "../../../test/inside/scripted-server.ts";
@@ -8,7 +9,6 @@ import { encodeLogin, encodeTlsRequest } from "./login-packet.ts";
 import { mysqlEngine } from "./serve-mysql.ts";
 import { okPacket } from "./server-answer.ts";
 import { Statements } from "./statements.ts";
-import { packet } from "./wire.ts";
 
 const plugin = "caching_sha2_password";
 const flags = capability.mysql | capability.protocol41 | capability.secureConnection | capability.pluginAuth | capability.deprecateEof;

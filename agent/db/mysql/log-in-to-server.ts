@@ -1,5 +1,7 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import type { MysqlError } from "../../../core/databases/mysql/error-packet.ts";
+import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { ServerAccess } from "../engine.ts";
 import { capability, lacking } from "./capabilities.ts";
@@ -7,8 +9,7 @@ import { readGreeting } from "./fetch-greeting.ts";
 import type { Greeting } from "./greeting.ts";
 import { encodeLogin, encodeTlsRequest, type LoginPacket } from "./login-packet.ts";
 import { readPacket } from "./read-packet.ts";
-import { type MysqlError, okStatus, parseAuthSwitch, parseError } from "./server-answer.ts";
-import { packet } from "./wire.ts";
+import { okStatus, parseAuthSwitch, parseError } from "./server-answer.ts";
 
 export interface ServerLogin {
   readonly access: ServerAccess;

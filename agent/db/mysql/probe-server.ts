@@ -1,9 +1,9 @@
+import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Probe } from "../engine.ts";
 import { capability } from "./capabilities.ts";
 import { leaveServer, readAnyGreeting, requireTls, strangersLogin } from "./fetch-greeting.ts";
 import { encodeTlsRequest } from "./login-packet.ts";
-import { packet } from "./wire.ts";
 
 /**
  * A health check: greeting, TLS, and a login that the server refuses. Whatever is wrong with TLS or its certificate, the server sees a whole login:

@@ -1,9 +1,9 @@
 import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { readPacket } from "./read-packet.ts";
-import { packet } from "./wire.ts";
 
 const options = { maxLength: 100, sequence: 1, what: "the login", signal: new AbortController().signal };
 

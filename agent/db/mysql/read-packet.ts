@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
+import { HeldBytes } from "../../../core/bytes/held-bytes.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { HeldBytes } from "../held-bytes.ts";
 
 export interface ReadPacketOptions {
   /** Longest payload in bytes; a longer one is refused before it is read. */

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { errorPacket } from "../../../core/databases/mysql/error-packet.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { DatabaseEvent, EngineSession } from "../engine.ts";
 import { type Filter, FrameFilter } from "../frame-filter.ts";
@@ -7,7 +8,6 @@ import { type Capabilities, capability, has } from "./capabilities.ts";
 import { ClientCommands, packetFormat } from "./client-commands.ts";
 import { endError } from "./error-for.ts";
 import { Replies } from "./replies.ts";
-import { errorPacket } from "./server-answer.ts";
 import { Statements } from "./statements.ts";
 
 export interface RelayedSession {

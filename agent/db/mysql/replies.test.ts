@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { errorPacket } from "../../../core/databases/mysql/error-packet.ts";
+import { packet } from "../../../core/databases/mysql/packet.ts";
 import type { StatementResult } from "../../../core/recording/statements.ts";
 import { FrameFilter } from "../frame-filter.ts";
 import { type Capabilities, capability, extension } from "./capabilities.ts";
 import { packetFormat } from "./client-commands.ts";
 import { type Expected, Replies } from "./replies.ts";
-import { errorPacket } from "./server-answer.ts";
-import { packet } from "./wire.ts";
 
 const older: Capabilities = { flags: 0, extended: 0 };
 const newer: Capabilities = { flags: capability.deprecateEof, extended: 0 };

@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { errorPacket } from "../../../core/databases/mysql/error-packet.ts";
+import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type EngineSessionOptions, engineSession, type InsideEngineSession } from "../../../test/inside/engine-session.ts";
 import { statementLog } from "../../../test/inside/statement-log.ts";
@@ -9,8 +11,7 @@ import { encodeGreeting, parseGreeting } from "./greeting.ts";
 import { encodeLogin, encodeTlsRequest, type LoginPacket, parseLogin } from "./login-packet.ts";
 import { readPacket } from "./read-packet.ts";
 import { mysqlEngine } from "./serve-mysql.ts";
-import { errorPacket, okPacket, parseError, rightAnswer } from "./server-answer.ts";
-import { packet } from "./wire.ts";
+import { okPacket, parseError, rightAnswer } from "./server-answer.ts";
 
 const never = new AbortController().signal;
 const read = async (socket: Socket, sequence: number): Promise<Buffer> =>

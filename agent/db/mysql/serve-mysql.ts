@@ -1,13 +1,14 @@
 import type { Duplex } from "node:stream";
+import { errorPacket, loginError, type MysqlError } from "../../../core/databases/mysql/error-packet.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { DatabaseEvent, DatabaseNames, EngineSession } from "../engine.ts";
-import { endError, loginError, schemaError } from "./error-for.ts";
+import { endError, schemaError } from "./error-for.ts";
 import { greetClient, type MysqlSession } from "./greet-client.ts";
 import { KnownGreetings } from "./known-greetings.ts";
 import { logInToServer } from "./log-in-to-server.ts";
 import { type LoginPacket, userAgentOf } from "./login-packet.ts";
 import { relayCommands } from "./relay-commands.ts";
-import { errorPacket, type MysqlError, okPacket, rightAnswer } from "./server-answer.ts";
+import { okPacket, rightAnswer } from "./server-answer.ts";
 import { ThreadNumbers } from "./thread-numbers.ts";
 
 /** What the sessions of an agent share, and one connection in it. */

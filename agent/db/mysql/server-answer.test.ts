@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { errorPacket, okPacket, okStatus, parseAuthSwitch, parseError } from "./server-answer.ts";
+import { errorPacket } from "../../../core/databases/mysql/error-packet.ts";
+import { okPacket, okStatus, parseAuthSwitch, parseError } from "./server-answer.ts";
 
 test("an error is parsed as it was written, without line ends and bounded", () => {
   const error = { code: 1045, state: "28000", message: "Access denied" };

@@ -1,24 +1,11 @@
 import { Reader } from "../../../core/bytes/fields.ts";
+import type { MysqlError } from "../../../core/databases/mysql/error-packet.ts";
+import { packet } from "../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { lenenc, packet, u16, zeroTerminated } from "./wire.ts";
-
-/** An error in the protocol's words. */
-export interface MysqlError {
-  readonly code: number;
-  /** SQLSTATE, five characters. */
-  readonly state: string;
-  readonly message: string;
-}
+import { lenenc, u16, zeroTerminated } from "./wire.ts";
 
 /** Longest message of an error, as the server has it, bytes. */
 const maxMessage = 512;
-
-/** Error packet: `FF | code u16 | # state | message`. */
-export function errorPacket(sequence: number, { code, state, message }: MysqlError): Buffer {
-  const numbers = Buffer.of(0xff, code & 255, code >> 8);
-  const text = Buffer.from(message.replace(/[\0\r\n]+/g, " ")).subarray(0, maxMessage);
-  return packet(sequence, Buffer.concat([numbers, Buffer.from(`#${state}`, "latin1"), Buffer.from(text.toString("utf8").replace(/\uFFFD+$/, ""))]));
-}
 
 /** Throws PlatformError `invalid`. */
 export function parseError(payload: Buffer): MysqlError {

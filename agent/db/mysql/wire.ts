@@ -4,14 +4,6 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 /** Longest payload of one packet; a packet of exactly this length continues in the next one. */
 export const maxPayload = 0xff_ffff;
 
-/** One packet: `length u24le | sequence u8 | payload`. The payload is shorter than `maxPayload`. */
-export function packet(sequence: number, payload: Buffer): Buffer {
-  const header = Buffer.alloc(4);
-  header.writeUIntLE(payload.length, 0, 3);
-  header[3] = sequence & 255;
-  return Buffer.concat([header, payload]);
-}
-
 export function u16(reader: Reader): number {
   return reader.take(2).readUInt16LE();
 }

@@ -1,8 +1,8 @@
 import type { TLSSocket } from "node:tls";
+import { takeBytes } from "../../../core/databases/take-bytes.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Probe, ServerAccess } from "../engine.ts";
 import { tlsRequest } from "./first-packet.ts";
-import { takeBytes } from "./take-bytes.ts";
 
 /** Time for the server's answer to the request for TLS, ms. */
 const answerMs = 10_000;

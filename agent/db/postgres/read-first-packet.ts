@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
+import { type TakeOptions, takeBytes } from "../../../core/databases/take-bytes.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { type CancelPacket, decodeFirstPacket, firstPacketLength, type StartupPacket } from "./first-packet.ts";
-import { type TakeOptions, takeBytes } from "./take-bytes.ts";
 
 /** Time that a client has from the connection to its startup packet, ms. */
 const startupMs = 10_000;

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import { encodeError } from "../../../core/databases/redis/error-reply.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { EngineSession } from "../engine.ts";
 import { askServer, errorOf } from "./ask-server.ts";
@@ -7,7 +8,7 @@ import { commandEvent } from "./command-event.ts";
 import { helloAccounts, judgeCommand } from "./judge-command.ts";
 import { type ParsedCommand, parseCommand } from "./parse-command.ts";
 import { readUntil } from "./read-until.ts";
-import { encodeCommand, encodeError, openingOf } from "./resp.ts";
+import { encodeCommand, openingOf } from "./resp.ts";
 
 /** Time that a client has to log in, ms, and its commands until then. */
 const loginMs = 60_000;

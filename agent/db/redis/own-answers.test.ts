@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { encodeError } from "../../../core/databases/redis/error-reply.ts";
 import { OwnAnswers } from "./own-answers.ts";
-import { encodeError } from "./resp.ts";
 
 /** As servers answer an unknown command. */
 function serverError(command: Buffer): Buffer {

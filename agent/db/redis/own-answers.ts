@@ -1,4 +1,5 @@
-import { encodeCommand, encodeError } from "./resp.ts";
+import { encodeError } from "../../../core/databases/redis/error-reply.ts";
+import { encodeCommand } from "./resp.ts";
 
 /** Most answers that a session remembers; only a client that makes up names can need more. */
 const maxAnswers = 100;

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
+import { HeldBytes } from "../../../core/bytes/held-bytes.ts";
 import { errorText, PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import { HeldBytes } from "../held-bytes.ts";
 
 export interface ReadOptions {
   readonly timeoutMs: number;

@@ -1,4 +1,4 @@
-import { encodeError } from "./resp.ts";
+import { encodeError } from "../../../core/databases/redis/error-reply.ts";
 
 const toMember = /^-(?:MOVED|ASK) \d+ (\S{1,255})/;
 const toPrimary = /^-REDIRECT (\S{1,255})/;

@@ -63,8 +63,3 @@ export function encodeCommand(words: readonly (Buffer | string)[]): Buffer {
   }
   return Buffer.concat(parts);
 }
-
-/** An error is one line: `code` is its first word, by which clients know its kind. */
-export function encodeError(code: string, text: string): Buffer {
-  return Buffer.from(`-${code} ${text.replace(/\p{Cc}+/gu, " ").slice(0, 2_000)}\r\n`);
-}

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { Duplex } from "node:stream";
+import { errorReply } from "../../../core/databases/redis/error-reply.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { Engine, EngineSession, ServerAccess } from "../engine.ts";
 import { relayFrames } from "../relay-frames.ts";
 import { askServer, errorOf } from "./ask-server.ts";
 import { CommandFilter } from "./command-filter.ts";
-import { errorReply } from "./error-reply.ts";
 import { noCluster } from "./judge-command.ts";
 import { askAccount, awaitAccount, letLogIn } from "./log-in.ts";
 import { OpenAnswers } from "./open-answers.ts";

@@ -1,3 +1,4 @@
+import { encodeError } from "../../../core/databases/redis/error-reply.ts";
 import type { EngineSession, Settle, StatementLog } from "../engine.ts";
 import type { Command } from "./command.ts";
 import { commandEvent } from "./command-event.ts";
@@ -5,7 +6,6 @@ import type { CommandJudge } from "./command-filter.ts";
 import { type CommandRules, judgeCommand, noCluster } from "./judge-command.ts";
 import type { OpenAnswers } from "./open-answers.ts";
 import type { OwnAnswers } from "./own-answers.ts";
-import { encodeError } from "./resp.ts";
 
 export interface SessionJudgeDeps {
   readonly record: EngineSession["record"];

@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import type { TLSSocket } from "node:tls";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import { olderProcess, whileHealthy } from "../../../core/kinds/stream-kinds.ts";
 import { agentHost } from "../../../core/transport/enter-served.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import type { Call } from "../../command.ts";
+import { writeError } from "../../output.ts";
 import type { ProfileSource } from "../../profile/follow-profile.ts";
 import type { Profile } from "../../profile/profile.ts";
 import { withTrust } from "../../profile/reach-cluster.ts";
@@ -13,6 +14,7 @@ import { type LocalPort, openLocalPort } from "../served/local-port.ts";
 import { openServed } from "../served/open-served.ts";
 import { isCancelRequest, readStart } from "./cancel-request.ts";
 import { findDatabase } from "./find-database.ts";
+import { refuseLocalClient } from "./refuse-local-client.ts";
 
 export interface UsableDatabase {
   readonly name: string;
@@ -40,7 +42,10 @@ export interface TunnelAsk {
   readonly port: number;
 }
 
-/** A local port whose connections go to a database, all to the same agent while that can be reached. Throws `unavailable`. */
+/**
+ * A local port whose connections go to a database, all to the same agent while that can be reached. A failure on the way is printed, and the client gets
+ * it in the words of its protocol. Throws `unavailable`.
+ */
 export async function openDatabaseTunnel(call: Call, ask: TunnelAsk): Promise<LocalPort> {
   const { database, port } = ask;
   const agents = new Agents(call, ask);
@@ -51,7 +56,12 @@ export async function openDatabaseTunnel(call: Call, ask: TunnelAsk): Promise<Lo
       socket.end();
       return;
     }
-    await using stream = await agents.open();
+    const opened = await agents.open().catch(async (thrown: unknown) => {
+      writeError(call.io, toPlatformError(thrown));
+      await refuseLocalClient({ socket, protocol: database.protocol, start }, thrown, signal);
+    });
+    if (opened === undefined) return;
+    await using stream = opened;
     if (start.length > 0) stream.tls.write(start);
     await relay(socket, stream.tls, { signal });
   });

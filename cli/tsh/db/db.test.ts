@@ -38,10 +38,7 @@ test("each connection reads the login again, and its failure is printed without 
   await using local = await openDatabaseTunnel(call, { database: { ...orders, protocol: "mysql" }, source, user: "", name: "", port: 0 });
   for (const number of [1, 2]) {
     const socket = connect(local.port, "127.0.0.1");
-    await once(
-      socket.on("error", () => {}),
-      "close",
-    );
+    await once(socket.on("error", () => {}).resume(), "close");
     await until("it is printed", () => io.err().includes(`ERROR: read ${number}\nlog in\n`));
   }
 });

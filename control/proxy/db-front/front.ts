@@ -37,19 +37,3 @@ export async function endClientTls(socket: Socket, { identity }: Pick<FrontServi
   const tls = await terminateTls(socket, { context: identity.current().databases, alpn, requestCertificate: true, timeoutMs: startMs });
   return tls.on("error", () => {});
 }
-
-/** Time that a refused client has to read the reason, ms. */
-const lingerMs = 3_000;
-
-/** Sends last words, and waits until the client has taken them and left. */
-export async function sayFarewell(client: Socket, words: Buffer): Promise<void> {
-  if (client.destroyed) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, lingerMs);
-  // Not before they are on their way: a client may have ended its half already.
-  const sent = (): void => void (client.readableEnded ? resolve() : client.once("end", resolve));
-  client.once("close", resolve).resume().end(words, sent);
-  await promise;
-  clearTimeout(timer);
-  client.destroy();
-}

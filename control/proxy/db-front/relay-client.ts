@@ -1,16 +1,16 @@
 import type { TLSSocket } from "node:tls";
-import { type PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import { refusals } from "../../../core/databases/refusals.ts";
+import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import type { FrontArrival, FrontServices } from "./front.ts";
 import { type FrontClient, reachDatabase } from "./reach-database.ts";
 
 /**
- * Reaches the client's database and relays between the two until the end; `refuse` reports why that is not possible, in the protocol's words. Never throws.
+ * Reaches the client's database and relays between the two until the end, or reports why that is not possible, in the protocol's words. Never throws.
  */
 export async function relayClient(
   client: FrontClient,
   { established, services }: Pick<FrontArrival, "established"> & { readonly services: FrontServices },
-  refuse: (error: PlatformError) => Promise<void>,
 ): Promise<void> {
   let agent: TLSSocket;
   try {
@@ -18,7 +18,7 @@ export async function relayClient(
   } catch (thrown) {
     const error = toPlatformError(thrown);
     if (error.code === "internal") services.log.error("could not reach a database for a client of its port", { peer: client.peer, error: thrown });
-    return await refuse(error);
+    return await refusals[client.protocol](client.tls, error, services.signal);
   }
   established();
   services.relaying.add(relay(client.tls, agent, { signal: services.signal }));

@@ -1,13 +1,15 @@
 import type { Socket } from "node:net";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { errorPacket } from "../../../../core/databases/mysql/error-packet.ts";
+import { packet } from "../../../../core/databases/mysql/packet.ts";
 import { socketPair } from "../../../../test/inside/socket-pair.ts";
 import type { ServerAccess } from "../../engine.ts";
 import { encodeGreeting } from "../../mysql/greeting.ts";
 import { parseLogin } from "../../mysql/login-packet.ts";
 import { readPacket } from "../../mysql/read-packet.ts";
-import { errorPacket, okPacket } from "../../mysql/server-answer.ts";
-import { encodeLenencBytes, packet } from "../../mysql/wire.ts";
+import { okPacket } from "../../mysql/server-answer.ts";
+import { encodeLenencBytes } from "../../mysql/wire.ts";
 import { inPieces } from "../../postgres/testing/postgres-bytes.ts";
 import { MysqlClient } from "./mysql-client.ts";
 

@@ -1,12 +1,13 @@
 import type { TLSSocket } from "node:tls";
 import { Reader } from "../../../../core/bytes/fields.ts";
+import { packet } from "../../../../core/databases/mysql/packet.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import type { ServerAccess } from "../../engine.ts";
 import { capability } from "../../mysql/capabilities.ts";
 import { logInToServer } from "../../mysql/log-in-to-server.ts";
 import { readPacket } from "../../mysql/read-packet.ts";
 import { okStatus, parseError } from "../../mysql/server-answer.ts";
-import { lenenc, lenencBytes, packet, u16 } from "../../mysql/wire.ts";
+import { lenenc, lenencBytes, u16 } from "../../mysql/wire.ts";
 
 export type Row = readonly (string | null)[];
 

@@ -2,11 +2,11 @@ import type { Socket } from "node:net";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { u32 } from "../../../../core/bytes/fields.ts";
+import { takeBytes } from "../../../../core/databases/take-bytes.ts";
 import { socketPair } from "../../../../test/inside/socket-pair.ts";
 import type { ServerAccess } from "../../engine.ts";
 import { encodeMessage } from "../../postgres/error-response.ts";
 import { decodeFirstPacket } from "../../postgres/first-packet.ts";
-import { takeBytes } from "../../postgres/take-bytes.ts";
 import { authenticationOk, complete, failed, inPieces, keyData, ready } from "../../postgres/testing/postgres-bytes.ts";
 import { PostgresClient } from "./postgres-client.ts";
 

@@ -1,12 +1,12 @@
 import type { TLSSocket } from "node:tls";
 import { Reader, u32 } from "../../../../core/bytes/fields.ts";
+import { takeBytes } from "../../../../core/databases/take-bytes.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
 import type { ServerAccess } from "../../engine.ts";
 import { cString } from "../../postgres/c-string.ts";
 import { decodeError, encodeMessage } from "../../postgres/error-response.ts";
 import { encodeStartup } from "../../postgres/first-packet.ts";
 import { openServer } from "../../postgres/open-server.ts";
-import { takeBytes } from "../../postgres/take-bytes.ts";
 
 export type Row = readonly (string | null)[];
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { takeBytes } from "../../../../core/databases/take-bytes.ts";
 import { decodeFirstPacket, type FirstPacket } from "../first-packet.ts";
-import { takeBytes } from "../take-bytes.ts";
 import { authenticationOk, keyData, ready } from "./postgres-bytes.ts";
 
 export interface FakeServer extends AsyncDisposable {

@@ -1,13 +1,15 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { errorPacket, loginError } from "../../../../core/databases/mysql/error-packet.ts";
+import { packet } from "../../../../core/databases/mysql/packet.ts";
+import { sayFarewell } from "../../../../core/databases/say-farewell.ts";
 import { PlatformError, toPlatformError } from "../../../../core/errors/platform-error.ts";
 import { relay } from "../../../../core/transport/relay.ts";
-import { endClientTls, type Front, type FrontServices, sayFarewell, startMs } from "../front.ts";
+import { endClientTls, type Front, type FrontServices, startMs } from "../front.ts";
 import { reachDatabase } from "../reach-database.ts";
-import { errorPacket, withoutTls } from "./error-packet.ts";
 import { encodeGreeting, greetedCapabilities, newConnectionId } from "./greeting.ts";
 import { asksForTls, loginForAgent } from "./login.ts";
-import { packet, takePacket } from "./packet.ts";
+import { takePacket } from "./take-packet.ts";
 
 /** Longest login packet, bytes: 64 KiB of attributes, and the names. */
 const maxLogin = 68_000;
@@ -15,6 +17,8 @@ const maxLogin = 68_000;
 const maxAnswer = 16_384;
 /** Time for the agent to answer a login: its server may be slow, ms. */
 const answerMs = 60_000;
+/** As of a server with require_secure_transport. */
+const withoutTls = { code: 3159, state: "HY000" } as const;
 /** Maximum packets that answer a login: a word before the OK. */
 const maxAnswers = 4;
 
@@ -28,7 +32,7 @@ export const serveMysql: Front = async ({ socket, peer, established }, services)
   socket.write(packet(0, encodeGreeting(services.mysqlVersion, connectionId)));
   if (!(await startedTls(socket, signal))) return;
   const tls = await endClientTls(socket, services, "mysql");
-  const refuse = async (thrown: unknown): Promise<void> => await sayFarewell(tls, errorPacket(3, toPlatformError(thrown)));
+  const refuse = async (thrown: unknown): Promise<void> => await sayFarewell(tls, errorPacket(3, loginError(toPlatformError(thrown))), signal);
   const login = await takePacket(tls, { sequence: 2, maxLength: maxLogin, timeoutMs: startMs, what: "the client's login", signal });
   let agent: TLSSocket;
   try {
@@ -54,7 +58,7 @@ async function startedTls(socket: Socket, signal: AbortSignal): Promise<boolean>
   const first = await takePacket(socket, { sequence: 1, maxLength: maxLogin, timeoutMs: startMs, what: "the client's request for TLS", signal });
   if (asksForTls(first)) return true;
   const error = new PlatformError("denied", "this port requires TLS and a client certificate", { hint: "see: tsh db config" });
-  await sayFarewell(socket, errorPacket(2, error, withoutTls));
+  await sayFarewell(socket, errorPacket(2, { ...loginError(error), ...withoutTls }), signal);
   return false;
 }
 

@@ -1,11 +1,11 @@
 import type { Socket } from "node:net";
-import type { TLSSocket } from "node:tls";
+import { encodeFatal } from "../../../../core/databases/postgres/fatal.ts";
+import { readFirst } from "../../../../core/databases/postgres/first-message.ts";
+import { readStart, takeFirst } from "../../../../core/databases/postgres/read-start.ts";
+import { sayFarewell } from "../../../../core/databases/say-farewell.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { endClientTls, type Front, type FrontArrival, type FrontServices, sayFarewell, startMs } from "../front.ts";
+import { endClientTls, type Front, type FrontArrival, type FrontServices } from "../front.ts";
 import { relayClient } from "../relay-client.ts";
-import { takeBytes } from "../take-bytes.ts";
-import { encodeFatal } from "./fatal.ts";
-import { type FirstMessage, lengthOfFirst, readFirst } from "./first-message.ts";
 
 /** ALPN of PostgreSQL, which clients of version 17 and later offer. */
 const alpnName = "postgresql";
@@ -13,13 +13,13 @@ const alpnName = "postgresql";
 /** Serves a client from its first byte: TLS on request or at once, or a request to cancel a query. */
 export const servePostgres: Front = async (arrival, services) => {
   const { socket, peer } = arrival;
-  const start = await readStart(socket, services.signal);
+  const start = await readStart(socket, "S", services.signal);
   if (start.kind === "cancel") return await cancel(socket, { key: start.key, peer }, services);
   if (start.kind === "startup") {
     const error = new PlatformError("denied", "this port requires TLS and a client certificate", {
       hint: "use sslmode=verify-full; see: tsh db config",
     });
-    return await sayFarewell(socket, encodeFatal(error));
+    return await sayFarewell(socket, encodeFatal(error), services.signal);
   }
   await servePostgresTls(arrival, services, start.kind === "hello");
 };
@@ -32,7 +32,7 @@ export async function servePostgresTls(arrival: FrontArrival, services: FrontSer
     tls.destroy();
     throw new PlatformError("invalid", "a client began TLS at once without the protocol's name (ALPN postgresql)");
   }
-  const head = await takeHead(tls, services.signal);
+  const head = await takeFirst(tls, services.signal);
   const first = readFirst(head);
   if (first.kind === "cancel") return await cancel(tls, { key: first.key, peer }, services);
   if (first.kind !== "startup") {
@@ -40,29 +40,7 @@ export async function servePostgresTls(arrival: FrontArrival, services: FrontSer
     throw new PlatformError("invalid", "a client asked for encryption within TLS");
   }
   tls.unshift(head);
-  const refuse = async (error: PlatformError): Promise<void> => await sayFarewell(tls, encodeFatal(error));
-  await relayClient({ tls, protocol: "postgres", peer, at: "" }, { established, services }, refuse);
-}
-
-/** The first message that is not answered here. Throws `invalid`, `timeout`, `unavailable`. */
-async function readStart(socket: Socket, signal: AbortSignal): Promise<FirstMessage> {
-  const asked = new Set<string>();
-  for (;;) {
-    const head = await takeHead(socket, signal);
-    const first = readFirst(head);
-    if (first.kind === "hello") socket.unshift(head);
-    if (first.kind !== "tls" && first.kind !== "gss") return first;
-    if (asked.has(first.kind)) throw new PlatformError("invalid", "a client asked twice for the same encryption");
-    asked.add(first.kind);
-    // They were sent in the clear, and must not be taken for what comes after the answer (CVE-2021-23214).
-    if (socket.readableLength > 0) throw new PlatformError("invalid", "a client sent data behind its request for encryption");
-    socket.write(first.kind === "tls" ? "S" : "N");
-    if (first.kind === "tls") return first;
-  }
-}
-
-async function takeHead(stream: Socket | TLSSocket, signal: AbortSignal): Promise<Buffer> {
-  return await takeBytes(stream, { enough: lengthOfFirst, timeoutMs: startMs, what: "a client's first packet", signal });
+  await relayClient({ tls, protocol: "postgres", peer, at: "" }, { established, services });
 }
 
 /** No answer: the end of the connection means that the request has been dealt with. */

@@ -1,14 +1,6 @@
 import type { Duplex } from "node:stream";
+import { takeBytes } from "../../../../core/databases/take-bytes.ts";
 import { PlatformError } from "../../../../core/errors/platform-error.ts";
-import { takeBytes } from "../take-bytes.ts";
-
-/** A packet of MySQL's protocol: `length u24le | sequence u8 | payload`. */
-export function packet(sequence: number, payload: Buffer): Buffer {
-  const header = Buffer.alloc(4);
-  header.writeUIntLE(payload.length, 0, 3);
-  header[3] = sequence & 255;
-  return Buffer.concat([header, payload]);
-}
 
 export interface PacketWanted {
   readonly sequence: number;

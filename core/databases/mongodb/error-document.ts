@@ -1,5 +1,5 @@
-import { serialize } from "bson";
-import type { ErrorCode, PlatformError } from "../../../core/errors/platform-error.ts";
+import type { ErrorCode, PlatformError } from "../../errors/platform-error.ts";
+import { encodeDocument } from "./bson-document.ts";
 
 /**
  * Error codes of MongoDB (src/mongo/base/error_codes.yml) by ours. None of them makes a driver repeat the command, which would happen on a connection
@@ -18,9 +18,12 @@ const codes: Readonly<Record<ErrorCode, readonly [code: number, name: string]>> 
   unsupported: [115, "CommandNotSupported"],
   internal: [8, "UnknownError"],
 };
+/** Longest text, UTF-16 units. */
+const maxText = 4_000;
 
-/** An error as the answer to a command. */
+/** An error as the answer to a command. Pure. */
 export function errorDocument({ code, message, hint }: PlatformError): Buffer {
   const [number, codeName] = codes[code];
-  return Buffer.from(serialize({ ok: 0, errmsg: hint === undefined ? message : `${message}: ${hint}`, code: number, codeName }));
+  const text = hint === undefined ? message : `${message}: ${hint}`;
+  return encodeDocument({ ok: 0, errmsg: text.slice(0, maxText), code: number, codeName });
 }

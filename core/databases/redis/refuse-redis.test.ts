@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { countCommands, errorLine } from "./serve-redis.ts";
+import { errorReply } from "./error-reply.ts";
+import { countCommands } from "./refuse-redis.ts";
 
 test("each command that a client has sent in one go gets an answer", () => {
   expect(countCommands("*1\r\n$4\r\nPING\r\n")).toBe(1);
@@ -9,11 +10,21 @@ test("each command that a client has sent in one go gets an answer", () => {
   expect(countCommands("*1\r\n$4\r\nPING\r\n".repeat(10_000))).toBe(100);
 });
 
+test("any bytes get an answer, and a limited number of them", () => {
+  const piece = fc.oneof(fc.constantFrom("*1\r\n", "\r\n", "$4\r\n", "*"), fc.string());
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 400 }), (pieces) => {
+      const count = countCommands(pieces.join(""));
+      expect(count >= 1 && count <= 100).toBe(true);
+    }),
+  );
+});
+
 test("an error is one line, whatever it says", () => {
   const code = fc.constantFrom("denied", "unauthenticated", "unavailable", "internal");
   fc.assert(
     fc.property(code, fc.string(), fc.option(fc.string(), { nil: undefined }), (which, message, hint) => {
-      const line = errorLine({ code: which as "denied", message, hint });
+      const line = String(errorReply({ code: which as "denied", message, hint }));
       expect(line).toMatch(/^-[A-Z]+ [^\r\n]*\r\n$/);
     }),
   );

@@ -1,5 +1,5 @@
-import { u32 } from "../../../../core/bytes/fields.ts";
-import type { ErrorCode, PlatformError } from "../../../../core/errors/platform-error.ts";
+import { u32 } from "../../bytes/fields.ts";
+import type { ErrorCode, PlatformError } from "../../errors/platform-error.ts";
 
 /** SQLSTATE by our code; 08006 (connection failure) for others. */
 const states: Partial<Record<ErrorCode, string>> = {

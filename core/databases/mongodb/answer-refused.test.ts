@@ -1,7 +1,7 @@
 import { deserialize, serialize } from "bson";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
 import { answerRefused, lengthOfMessage } from "./answer-refused.ts";
 
 const denied = new PlatformError("denied", "access denied: no", { hint: "ask" });

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { HeldBytes } from "../held-bytes.ts";
+import { HeldBytes } from "../bytes/held-bytes.ts";
+import { PlatformError } from "../errors/platform-error.ts";
 
 export interface TakeOptions {
   /** Given all bytes so far: how many of them to take; undefined: not decided yet. What it throws ends the wait. */
@@ -12,7 +12,7 @@ export interface TakeOptions {
 }
 
 /**
- * Takes bytes from the beginning of a stream and leaves the rest in it. It holds no more than one chunk beyond what `enough` asks for. Throws
+ * Takes bytes from the beginning of a stream and leaves the rest in it, paused. It holds no more than one chunk beyond what `enough` asks for. Throws
  * PlatformError `unavailable` (ended early), `timeout`, the reason of the signal, and what `enough` throws.
  */
 export function takeBytes(stream: Duplex, options: TakeOptions): Promise<Buffer> {
@@ -31,7 +31,7 @@ export function takeBytes(stream: Duplex, options: TakeOptions): Promise<Buffer>
   };
   const onEnd = (): void => fail(new PlatformError("unavailable", `the connection ended before ${what}`));
   const onError = (cause: Error): void => fail(new PlatformError("unavailable", `the connection broke before ${what}`, { cause }));
-  const onAbort = (): void => fail(signal.reason);
+  const onAbort = (): void => fail(reasonOf(signal, what));
   const seconds = Math.round(timeoutMs / 1000);
   const timer = setTimeout(() => fail(new PlatformError("timeout", `the wait for ${what} ended after ${seconds} s`)), timeoutMs);
   const onReadable = (): void => {
@@ -55,4 +55,8 @@ export function takeBytes(stream: Duplex, options: TakeOptions): Promise<Buffer>
   else if (stream.destroyed || stream.readableEnded) onEnd();
   else onReadable();
   return promise;
+}
+
+function reasonOf({ reason }: AbortSignal, what: string): PlatformError {
+  return reason instanceof PlatformError ? reason : new PlatformError("unavailable", `the wait for ${what} was stopped`, { cause: reason });
 }

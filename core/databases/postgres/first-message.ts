@@ -1,11 +1,11 @@
-import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
 
 /*
  * What a client of PostgreSQL begins with (its documentation, "Message Formats"): `u32 length, itself included | u32 code | body`
  *
  *   80877103 SSLRequest, 80877104 GSSENCRequest   no body
  *   80877102 CancelRequest                        u32 process id | secret of 4 to 256 bytes
- *   major << 16 | minor                           StartupMessage, which the agent reads
+ *   major << 16 | minor                           StartupMessage, of which the head is enough
  *
  * or with TLS at once: a record of type 22.
  */

@@ -1,5 +1,6 @@
-import { type Document, deserialize, serialize } from "bson";
-import { type ErrorCode, PlatformError } from "../../../../core/errors/platform-error.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
+import { encodeDocument, firstFieldName } from "./bson-document.ts";
+import { errorDocument } from "./error-document.ts";
 
 /*
  * Messages of MongoDB, numbers little-endian: `i32 length, itself included | i32 request id | i32 answered id | i32 opcode | body`
@@ -31,22 +32,16 @@ export interface RefusedAnswer {
 /** The answer to a message of a refused client: its hello as a server would, a command with the reason. Never throws. Pure but for the time in it. */
 export function answerRefused(message: Buffer, error: PlatformError): RefusedAnswer {
   const isQuery = message.readInt32LE(12) === opcode.query;
-  const command = commandOf(message, isQuery);
-  const isHello = ["hello", "ismaster", "isMaster"].includes(Object.keys(command)[0] ?? "");
-  const document = Buffer.from(serialize(isHello ? helloAnswer() : errorDocument(error)));
+  const isHello = ["hello", "ismaster", "isMaster"].includes(commandOf(message, isQuery));
+  const document = isHello ? helloAnswer(new Date()) : errorDocument(error);
   return { answer: reply(message.readInt32LE(4), isQuery, document), isLast: !isHello };
 }
 
-/** Empty for what cannot be read. */
-function commandOf(message: Buffer, isQuery: boolean): Document {
-  try {
-    const end = isQuery ? message.indexOf(0, headerLength + 4) : headerLength + 4;
-    if (end < 0) return {};
-    const at = isQuery ? end + 1 + 8 : end + 1;
-    return deserialize(message.subarray(at, at + message.readInt32LE(at)));
-  } catch {
-    return {};
-  }
+/** The name of the command; empty for what cannot be read. */
+function commandOf(message: Buffer, isQuery: boolean): string {
+  if (!isQuery) return firstFieldName(message.subarray(headerLength + 4 + 1));
+  const end = message.indexOf(0, headerLength + 4);
+  return end < 0 ? "" : firstFieldName(message.subarray(end + 1 + 8));
 }
 
 function reply(answered: number, isQuery: boolean, document: Buffer): Buffer {
@@ -58,22 +53,8 @@ function reply(answered: number, isQuery: boolean, document: Buffer): Buffer {
   return Buffer.concat([header, body]);
 }
 
-function helloAnswer(): Document {
+function helloAnswer(localTime: Date): Buffer {
   const sizes = { maxBsonObjectSize: 16 * 1024 * 1024, maxMessageSizeBytes: 48_000_000, maxWriteBatchSize: 100_000 };
   const versions = { minWireVersion: 0, maxWireVersion: 21 };
-  return { helloOk: true, isWritablePrimary: true, ismaster: true, ...sizes, localTime: new Date(), ...versions, readOnly: false, ok: 1 };
-}
-
-/** None of these codes makes a driver repeat the command. */
-const codes: Partial<Record<ErrorCode, readonly [code: number, name: string]>> = {
-  unauthenticated: [18, "AuthenticationFailed"],
-  unavailable: [133, "FailedToSatisfyReadPreference"],
-  timeout: [133, "FailedToSatisfyReadPreference"],
-  unsupported: [115, "CommandNotSupported"],
-  internal: [8, "UnknownError"],
-};
-
-function errorDocument({ code, message, hint }: PlatformError): Document {
-  const [number, codeName] = codes[code] ?? [13, "Unauthorized"];
-  return { ok: 0, errmsg: hint === undefined ? message : `${message}: ${hint}`, code: number, codeName };
+  return encodeDocument({ helloOk: true, isWritablePrimary: true, ismaster: true, ...sizes, localTime, ...versions, readOnly: false, ok: 1 });
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { PlatformError } from "../../errors/platform-error.ts";
 import { lengthOfFirst, readFirst } from "./first-message.ts";
 
 const u32 = (value: number): Buffer => {
