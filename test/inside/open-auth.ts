@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { duplexPair } from "node:stream";
 import { type Auth, openAuth } from "../../control/auth/open-auth.ts";
 import type { AuthDeps } from "../../control/auth/open-context.ts";
 import { type AuthClient, type AuthConnection, openAuthClient } from "../../core/api/auth-client.ts";
-import { createLog } from "../../core/log/log.ts";
+import { createLog, silentLog } from "../../core/log/log.ts";
 import type { RecordingMode } from "../../core/resources/recording.ts";
 import { codeAt } from "../world/one-time-code.ts";
 import { enrolUser, type TestUser } from "./enrol-user.ts";
@@ -31,6 +31,32 @@ export interface TestAuthOptions extends Partial<AuthDeps> {
   readonly sessionRecording?: RecordingMode;
 }
 
+const config = { nodename: "auth1", clusterName: "test", listen: { host: "127.0.0.1", port: 0 }, names: [] };
+const defaults = { listenerMode: "multiplex", defaultSessionTtlSeconds: 43_200 } as const;
+
+let firstStart: Promise<string> | undefined;
+
+/** The folder of an auth service that was started once: making authorities takes most of a first start. */
+async function startedOnce(): Promise<string> {
+  const dataDir = mkdtempSync(join(tmpdir(), "platform-auth-first-"));
+  process.once("exit", () => rmSync(dataDir, { recursive: true, force: true }));
+  const auth = await openAuth({ ...config, ...defaults, dataDir, sessionRecording: "node" }, { log: silentLog });
+  await auth.close();
+  return dataDir;
+}
+
+/** With its files, and only for their owner, as the original is. */
+function copyFolder(from: string, to: string): void {
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (!entry.isDirectory()) copyFileSync(source, target);
+    else {
+      mkdirSync(target, { mode: 0o700 });
+      copyFolder(source, target);
+    }
+  }
+}
+
 export async function openTestAuth({ sessionRecording = "node", ...deps }: TestAuthOptions = {}): Promise<TestAuth> {
   const dataDir = mkdtempSync(join(tmpdir(), "platform-auth-"));
   // TLS clients go by the real clock, so that the test begins there; whole seconds, as certificates have them.
@@ -38,10 +64,11 @@ export async function openTestAuth({ sessionRecording = "node", ...deps }: TestA
   const logLines: string[] = [];
   const log = createLog({ level: "debug", format: "json", write: (line) => logLines.push(line) });
   const now = (): Date => new Date(time);
-  const config = { dataDir, nodename: "auth1", clusterName: "test", listen: { host: "127.0.0.1", port: 0 }, names: [] };
+  // A test with a clock of its own needs authorities of that time.
+  if (deps.now === undefined) copyFolder(await (firstStart ??= startedOnce()), dataDir);
   const open = (): Promise<Auth> =>
     openAuth(
-      { ...config, listenerMode: "multiplex", defaultSessionTtlSeconds: 43_200, sessionRecording },
+      { ...config, ...defaults, dataDir, sessionRecording },
       { log, now, hashCost: { memory: 64, passes: 1, parallelism: 1 }, anonymousLimit: { perMinute: 1000, burst: 1000 }, ...deps },
     );
   const connections: AuthConnection[] = [];
