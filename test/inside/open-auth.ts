@@ -34,7 +34,7 @@ export interface TestAuthOptions extends Partial<AuthDeps> {
 const config = { nodename: "auth1", clusterName: "test", listen: { host: "127.0.0.1", port: 0 }, names: [] };
 const defaults = { listenerMode: "multiplex", defaultSessionTtlSeconds: 43_200 } as const;
 
-let firstStart: Promise<string> | undefined;
+const firstStart: { folder?: Promise<string> } = {};
 
 /** The folder of an auth service that was started once: making authorities takes most of a first start. */
 async function startedOnce(): Promise<string> {
@@ -65,7 +65,10 @@ export async function openTestAuth({ sessionRecording = "node", ...deps }: TestA
   const log = createLog({ level: "debug", format: "json", write: (line) => logLines.push(line) });
   const now = (): Date => new Date(time);
   // A test with a clock of its own needs authorities of that time.
-  if (deps.now === undefined) copyFolder(await (firstStart ??= startedOnce()), dataDir);
+  if (deps.now === undefined) {
+    firstStart.folder ??= startedOnce();
+    copyFolder(await firstStart.folder, dataDir);
+  }
   const open = (): Promise<Auth> =>
     openAuth(
       { ...config, ...defaults, dataDir, sessionRecording },
