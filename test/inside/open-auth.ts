@@ -35,6 +35,8 @@ const config = { nodename: "auth1", clusterName: "test", listen: { host: "127.0.
 const defaults = { listenerMode: "multiplex", defaultSessionTtlSeconds: 43_200 } as const;
 
 const firstStart: { folder?: Promise<string> } = {};
+/** Those that are open now. */
+const running = new Set<string>();
 
 /** The folder of an auth service that was started once: making authorities takes most of a first start. */
 async function startedOnce(): Promise<string> {
@@ -64,8 +66,10 @@ export async function openTestAuth({ sessionRecording = "node", ...deps }: TestA
   const logLines: string[] = [];
   const log = createLog({ level: "debug", format: "json", write: (line) => logLines.push(line) });
   const now = (): Date => new Date(time);
-  // A test with a clock of its own needs authorities of that time.
-  if (deps.now === undefined) {
+  // A test with a clock of its own needs authorities of that time, and two clusters need authorities of their own.
+  const isAlone = running.size === 0;
+  running.add(dataDir);
+  if (deps.now === undefined && isAlone) {
     firstStart.folder ??= startedOnce();
     copyFolder(await firstStart.folder, dataDir);
   }
@@ -110,6 +114,7 @@ export async function openTestAuth({ sessionRecording = "node", ...deps }: TestA
     [Symbol.asyncDispose]: async () => {
       for (const connection of connections) connection.close();
       await test.auth.close();
+      running.delete(dataDir);
       rmSync(dataDir, { recursive: true });
     },
   };
