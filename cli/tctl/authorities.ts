@@ -1,4 +1,5 @@
 import { caPin } from "../../core/api/ca-pin.ts";
+import type { RotationsResponse } from "../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { bundlesOf, exportedKeys } from "../../core/api/trusted-keys.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { authorityExports, authorityNames } from "../../core/kinds/authority-kinds.ts";
@@ -56,14 +57,18 @@ export async function rotateAuthority(call: Call): Promise<Result> {
   if (graceSeconds > 0xffff_ffff || (grace !== undefined && graceSeconds === 0))
     throw new PlatformError("invalid", `--grace-period: ${grace} is not a valid grace period`);
   return await withAdmin(call, async ({ client }) => {
-    const { rotationsJson } = await client.rotateAuthority({ authority, phase, graceSeconds, manual: options.flag("manual") });
-    return shown(readDocuments(rotationDocument, rotationsJson));
+    return shown(readRotations(await client.rotateAuthority({ authority, phase, graceSeconds, manual: options.flag("manual") })));
   });
 }
 
 /** `tctl auth rotate status`. */
 export async function rotationStatus(call: Call): Promise<Result> {
-  return await withAdmin(call, async ({ client }) => shown(readDocuments(rotationDocument, (await client.getRotations({})).rotationsJson)));
+  return await withAdmin(call, async ({ client }) => shown(readRotations(await client.getRotations({}))));
+}
+
+/** All rotations of an answer. Throws PlatformError for one that cannot be read. */
+export function readRotations({ rotationsJson, serviceRotationsJson }: RotationsResponse): readonly Rotation[] {
+  return readDocuments(rotationDocument, [...rotationsJson, ...serviceRotationsJson]);
 }
 
 function shown(rotations: readonly Rotation[]): Result {

@@ -4,10 +4,11 @@ import { PlatformError } from "../../core/errors/platform-error.ts";
 import { readDocuments } from "../../core/resources/document.ts";
 import { type ProxyState, proxyStateDocument } from "../../core/resources/proxy.ts";
 import { expiryWarning, type ProxyCertificate, proxyCertificateDocument, validityOf } from "../../core/resources/proxy-facts.ts";
-import { type Rotation, rotationDocument } from "../../core/resources/rotation.ts";
+import type { Rotation } from "../../core/resources/rotation.ts";
 import type { Call } from "../command.ts";
 import type { Result } from "../output.ts";
 import { renderFacts } from "../table.ts";
+import { readRotations } from "./authorities.ts";
 import { withAdmin } from "./connect.ts";
 
 /** `tctl status`: cluster, version, authorities, CA pins, and problems for an admin. */
@@ -61,7 +62,7 @@ function proxyLines(proxies: readonly ProxyState[], addresses: readonly string[]
 /** Empty for users whose roles do not show them. */
 async function rotationsOf(client: AuthClient): Promise<readonly Rotation[]> {
   try {
-    return readDocuments(rotationDocument, (await client.getRotations({})).rotationsJson);
+    return readRotations(await client.getRotations({}));
   } catch (thrown) {
     // A service of the previous version has none.
     if (thrown instanceof PlatformError && (thrown.code === "denied" || thrown.code === "unsupported")) return [];

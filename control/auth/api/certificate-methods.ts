@@ -1,7 +1,7 @@
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { authorityNames } from "../../../core/kinds/authority-kinds.ts";
-import { writeDocument, writeDocuments } from "../../../core/resources/document.ts";
-import { rotationDocument, rotationPhases } from "../../../core/resources/rotation.ts";
+import { writeDocuments } from "../../../core/resources/document.ts";
+import { type Rotation, rotationDocument, rotationPhases } from "../../../core/resources/rotation.ts";
 import { signDatabaseClient, signDatabaseServer } from "../certificates/sign-database.ts";
 import { signHost } from "../certificates/sign-host.ts";
 import { signOwnUser } from "../certificates/sign-own-user.ts";
@@ -29,13 +29,25 @@ export function authorityMethods(api: Api): Handlers<"signUser" | "signOwnUser" 
       const sshCertificate = await signHost(context, { names, sshPublicKey, ttlSeconds, actor: actorOf(caller) });
       return { sshCertificate, cluster: clusterFacts(context) };
     },
-    getRotations: async () => ({ rotationsJson: writeDocuments(rotationDocument, await listRotations(context)) }),
+    getRotations: async () => sent(await listRotations(context)),
     rotateAuthority: async ({ authority, phase: named, graceSeconds, manual }, caller) => {
       const kind = oneOf("authority", authorityNames, authority);
       const phase = named === "" ? undefined : oneOf("phase", rotationPhases, named);
       const after = await rotate(context, { kind, phase, graceSeconds, manual, actor: actorOf(caller) });
-      return { rotationsJson: [writeDocument(rotationDocument, after)] };
+      return sent([after]);
     },
+  };
+}
+
+/** In two lists, for the first `tctl` (auth.proto). */
+function sent(rotations: readonly Rotation[]): { rotationsJson: string[]; serviceRotationsJson: string[] } {
+  const hasSshKey = ({ keys }: Rotation): boolean => keys.every(({ ssh_fingerprint }) => ssh_fingerprint !== undefined);
+  return {
+    rotationsJson: writeDocuments(rotationDocument, rotations.filter(hasSshKey)),
+    serviceRotationsJson: writeDocuments(
+      rotationDocument,
+      rotations.filter((one) => !hasSshKey(one)),
+    ),
   };
 }
 

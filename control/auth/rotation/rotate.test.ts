@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Node } from "../../../core/resources/node.ts";
 import type { RotationPhase } from "../../../core/resources/rotation.ts";
+import { openTestAuth } from "../../../test/inside/open-auth.ts";
 import { openSqlite } from "../../storage/sqlite.ts";
 import { hostWrite } from "../inventory/host-records.ts";
 import { hostsBehind, signerWrite } from "./rotate.ts";
@@ -44,4 +45,14 @@ test("behind is who has no certificate of the key that signs, also whose signer 
   } finally {
     await storage.close();
   }
+});
+
+test("the first tctl, which knows the authorities with SSH keys alone, gets these in a list of their own", async () => {
+  await using t = await openTestAuth();
+  const authorities = (list: readonly string[]): unknown[] => list.map((json) => (JSON.parse(json) as { authority: unknown }).authority);
+  const all = await t.admin.getRotations({});
+  expect(authorities(all.rotationsJson)).toEqual(["user", "host"]);
+  expect(authorities(all.serviceRotationsJson)).toEqual(["db", "db_client"]);
+  const one = await t.admin.rotateAuthority({ authority: "db", phase: "init", graceSeconds: 0, manual: true });
+  expect([one.rotationsJson, authorities(one.serviceRotationsJson)]).toEqual([[], ["db"]]);
 });
