@@ -1,0 +1,60 @@
+import type { FastifyRequest } from "fastify";
+import type { AuthClient } from "../../../../core/api/auth-client.ts";
+import { PlatformError } from "../../../../core/errors/platform-error.ts";
+import { bearerOf, parseCredential, type SessionCredential } from "../../../browser/session-credential.ts";
+import { sameSecret } from "../../../same-secret.ts";
+import { cookieValue, sessionCookie } from "../cookies.ts";
+
+/** A user's session in a browser. */
+export interface BrowserUser {
+  readonly credential: SessionCredential;
+  readonly user: string;
+  readonly roles: readonly string[];
+  readonly expires: Date;
+}
+
+/** Sessions of browsers, which the auth service keeps. */
+export interface BrowserSessions {
+  /** Throws `unauthenticated` for a session that is unknown, ended or expired, and `denied` for a locked user. */
+  find(credential: SessionCredential, address: string): Promise<BrowserUser>;
+  /** The auth service's API in the user's name, for a browser at this address. */
+  clientOf(user: BrowserUser, address: string): AuthClient;
+}
+
+const loginHint = "log in again";
+
+/** The session of a request's cookie. Throws `unauthenticated`. */
+export async function requireSession(
+  request: Pick<FastifyRequest, "headers">,
+  sessions: Pick<BrowserSessions, "find">,
+  address: string,
+): Promise<{ readonly user: BrowserUser; readonly credential: SessionCredential }> {
+  const value = cookieValue(request.headers.cookie, sessionCookie);
+  const credential = value === undefined ? undefined : parseCredential(value);
+  if (credential === undefined) throw new PlatformError("unauthenticated", "this browser is not logged in", { hint: loginHint });
+  return { user: await sessions.find(credential, address), credential };
+}
+
+/** Throws `denied` unless the request carries the token of this very session. */
+export function requireBearer({ headers }: Pick<FastifyRequest, "headers">, credential: SessionCredential): void {
+  const [, token] = /^Bearer ([A-Za-z0-9_-]{1,128})$/i.exec(headers.authorization ?? "") ?? [];
+  if (token !== undefined && isBearerOf(token, credential)) return;
+  throw new PlatformError("denied", "access denied: the request does not carry this session's token", { hint: "reload the page" });
+}
+
+/** Whether a token is that of the session. */
+export function isBearerOf(token: string, credential: SessionCredential): boolean {
+  return sameSecret(token, bearerOf(credential));
+}
+
+/**
+ * Throws `denied` for a request that a page of another site made; an application under a sub-domain of ours is another site too. Programs that are not
+ * browsers send none of these headers. The browser has compared Host with the web certificate.
+ */
+export function requireOwnPage({ headers }: Pick<FastifyRequest, "headers">): void {
+  const { origin, host = "" } = headers;
+  const site = headers["sec-fetch-site"];
+  const isOwnOrigin = origin === undefined || origin.toLowerCase() === `https://${host.toLowerCase()}`;
+  if (isOwnOrigin && (site === undefined || site === "same-origin" || (site === "none" && origin === undefined))) return;
+  throw new PlatformError("denied", "access denied: the API answers only pages of this site");
+}
