@@ -1,0 +1,24 @@
+import { z } from "zod";
+import { instanceSchema } from "../../resources/instance.ts";
+
+export const inventoryPageSchema = z.object({
+  instances: z.array(
+    instanceSchema.extend({
+      /** The sentence of its last reason; omitted if it reports none. */
+      meaning: z.string().optional(),
+    }),
+  ),
+  /** For the next page; empty: that was all. */
+  cursor: z.string(),
+});
+export type InventoryPage = z.infer<typeof inventoryPageSchema>;
+
+/** A change of a roll-out, as `tctl upgrades pause`, `resume` and `promote`. */
+export const rolloutChangeSchema = z.strictObject({
+  action: z.enum(["pause", "resume", "promote"]),
+  /** For `promote`: through which group; omitted: the next one. */
+  group: z.string().max(64).optional(),
+  /** Omitted: every channel that has a roll-out. */
+  channel: z.string().max(128).optional(),
+});
+export type RolloutChange = z.infer<typeof rolloutChangeSchema>;

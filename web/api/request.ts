@@ -1,0 +1,65 @@
+import { signal } from "@preact/signals";
+
+/** A failed call: a sentence for the user, a code of docs/errors.md, and perhaps what to do. */
+export class CallError extends Error {
+  override readonly name = "CallError";
+  readonly code: string;
+  readonly hint: string | undefined;
+
+  constructor(code: string, message: string, hint?: string) {
+    super(message);
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+/** The bearer of this page: together with the cookie it makes a call, so that no other site can. Held in memory alone. */
+export const bearer = signal<string | undefined>(undefined);
+/** The session has ended: the page asks for a new login. */
+export const isLoggedOut = signal(false);
+/** Number of logins of this page: what an earlier one could not load is loaded again. */
+export const logins = signal(0);
+
+export interface CallOptions {
+  readonly method?: "GET" | "POST" | "PUT" | "DELETE";
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Maximum time for an answer, ms. */
+const longestMs = 30_000;
+
+/** An answer of the API of this version. Throws CallError. */
+export async function call<T>(path: string, options: CallOptions = {}): Promise<T> {
+  const { method = "GET", body, query = {}, signal: outer } = options;
+  const wanted = Object.entries(query).flatMap(([name, value]) => (value === undefined || value === "" ? [] : [[name, value]]));
+  const search = wanted.length === 0 ? "" : `?${new URLSearchParams(wanted)}`;
+  const limit = AbortSignal.timeout(longestMs);
+  const headers = new Headers({ Accept: "application/json" });
+  if (bearer.value !== undefined) headers.set("Authorization", `Bearer ${bearer.value}`);
+  if (body !== undefined) headers.set("Content-Type", "application/json");
+  const answer = await fetch(`/webapi/v1${path}${search}`, {
+    method,
+    headers,
+    credentials: "same-origin",
+    cache: "no-store",
+    redirect: "error",
+    signal: outer === undefined ? limit : AbortSignal.any([outer, limit]),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  }).catch((cause: unknown) => {
+    if (outer?.aborted === true) throw cause;
+    throw new CallError("unavailable", "could not reach the proxy", "check your connection; the page tries again when you reload it");
+  });
+  if (!answer.ok) throw await errorOf(answer);
+  return answer.status === 204 ? (undefined as T) : ((await answer.json()) as T);
+}
+
+/** The error in an answer. One about the session shows the login. */
+async function errorOf(answer: Response): Promise<CallError> {
+  const body = (await answer.json().catch(() => undefined)) as { error?: { code?: string; message?: string; hint?: string } } | undefined;
+  const { code = "internal", message = `the proxy answered ${answer.status}`, hint } = body?.error ?? {};
+  if (code === "unauthenticated" && bearer.value !== undefined) isLoggedOut.value = true;
+  return new CallError(code, message, hint);
+}

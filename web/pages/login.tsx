@@ -1,0 +1,61 @@
+import { useRef, useState } from "preact/hooks";
+import { logIn } from "../api/session.ts";
+import { sentenceOf } from "../parts/notice.tsx";
+
+/** The login: also shown over a page whose session has ended, which goes on afterwards. */
+export function Login({ user: known = "" }: { readonly user?: string }) {
+  const [failure, setFailure] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const code = useRef<HTMLInputElement>(null);
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const fields = new FormData(event.currentTarget);
+    const field = (name: string): string => String(fields.get(name) ?? "");
+    setBusy(true);
+    try {
+      await logIn({ user: field("user").trim(), password: field("password"), code: field("code").replaceAll(" ", "") });
+    } catch (thrown) {
+      setFailure(sentenceOf(thrown));
+      setBusy(false);
+      // A code is good for one attempt.
+      if (code.current !== null) code.current.value = "";
+      code.current?.focus();
+    }
+  };
+  return (
+    <form class="login" onSubmit={(event) => void submit(event)}>
+      {failure !== undefined && (
+        <p class="problem" role="alert">
+          {failure}
+        </p>
+      )}
+      <label>
+        User
+        <input name="user" autocomplete="username" required maxLength={64} defaultValue={known} autofocus={known === ""} spellcheck={false} autocapitalize="none" />
+      </label>
+      <label>
+        Password
+        <input name="password" type="password" autocomplete="current-password" required maxLength={128} autofocus={known !== ""} />
+      </label>
+      <label>
+        Code <span class="quiet">from your authenticator app</span>
+        <input ref={code} name="code" inputMode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxLength={16} />
+      </label>
+      <button type="submit" class="primary" disabled={isBusy}>
+        Log in
+      </button>
+    </form>
+  );
+}
+
+/** The whole page before a login. */
+export function LoginPage() {
+  return (
+    <main class="alone">
+      <h1>Log in</h1>
+      <Login />
+      <p class="quiet">No account yet? An administrator of this cluster makes an invite link for you. Password lost? The same.</p>
+    </main>
+  );
+}

@@ -1,0 +1,67 @@
+import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Loaded } from "../api/load.ts";
+import { makeSearchable, type Order, searchRows } from "../lists/arrange.ts";
+import { place, setQuery } from "../router/location.ts";
+import { countText } from "../text/size.ts";
+import { Answer, Empty, Page } from "./page.tsx";
+import { SearchField } from "./search-field.tsx";
+import { type Column, Table } from "./table.tsx";
+
+export interface ListPageFacts<Row> {
+  readonly title: string;
+  /** One row, in words: `host`. */
+  readonly noun: string;
+  readonly loaded: Loaded<readonly Row[]>;
+  readonly columns: readonly Column<Row>[];
+  keyOf(row: Row): string;
+  /** The text in which words are searched. */
+  textOf(row: Row): string;
+  readonly order: Order;
+  /** Shown in place of an empty list: what to do first. */
+  readonly empty: ComponentChildren;
+  readonly actions?: ComponentChildren;
+  /** Between search and table. */
+  readonly filters?: ComponentChildren;
+}
+
+/** A page that is a list: search, count, table. The search stays in the address, so that it can be kept and sent. */
+export function ListPage<Row>({ title, noun, loaded, columns, keyOf, textOf, order, empty, actions, filters }: ListPageFacts<Row>) {
+  const search = place.value.query.get("search") ?? "";
+  const rows = loaded.value;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text of a row does not change
+  const searchable = useMemo(() => makeSearchable(rows ?? [], textOf), [rows]);
+  const found = useMemo(() => searchRows(searchable, search), [searchable, search]);
+  return (
+    <Page title={title} actions={actions}>
+      <div class="tools">
+        <SearchField label={`Search ${noun}s`} value={search} set={(value) => setQuery("search", value)} />
+        {filters}
+        <span class="quiet count" role="status">
+          {rows !== undefined && countOf({ found: found.length, all: rows.length, noun })}
+        </span>
+      </div>
+      <Answer of={loaded}>
+        {(all) => {
+          if (all.length === 0) return empty;
+          if (found.length === 0) return <NothingFound noun={noun} search={search} />;
+          return <Table caption={title} columns={columns} rows={found} keyOf={keyOf} order={order} />;
+        }}
+      </Answer>
+    </Page>
+  );
+}
+
+function countOf({ found, all, noun }: { readonly found: number; readonly all: number; readonly noun: string }): string {
+  return found === all ? countText(all, noun) : `${found.toLocaleString("en")} of ${countText(all, noun)}`;
+}
+
+function NothingFound({ noun, search }: { readonly noun: string; readonly search: string }) {
+  return (
+    <Empty title={`No ${noun} has all of: ${search}`}>
+      <button type="button" onClick={() => setQuery("search", "")}>
+        Show all
+      </button>
+    </Empty>
+  );
+}

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { lengthText, localTime, readTime, relativeTime, utcTime } from "./time.ts";
+
+const now = new Date("2026-11-23T13:05:09.500Z");
+const before = (seconds: number): Date => new Date(now.getTime() - seconds * 1000);
+
+test.for<[seconds: number, text: string]>([
+  [0, "now"],
+  [44, "now"],
+  [45, "1 min ago"],
+  [-90, "in 2 min"],
+  [3599, "60 min ago"],
+  [3600, "1 h ago"],
+  [35 * 3600, "35 h ago"],
+  [-36 * 3600, "in 2 days"],
+  [86_400 * 400, "400 days ago"],
+])("%d seconds ago is %s", ([seconds, text]) => {
+  expect(relativeTime(before(seconds), now)).toBe(text);
+});
+
+test("a moment is shown in the reader's zone and in UTC", () => {
+  expect(localTime(now, "Europe/Berlin")).toBe("2026-11-23 14:05:09");
+  expect(localTime(new Date("2026-11-23T00:00:00Z"), "UTC")).toBe("2026-11-23 00:00:00");
+  expect(utcTime(now)).toBe("2026-11-23 13:05:09 UTC");
+});
+
+test.for([
+  [0, "0:00"],
+  [-5, "0:00"],
+  [123_000, "2:03"],
+  [3_723_400, "1:02:03"],
+] as const)("%d ms is %s", ([ms, text]) => {
+  expect(lengthText(ms)).toBe(text);
+});
+
+test("a text that is not a time is none", () => {
+  expect(readTime("2026-11-23T13:05:09Z")).toEqual(new Date("2026-11-23T13:05:09Z"));
+  expect([readTime("yesterday"), readTime(undefined), readTime("")]).toEqual([undefined, undefined, undefined]);
+});

@@ -1,0 +1,52 @@
+const minute = 60;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** How long ago or how soon, as people say it: `now`, `5 min ago`, `in 3 h`, `2 days ago`. Pure. */
+export function relativeTime(time: Date, now: Date): string {
+  const seconds = Math.round((now.getTime() - time.getTime()) / 1000);
+  const size = Math.abs(seconds);
+  if (size < 45) return "now";
+  const amount = size < hour ? `${Math.max(1, Math.round(size / minute))} min` : size < 36 * hour ? `${Math.round(size / hour)} h` : days(size);
+  return seconds > 0 ? `${amount} ago` : `in ${amount}`;
+}
+
+function days(seconds: number): string {
+  const count = Math.round(seconds / day);
+  return count === 1 ? "1 day" : `${count} days`;
+}
+
+/** A moment in the reader's zone: `2026-11-23 14:05:09`. Without `zone`: that of the browser. Pure. */
+export function localTime(time: Date, zone?: string): string {
+  const parts = new Intl.DateTimeFormat("en-GB", {
+    year: "numeric",
+    month: "2-digit",
+    day: "2-digit",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hourCycle: "h23",
+    timeZone: zone,
+  }).formatToParts(time);
+  const part = (type: string): string => parts.find((one) => one.type === type)?.value ?? "";
+  return `${part("year")}-${part("month")}-${part("day")} ${part("hour")}:${part("minute")}:${part("second")}`;
+}
+
+/** The same moment in UTC: `2026-11-23 13:05:09 UTC`. Pure. */
+export function utcTime(time: Date): string {
+  return `${time.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/** A length of time: `1:02:03`, `2:03`. Pure. */
+export function lengthText(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
+}
+
+/** A time of RFC 3339, or undefined when it is none. Pure. */
+export function readTime(text: string | undefined): Date | undefined {
+  const time = text === undefined ? undefined : new Date(text);
+  return time === undefined || Number.isNaN(time.getTime()) ? undefined : time;
+}
