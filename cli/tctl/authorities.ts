@@ -75,7 +75,7 @@ function shown(rotations: readonly Rotation[]): Result {
   return { data: rotations, text: rotationsText(rotations), notes: rotations.flatMap(serverWork) };
 }
 
-/** What database servers need in a phase: nothing reaches them by itself. */
+/** What database servers and applications need in a phase: nothing reaches them by itself. */
 const needs: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   db_client: {
     init: "before update_clients, give every database server both authorities (tctl auth export --type=db-client, its file .cas) and have it read them",
@@ -88,6 +88,12 @@ const needs: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     update_clients: "sign the certificate of every database server again (tctl auth sign --format=…) before standby, and have it read the new one",
     update_servers: "sign the certificates of database servers that still have one of the old authority: standby ends those",
     rollback: "sign certificates of servers that have one of the new authority again before standby",
+  },
+  jwt: {
+    init: "proxies publish both keys (/.well-known/jwks.json); before update_clients, give applications that do not read them there the new one (tctl auth export --type=jwt)",
+    update_clients: "tokens are signed by the new key; an application that keeps the old one alone refuses them",
+    update_servers: "tokens are signed by the new key; standby removes the old one from /.well-known/jwks.json",
+    rollback: "tokens are signed by the old key again",
   },
 };
 

@@ -12,6 +12,8 @@ export interface HostQuotas {
   renewal(host: HostIdentity): void;
   /** Certificates for databases, of its users. Throws `limit`. */
   databaseCertificate(host: HostIdentity): void;
+  /** Tokens and certificates for applications, of its users. Throws `limit`. */
+  appToken(host: HostIdentity): void;
   /** Bytes of recordings. Throws `unavailable`, after which a host retries soon. */
   recording(host: HostIdentity, bytes: number): void;
 }
@@ -32,6 +34,8 @@ const sizes = {
   renewal: [{ perSecond: 1 / 60, burst: 30 }],
   // An agent keeps a certificate for a minute, for all connections of its user to the same account.
   databaseCertificate: [{ perSecond: 20, burst: 1_000 }],
+  // An agent keeps a token for minutes, for all requests of a connection.
+  appToken: [{ perSecond: 50, burst: 2_000 }],
   recording: [{ perSecond: 2 * mib, burst: 2_048 * mib }],
 } as const;
 
@@ -49,6 +53,7 @@ export function createHostQuotas(now: () => Date): HostQuotas {
     renewal: (host) => void (take("renewal", host, [1]) || refuse("limit", "renewals")),
     databaseCertificate: (host) =>
       void (take("databaseCertificate", host, [1]) || refuse("limit", "requests for database certificates", "try again in a moment")),
+    appToken: (host) => void (take("appToken", host, [1]) || refuse("limit", "requests for tokens of applications", "try again in a moment")),
     recording: (host, bytes) => void (take("recording", host, [bytes]) || refuse("unavailable", "recordings")),
   };
 }
@@ -61,6 +66,7 @@ function bucketsOf(factor: number): Record<keyof typeof sizes, Buckets> {
     report: make("report"),
     renewal: make("renewal"),
     databaseCertificate: make("databaseCertificate"),
+    appToken: make("appToken"),
     recording: make("recording"),
   };
 }

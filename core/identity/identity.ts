@@ -22,7 +22,7 @@ export interface UserIdentity {
   readonly cluster: string;
   /** The only IP address from which the certificate may be used; omitted for any. */
   readonly sourceIp?: string | undefined;
-  /** Present: a proxy holds the key, and speaks for the user of a database port. */
+  /** Present: a proxy holds the key, and speaks for the user of an application or of a database port. */
   readonly relayed?: Relayed | undefined;
   readonly validBefore: Date;
 }

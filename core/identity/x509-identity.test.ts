@@ -259,7 +259,7 @@ test("hostile JSON in the extension gives an identity or an error", () => {
   );
 });
 
-test("a certificate of a proxy for its user: accepted where relaying is expected, for one account alone, until the user's own certificate ends", async () => {
+test("a certificate of a proxy for its user: accepted where relaying is expected, for one account or application, until the user's own certificate ends", async () => {
   const until = new Date(Math.floor(Date.now() / 1000) * 1000 + 7_200_000);
   const relayed = { by: host.id, until: until.toISOString() };
   const certified = async (route: UserIdentity["route"], mayBeRelayed?: boolean) => {
@@ -274,7 +274,16 @@ test("a certificate of a proxy for its user: accepted where relaying is expected
   };
   const route = { kind: "db", name: "orders", account: "reader" };
   expect(await certified(route, true)).toMatchObject({ name: "alice", route, relayed, validBefore: until });
-  for (const attempt of [certified(route), certified(route, false), certified({ kind: "db", name: "orders" }, true), certified(undefined, true)]) {
-    await expect(attempt).rejects.toMatchObject({ code: "unauthenticated", message: expect.stringContaining("of a proxy") });
+  const toApp = { kind: "app", name: "wiki" };
+  expect(await certified(toApp, true)).toMatchObject({ name: "alice", route: toApp, relayed, validBefore: until });
+  const refused: readonly Parameters<typeof certified>[] = [
+    [route],
+    [route, false],
+    [{ kind: "db", name: "orders" }, true],
+    [undefined, true],
+    [toApp],
+  ];
+  for (const attempt of refused) {
+    await expect(certified(...attempt)).rejects.toMatchObject({ code: "unauthenticated", message: expect.stringContaining("of a proxy") });
   }
 });

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { PlatformError } from "../errors/platform-error.ts";
 import { certificateParts, collected, type X509Subject } from "./certificate-parts.ts";
-import { checkIdentity, given, type HostIdentity, type Identity, json, sshLogins, type UserIdentity } from "./identity.ts";
+import { checkIdentity, given, type HostIdentity, type Identity, json, type Route, sshLogins, type UserIdentity } from "./identity.ts";
 
 /*
  * An X.509 certificate holds an identity twice. The extension has all of it as one JSON value, so that no character of a name is lost (decision 36).
@@ -134,7 +134,7 @@ export interface CertificateFacts {
   readonly authorities: readonly string[];
   readonly cluster: string;
   readonly now: Date;
-  /** Whether a proxy may hold the key, and speak for a user at one account of one resource. Default: no. */
+  /** Whether a proxy may hold the key, and speak for a user at one application, or one account of a database. Default: no. */
   readonly mayBeRelayed?: boolean | undefined;
 }
 
@@ -160,9 +160,13 @@ export function certifiedIdentity(kind: "user" | "host", facts: CertificateFacts
   if (now < from) return refuse(`the certificate of ${who} is valid only from ${from.toISOString()}: check this computer's clock`);
   if (now >= to) return refuse(`the certificate of ${who} expired at ${to.toISOString()}`);
   if (identity.kind === "host" || identity.relayed === undefined) return identity;
-  if (facts.mayBeRelayed !== true || identity.route?.account === undefined)
-    return refuse("the client certificate is of a proxy, for a database alone");
+  if (facts.mayBeRelayed !== true || !isForOne(identity.route)) return refuse("the client certificate is of a proxy, for one resource alone");
   return { ...identity, validBefore: new Date(identity.relayed.until) };
+}
+
+/** Whether a proxy may speak for a user by this route: to one application, or as one account of a database. */
+function isForOne(route: Route | undefined): boolean {
+  return route?.kind === "app" || route?.account !== undefined;
 }
 
 /** Undefined for bytes that are not a certificate: some come in a request, where TLS has not read them before. */

@@ -26,6 +26,8 @@ export const authorityKinds = {
   // Of agents at database servers, as a database user. An authority of its own, so that the stolen key of one server opens no other one. Admins
   // give servers the new key in the first phase.
   db_client: { title: "database client authority", keys: "x509", newSignsFrom: "update_clients", exports: { "db-client": "pem" } },
+  // Of the tokens in which agents name the user to applications (no certificates). Applications read its keys from the proxy, and keep them for a while.
+  jwt: { title: "token authority", keys: "x509", newSignsFrom: "update_clients", exports: { jwt: "pem" } },
 } as const satisfies Readonly<Record<string, AuthorityKindRow>>;
 
 export type AuthorityKind = keyof typeof authorityKinds;

@@ -80,7 +80,7 @@ export const authCommands: CommandSpec = {
       name: "rotate",
       summary: "replace the keys of an authority, phase by phase",
       details:
-        "Replace the keys of an authority. Without --phase and --manual the whole rotation runs automatically over the grace period.\n  init             makes the new key; everything learns it, the old one signs\n  update_clients   a user authority signs with the new key; users log in and learn a host authority's new key\n  update_servers   a host authority signs with the new key, and hosts and proxies get new certificates\n  standby          ends the rotation: certificates of the other key are refused from now on\n  rollback         the old key signs again\nThe servers of databases learn nothing by themselves: each step of db and db_client says what they need.",
+        "Replace the keys of an authority. Without --phase and --manual the whole rotation runs automatically over the grace period.\n  init             makes the new key; everything learns it, the old one signs\n  update_clients   a user authority signs with the new key; users log in and learn a host authority's new key\n  update_servers   a host authority signs with the new key, and hosts and proxies get new certificates\n  standby          ends the rotation: certificates of the other key are refused from now on\n  rollback         the old key signs again\nThe servers of databases and applications learn nothing by themselves: each step of db, db_client and jwt says what they need.",
       options: [
         { flags: "--type <type>", text: "authority to rotate", choices: [...authorityNames, "db-client"] },
         {

@@ -5,8 +5,9 @@ import { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_p
 import type { RateLimit } from "../../limits/request-limit.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { auditMethods, recordingMethods } from "./audit-methods.ts";
+import { appSessionMethods, browserMethods } from "./browser-methods.ts";
 import type { Caller } from "./caller.ts";
-import { authorityMethods, databaseMethods, relayMethods } from "./certificate-methods.ts";
+import { appMethods, authorityMethods, databaseMethods, relayMethods } from "./certificate-methods.ts";
 import { clusterMethods } from "./cluster-methods.ts";
 import { guarded } from "./guard.ts";
 import { hostMethods, inventoryMethods, routeMethods } from "./host-methods.ts";
@@ -28,11 +29,14 @@ export function authRoutes(deps: {
     ...clusterMethods(deps),
     ...hostMethods(deps),
     ...userMethods(deps),
+    ...browserMethods(deps),
+    ...appSessionMethods(deps),
     ...resourceMethods(deps),
     ...auditMethods(deps),
     ...authorityMethods(deps),
     ...relayMethods(deps),
     ...databaseMethods(deps),
+    ...appMethods(deps),
     ...channelMethods(deps),
     ...connectionMethods(deps),
     ...maintenanceMethods(deps),

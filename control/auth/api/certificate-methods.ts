@@ -2,11 +2,12 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { authorityNames } from "../../../core/kinds/authority-kinds.ts";
 import { writeDocuments } from "../../../core/resources/document.ts";
 import { type Rotation, rotationDocument, rotationPhases } from "../../../core/resources/rotation.ts";
+import { signAppToken, tokenFacts } from "../certificates/sign-app-token.ts";
 import { signDatabaseClient, signDatabaseServer } from "../certificates/sign-database.ts";
 import { signHost } from "../certificates/sign-host.ts";
 import { signOwnUser } from "../certificates/sign-own-user.ts";
 import { signRelayedHost, signRelayedUser } from "../certificates/sign-relayed.ts";
-import { signRelayedDatabase } from "../certificates/sign-relayed-database.ts";
+import { signRelayedApp, signRelayedDatabase } from "../certificates/sign-relayed-client.ts";
 import { signUser } from "../certificates/sign-user.ts";
 import { listRotations, rotate } from "../rotation/rotate.ts";
 import { actorOf, hostOf } from "./caller.ts";
@@ -87,6 +88,27 @@ export function databaseMethods(api: Api): Handlers<"signRelayedDatabase" | "sig
       dbClientCaPem: context.authorities.trusted("db_client").map(({ pem }) => pem),
       clusterName: context.clusterName,
     }),
+  };
+}
+
+/** For agents of applications, and proxies in front of them. */
+export function appMethods(api: Api): Handlers<"signRelayedApp" | "signAppToken"> {
+  const { context } = api;
+  return {
+    signRelayedApp: async ({ userCertificate, hostId, tlsPublicKey, clientAddress }, caller) => {
+      const proxy = hostOf(caller);
+      context.quotas.appToken(proxy);
+      const ask = { userCertificate: Buffer.from(userCertificate), hostId, tlsPublicKey, clientAddress };
+      return { tlsCertificate: await signRelayedApp(context, { ...ask, proxyId: proxy.id, actor: actorOf(caller) }) };
+    },
+    signAppToken: async ({ app, uri, userCertificate, clientAddress, claims: named }, caller) => {
+      const host = hostOf(caller);
+      context.quotas.appToken(host);
+      const claims = oneOf("choice of claims", tokenFacts, named);
+      const ask = { hostId: host.id, app, uri, userCertificate: Buffer.from(userCertificate), clientAddress, claims };
+      const { token, expires } = await signAppToken(context, ask);
+      return { token, expires: expires.toISOString() };
+    },
   };
 }
 

@@ -35,6 +35,17 @@ export const permissions = {
   login: anyone,
   getInvite: anyone,
   acceptInvite: anyone,
+  // For browsers, of which only proxies speak.
+  createBrowserSession: { hosts: ["proxy", "auth"] },
+  getAppSession: { hosts: ["proxy", "auth"] },
+  checkAppSessions: { hosts: ["proxy", "auth"] },
+  endAppSession: { hosts: ["proxy", "auth"] },
+  signBrowserApp: { hosts: ["proxy", "auth"] },
+  // Of the caller, for the caller.
+  getBrowserSession: { hosts: [], users: "by kind" },
+  listBrowserSessions: { hosts: [], users: "by kind" },
+  endBrowserSession: { hosts: [], users: "by kind" },
+  createAppSession: { hosts: [], users: "by kind" },
   renewHost: { hosts: ["node", "proxy", "auth"] },
   signUser: { hosts: ["auth"], users: { resource: "cert_authority", verb: "create" } },
   // Of the caller, for the caller.
@@ -43,7 +54,9 @@ export const permissions = {
   signRelayedHost: { hosts: ["proxy", "auth"] },
   signRelayedUser: { hosts: ["proxy", "auth"] },
   signRelayedDatabase: { hosts: ["proxy", "auth"] },
+  signRelayedApp: { hosts: ["proxy", "auth"] },
   signDatabaseClient: { hosts: ["node"] },
+  signAppToken: { hosts: ["node"] },
   signDatabaseServer: { hosts: ["auth"], users: { resource: "cert_authority", verb: "create" } },
   getRotations: { hosts: ["auth"], users: { resource: "cert_authority", verb: "read" } },
   rotateAuthority: { hosts: ["auth"], users: { resource: "cert_authority", verb: "update" } },

@@ -15,6 +15,7 @@ import { allowedPhases, type RotationStep } from "../rotation/next-phase.ts";
 import type { AuthorityKeys } from "./authority-keys.ts";
 import { type CertificateRequest, type IssuedCertificates, issueDatabase, issueHost, issueSsh, issueUser } from "./issue-certificates.ts";
 import { authorityPrefix, type KeyRing, openKeyRing, readKeyRing, stepWrites } from "./key-ring.ts";
+import { signToken, type TokenClaims } from "./sign-token.ts";
 
 /** The public half of an authority's key. */
 export interface Authority {
@@ -45,6 +46,8 @@ export interface Authorities {
   issueSsh(kind: AuthorityKind, fields: SshCertificateFields, request: Pick<CertificateRequest, "sshPublicKey" | "now">): string;
   /** Signed by an authority for databases. */
   issueDatabase(kind: "db" | "db_client", facts: Parameters<typeof issueDatabase>[1]): Promise<string>;
+  /** A token with these claims, for applications. */
+  signToken(claims: TokenClaims): Promise<string>;
   /** Public halves of this kind: all keys that are trusted now, the signing one first. */
   trusted(kind: AuthorityKind): readonly Authority[];
   /** Signed by the host authority. */
@@ -97,6 +100,7 @@ export async function openAuthorities(storage: Storage, { cluster, now: opened, 
     issueHost: (identity, request, pin) => issueHost(keysOfPin(heldOf("host"), pin), identity, request),
     issueSsh: (kind, fields, request) => issueSsh(heldOf(kind).ring.signing, fields, request),
     issueDatabase: (kind, facts) => issueDatabase(heldOf(kind).ring.signing, facts),
+    signToken: (claims) => signToken(heldOf("jwt").ring.signing, claims),
     trusted: (kind) => heldOf(kind).open.trusted,
     signUpgrade: (facts, now) => signStatement(facts, { key: sshKeyOf(heldOf("host")), now }),
     rotation: (kind) => shown(heldOf(kind)),

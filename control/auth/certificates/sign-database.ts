@@ -1,17 +1,15 @@
 import { isIP } from "node:net";
 import { authorize } from "../../../core/access/authorize.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import type { UserIdentity } from "../../../core/identity/identity.ts";
-import { certifiedIdentity } from "../../../core/identity/x509-identity.ts";
 import { dbAccountText } from "../../../core/resources/db.ts";
 import { ipOf } from "../../../core/transport/host-port.ts";
 import { listLocks } from "../access/locks.ts";
 import { rolesNamed } from "../access/roles.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { Actor } from "../document.ts";
-import { findUser } from "../users/users.ts";
 import { checkSessionProof } from "./check-session-proof.ts";
 import { adminMs, checkAdmin, reportedAdmin } from "./database-admin.ts";
+import { offeredBy, presentedUser } from "./presented-user.ts";
 
 export interface DatabaseClientAsk {
   /** The agent's host. */
@@ -38,8 +36,7 @@ export interface DatabaseClientAsk {
  */
 export async function signDatabaseClient(context: AuthContext, ask: DatabaseClientAsk): Promise<string> {
   const { hostId, database, account, tlsPublicKey, userCertificate, proof, clientAddress, asAdmin } = ask;
-  const offered = context.offered.of(hostId, "db", database);
-  if (offered === undefined) throw notOffered(context, hostId, database);
+  const offered = offeredBy(context, { hostId, kind: "db", name: database });
   if (!dbAccountText.safeParse(account).success)
     throw new PlatformError("invalid", "the account is not 1 to 64 characters without control characters");
   await checkAdmin(context, { offered, account, isAdmin: asAdmin });
@@ -67,34 +64,8 @@ export async function signDatabaseClient(context: AuthContext, ask: DatabaseClie
   return issued;
 }
 
-/** The user whose certificate (DER) an agent passes on. Throws `unauthenticated`. */
-async function presentedUser(context: AuthContext, userCertificate: Buffer, now: Date): Promise<UserIdentity> {
-  const facts = {
-    certificate: userCertificate.length > 0 ? userCertificate : undefined,
-    authorities: context.authorities.trusted("user").map(({ pem }) => pem),
-    cluster: context.clusterName,
-    now,
-    mayBeRelayed: true,
-  };
-  const identity = certifiedIdentity("user", facts, "log in again with: tsh login");
-  if ((await findUser(context, identity.name)) === undefined) throw new PlatformError("unauthenticated", `user ${identity.name} was removed`);
-  return identity;
-}
-
 function soonest(one: Date, other: Date): Date {
   return one < other ? one : other;
-}
-
-function notOffered({ offered }: AuthContext, hostId: string, database: string): PlatformError {
-  const name = JSON.stringify(database.slice(0, 64));
-  if (offered.isKnown(hostId)) {
-    return new PlatformError("denied", `access denied: this host does not offer database ${name}`, {
-      hint: "a host offers databases once it is connected, with a token for databases (tctl tokens add --type=db)",
-    });
-  }
-  return new PlatformError("unavailable", `the auth service has not heard yet that this host offers database ${name}`, {
-    hint: "the host has just connected, or the auth service has just started: try again in a moment",
-  });
 }
 
 export interface DatabaseServerAsk {

@@ -52,7 +52,7 @@ test("the first tctl, which knows the authorities with SSH keys alone, gets thes
   const authorities = (list: readonly string[]): unknown[] => list.map((json) => (JSON.parse(json) as { authority: unknown }).authority);
   const all = await t.admin.getRotations({});
   expect(authorities(all.rotationsJson)).toEqual(["user", "host"]);
-  expect(authorities(all.serviceRotationsJson)).toEqual(["db", "db_client"]);
+  expect(authorities(all.serviceRotationsJson)).toEqual(["db", "db_client", "jwt"]);
   const one = await t.admin.rotateAuthority({ authority: "db", phase: "init", graceSeconds: 0, manual: true });
   expect([one.rotationsJson, authorities(one.serviceRotationsJson)]).toEqual([[], ["db"]]);
 });

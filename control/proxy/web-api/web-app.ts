@@ -12,6 +12,7 @@ import { addErrors, errorBody } from "./answer-errors.ts";
 import { authorityRoutes } from "./authority-routes.ts";
 import { installScript } from "./install-script.ts";
 import { inviteRoutes } from "./invite-routes.ts";
+import { jwksRoute } from "./jwks-route.ts";
 import { packageRoutes } from "./package-routes.ts";
 import { homePage, pageHeaders } from "./pages.ts";
 import { findAnswer, type PingFacts, pingAnswer, publicAddress } from "./ping.ts";
@@ -59,6 +60,7 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   pingRoutes(app, services);
   homeRoutes(app, services);
   authorityRoutes(app, services);
+  jwksRoute(app, services);
   inviteRoutes(app, services);
   upgradeRoutes(app, services.versionServer);
   packageRoutes(app, services);
