@@ -64,6 +64,12 @@ function decodeHint(text: string): string | undefined {
  */
 export const clientAddressHeader = "platform-client-address";
 
+/**
+ * Header of a call that a proxy makes for a browser that is logged in: the credential `<id>.<secret>` of the browser's session. The call is then one of that user. It is
+ * only accepted from hosts of role proxy.
+ */
+export const browserSessionHeader = "platform-browser-session";
+
 /** Options of a call on behalf of a client at `address` (`ip` or `ip:port`). */
 export function onBehalfOf(address: string): { headers: Record<string, string> } {
   return { headers: { [clientAddressHeader]: address } };

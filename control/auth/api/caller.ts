@@ -3,6 +3,7 @@ import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { HostIdentity, Identity, UserIdentity } from "../../../core/identity/identity.ts";
 import { certifiedIdentity, isIssuedBy } from "../../../core/identity/x509-identity.ts";
 import type { Authorities, TrustedAuthority } from "../authority/open-authorities.ts";
+import type { StoredSession } from "../browser-sessions/stored-session.ts";
 import type { Actor } from "../document.ts";
 
 /** The caller, and its address. */
@@ -20,6 +21,8 @@ export interface UserCaller {
   readonly kind: "user";
   readonly identity: UserIdentity;
   readonly address: string;
+  /** Of a browser, for which a proxy calls; left out: the user has a certificate. */
+  readonly session?: StoredSession;
 }
 
 /**

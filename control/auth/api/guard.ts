@@ -1,10 +1,12 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { clientAddressHeader, toConnectError } from "../../../core/api/auth-call.ts";
+import { browserSessionHeader, clientAddressHeader, toConnectError } from "../../../core/api/auth-call.ts";
 import { AuthService } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
 import type { RateLimit } from "../../limits/request-limit.ts";
 import type { AuthContext } from "../auth-context.ts";
-import { type Caller, callerName } from "./caller.ts";
+import { useSession } from "../browser-sessions/find-session.ts";
+import { requireHost } from "../inventory/host-records.ts";
+import { type Caller, callerName, type UserCaller } from "./caller.ts";
 import { type MethodName, requirePermission } from "./permissions.ts";
 
 /** Context of every method. */
@@ -38,37 +40,67 @@ export function guarded(api: Api, handlers: Handlers): Service {
 
 function unary(api: Api, method: MethodName, work: AnyWork): (request: unknown, handler: HandlerContext) => Promise<unknown> {
   return async (request, handler) => {
+    const call: Call = { method, handler };
     try {
-      return await work(request, await permitted(api, method, handler), handler.signal);
+      return await work(request, await permitted(api, call), handler.signal);
     } catch (thrown) {
-      throw refusal(api, method, handler, thrown);
+      throw refusal(api, call, thrown);
     }
   };
 }
 
 function serverStream(api: Api, method: MethodName, work: AnyWork): (request: unknown, handler: HandlerContext) => AsyncGenerator<unknown> {
   return async function* (request, handler) {
+    const call: Call = { method, handler };
     try {
-      yield* work(request, await permitted(api, method, handler), handler.signal) as AsyncIterable<unknown>;
+      yield* work(request, await permitted(api, call), handler.signal) as AsyncIterable<unknown>;
     } catch (thrown) {
-      throw refusal(api, method, handler, thrown);
+      throw refusal(api, call, thrown);
     }
   };
 }
 
-async function permitted(api: Api, method: MethodName, handler: HandlerContext): Promise<Caller> {
+interface Call {
+  readonly method: MethodName;
+  readonly handler: HandlerContext;
+  /** The user of a browser, once the session is known. */
+  browser?: UserCaller;
+}
+
+async function permitted(api: Api, call: Call): Promise<Caller> {
+  const { method, handler } = call;
   const caller = api.callerOf(handler);
+  const session = handler.requestHeader.get(browserSessionHeader);
+  if (session !== null) {
+    call.browser = await browserCaller(api.context, { caller, session, address: handler.requestHeader.get(clientAddressHeader) });
+    await requirePermission(api.context, call.browser, method);
+    return call.browser;
+  }
   await requirePermission(api.context, caller, method);
   const address = onBehalf.has(method) ? clientAddress(caller, handler.requestHeader.get(clientAddressHeader)) : undefined;
   return address === undefined ? caller : { ...caller, address };
 }
 
-function refusal({ context, callerOf }: Api, method: MethodName, handler: HandlerContext, thrown: unknown): Error {
+/** The user for whose browser a proxy calls. Throws `denied` for another caller, `unauthenticated` for a session that has ended. */
+async function browserCaller(
+  context: AuthContext,
+  { caller, session: text, address: told }: { readonly caller: Caller; readonly session: string; readonly address: string | null },
+): Promise<UserCaller> {
+  if (caller.kind !== "host" || caller.identity.role !== "proxy" || context.now() >= caller.identity.validBefore)
+    throw new PlatformError("denied", "access denied: only proxies call for browsers");
+  await requireHost(context.storage, "proxy", caller.identity.id);
+  const { session, identity } = await useSession(context, text);
+  return { kind: "user", identity, session, address: clientAddress(caller, told) ?? caller.address };
+}
+
+function refusal({ context, callerOf }: Api, { method, handler, browser }: Call, thrown: unknown): Error {
   const error = toPlatformError(thrown);
   if (error.code === "internal")
     context.log.error("API call failed", { method, error: thrown, stack: thrown instanceof Error ? thrown.stack : undefined });
   if (thrown instanceof PlatformError && (error.code === "denied" || error.code === "unauthenticated") && !audited.has(method)) {
-    const caller = callerOrUndefined(callerOf, handler);
+    // A session that has ended is nothing to record for every call of its page.
+    const isEnded = browser === undefined && error.code === "unauthenticated" && handler.requestHeader.has(browserSessionHeader);
+    const caller = isEnded ? undefined : (browser ?? callerOrUndefined(callerOf, handler));
     if (caller !== undefined && caller.kind !== "anonymous") {
       context.audit.emitRefusal({ event: "access.denied", user: callerName(caller), method, error: error.message, "addr.remote": caller.address });
     }
@@ -77,7 +109,7 @@ function refusal({ context, callerOf }: Api, method: MethodName, handler: Handle
 }
 
 /** Methods that a proxy's web API calls for users. */
-const onBehalf: ReadonlySet<MethodName> = new Set<MethodName>(["getInvite", "acceptInvite"]);
+const onBehalf: ReadonlySet<MethodName> = new Set<MethodName>(["getInvite", "acceptInvite", "createBrowserSession", "endAppSession"]);
 
 function clientAddress(caller: Caller, told: string | null): string | undefined {
   const trusted = caller.kind === "host" && caller.identity.role === "proxy";
@@ -85,7 +117,7 @@ function clientAddress(caller: Caller, told: string | null): string | undefined 
 }
 
 /** Methods that record their own refusals, with more facts. */
-const audited: ReadonlySet<MethodName> = new Set<MethodName>(["join", "checkJoin", "login", "getInvite", "acceptInvite"]);
+const audited: ReadonlySet<MethodName> = new Set<MethodName>(["join", "checkJoin", "login", "getInvite", "acceptInvite", "createBrowserSession"]);
 
 function callerOrUndefined(callerOf: Api["callerOf"], handler: HandlerContext): Caller | undefined {
   try {

@@ -1,54 +1,89 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { nameText } from "../../../core/resources/metadata.ts";
 import { clientNetwork } from "../../limits/request-limit.ts";
+import type { Write } from "../../storage/storage.ts";
 import { listLocks } from "../access/locks.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { IssuedCertificates } from "../authority/issue-certificates.ts";
 import { loginTtl, userIdentity } from "../certificates/user-identity.ts";
-import { acceptedStep, credentialWrite, newTotpSecret, readCredential } from "../users/credentials.ts";
+import { acceptedStep, credentialWrite, newTotpSecret, readCredential, type StoredCredential } from "../users/credentials.ts";
 import { findUser, readUserId } from "../users/users.ts";
 import { countFailure, type LoginTry, rememberLogin, throttledError, throttledUntil, waitOf } from "./login-throttle.ts";
 
-export interface LoginAsk {
+/** What a user proves to be. */
+export interface LoginProof {
   readonly user: string;
   readonly password: string;
   readonly code: string;
+  readonly address: string;
+}
+
+export interface LoginAsk extends LoginProof {
   readonly sshPublicKey: string;
   readonly tlsPublicKey: string;
   /** 0: the default. */
   readonly ttlSeconds: number;
-  readonly address: string;
+}
+
+/** A user whose password and code are right. */
+export interface Proven {
+  readonly identity: UserIdentity;
+  readonly userId: string | undefined;
+  readonly now: Date;
+}
+
+/** What a login gives: it is only given if the code can be spent, together with these writes. */
+export interface Given<T> {
+  readonly result: T;
+  readonly writes: readonly Write[];
+  /** Session in a browser. */
+  readonly sid?: string;
+}
+
+interface LoginWay extends LoginProof {
+  readonly method?: "browser";
+  /** 0: the default. */
+  readonly ttlSeconds?: number;
 }
 
 /** Replaces the secret of a user without one, so that both cost the same. */
 const decoySecret = newTotpSecret();
 
+/** Exchanges password and one-time code for certificates. Throws as `loginWith`. */
+export async function login(context: AuthContext, ask: LoginAsk): Promise<IssuedCertificates> {
+  return await loginWith(context, ask, async ({ identity, now }) => ({
+    result: await context.authorities.issueUser(identity, { ...ask, now }),
+    writes: [],
+  }));
+}
+
 /**
- * Exchanges password and one-time code for certificates. Unknown users, wrong passwords and wrong codes get the same answer for the
+ * Exchanges password and one-time code for what `give` gives. Unknown users, wrong passwords and wrong codes get the same answer for the
  * same work; after five of them in a row the name, existing or not, is locked for 30 minutes for that address.
  */
-export async function login(context: AuthContext, ask: LoginAsk): Promise<IssuedCertificates> {
+export async function loginWith<T>(context: AuthContext, ask: LoginWay, give: (proven: Proven) => Promise<Given<T>>): Promise<T> {
   const name = nameText.safeParse(ask.user).success ? ask.user : "(not a user name)";
   try {
     const user = ask.user.slice(0, 256);
     // One at a time per name and address; delayed logins from unknown addresses run one after the other.
-    const issued = await context.queues(`login ${user} ${clientNetwork(ask.address)}`, async () => {
+    return await context.queues(`login ${user} ${clientNetwork(ask.address)}`, async () => {
       const waitMs = await waitOf(context.storage, ask);
       if (waitMs > 0) await context.slowQueues(user, () => sleep(waitMs));
-      return await context.queues(`login ${user}`, () => prove(context, ask, name));
+      return await context.queues(`login ${user}`, () => prove(context, { ...ask, name }, give));
     });
-    return issued;
   } catch (thrown) {
     const error = thrown instanceof PlatformError ? thrown.message : "internal error";
-    context.audit.emitRefusal({ event: "user.login", success: false, user: name, error, "addr.remote": ask.address });
+    context.audit.emitRefusal({ event: "user.login", success: false, user: name, error, ...methodOf(ask), "addr.remote": ask.address });
     throw thrown;
   }
 }
 
-async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise<IssuedCertificates> {
+async function prove<T>(context: AuthContext, ask: LoginWay & { readonly name: string }, give: (proven: Proven) => Promise<Given<T>>): Promise<T> {
   const { storage } = context;
+  const { name, ttlSeconds = 0, address } = ask;
   const locked = await throttledUntil(storage, ask);
   if (locked !== undefined) throw throttledError(locked);
   const userId = await readUserId(storage, ask.user);
@@ -67,12 +102,17 @@ async function prove(context: AuthContext, ask: LoginAsk, name: string): Promise
   }
   const lock = findLock(await listLocks(storage), { user: user.metadata.name, userId, roles: user.spec.roles, now });
   if (lock !== undefined) throw lockedError(lock);
-  const { ttlSeconds, address } = ask;
   const identity = await userIdentity(context, user, { userId, ttlSeconds, most: loginTtl, address });
-  const issued = await context.authorities.issueUser(identity, { ...ask, now });
-  await spendCode(context, ask, { ...stored, credential: { ...stored.credential, totp: { secret: totp.secret, last_step: step } } });
-  context.audit.emit({ event: "user.login", success: true, user: name, "addr.remote": ask.address });
-  return issued;
+  const { result, writes, sid } = await give({ identity, userId, now });
+  const spent = { ...stored, credential: { ...stored.credential, totp: { secret: totp.secret, last_step: step } } };
+  await spendCode(context, ask, { spent, writes });
+  const session = sid === undefined ? {} : { sid };
+  context.audit.emit({ event: "user.login", success: true, user: name, ...methodOf(ask), ...session, "addr.remote": ask.address });
+  return result;
+}
+
+function methodOf({ method }: LoginWay): Pick<LoginWay, "method"> {
+  return method === undefined ? {} : { method };
 }
 
 function wrongError(locked: Date | undefined): PlatformError {
@@ -83,9 +123,14 @@ function wrongError(locked: Date | undefined): PlatformError {
   return new PlatformError("unauthenticated", "wrong user name, password or one-time code", { hint });
 }
 
-async function spendCode(context: AuthContext, ask: LoginTry, next: NonNullable<Awaited<ReturnType<typeof readCredential>>>): Promise<void> {
+interface Spending {
+  readonly spent: StoredCredential;
+  readonly writes: readonly Write[];
+}
+
+async function spendCode(context: AuthContext, ask: LoginTry, { spent, writes }: Spending): Promise<void> {
   try {
-    await context.storage.batch([credentialWrite(ask.user, next.credential, next), ...rememberLogin(ask, context.now())]);
+    await context.storage.batch([credentialWrite(ask.user, spent.credential, spent), ...rememberLogin(ask, context.now()), ...writes]);
   } catch (thrown) {
     if (!(thrown instanceof PlatformError) || thrown.code !== "conflict") throw thrown;
     throw new PlatformError("unauthenticated", "the password and code were changed during this login", { cause: thrown, hint: "log in again" });

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Entry, Write } from "../../storage/storage.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { allSessionRemovals } from "../browser-sessions/stored-session.ts";
 import { type Actor, documentKey } from "../document.ts";
 import { clearFailures } from "../login/login-throttle.ts";
 import { acceptedStep, checkPassword, credentialWrite, newTotpSecret, readCredential, totpUri } from "./credentials.ts";
@@ -21,7 +22,7 @@ const inviteSchema = z.strictObject({
 });
 type Invite = z.infer<typeof inviteSchema>;
 
-/** A one-time link for a user. The user's earlier credential stops working at once, and so do earlier invites. */
+/** A one-time link for a user. The user's earlier credential, earlier invites and sessions in browsers stop working at once. */
 export async function createInvite(
   context: AuthContext,
   ask: { user: string; ttlSeconds: number; actor: Actor },
@@ -39,6 +40,7 @@ export async function createInvite(
     inviteWrite(hash, { user, totp_secret: newTotpSecret(), expires: expires.toISOString(), used: false }, "absent"),
     credentialWrite(user, { invite: hash }, before),
     ...(await clearFailures(context.storage, user, true)),
+    ...(await allSessionRemovals(context.storage, user)),
   ];
   const old = before?.credential.invite;
   if (old !== undefined) writes.push({ key: inviteKey(old) });

@@ -1,6 +1,7 @@
 import type { Write } from "../../storage/storage.ts";
 import { auditLock, removalLock } from "../access/locks.ts";
 import type { AuthContext } from "../auth-context.ts";
+import { allSessionRemovals } from "../browser-sessions/stored-session.ts";
 import { machineTtl } from "../certificates/user-identity.ts";
 import { type Actor, documentKey, named } from "../document.ts";
 import { clearFailures } from "../login/login-throttle.ts";
@@ -22,7 +23,7 @@ export async function removeUser(context: AuthContext, name: string, actor: Acto
   const id = (await readUserId(storage, name)) ?? newUserId();
   const { lock, write } = removalLock(context, { user: name, id, expires, by: actor.name });
   const writes: Write[] = [{ key: documentKey("user", name), expect: "present" }, { key: credentialKey(name) }, { key: userIdKey(name) }, write];
-  writes.push(...(await clearFailures(storage, name, true)));
+  writes.push(...(await clearFailures(storage, name, true)), ...(await allSessionRemovals(storage, name)));
   if (invite !== undefined) writes.push({ key: inviteKey(invite) });
   await named(`user ${name}`, storage.batch(writes));
   context.audit.emit({ event: "user.delete", user: actor.name, name, "addr.remote": actor.address });

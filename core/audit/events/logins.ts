@@ -1,7 +1,11 @@
+import { z } from "zod";
 import { auditEvents, change, outcome, short, text } from "../event-spec.ts";
 
 export const loginEvents = auditEvents({
-  "user.login": { code: ["T1000I", "T1000W"], fields: { ...outcome, user: short } },
+  /** `method` and `sid` only of a login in a browser. */
+  "user.login": { code: ["T1000I", "T1000W"], fields: { ...outcome, user: short, method: z.enum(["browser"]).optional(), sid: short.optional() } },
+  /** `user` ended a session of `name` in a browser. */
+  "browser_session.end": { code: "T1012I", fields: { ...change, sid: short } },
   "user.locked": { code: "T1010W", fields: { user: short, locked_until: short } },
   "user.unlocked": { code: "T1011I", fields: change },
   "invite.create": { code: "T6000I", fields: { ...change, expires: short } },

@@ -1,0 +1,99 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { BrowserSessionSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import {
+  endAppSession,
+  endedAppSessions,
+  refuseHandOff,
+  requireCredential,
+  signBrowserApp,
+  useAppSession,
+} from "../app-sessions/find-app-session.ts";
+import { openAppSession } from "../app-sessions/open-app-session.ts";
+import { endAllSessions, endSession } from "../browser-sessions/end-sessions.ts";
+import { openSession } from "../browser-sessions/open-session.ts";
+import { type StoredSession, sessionsOf } from "../browser-sessions/stored-session.ts";
+import { actorOf, type Caller, hostOf, type UserCaller } from "./caller.ts";
+import type { Api, Handlers } from "./guard.ts";
+
+type SessionMethods = "createBrowserSession" | "getBrowserSession" | "listBrowserSessions" | "endBrowserSession";
+
+/** Sessions of browsers with our site. */
+export function browserMethods({ context, rateLimit }: Api): Handlers<SessionMethods> {
+  return {
+    createBrowserSession: async ({ user, password, code, userAgent }, { address }) => {
+      rateLimit.take(address, context.now());
+      const { session, secret } = await openSession(context, { user, password, code, userAgent, address });
+      return { session: { ...message(session, session.id) }, secret };
+    },
+    getBrowserSession: async (_request, caller) => {
+      const { identity, session } = inBrowser(caller);
+      return { ...message(session, session.id), roles: [...identity.roles] };
+    },
+    listBrowserSessions: async (_request, caller) => {
+      const { identity, session } = userOf(caller);
+      return { sessions: (await sessionsOf(context.storage, identity.name)).map((one) => message(one, session?.id)) };
+    },
+    endBrowserSession: async ({ id, all }, caller) => {
+      const user = userOf(caller).identity.name;
+      if (all) return { ended: await endAllSessions(context, { user, actor: actorOf(caller) }) };
+      await endSession(context, { user, id: id === "" ? inBrowser(caller).session.id : id, actor: actorOf(caller) });
+      return { ended: 1 };
+    },
+  };
+}
+
+type AppMethods = "createAppSession" | "getAppSession" | "checkAppSessions" | "endAppSession" | "signBrowserApp";
+
+/** Most sessions that one call checks. */
+const maxChecked = 10_000;
+
+/** Sessions of browsers with applications. */
+export function appSessionMethods({ context }: Api): Handlers<AppMethods> {
+  return {
+    createAppSession: async ({ app }, caller) => await openAppSession(context, { ...inBrowserCaller(caller), app }),
+    getAppSession: async ({ credential, app }) => {
+      const { session, identity } = await useAppSession(context, { credential: requireCredential(credential), app });
+      return { user: identity.name, expires: session.expires };
+    },
+    checkAppSessions: async ({ ids }) => {
+      if (ids.length > maxChecked) throw new PlatformError("limit", `one call checks at most ${maxChecked} sessions`);
+      return { endedIds: [...(await endedAppSessions(context, ids))] };
+    },
+    endAppSession: async ({ credential: sent, refusal, app }, { address }) => {
+      const credential = requireCredential(sent);
+      if (refusal === "") await endAppSession(context, { credential });
+      else await refuseHandOff(context, { credential, app, reason: refusal, address });
+      return {};
+    },
+    signBrowserApp: async ({ credential: sent, app, hostId, tlsPublicKey, clientAddress }, caller) => {
+      const credential = requireCredential(sent);
+      const proxy = hostOf(caller);
+      context.quotas.appToken(proxy);
+      const ask = { credential, app, hostId, tlsPublicKey, clientAddress, proxyId: proxy.id, actor: actorOf(caller) };
+      return { tlsCertificate: await signBrowserApp(context, ask) };
+    },
+  };
+}
+
+function userOf(caller: Caller): UserCaller {
+  if (caller.kind === "user") return caller;
+  throw new PlatformError("denied", "access denied: this method is for users");
+}
+
+/** Throws `denied` for a user with a certificate. */
+function inBrowser(caller: Caller): UserCaller & Required<Pick<UserCaller, "session">> {
+  const user = userOf(caller);
+  if (user.session !== undefined) return { ...user, session: user.session };
+  throw new PlatformError("denied", "access denied: this method is for browsers");
+}
+
+function inBrowserCaller(caller: Caller): { readonly caller: UserCaller; readonly session: StoredSession } {
+  const user = inBrowser(caller);
+  return { caller: user, session: user.session };
+}
+
+function message(session: StoredSession, current: string | undefined): MessageInitShape<typeof BrowserSessionSchema> {
+  const { id, user, created, expires, last_used: lastUsed, address, user_agent: userAgent } = session;
+  return { id, user, created, expires, lastUsed, address, userAgent, current: id === current };
+}

@@ -1,0 +1,54 @@
+import { PlatformError } from "../../../core/errors/platform-error.ts";
+import { newSessionCredential, secretHash } from "../../browser/session-credential.ts";
+import type { UserCaller } from "../api/caller.ts";
+import { mayReach } from "../api/permissions.ts";
+import type { AuthContext } from "../auth-context.ts";
+import type { SessionUser } from "../browser-sessions/find-session.ts";
+import { listOffered } from "../inventory/live-offered.ts";
+import { appSessionRemovals, newAppSessionWrites, type StoredAppSession } from "./stored-app-session.ts";
+
+/** Most sessions with applications that begin from one browser session; the oldest then ends. */
+const maxSessions = 50;
+
+export interface NewAppSession {
+  readonly id: string;
+  readonly secret: string;
+  readonly subject: string;
+  readonly expires: string;
+}
+
+/**
+ * A session with an application, for the application's own host name, where the browser's session with our site is unknown. It ends with that session. The
+ * browser gets two secrets for two cookies. Throws `denied` for an application that the user may not use, whether or not it exists.
+ */
+export async function openAppSession(
+  context: AuthContext,
+  { caller, session, app }: { readonly caller: UserCaller; readonly session: SessionUser["session"]; readonly app: string },
+): Promise<NewAppSession> {
+  const { storage, offered, live } = context;
+  const reaches = await mayReach(context, caller);
+  const usable = listOffered(
+    offered,
+    live,
+    ({ kind, name, labels }, serverId) => kind === "app" && name === app && reaches({ kind, served: { name, labels }, serverId }),
+  );
+  if (usable.length === 0) {
+    throw new PlatformError("denied", `access denied: there is no application ${JSON.stringify(app.slice(0, 64))} that you may use`, {
+      hint: "its agent may be offline: try again in a moment, or ask an admin for access",
+    });
+  }
+  const { id, secret } = newSessionCredential();
+  const { secret: subject } = newSessionCredential();
+  const stored: StoredAppSession = {
+    id,
+    browser_session: session.id,
+    user: session.user,
+    app,
+    secret_hash: secretHash(secret),
+    subject_hash: secretHash(subject),
+    created: context.now().toISOString(),
+    expires: session.expires,
+  };
+  await storage.batch([...newAppSessionWrites(stored), ...(await appSessionRemovals(storage, session.id, maxSessions - 1))]);
+  return { id, secret, subject, expires: stored.expires };
+}
