@@ -72,7 +72,7 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
     dataDir: platform.data_dir,
     host: { labels: ssh.labels, commands: ssh.commands, names: ssh.public_addr.map((name) => name.host) },
     ...(ssh.enabled && { ssh: sshConfig(config) }),
-    ...(app.enabled && { app: { apps: app.apps, matchers: app.resources.map(({ labels }) => labels) } }),
+    ...(app.enabled && { app: appConfig(app) }),
     ...(db.enabled && { db: { databases: db.databases, matchers: db.resources.map(({ labels }) => labels) } }),
   };
   const { token, caPins, proxy_server: proxyServer, auth_server: authServer } = platform;
@@ -83,6 +83,10 @@ export function agentConfig(config: PlatformConfig, local?: LocalControl): Agent
   throw new PlatformError("invalid", "an agent needs platform.proxy_server or auth_server", {
     hint: "write the proxy's public address as proxy_server",
   });
+}
+
+function appConfig({ apps, debug_app: hasDumper, resources, target_policy: targetPolicy }: PlatformConfig["app_service"]): AppConfig {
+  return { apps, hasDumper, matchers: resources.map(({ labels }) => labels), targetPolicy };
 }
 
 function sshConfig({ platform, ssh_service: ssh }: PlatformConfig): SshConfig {

@@ -1,15 +1,97 @@
+import { dumperName, templateFault } from "../../core/config/app-service.ts";
+import { PlatformError } from "../../core/errors/platform-error.ts";
+import type { App, AppCors, JwtClaims } from "../../core/resources/app.ts";
+import { appDetails } from "../../core/resources/app-details.ts";
+import type { HeaderField } from "../../core/resources/app-headers.ts";
+import { type AppUri, parseAppUri, speaksHttp } from "../../core/resources/app-uri.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
 import type { ServiceDeps } from "../service/service.ts";
+import type { AppSessions } from "./audit/app-sessions.ts";
+import type { Targets } from "./target-policy.ts";
 
 export interface OfferedApp {
   readonly name: string;
-  /** `tcp://host:port` */
+  /** As configured; the audience of tokens. */
   readonly uri: string;
+  readonly address: AppUri;
   readonly labels: Labels;
+  /** Host name under which browsers reach it; undefined: its name under the proxy's host. */
+  readonly publicAddr?: string | undefined;
+  /** Accepts any certificate of the application. */
+  readonly isInsecure: boolean;
+  readonly rewrite: Rewrite;
+  readonly requiredApps: readonly string[];
+  readonly cors?: AppCors | undefined;
+  /** The built-in application that shows its requests. */
+  readonly isDumper: boolean;
+}
+
+interface Rewrite {
+  /** Hosts of redirects that lead to the public address instead; lower case. */
+  readonly redirect: readonly string[];
+  /** Fields set in each request; values may hold templates. */
+  readonly headers: readonly HeaderField[];
+  readonly jwtClaims: JwtClaims;
+}
+
+/** Facts for a token that names the user to an application. */
+export interface TokenFacts {
+  readonly app: string;
+  readonly uri: string;
+  /** DER. */
+  readonly userCertificate: Buffer;
+  /** `ip:port` of the user. */
+  readonly clientAddress: string;
+  readonly claims: JwtClaims;
+}
+
+export interface AppToken {
+  readonly token: string;
+  readonly expires: Date;
 }
 
 /** Dependencies of the application service beyond those of every service. */
 export interface AppDeps extends ServiceDeps {
   /** The currently offered application of this name. */
   readonly findApp: (name: string) => OfferedApp | undefined;
+  readonly targets: Targets;
+  /** A token of the auth service. Throws PlatformError. */
+  readonly signToken: (facts: TokenFacts) => Promise<AppToken>;
+  /** The audited sessions with web applications. */
+  readonly sessions: AppSessions;
+}
+
+type AppSettings = Omit<App["spec"], "required_app_names">;
+
+/** An application from its settings. Throws `invalid` for a template or an address that this version cannot read. */
+export function offeredApp(name: string, labels: Labels, spec: AppSettings): OfferedApp {
+  const address = parseAppUri(spec.uri);
+  if (address === undefined) throw new PlatformError("invalid", `the address of application ${name} cannot be read: ${spec.uri}`);
+  const { redirect = [], headers = [], jwt_claims: jwtClaims = "roles-and-traits" } = spec.rewrite ?? {};
+  for (const { name: header, value } of headers) {
+    const fault = templateFault(value);
+    if (fault !== undefined) throw new PlatformError("invalid", `rewrite.headers of application ${name}, ${header}: ${fault}`);
+  }
+  return {
+    name,
+    uri: spec.uri,
+    address,
+    labels,
+    publicAddr: spec.public_addr,
+    isInsecure: spec.insecure_skip_verify ?? false,
+    rewrite: { redirect: redirect.map((host) => host.toLowerCase()), headers: headers.map((one) => [one.name, one.value] as const), jwtClaims },
+    requiredApps: spec.required_apps ?? [],
+    cors: spec.cors,
+    isDumper: false,
+  };
+}
+
+/** The built-in application that shows its requests; nothing listens at its address. */
+export function dumperApp(): OfferedApp {
+  return { ...offeredApp(dumperName, { "platform/debug": "yes" }, { uri: "http://dumper.invalid" }), isDumper: true };
+}
+
+/** Its facts for proxies and clients. */
+export function detailsOf({ address, publicAddr, requiredApps, cors }: OfferedApp): Readonly<Record<string, string>> {
+  return appDetails({ scheme: speaksHttp(address) ? "http" : "tcp", publicAddr, requiredApps, cors });
 }

@@ -63,6 +63,8 @@ function sessionFacts({ grant, sid, app, clientAddress }: AppSession, deps: AppD
     user: grant.identity.name,
     sid,
     app_name: app.name,
+    app_uri: app.uri,
+    ...(grant.identity.relayed && { relayed_by: grant.identity.relayed.by }),
     ...(clientAddress !== "" && { "addr.remote": clientAddress }),
   };
 }

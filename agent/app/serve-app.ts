@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
-import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { authorize, type ServedGrant } from "../../core/access/authorize.ts";
-import { errorText, PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
-import { dial } from "../../core/transport/dial/dial.ts";
-import { ipOf, parseHostPort } from "../../core/transport/host-port.ts";
+import { PlatformError, toPlatformError } from "../../core/errors/platform-error.ts";
+import { speaksHttp } from "../../core/resources/app-uri.ts";
+import { ipOf } from "../../core/transport/host-port.ts";
 import { encodeStreamReply, type StreamRequest } from "../../core/transport/stream-request.ts";
 import type { Access } from "../access/access-source.ts";
 import { acceptUser, refuseUser, tlsUser } from "../service/accept-user.ts";
@@ -14,7 +13,9 @@ import { strictMs } from "../service/hold-to-rules.ts";
 import { recordRefusal } from "../service/record-or-log.ts";
 import type { StreamLife } from "../service/service.ts";
 import type { AppDeps, OfferedApp } from "./offered-app.ts";
+import { dialApp } from "./dial-app.ts";
 import { runAppSession } from "./run-app-session.ts";
+import { runWebSession, type WebSession } from "./run-web-session.ts";
 
 /** Serves one `app` stream: the user's TLS ends here, and its bytes go on to the application. Throws only before the reply to the proxy. */
 export async function serveApp(stream: Duplex, request: StreamRequest<"app">, deps: AppDeps, life: StreamLife): Promise<void> {
@@ -58,9 +59,9 @@ async function serveUser(arrived: Arrived, deps: AppDeps, { signal, established 
     user = grant.identity.name;
     established();
     const lease = await leases.take(grant);
-    const upstream = await connectApp(app, signal);
-    const session = { tls, upstream, grant, sid, app, lease, clientAddress: request.clientAddress };
-    await runAppSession(session, deps, signal);
+    const session = { tls, grant, sid, app, lease, clientAddress: request.clientAddress };
+    if (speaksHttp(app.address)) await runWebSession({ ...session, ...webFacts(arrived, deps) }, deps, signal);
+    else await runAppSession({ ...session, upstream: await dialApp(app, deps.targets, signal) }, deps, signal);
   } catch (thrown) {
     const error = toPlatformError(thrown);
     const who = { user, served: { kind: "app", name: app.name } as const, clientAddress: request.clientAddress, sid };
@@ -73,20 +74,14 @@ async function serveUser(arrived: Arrived, deps: AppDeps, { signal, established 
 function judge({ certificate, app, request, access }: Arrived, deps: AppDeps): ServedGrant<"app"> {
   const { hostId, cluster } = deps.credentials();
   const now = (deps.now ?? (() => new Date()))();
-  const identity = tlsUser({ certificate, access, cluster, hostname: deps.node.name, now });
+  const identity = tlsUser({ certificate, access, cluster, hostname: deps.node.name, now, mayBeRelayed: true });
   const { roles, locks } = access;
   const ask = { kind: "app", served: { name: app.name, labels: app.labels }, serverId: hostId } as const;
   return authorize({ identity, roles, locks, ask, clientIp: ipOf(request.clientAddress), now });
 }
 
-const connectMs = 15_000;
-
-/** A connection to the application, from this host's own network, never through an HTTP proxy. Throws `unavailable`. */
-async function connectApp({ name, uri }: OfferedApp, signal: AbortSignal): Promise<Socket> {
-  const address = parseHostPort(uri.slice("tcp://".length), undefined, `the address of application ${name}`);
-  try {
-    return await dial(address, { env: {}, timeoutMs: connectMs, signal });
-  } catch (cause) {
-    throw new PlatformError("unavailable", `the agent could not reach application ${name} at ${uri}: ${errorText(cause)}`, { cause });
-  }
+/** What a session with a web application needs besides: requests go out in the user's name as long as the rules allow it. */
+function webFacts(arrived: Arrived, deps: AppDeps): Pick<WebSession, "certificate" | "judge" | "recordingMode"> {
+  const { certificate = Buffer.alloc(0), access } = arrived;
+  return { certificate, judge: (newer) => judge({ ...arrived, access: newer }, deps), recordingMode: access.sessionRecording };
 }

@@ -15,6 +15,8 @@ export const recordingFormats = {
   asciicast: { contentType: "application/x-asciicast", ending: "cast.gz", player: "terminal", prints: ["text"] },
   /** Of a session with a database. */
   statements: { contentType: "application/x-ndjson", ending: "statements.gz", player: "statements", prints: ["text", "json", "yaml"] },
+  /** Of requests to a web application, for some minutes. */
+  requests: { contentType: "application/x-ndjson", ending: "requests.gz", player: "requests", prints: ["text", "json", "yaml"] },
 } as const satisfies Readonly<Record<string, RecordingFormatRow>>;
 
 export type RecordingFormat = keyof typeof recordingFormats;

@@ -5,6 +5,7 @@ import type { CliIo } from "../../io.ts";
 import { writeResult } from "../../output.ts";
 import { openTape, type Tape } from "./open-tape.ts";
 import { PlainText } from "./plain-text.ts";
+import { openRequests } from "./request-tape.ts";
 import { printAll, type ShowAsk, type ShownTape, showTape } from "./show-tape.ts";
 import { openStatements } from "./statement-tape.ts";
 
@@ -34,6 +35,12 @@ const players: Readonly<Record<RecordingPlayer, (file: Buffer, name: string) => 
     const { damages, content, text, statements } = tape;
     const show: Opened["show"] = (ask, io) => showTape(io.stdout.isTTY === true ? forTerminal(tape) : tape, ask, io);
     return { damages, show, content, text, records: statements };
+  },
+  requests: (file, name) => {
+    const tape = openRequests(file, name);
+    const { damages, content, text, requests } = tape;
+    const show: Opened["show"] = (ask, io) => showTape(io.stdout.isTTY === true ? forTerminal(tape) : tape, ask, io);
+    return { damages, show, content, text, records: requests };
   },
 };
 

@@ -1,10 +1,21 @@
 import { auditEvents, count, moment, server, short, text } from "../../audit/event-spec.ts";
 
-const session = { ...server, user: short, sid: short, app_name: short };
+/** `relayed_by`: id of the proxy through which the user's browser came. */
+const session = {
+  ...server,
+  user: short,
+  sid: short,
+  app_name: short,
+  app_uri: text.optional(),
+  app_public_addr: short.optional(),
+  relayed_by: short.optional(),
+};
 
-/** Audit events of users' connections to applications. */
+/** Audit events of users' sessions with applications: of a connection that carries raw TCP, of all connections of a browser's session with a web application. */
 export const appSessionEvents = auditEvents({
   "app.session.start": { code: "T2007I", reporters: ["node"], fields: session },
+  /** `session_chunk_id`: id of the recording that holds the requests of the next minutes (T2009I each). */
+  "app.session.chunk": { code: "T2008I", reporters: ["node"], fields: { ...session, session_chunk_id: short } },
   /** `reason`: why it ended, if a rule or a lock ended it. */
   "app.session.end": {
     code: "T2011I",

@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import { connect, type LookupFunction, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { PlatformError } from "../../errors/platform-error.ts";
 import { formatHostPort, type HostPort } from "../host-port.ts";
@@ -15,6 +15,8 @@ export interface DialOptions {
   readonly signal?: AbortSignal;
   /** PEM authorities for an https proxy; omitted for those that this machine trusts. */
   readonly proxyCa?: readonly string[];
+  /** Resolves the target's name on a direct way; its PlatformError passes unchanged. Default: as the machine does. */
+  readonly lookup?: LookupFunction;
 }
 
 /**
@@ -25,7 +27,7 @@ export interface DialOptions {
 export async function dial(target: HostPort, options: DialOptions): Promise<Socket> {
   const route = chooseProxy(target, options.env);
   using attempt = new Attempt(options);
-  const socket = await dialRoute(target, route, { attempt, proxyCa: options.proxyCa });
+  const socket = await dialRoute(target, route, { attempt, proxyCa: options.proxyCa, lookup: options.lookup });
   return socket.off("error", ignoreError);
 }
 
@@ -50,6 +52,8 @@ interface RouteOptions {
   readonly attempt: Attempt;
   /** PEM authorities for an https proxy; omitted for those that this machine trusts. */
   readonly proxyCa?: readonly string[] | undefined;
+  /** Of the target's name, on a direct way. */
+  readonly lookup?: LookupFunction | undefined;
 }
 
 /** Connects by an already chosen route. The socket has `ignoreError` as its only listener. Throws what `dial` throws. */
@@ -60,7 +64,7 @@ export async function dialRoute(target: HostPort, route: Route, options: RouteOp
     const { instead } = route;
     attempt.instead = instead;
     const hint = `check the address and that the service runs${instead === undefined ? "" : `; ${instead}`}`;
-    return await connectTcp(target, attempt, { message: `no connection to ${wanted}`, hint });
+    return await connectTcp(target, attempt, { message: `no connection to ${wanted}`, hint, lookup: options.lookup });
   }
   const { url } = route;
   const proxy = `the proxy ${formatHostPort(url)}`;
@@ -92,9 +96,11 @@ function untrustedProxy({ code, message }: PlatformError): PlatformError {
   return new PlatformError(code, message, { hint });
 }
 
-async function connectTcp({ host, port }: HostPort, attempt: Attempt, purpose: Purpose): Promise<Socket> {
+type TcpPurpose = Purpose & { readonly lookup?: LookupFunction | undefined };
+
+async function connectTcp({ host, port }: HostPort, attempt: Attempt, purpose: TcpPurpose): Promise<Socket> {
   attempt.waitingFor = `a connection to ${formatHostPort({ host, port })}`;
-  const socket = connect({ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000, autoSelectFamily: true });
+  const socket = connect({ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000, autoSelectFamily: true, ...(purpose.lookup && { lookup: purpose.lookup }) });
   socket.on("error", ignoreError);
   try {
     await attempt.next(socket, "connect");

@@ -1,0 +1,32 @@
+import type { Traits } from "../../../core/resources/user.ts";
+import type { Log } from "../../../core/log/log.ts";
+import type { AppVisit } from "../audit/app-sessions.ts";
+import type { OfferedApp } from "../offered-app.ts";
+import type { Assertion } from "./assertion.ts";
+import type { Upstream } from "./upstream.ts";
+
+/** One connection of a user to a web application: what its requests share. */
+export interface HttpSession {
+  readonly app: OfferedApp;
+  readonly traits: Traits;
+  /** IP address of the user; empty when not known. */
+  readonly clientIp: string;
+  /** Name of this agent's host. */
+  readonly server: string;
+  readonly assertion: Assertion;
+  readonly upstream: Upstream;
+  readonly visit: Pick<AppVisit, "ready" | "request">;
+  /** The user did something. */
+  readonly touch: () => void;
+  readonly log: Pick<Log, "info" | "debug">;
+  /** The end of the connection. */
+  readonly signal: AbortSignal;
+}
+
+/** Exchanges that one connection may have open: requests that wait for their responses in HTTP/1.1, streams in HTTP/2. */
+export const maxExchanges = 100;
+/** Maximum size of a request's fields, bytes. */
+export const maxHead = 64 * 1024;
+/** Time until the first request is complete, and for which a connection without a request is kept, ms. */
+export const usualWaits = { firstMs: 20_000, idleMs: 120_000 } as const;
+export type Waits = { readonly [Name in keyof typeof usualWaits]: number };

@@ -1,0 +1,53 @@
+import type { AppCors } from "../../../core/resources/app.ts";
+import type { HeaderField } from "../../../core/resources/app-headers.ts";
+import type { ClientRequest } from "./exchange.ts";
+import { HttpRefusal } from "./http-refusal.ts";
+import { hostname } from "./response-headers.ts";
+
+export interface Judged {
+  /** Path and query, or `*`. */
+  readonly target: string;
+  readonly host: string;
+}
+
+/** Path and query of a request, and its one host. Throws HttpRefusal for a request whose host is not clear. Pure. */
+export function judgeTarget({ method, target, hosts }: Pick<ClientRequest, "method" | "target" | "hosts">): Judged {
+  if (method === "CONNECT" || method === "TRACE") throw new HttpRefusal(405, `${method} is not supported`);
+  const [host = ""] = hosts;
+  if (hosts.some((one) => one.toLowerCase() !== host.toLowerCase())) throw new HttpRefusal(400, "the request names two hosts");
+  if (!/^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/.test(host)) throw new HttpRefusal(400, "the request names no valid host");
+  if (target.startsWith("/") || (target === "*" && method === "OPTIONS")) return { target, host };
+  if (!/^https?:\/\//i.test(target) || !URL.canParse(target)) throw new HttpRefusal(400, "the request names no path");
+  const [, authority = "", rest = ""] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(target) ?? [];
+  if (authority.toLowerCase() !== host.toLowerCase()) throw new HttpRefusal(400, "the request names two hosts");
+  return { target: rest.startsWith("/") ? rest : `/${rest}`, host };
+}
+
+/** Refuses to open a two-way connection for a page of another site: browsers send the cookies of the user with it. Throws HttpRefusal. Pure. */
+export function judgeOrigin(headers: readonly HeaderField[], host: string, cors: AppCors | undefined): void {
+  const origins = headers.filter(([name]) => name.toLowerCase() === "origin").map(([, value]) => value);
+  for (const origin of origins) {
+    if (isOwnOrigin(origin, host) || isListed(origin, cors)) continue;
+    throw new HttpRefusal(403, "a page of another site may not open connections to this application");
+  }
+}
+
+function isOwnOrigin(origin: string, host: string): boolean {
+  if (!URL.canParse(origin)) return false;
+  const own = new URL(origin);
+  if (own.origin !== origin) return false;
+  const secure = own.protocol === "https:" && URL.canParse(`https://${host}`) && new URL(`https://${host}`).host === own.host;
+  // A local port of tsh speaks plain HTTP.
+  const local = own.protocol === "http:" && isLoopback(hostname(host)) && new URL(`http://${host}`).host === own.host;
+  return secure || local;
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
+
+/** `*` stands for requests without cookies, and these have them; unless the settings allow credentials to every origin. */
+function isListed(origin: string, cors: AppCors | undefined): boolean {
+  if (cors === undefined || origin === "null") return false;
+  return cors.allowed_origins.includes(origin) || (cors.allow_credentials === true && cors.allowed_origins.includes("*"));
+}

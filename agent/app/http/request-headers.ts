@@ -1,0 +1,60 @@
+import { assertionHeader, canonicalHeader, type HeaderField, isOfConnection, isPlatformHeader } from "../../../core/resources/app-headers.ts";
+import { withoutPlatformCookies } from "./cookies.ts";
+
+export interface RequestFacts {
+  /** As the client sent them, without `Host`. */
+  readonly headers: readonly HeaderField[];
+  /** The host that the client asked for. */
+  readonly host: string;
+  /** IP address of the user; empty when not known. */
+  readonly clientIp: string;
+  /** Name of this agent's host. */
+  readonly server: string;
+  /** The token that names the user. */
+  readonly assertion: string;
+  /** Fields that the application's settings set, with their final values. */
+  readonly set: readonly HeaderField[];
+  /** Names that the settings set, also those without a value for this user. */
+  readonly replaced: readonly string[];
+}
+
+export interface SentHeaders {
+  readonly host: string;
+  readonly headers: readonly HeaderField[];
+}
+
+/**
+ * The fields with which a request goes to the application: the client's, without those of its connection, those that only the platform states, and those
+ * that the settings set; then ours. Whatever the client writes, ours come exactly once. Pure.
+ */
+export function requestHeaders({ headers, host, clientIp, server, assertion, set, replaced: names }: RequestFacts): SentHeaders {
+  const replaced = new Set(names.map(canonicalHeader));
+  const dropped = namedByConnection(headers);
+  const cookies = headers.filter(([name]) => name.toLowerCase() === "cookie").map(([, value]) => value);
+  const cookie = replaced.has("cookie") ? undefined : withoutPlatformCookies(cookies);
+  const kept = headers.filter(([name]) => {
+    const canonical = canonicalHeader(name);
+    if (canonical === "cookie" || canonical === "host" || replaced.has(canonical)) return false;
+    return !isOfConnection(name) && !isPlatformHeader(name) && (!dropped.has(canonical) || framing.has(canonical));
+  });
+  const ours: readonly HeaderField[] = [
+    ...(clientIp === "" ? [] : [["X-Forwarded-For", clientIp] as const]),
+    ["X-Forwarded-Host", host],
+    ["X-Forwarded-Proto", "https"],
+    ["X-Forwarded-Ssl", "on"],
+    ["X-Forwarded-Server", server],
+    [assertionHeader, assertion],
+  ];
+  const own = set.findLast(([name]) => canonicalHeader(name) === "host")?.[1];
+  const fields = set.filter(([name]) => canonicalHeader(name) !== "host");
+  return { host: own ?? host, headers: [...kept, ...(cookie === undefined ? [] : [["Cookie", cookie] as const]), ...fields, ...ours] };
+}
+
+/** Fields that `Connection` cannot drop: the message would end elsewhere for the application than for this agent. */
+const framing: ReadonlySet<string> = new Set(["content-length", "expect"]);
+
+/** Names that `Connection` lists. Pure. */
+export function namedByConnection(headers: readonly HeaderField[]): ReadonlySet<string> {
+  const listed = headers.filter(([name]) => canonicalHeader(name) === "connection").flatMap(([, value]) => value.split(","));
+  return new Set(listed.map((name) => canonicalHeader(name.trim())));
+}

@@ -1,0 +1,45 @@
+import { canonicalHeader, type HeaderField, isOfConnection, isReservedHeader } from "../../../core/resources/app-headers.ts";
+import { allowedSetCookie } from "./cookies.ts";
+import { namedByConnection } from "./request-headers.ts";
+
+export interface ResponseFacts {
+  /** As the application sent them. */
+  readonly headers: readonly HeaderField[];
+  /** The authority under which the client reached the application. */
+  readonly host: string;
+  /** Hosts whose redirects lead to that authority instead; lower case. */
+  readonly redirect: readonly string[];
+}
+
+/** The fields with which a response goes to the client. Pure. */
+export function responseHeaders({ headers, host, redirect }: ResponseFacts): readonly HeaderField[] {
+  const dropped = namedByConnection(headers);
+  return headers.flatMap(([name, value]): readonly HeaderField[] => {
+    const canonical = canonicalHeader(name);
+    if (isOfConnection(name) || (dropped.has(canonical) && canonical !== "content-length")) return [];
+    if (canonical === "location") return [[name, rewrittenLocation(value, host, redirect)]];
+    if (canonical !== "set-cookie") return [[name, value]];
+    const cookie = allowedSetCookie(value, hostname(host));
+    return cookie === undefined ? [] : [[name, cookie]];
+  });
+}
+
+/** Trailers as they may go on, either way. Pure. */
+export function passedTrailers(trailers: readonly HeaderField[]): readonly HeaderField[] {
+  return trailers.filter(([name]) => !isReservedHeader(name) && !["host", "set-cookie", "cookie", "authorization"].includes(canonicalHeader(name)));
+}
+
+/** The target of a redirect, at the public address if it leads to one of these hosts. Pure. */
+function rewrittenLocation(location: string, host: string, redirect: readonly string[]): string {
+  // A browser reads `//host/path` as a host too.
+  const absolute = location.startsWith("//") ? `https:${location}` : location;
+  if (!/^https?:/i.test(absolute) || !URL.canParse(absolute)) return location;
+  const target = new URL(absolute);
+  if (!redirect.includes(target.hostname)) return location;
+  return `https://${host}${target.pathname}${target.search}${target.hash}`;
+}
+
+/** A host without its port, lower case. Pure. */
+export function hostname(host: string): string {
+  return host.replace(/:\d*$/, "").toLowerCase();
+}

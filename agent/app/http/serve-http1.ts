@@ -1,0 +1,83 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { HeaderField } from "../../../core/resources/app-headers.ts";
+import type { ClientAnswer } from "./exchange.ts";
+import { clientRequest } from "./http1-request.ts";
+import { type HttpSession, maxExchanges, maxHead, usualWaits, type Waits } from "./http-session.ts";
+import { HttpRefusal } from "./http-refusal.ts";
+import { serveExchange } from "./serve-exchange.ts";
+import { serveUpgrade } from "./serve-upgrade.ts";
+import { refuseRaw } from "./raw-response.ts";
+import { IdleLimit } from "./idle-limit.ts";
+
+/** Serves a user's connection that speaks HTTP/1.1, until it ends. */
+export async function serveHttp1(socket: Duplex, session: HttpSession, waits: Waits = usualWaits): Promise<void> {
+  const limit = new IdleLimit(waits, () => socket.destroy());
+  const server = createServer({
+    maxHeaderSize: maxHead,
+    insecureHTTPParser: false,
+    // Uploads and streams may take hours: the limits are those of IdleLimit.
+    requestTimeout: 0,
+    headersTimeout: 0,
+    keepAliveTimeout: 0,
+    shouldUpgradeCallback: ({ headers }) => !/^h2c$/i.test(headers.upgrade?.trim() ?? ""),
+  });
+  server.timeout = 0;
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    if (limit.open >= maxExchanges) return void socket.destroy();
+    const done = limit.begin();
+    response.once("close", done);
+    response.sendDate = false;
+    void serveExchange(clientRequest(request), answerTo(request, response), session);
+  };
+  server.on("request", serve).on("checkContinue", serve);
+  server.on("upgrade", (request: IncomingMessage, _socket: Duplex, head: Buffer) => {
+    limit.stop();
+    if (head.length > 0) socket.unshift(head);
+    void serveUpgrade(request, socket, session);
+  });
+  server.on("connect", () => refuseRaw(socket, new HttpRefusal(405, "CONNECT is not supported"), []));
+  server.on("clientError", (error: NodeJS.ErrnoException) => {
+    const status = error.code === "HPE_HEADER_OVERFLOW" ? 431 : 400;
+    refuseRaw(socket, new HttpRefusal(status, status === 431 ? "the headers of the request are too long" : "the request is malformed"), []);
+  });
+  const closed = new Promise<void>((resolve) => void socket.once("close", () => resolve()));
+  server.emit("connection", socket);
+  await closed;
+  limit.stop();
+}
+
+function answerTo(request: IncomingMessage, response: ServerResponse): ClientAnswer {
+  const gone = new AbortController();
+  response.once("close", () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  return {
+    gone: gone.signal,
+    inform: (status, headers) => inform(response, status, headers),
+    begin: ({ status, message, headers }) => {
+      const raw = headers.flat();
+      response.writeHead(status, ...(message === "" ? [] : [message]), raw as string[]);
+      response.flushHeaders();
+      return response;
+    },
+    end: (trailers) => {
+      if (trailers.length > 0 && response.chunkedEncoding) response.addTrailers(trailers.map(([name, value]) => [name, value] as [string, string]));
+      response.end();
+    },
+    close: () => {
+      response.shouldKeepAlive = false;
+      response.once("finish", () => request.socket.destroySoon());
+    },
+    abort: () => request.socket.destroy(),
+  };
+}
+
+/** Interim responses that Node can send: others are left out, as they may be. */
+function inform(response: ServerResponse, status: number, headers: readonly HeaderField[]): void {
+  if (response.headersSent || response.destroyed) return;
+  const links = headers.filter(([name]) => name.toLowerCase() === "link").map(([, value]) => value);
+  if (status === 100) response.writeContinue();
+  else if (status === 102) response.writeProcessing();
+  else if (status === 103 && links.length > 0) response.writeEarlyHints({ link: links });
+}

@@ -1,0 +1,145 @@
+import { Agent, type ClientRequest as SentRequest, type IncomingMessage, request } from "node:http";
+import type { Duplex } from "node:stream";
+import { ignoreError } from "../../../core/transport/dial/attempt.ts";
+import type { HeaderField } from "../../../core/resources/app-headers.ts";
+import { fieldOf, fieldPairs, type UpstreamAnswer, type UpstreamRequest } from "./exchange.ts";
+import { passedTrailers } from "./response-headers.ts";
+import type { UpstreamRoad } from "./upstream-road.ts";
+
+/** Maximum size of a response's fields, bytes. */
+const maxHead = 64 * 1024;
+/** Maximum connections to the application for one connection of a user, and those that are kept between requests. */
+const most = { open: 32, kept: 4 } as const;
+
+/** The application's answer to a request for another protocol: the connection, once it has agreed. */
+export type UpgradeAnswer = { readonly upgraded: Duplex; readonly head: { readonly status: number; readonly headers: readonly HeaderField[] } } | UpstreamAnswer;
+
+/** Requests to an application over HTTP/1.1. Connections are kept between requests, and only for this one user. */
+export class UpstreamHttp1 {
+  readonly #agent: Agent;
+  /** Connected and not used yet. */
+  #spare: Duplex | undefined;
+
+  constructor(road: UpstreamRoad, keepsConnections: boolean) {
+    this.#agent = new Agent({ keepAlive: keepsConnections, maxSockets: most.open, maxFreeSockets: most.kept });
+    this.#agent.createConnection = (_options, connected) => {
+      this.#connect(road).then(
+        (socket) => connected?.(null, socket),
+        (thrown: unknown) => connected?.(thrown as Error, undefined as unknown as Duplex),
+      );
+      return undefined;
+    };
+  }
+
+  /** Leaves a connection for the next request. */
+  offer(socket: Duplex): void {
+    this.#spare?.destroy();
+    this.#spare = socket;
+  }
+
+  async #connect(road: UpstreamRoad): Promise<Duplex> {
+    const spare = this.#spare;
+    this.#spare = undefined;
+    const socket = spare === undefined || spare.destroyed ? (await road.open(["http/1.1"])).socket : spare;
+    // Node's client adds its own for as long as it uses the connection.
+    return socket.on("error", ignoreError);
+  }
+
+  /** Sends a request; nothing of it is sent twice. Throws what opening a connection throws, and Node's errors. */
+  async send(asked: UpstreamRequest): Promise<UpstreamAnswer> {
+    try {
+      return await this.#exchange(asked);
+    } catch (thrown) {
+      if (!(thrown instanceof StaleConnection) || asked.signal.aborted) throw thrown;
+      return await this.#exchange(asked);
+    }
+  }
+
+  /** Sends a request for another protocol. */
+  async upgrade(asked: UpstreamRequest, protocol: string): Promise<UpgradeAnswer> {
+    const sent = this.#start(asked, [
+      ["Connection", "Upgrade"],
+      ["Upgrade", protocol],
+    ]);
+    return await new Promise((resolve, reject) => {
+      sent.on("error", reject);
+      sent.once("response", (response: IncomingMessage) => resolve(answerOf(response, asked.method)));
+      sent.once("upgrade", (response: IncomingMessage, socket: Duplex, first: Buffer) => {
+        if (first.length > 0) socket.unshift(first);
+        resolve({ upgraded: socket.on("error", ignoreError), head: { status: 101, headers: fieldPairs(response.rawHeaders) } });
+      });
+      sent.end();
+    });
+  }
+
+  close(): void {
+    this.#spare?.destroy();
+    this.#agent.destroy();
+  }
+
+  async #exchange(asked: UpstreamRequest): Promise<UpstreamAnswer> {
+    const sent = this.#start(asked, []);
+    const answer = new Promise<UpstreamAnswer>((resolve, reject) => {
+      sent.once("response", (response: IncomingMessage) => resolve(answerOf(response, asked.method)));
+      // Stays: after the response, an error ends its body, which is where it counts.
+      sent.on("error", (error) => reject(isStale(sent, asked) ? new StaleConnection("the application has closed the connection", { cause: error }) : error));
+    });
+    sent.on("continue", () => asked.onInform(100, []));
+    sent.on("information", ({ statusCode, rawHeaders }) => {
+      if (statusCode !== 100) asked.onInform(statusCode, fieldPairs(rawHeaders));
+    });
+    sendBody(sent, asked);
+    return await answer;
+  }
+
+  #start({ method, target, host, headers, body, signal }: UpstreamRequest, more: readonly HeaderField[]): SentRequest {
+    const fields: readonly HeaderField[] = [["Host", host], ...headers, ...framing(method, headers, body !== undefined), ...more];
+    const raw = fields.flat();
+    return request({ agent: this.#agent, method, path: target, headers: raw, signal, maxHeaderSize: maxHead, insecureHTTPParser: false });
+  }
+}
+
+/** A kept connection ended before it took anything of a request that has no body: the request can go over another one. */
+class StaleConnection extends Error {}
+
+function isStale(sent: SentRequest, { method, body }: UpstreamRequest): boolean {
+  return sent.reusedSocket && body === undefined && ["GET", "HEAD", "OPTIONS"].includes(method);
+}
+
+/** The length of the body for the application is the one that this agent has read, not one that `Connection` or a second field states. */
+function framing(method: string, headers: readonly HeaderField[], hasBody: boolean): readonly HeaderField[] {
+  if (fieldOf(headers, "content-length") !== undefined) return [];
+  if (hasBody) return [["Transfer-Encoding", "chunked"]];
+  return ["POST", "PUT", "PATCH"].includes(method) ? [["Content-Length", "0"]] : [];
+}
+
+function sendBody(sent: SentRequest, { body, trailers, headers, onData }: UpstreamRequest): void {
+  if (body === undefined) return void sent.end();
+  const isChunked = fieldOf(headers, "content-length") === undefined;
+  // A client that waits for a word of the application sends nothing before.
+  sent.flushHeaders();
+  body.on("data", onData).pipe(sent, { end: false });
+  body.once("end", () => {
+    const last = isChunked ? passedTrailers(trailers()) : [];
+    if (last.length > 0) sent.addTrailers(last.map(([name, value]) => [name, value] as [string, string]));
+    sent.end();
+  });
+  sent.once("close", () => {
+    // An application may answer without having read it all.
+    body.unpipe(sent);
+    body.resume();
+  });
+}
+
+function answerOf(response: IncomingMessage, method: string): UpstreamAnswer {
+  const { statusCode: status = 0, statusMessage: message = "", rawHeaders, headers } = response;
+  const isBodiless = method === "HEAD" || status === 204 || status === 304 || headers["content-length"] === "0";
+  return {
+    status,
+    message,
+    headers: fieldPairs(rawHeaders),
+    body: response,
+    hasBody: !isBodiless,
+    trailers: () => fieldPairs(response.rawTrailers),
+  };
+}

@@ -1,0 +1,99 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
+import { ignoreError } from "../../../core/transport/dial/attempt.ts";
+import type { HeaderField } from "../../../core/resources/app-headers.ts";
+import type { UpstreamAnswer, UpstreamRequest } from "./exchange.ts";
+import { passedTrailers } from "./response-headers.ts";
+import type { OpenedRoad } from "./upstream-road.ts";
+
+/** Time within which the application has to accept the session, ms. */
+const settleMs = 15_000;
+const maxHead = 64 * 1024;
+
+/** Opens HTTP/2 over a connection to the application. Throws Node's errors. */
+export async function openHttp2({ socket }: OpenedRoad, scheme: "http" | "https"): Promise<ClientHttp2Session> {
+  const session = connect(`${scheme}://application.invalid`, {
+    createConnection: () => socket,
+    settings: { enablePush: false, maxHeaderListSize: maxHead },
+  });
+  session.on("error", ignoreError);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(() => session.destroy(new Error("the application did not accept HTTP/2")), settleMs);
+  session.once("remoteSettings", () => resolve());
+  session.once("error", reject).once("close", () => reject(new Error("the application closed the connection")));
+  try {
+    await promise;
+    return session;
+  } catch (thrown) {
+    session.destroy();
+    throw thrown;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Sends a request over HTTP/2. Throws Node's errors. */
+export async function sendHttp2(session: ClientHttp2Session, asked: UpstreamRequest, scheme: "http" | "https"): Promise<UpstreamAnswer> {
+  const { method, target, host, headers, body, trailers, signal, onInform, onData } = asked;
+  const head = { ...fieldsObject(headers), ":method": method, ":path": target, ":scheme": scheme, ":authority": host };
+  const stream = session.request(head, { endStream: body === undefined, waitForTrailers: body !== undefined });
+  const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL);
+  if (signal.aborted) cancel();
+  else signal.addEventListener("abort", cancel, { once: true });
+  stream.once("close", () => signal.removeEventListener("abort", cancel));
+  let received: readonly HeaderField[] = [];
+  stream.on("trailers", (fields: IncomingHttpHeaders) => {
+    received = pairsOf(fields);
+  });
+  stream.on("continue", () => onInform(100, []));
+  stream.on("headers", (fields: IncomingHttpHeaders & { ":status"?: number }) => {
+    const status = fields[":status"] ?? 0;
+    if (status > 101 && status < 200) onInform(status, pairsOf(fields));
+  });
+  if (body !== undefined) {
+    stream.once("wantTrailers", () => stream.sendTrailers(fieldsObject(passedTrailers(trailers()))));
+    body.on("data", onData).pipe(stream);
+    stream.once("close", () => {
+      body.unpipe(stream);
+      body.resume();
+    });
+  }
+  return await answered(stream, () => received);
+}
+
+async function answered(stream: ClientHttp2Stream, trailers: () => readonly HeaderField[]): Promise<UpstreamAnswer> {
+  return await new Promise((resolve, reject) => {
+    stream.on("error", reject).once("close", () => reject(new Error("the application ended the stream without a response")));
+    stream.once("response", (fields: IncomingHttpHeaders & { ":status"?: number }, flags: number) => {
+      const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
+      resolve({ status: fields[":status"] ?? 0, message: "", headers: pairsOf(fields), body: stream, hasBody, trailers });
+    });
+  });
+}
+
+/** Fields as HTTP/2 of Node gives them, in pairs. Pure. */
+export function pairsOf(fields: IncomingHttpHeaders): readonly HeaderField[] {
+  return Object.entries(fields).flatMap(([name, value]): readonly HeaderField[] => {
+    if (name.startsWith(":") || value === undefined) return [];
+    return typeof value === "string" ? [[name, value]] : value.map((one) => [name, one] as const);
+  });
+}
+
+/** Fields as HTTP/2 of Node takes them. A field that may be there only once keeps its first value. Pure. */
+export function fieldsObject(fields: readonly HeaderField[]): OutgoingHttpHeaders {
+  const all = new Map<string, string[]>();
+  for (const [name, value] of fields) {
+    const lower = name.toLowerCase();
+    const values = all.get(lower);
+    if (values === undefined) all.set(lower, [value]);
+    else if (!single.has(lower)) values.push(value);
+  }
+  return Object.fromEntries([...all].map(([name, values]) => [name, values.length === 1 ? values[0] : values]));
+}
+
+/** Of which Node accepts one value only. */
+const single: ReadonlySet<string> = new Set(
+  `access-control-allow-credentials access-control-max-age access-control-request-method age authorization content-encoding content-language
+  content-length content-location content-md5 content-range content-type date dnt etag expires from host if-match if-modified-since if-none-match
+  if-range if-unmodified-since last-modified location max-forwards proxy-authorization range referer retry-after tk upgrade-insecure-requests
+  user-agent x-content-type-options`.split(/\s+/),
+);

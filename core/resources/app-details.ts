@@ -1,0 +1,54 @@
+import { z } from "zod";
+import type { AppCors } from "./app.ts";
+import type { Offered } from "./offered.ts";
+
+/** Facts about an application that proxies and clients need; they travel in its details. */
+export interface AppFacts {
+  /** Whether its streams carry HTTP, or bytes that the platform does not look at. */
+  readonly scheme: "tcp" | "http";
+  /** Host name under which browsers reach it; undefined: its name under the proxy's host. */
+  readonly publicAddr?: string | undefined;
+  /** Applications to which a browser is signed in together with this one. */
+  readonly requiredApps: readonly string[];
+  readonly cors?: AppCors | undefined;
+}
+
+/** The details in which the facts about an application travel. Pure. */
+export function appDetails({ scheme, publicAddr, requiredApps, cors }: AppFacts): Readonly<Record<string, string>> {
+  return {
+    scheme,
+    ...(publicAddr !== undefined && { public_addr: publicAddr }),
+    ...(requiredApps.length > 0 && { required_apps: requiredApps.join(",") }),
+    ...(cors !== undefined && { cors: JSON.stringify(cors) }),
+  };
+}
+
+const names = z.array(z.string().max(256)).max(64).default([]);
+const corsFacts = z.object({
+  allowed_origins: names,
+  allowed_methods: names,
+  allowed_headers: names,
+  exposed_headers: names,
+  allow_credentials: z.boolean().optional(),
+  max_age: z.int().min(0).optional(),
+});
+
+/** The facts in the details of an application, as any agent states them. One of the version before states none: its applications speak TCP. Pure. */
+export function appFacts({ details = {} }: Pick<Offered, "details">): AppFacts {
+  const { scheme, public_addr: publicAddr, required_apps: required = "", cors } = details;
+  return {
+    scheme: scheme === "http" ? "http" : "tcp",
+    ...(publicAddr !== undefined && { publicAddr }),
+    requiredApps: required.split(",").filter((name) => name !== ""),
+    ...(cors !== undefined && { cors: corsOf(cors) }),
+  };
+}
+
+/** Settings that cannot be read allow nothing. */
+function corsOf(json: string): AppCors | undefined {
+  try {
+    return corsFacts.safeParse(JSON.parse(json)).data;
+  } catch {
+    return undefined;
+  }
+}

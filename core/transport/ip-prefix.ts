@@ -1,0 +1,57 @@
+import { BlockList, isIP } from "node:net";
+
+/** Whether a text is an IP address or a prefix: `10.0.0.0/8`, `fe80::/10`. Pure. */
+export function isPrefix(text: string): boolean {
+  return parsePrefix(text) !== undefined;
+}
+
+interface Prefix {
+  readonly address: string;
+  readonly length: number;
+  readonly family: "ipv4" | "ipv6";
+}
+
+function parsePrefix(text: string): Prefix | undefined {
+  const [, address = "", digits] = /^([0-9A-Fa-f.:]{2,45})(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const version = isIP(address);
+  if (version === 0) return undefined;
+  const longest = version === 4 ? 32 : 128;
+  const length = digits === undefined ? longest : Number(digits);
+  return length > longest ? undefined : { address, length, family: version === 4 ? "ipv4" : "ipv6" };
+}
+
+/** A set of IP addresses, from prefixes that `isPrefix` accepts. An IPv4 address is the same in each of its IPv6 forms. */
+export class IpSet {
+  readonly #list = new BlockList();
+
+  constructor(prefixes: readonly string[]) {
+    for (const text of prefixes) {
+      const prefix = parsePrefix(text);
+      if (prefix === undefined) throw new Error(`not a prefix: ${text}`);
+      this.#list.addSubnet(prefix.address, prefix.length, prefix.family);
+    }
+  }
+
+  has(address: string): boolean {
+    const plain = address.replace(/%.*$/, "");
+    const version = isIP(plain);
+    if (version === 0) return false;
+    const inside = version === 6 ? embeddedV4(plain) : undefined;
+    return this.#list.check(plain, version === 4 ? "ipv4" : "ipv6") || (inside !== undefined && this.#list.check(inside, "ipv4"));
+  }
+}
+
+/** IPv4 in IPv6: mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96) and compatible (::/96). */
+const wrappings = new BlockList();
+for (const start of ["::ffff:0:0", "64:ff9b::", "::"]) wrappings.addSubnet(start, 96, "ipv6");
+
+/** The IPv4 address that an IPv6 address stands for, if it does. */
+function embeddedV4(address: string): string | undefined {
+  if (!wrappings.check(address, "ipv6")) return undefined;
+  const dotted = /(\d+\.\d+\.\d+\.\d+)$/.exec(address)?.[1];
+  if (dotted !== undefined) return dotted;
+  // The URL parser writes all forms alike: `::ffff:a9fe:a9fe`.
+  const groups = new URL(`http://[${address}]/`).hostname.slice(1, -1).split(":").slice(-2);
+  const [high = 0, low = 0] = groups.map((group) => Number.parseInt(group || "0", 16));
+  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
+}
