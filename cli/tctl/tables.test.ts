@@ -3,7 +3,7 @@ import { nodesTable as reachableTable } from "../tsh/ls.ts";
 import { auditTable } from "./audit.ts";
 import { timeOption } from "./list-options.ts";
 import { nodesTable } from "./nodes.ts";
-import { configSnippet, joinLines, tokensTable } from "./tokens.ts";
+import { tokensTable } from "./tokens.ts";
 import { usersTable } from "./users.ts";
 
 const id = "0b8a1e0e-8a35-4b06-9a9c-0a4f6a1f2a77";
@@ -77,25 +77,4 @@ test.for([
   ["2029-12-31T10:00:00+02:00", "2029-12-31T08:00:00.000Z"],
 ] as const)("the time %s", ([text, expected]) => {
   expect(timeOption(text, "--from", new Date("2030-01-01T12:00:00Z"))).toBe(expected);
-});
-
-test("the snippet of a join token is a whole configuration", () => {
-  expect(configSnippet({ secret: "abc", caPins: ["sha256:1"], proxyAddress: "p:443", roles: ["node"] })).toContain(
-    "  auth_token: abc\n  ca_pin: sha256:1\n  proxy_server: p:443\n",
-  );
-  expect(configSnippet({ secret: "1e5", caPins: ["a", "b"], proxyAddress: "p:443", roles: ["node"] })).toContain(
-    '  auth_token: "1e5"\n  ca_pin:\n    - a\n    - b\n',
-  );
-  expect(configSnippet({ secret: "abc", caPins: ["a"], proxyAddress: "p:443", roles: ["proxy"] })).toContain("  auth_server: <auth host>:3025\n");
-});
-
-test("a token for hosts comes with the lines to type on one, any other with none", () => {
-  const facts = { secret: "it's", caPins: ["sha256:1", "sha256:2"], proxyAddress: "p.test:443", roles: ["node"] };
-  expect(joinLines(facts)).toEqual([
-    "curl -fsSL https://p.test/scripts/install.sh | sh -s -- auto enterprise",
-    "platform configure --roles=node --proxy=p.test:443 --token='it'\\''s' --ca-pin=sha256:1,sha256:2 --output=file",
-    "systemctl enable --now platform",
-  ]);
-  expect(joinLines({ ...facts, proxyAddress: "p.test:8443" })[0]).toContain("https://p.test:8443/scripts");
-  expect(joinLines({ ...facts, roles: ["node", "proxy"] })).toEqual([]);
 });

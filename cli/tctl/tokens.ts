@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
+import { configSnippet, type JoinFacts, joinLines } from "../../core/config/join-text.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
-import { type ServedKind, servedKinds, serviceKinds } from "../../core/kinds/service-kinds.ts";
 import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
 import { type Token, tokenRoles } from "../../core/resources/token.ts";
 import { askSecrets } from "../ask.ts";
@@ -34,57 +34,10 @@ export async function addToken(call: Call): Promise<Result> {
   });
 }
 
-export interface SnippetFacts {
-  readonly secret: string;
-  readonly caPins: readonly string[];
-  readonly proxyAddress: string;
-  readonly roles: readonly string[];
-}
-
-export function configSnippet({ secret, caPins, proxyAddress, roles }: SnippetFacts): string {
-  const pins = caPins.length === 1 ? ` ${caPins[0]}` : `\n${caPins.map((pin) => `    - ${pin}`).join("\n")}`;
-  const enabled = (role: string): string => (roles.includes(role) ? "yes" : "no");
-  return [
-    "version: v3",
-    "platform:",
-    `  auth_token: ${/^[A-Za-z0-9]+$/.test(secret) && !/^[0-9]/.test(secret) ? secret : JSON.stringify(secret)}`,
-    `  ca_pin:${pins}`,
-    // A proxy connects to the auth service directly; the token is usually made on that host.
-    roles.includes("proxy") ? "  auth_server: <auth host>:3025" : `  proxy_server: ${proxyAddress}`,
-    "auth_service:",
-    "  enabled: no",
-    "proxy_service:",
-    `  enabled: ${enabled("proxy")}`,
-    "ssh_service:",
-    `  enabled: ${enabled("node")}`,
-    ...servedKinds.filter((kind) => roles.includes(serviceKinds[kind].token)).flatMap(sectionLines),
-  ].join("\n");
-}
-
-function sectionLines(kind: ServedKind): readonly string[] {
-  const { section, served } = serviceKinds[kind];
-  return [`${section}:`, "  enabled: yes", ...served.example.map((line) => `  ${line}`)];
-}
-
 /** Commands that set up an agent with this token; other services are set up by their configuration file. */
-function joinText(facts: SnippetFacts): string {
+function joinText(facts: JoinFacts): string {
   const lines = joinLines(facts);
   return lines.length === 0 ? "" : `On the host that joins, as root:\n\n${lines.join("\n")}\n\n`;
-}
-
-/** Empty when the token is not for hosts alone. */
-export function joinLines({ secret, caPins, proxyAddress, roles }: SnippetFacts): readonly string[] {
-  if (roles.join() !== "node") return [];
-  const web = `https://${proxyAddress.replace(/:443$/, "")}`;
-  return [
-    `curl -fsSL ${web}/scripts/install.sh | sh -s -- auto enterprise`,
-    `platform configure --roles=node --proxy=${proxyAddress} --token=${shellWord(secret)} --ca-pin=${caPins.join(",")} --output=file`,
-    "systemctl enable --now platform",
-  ];
-}
-
-function shellWord(text: string): string {
-  return /^[\w.:@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** The reference's spelling is also accepted: Node, Proxy. */

@@ -7,6 +7,7 @@ import type { JoinMode } from "../resources/session.ts";
 import { type Ask, isServed, type ResourceAsk, type ServedAsk, type SshAsk } from "./ask.ts";
 import { matchLabels, matchValue } from "./match-labels.ts";
 import { expandDeniedNames, expandNames, includesName } from "./names.ts";
+import { resourceRule } from "./resource-rule.ts";
 
 /**
  * Why these roles, all that the user holds, do not allow this; undefined when they do. A deny beats every allow. `ownAccount`: the agent makes an account
@@ -137,14 +138,9 @@ export function refuseJoin(identity: UserIdentity, roles: readonly Role[], { nod
 }
 
 function refuseResource(identity: UserIdentity, roles: readonly Role[], ask: ResourceAsk): string | undefined {
-  const covers = (rules: Role["spec"]["allow"]): boolean =>
-    (rules?.rules ?? []).some(
-      (rule) =>
-        (rule.resources.includes(ask.resource) || rule.resources.includes("*")) && (rule.verbs.includes(ask.verb) || rule.verbs.includes("*")),
-    );
-  const denying = roles.find((role) => covers(role.spec.deny));
+  const { denying, isAllowed } = resourceRule(roles, ask);
   if (denying !== undefined) return `access denied: role ${denying.metadata.name} denies ${identity.name} to ${ask.verb} ${ask.resource}`;
-  if (roles.some((role) => covers(role.spec.allow))) return undefined;
+  if (isAllowed) return undefined;
   return `access denied: no role of ${listed(identity.roles)} allows ${identity.name} to ${ask.verb} ${ask.resource}`;
 }
 

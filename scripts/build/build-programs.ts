@@ -1,4 +1,4 @@
-import { copyFile, mkdir, rename, rm, stat, symlink } from "node:fs/promises";
+import { copyFile, mkdir, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type BuildArch, type BuildTarget, buildTarget } from "./build-target.ts";
 import { bundle, bundleUpdater } from "./bundle.ts";
@@ -6,6 +6,7 @@ import { compileAddon, compileOwnAddon, compileSessionStart } from "./compile-ad
 import { makeExecutable } from "./make-executable.ts";
 import { newestGlibc } from "./newest-glibc.ts";
 import { run } from "./run.ts";
+import { makeUiArchive } from "./web-ui.ts";
 
 export interface BuildRequest {
   readonly root: string;
@@ -69,7 +70,7 @@ async function buildPlatform(input: ProgramInput): Promise<string> {
   const sshcrypto = await compileAddon(root, target, join(work, "sshcrypto.node"));
   const own = (name: "memory.node" | "host.node" | "process.node"): Promise<string> =>
     compileOwnAddon({ root, target, name, output: join(work, name) });
-  const assets = {
+  const programs = {
     "pty.node": target.pty,
     "sshcrypto.node": sshcrypto,
     "memory.node": await own("memory.node"),
@@ -77,8 +78,10 @@ async function buildPlatform(input: ProgramInput): Promise<string> {
     "process.node": await own("process.node"),
     "session-start": await compileSessionStart(root, target, join(work, "session-start")),
   };
-  for (const file of Object.values(assets)) await checkGlibc(file, target.oldestGlibc);
-  return await makeExecutable({ ...input, name: "platform", main, parts, assets });
+  for (const file of Object.values(programs)) await checkGlibc(file, target.oldestGlibc);
+  const webUi = join(work, "web-ui.bin");
+  await writeFile(webUi, await makeUiArchive(root));
+  return await makeExecutable({ ...input, name: "platform", main, parts, assets: { ...programs, "web-ui.bin": webUi } });
 }
 
 async function buildUpdater(input: ProgramInput): Promise<string> {

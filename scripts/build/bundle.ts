@@ -61,6 +61,7 @@ export async function bundle(input: BundleInput): Promise<Bundles> {
         onlyEnglish,
         onlyHttpClient,
         installScript(root),
+        webUi,
       ],
     });
     const code = nameAtLoad(await readFile(file, "utf8"));
@@ -137,6 +138,17 @@ function installScript(root: string): Plugin {
       }),
   };
 }
+
+/** The proxy serves the Web UI: its archive is an asset of the executable, and stays where it is mapped. */
+const webUi: Plugin = {
+  name: "web-ui",
+  setup: (hooks) =>
+    hooks.onLoad({ filter: /web-api\/ui\/ui-archive\.ts$/ }, () => ({
+      contents: `import { getRawAsset } from "node:sea";
+export async function uiArchive() { return Buffer.from(getRawAsset("web-ui.bin")); }`,
+      resolveDir: "/",
+    })),
+};
 
 /** Leaves out compiled addons; ssh2 then works without them. */
 export const withoutNative: Plugin = {

@@ -12,6 +12,7 @@ const frugal = { GOMAXPROCS: "1", GOGC: "400" };
 /** What `make check` runs. test/architecture/rules-fire.slow.test.ts runs the same steps on planted violations. */
 export const steps = {
   types: { name: "types", program: "tsc", args: ["-p", ".", "--checkers", "1"], env: frugal },
+  webTypes: { name: "types of the Web UI", program: "tsc", args: ["-p", "web", "--checkers", "1"], env: frugal },
   format: { name: "format and lint", program: "biome", args: ["ci", "--error-on-warnings", "."] },
   lint: { name: "lint with types", program: "oxlint", args: ["--type-aware", "--deny-warnings"], env: frugal },
   unused: { name: "nothing unused", program: "knip", args: ["--no-progress", "--treat-config-hints-as-errors"] },

@@ -76,7 +76,7 @@ const kebab = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+)*$/;
 
 export function badNames(files: readonly SourceFile[]): string[] {
   return files.flatMap(({ path }) => {
-    const parts = path.split("/").map((part) => part.replace(/(\.(test|contract|config|d))?\.ts$/, ""));
+    const parts = path.split("/").map((part) => part.replace(/(\.(test|contract|config|d))?\.tsx?$/, ""));
     return parts.some((part) => forbiddenNames.test(part) || !kebab.test(part)) ? [`${path} has a name that says nothing, or is not kebab-case`] : [];
   });
 }

@@ -15,7 +15,7 @@ import {
 } from "./conventions.ts";
 import { documentsByHand, undeclaredDocuments } from "./documents.ts";
 import { layerTable, tableIn } from "./layer-table.ts";
-import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
+import { cycles, layerViolations, lonelyFolders, missingImports, webValues } from "./layers.ts";
 import { unplainWords } from "./plain-words.ts";
 import { poorTricks, privateFields, ssh2Insides } from "./private-parts.ts";
 import { listFiles, readSources } from "./source-tree.ts";
@@ -31,6 +31,10 @@ test("the sources are found, with their imports", () => {
 
 test("every import is one that the layer table allows", () => {
   expect(layerViolations(files)).toEqual([]);
+});
+
+test("the Web UI imports only types from the rest", () => {
+  expect(webValues(files)).toEqual([]);
 });
 
 test("ARCHITECTURE.md has the layer table as it is here", () => {

@@ -33,6 +33,8 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   cli: ["core"],
   // It must work when all else is broken.
   updater: ["core/errors", "core/log", "core/versions", "core/processes", "core/transport/dial", "core/transport/host-port.ts"],
+  // Types alone, which leave nothing in the browser.
+  web: ["core/api/web", "core/resources"],
   programs: ["agent", "control", "cli", "core"],
   "main.ts": ["programs", "agent", "core/processes", "core/versions"],
   scripts: [],
@@ -40,6 +42,16 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   bench: ["agent", "control", "cli", "core", "updater", "scripts", "test"],
   "vitest.config.ts": ["test/running"],
 };
+
+/** Values that the Web UI imports from the rest: they would bring a server's code into the browser. */
+export function webValues(files: readonly SourceFile[]): string[] {
+  const value = /^import (?!type\b)[^;]*?from "(\.\.\/[^"]*core\/[^"]+)"/gm;
+  return files.flatMap(({ path, text }) =>
+    within(path, "web") && !path.endsWith(".test.ts")
+      ? [...text.matchAll(value)].map(([, target]) => `${path} imports ${target}: the Web UI imports only types from core, with import type`)
+      : [],
+  );
+}
 
 /** Services of the agent: each stands alone, so that one can be read, changed and left out without the others. */
 const services = ["agent/ssh", "agent/db", "agent/app", "agent/kube", "agent/desktop"];
@@ -58,7 +70,7 @@ export function layerViolations(files: readonly SourceFile[]): string[] {
 function allowed(path: string, layer: string, target: string): boolean {
   const service = services.find((one) => within(path, one));
   const wanted = services.find((one) => within(target, one));
-  const isTest = /\.test\.ts$|\/testing\//.test(path);
+  const isTest = /\.test\.tsx?$|\/testing\//.test(path);
   if (wanted !== undefined && wanted !== service && within(path, "agent") && !namesServices.includes(path) && !(isTest && service === undefined))
     return false;
   if (within(target, layer)) return true;

@@ -13,7 +13,7 @@ import {
   tlsContexts,
 } from "./conventions.ts";
 import { documentsByHand, undeclaredDocuments } from "./documents.ts";
-import { cycles, layerViolations, lonelyFolders, missingImports } from "./layers.ts";
+import { cycles, layerViolations, lonelyFolders, missingImports, webValues } from "./layers.ts";
 import { unplainWords } from "./plain-words.ts";
 import { plant } from "./planted.ts";
 import { memoryTricks, poorTricks, privateFields, ssh2Insides } from "./private-parts.ts";
@@ -136,6 +136,8 @@ describe("the architecture test sees", () => {
       layerViolations,
       /cli\/a\.ts must not import control/,
     ],
+    ["a page that reaches into the server", { "web/pages/a.tsx": 'import type { A } from "../../control/b.ts";' }, layerViolations, /must not import control/],
+    ["a page that takes more than types", { "web/a.ts": 'import { b } from "../core/resources/b.ts";' }, webValues, /only types from core/],
     ["a service that imports another", { "agent/db/a.ts": 'import "../ssh/b.ts";' }, layerViolations, /agent\/db\/a\.ts must not import/],
     [
       "a kit of services that knows one of them",

@@ -16,7 +16,7 @@ const skipped = new Set(["node_modules", "dist", ".git", ".cache", "coverage"]);
 /** Every TypeScript file under a root but the generated ones. */
 export function readSources(root: string): readonly SourceFile[] {
   return listFiles(root)
-    .filter((path) => path.endsWith(".ts") && !path.startsWith("core/api/generated/"))
+    .filter((path) => /\.tsx?$/.test(path) && !path.startsWith("core/api/generated/"))
     .map((path) => readSource(root, path));
 }
 

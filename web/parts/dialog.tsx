@@ -28,7 +28,7 @@ export function Dialog({ title, close, children, wide = false }: DialogFacts) {
       class={wide ? "wide" : ""}
       aria-labelledby={id}
       onClose={close}
-      onClick={(event) => event.target === element.current && element.current.close()}
+      onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
     >
       <div class="dialog-body">
         <header>

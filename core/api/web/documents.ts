@@ -28,8 +28,10 @@ export type TokenAsk = z.infer<typeof tokenAskSchema>;
 export const newTokenSchema = z.object({
   secret: z.string(),
   expires: z.string().optional(),
-  /** The command line that installs and joins a host. */
+  /** Command lines that install and join a host, for its root; empty when the token is not for SSH alone. */
   install: z.string(),
+  /** The configuration of such a host, YAML. */
+  config: z.string(),
 });
 export type NewToken = z.infer<typeof newTokenSchema>;
 

@@ -1,0 +1,45 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { stringify } from "yaml";
+import { readYaml } from "./document-routes.ts";
+
+test("a document is read without its read-only part", () => {
+  const text = "kind: user\nversion: v2\nmetadata:\n  name: ann\n  revision: r1\nspec:\n  roles: [access]\nstatus:\n  state: active\n";
+  expect(readYaml(text)).toEqual({ kind: "user", version: "v2", metadata: { name: "ann", revision: "r1" }, spec: { roles: ["access"] } });
+});
+
+test.for<[text: string, message: RegExp]>([
+  ["kind: role\nkind: user\n", /^the document is not YAML: .*line 2/],
+  ["a: [", /^the document is not YAML: .*line 1/],
+  ["", /malformed at the top/],
+  ["kind: role\n", /malformed at metadata/],
+  ["kind: role\nmetadata: {name: 5}\n", /malformed at metadata\.name/],
+  [
+    `a: &a [x]\n${Array.from({ length: 9 }, (_, at) => `b${at}: &b${at} [*${at === 0 ? "a" : `b${at - 1}`}, *${at === 0 ? "a" : `b${at - 1}`}]`).join("\n")}\n`,
+    /not YAML|malformed/,
+  ],
+])("%j is refused with its place", ([text, message]) => {
+  expect(() => readYaml(text)).toThrow(expect.objectContaining({ code: "invalid", message: expect.stringMatching(message) }));
+});
+
+test("any text is a resource or refused, and any resource comes back as it was shown", () => {
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      try {
+        readYaml(text);
+      } catch (thrown) {
+        expect(thrown).toMatchObject({ code: "invalid" });
+      }
+    }),
+  );
+  const value = fc.dictionary(
+    fc.string({ minLength: 1 }).filter((key) => key !== "__proto__"),
+    fc.oneof(fc.string(), fc.integer(), fc.boolean()),
+  );
+  fc.assert(
+    fc.property(value, (spec) => {
+      const document = { kind: "role", metadata: { name: "a" }, spec };
+      expect(readYaml(stringify(document, { lineWidth: 0 }))).toEqual(document);
+    }),
+  );
+});

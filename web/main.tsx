@@ -1,0 +1,26 @@
+import { render } from "preact";
+import { isReady, person, resume } from "./api/session.ts";
+import { LoginPage } from "./pages/login.tsx";
+import { Notices, notifyError } from "./parts/notice.tsx";
+import { followLinks } from "./router/location.ts";
+import { Shell } from "./shell.tsx";
+
+/** The Web UI: the login until there is a session, then its pages. */
+function App() {
+  if (!isReady.value) return <p class="starting">Loading…</p>;
+  if (person.value !== undefined) return <Shell />;
+  return (
+    <>
+      <LoginPage />
+      <Notices />
+    </>
+  );
+}
+
+const root = document.getElementById("app");
+if (root !== null) {
+  root.replaceChildren();
+  followLinks();
+  render(<App />, root);
+  resume().catch(notifyError);
+}

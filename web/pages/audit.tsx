@@ -1,0 +1,100 @@
+import { useRef, useState } from "preact/hooks";
+import type { EventPage } from "../../core/api/web/activity.ts";
+import { useEvery, useLoaded } from "../api/load.ts";
+import { call } from "../api/request.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { ListPage } from "../parts/list-page.tsx";
+import { notifyError } from "../parts/notice.tsx";
+import { Empty } from "../parts/page.tsx";
+import type { Column } from "../parts/table.tsx";
+import { TimeText } from "../parts/time-text.tsx";
+import { place } from "../router/location.ts";
+import { saveFile } from "../parts/save-file.ts";
+import { dayBegin } from "../text/day.ts";
+import { type AuditRecord, eventDetails, eventField, eventsCsv } from "../text/event-text.ts";
+import { AuditFilter } from "./audit-filter.tsx";
+
+/** Number of events shown at first. */
+const newest = "1000";
+/** Interval of live events, ms. */
+const followMs = 2_000;
+/** Events held in the page; the oldest go first. */
+const mostHeld = 20_000;
+
+/** The audit log, the newest events first; `live`: later events appear by themselves. */
+export function Audit() {
+  const { query } = place.value;
+  const filter = { from: dayBegin(query.get("from")), to: dayBegin(query.get("to"), 1), event: query.get("event") ?? "", user: query.get("user") ?? "" };
+  const [isLive, setLive] = useState(false);
+  const [later, setLater] = useState<readonly AuditRecord[]>([]);
+  const resume = useRef("");
+  const loaded = useLoaded(JSON.stringify(filter), async (signal) => {
+    const page = await call<EventPage>("/events", { query: { ...filter, newest }, signal });
+    resume.current = page.resume;
+    setLater([]);
+    return page.events;
+  });
+  useEvery(followMs, () => {
+    if (isLive && resume.current !== "") void follow();
+  });
+  const follow = async (): Promise<void> => {
+    const page = await call<EventPage>("/events", { query: { ...filter, cursor: resume.current } }).catch(notifyError);
+    if (page === undefined) return setLive(false);
+    resume.current = page.cursor || page.resume;
+    if (page.events.length > 0) setLater((before) => [...before, ...page.events].slice(-mostHeld));
+  };
+  const [shown, show] = useState<AuditRecord>();
+  const all = loaded.value === undefined ? undefined : [...loaded.value, ...later];
+  return (
+    <>
+      <ListPage
+        title="Audit log"
+        noun="event"
+        loaded={{ ...loaded, value: useSame(all) }}
+        columns={columnsOf(show)}
+        keyOf={(event) => eventField(event, "uid")}
+        textOf={(event) => JSON.stringify(event)}
+        order={{ id: "time", down: true }}
+        filters={<AuditFilter isLive={isLive} setLive={setLive} />}
+        actions={
+          <button type="button" disabled={all === undefined || all.length === 0} onClick={() => saveFile("audit.csv", "text/csv", eventsCsv(all ?? []))}>
+            Export
+          </button>
+        }
+        empty={<Empty title="No event matches" />}
+      />
+      {shown !== undefined && (
+        <Dialog title={eventField(shown, "event")} close={() => show(undefined)} wide>
+          <pre class="document">{JSON.stringify(shown, undefined, 2)}</pre>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+/** The list of before while it has the same length: what is drawn from it need not be made again. */
+function useSame(all: readonly AuditRecord[] | undefined): readonly AuditRecord[] | undefined {
+  const before = useRef(all);
+  const same = before.current?.length === all?.length && before.current?.[0] === all?.[0];
+  if (!same) before.current = all;
+  return before.current;
+}
+
+function columnsOf(show: (event: AuditRecord) => void): readonly Column<AuditRecord>[] {
+  return [
+    {
+      id: "event",
+      title: "Event",
+      by: (event) => eventField(event, "event"),
+      cell: (event) => (
+        <button type="button" class={event.success === false ? "link bad" : "link"} onClick={() => show(event)}>
+          {eventField(event, "event")}
+          {event.success === false && " (refused)"}
+        </button>
+      ),
+    },
+    { id: "time", title: "Time", by: (event) => Date.parse(eventField(event, "time")), cell: (event) => <TimeText at={eventField(event, "time")} /> },
+    { id: "user", title: "User", by: (event) => eventField(event, "user"), wide: true, cell: (event) => eventField(event, "user") },
+    { id: "details", title: "Details", wide: true, share: 6, cell: (event) => <span title={eventDetails(event)}>{eventDetails(event)}</span> },
+  ];
+}

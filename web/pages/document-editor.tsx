@@ -1,0 +1,86 @@
+import { useId, useState } from "preact/hooks";
+import { useLoaded } from "../api/load.ts";
+import { CallError, call } from "../api/request.ts";
+import { can } from "../api/session.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { notify, sentenceOf } from "../parts/notice.tsx";
+import { Answer } from "../parts/page.tsx";
+
+export interface DocumentEditorFacts {
+  readonly kind: string;
+  readonly noun: string;
+  /** Left out: a new one. */
+  readonly name?: string;
+  /** YAML that a new one begins with. */
+  readonly example?: string | undefined;
+  readonly close: () => void;
+  readonly saved: () => void;
+}
+
+/** One resource as YAML. A change that another admin made meanwhile is reported, not overwritten: the text carries the revision. */
+export function DocumentEditor({ kind, noun, name, example = "", close, saved }: DocumentEditorFacts) {
+  const path = `/documents/${kind}/${encodeURIComponent(name ?? "")}`;
+  const loaded = useLoaded(`${kind}/${name ?? ""}`, async (signal) =>
+    name === undefined ? example : (await call<{ yaml: string }>(path, { signal })).yaml,
+  );
+  return (
+    <Dialog title={name === undefined ? `New ${noun}` : name} close={close} wide>
+      <Answer of={loaded}>
+        {(yaml) => <Editor key={yaml} kind={kind} name={name} yaml={yaml} reload={loaded.reload} close={close} saved={saved} />}
+      </Answer>
+    </Dialog>
+  );
+}
+
+interface EditorFacts {
+  readonly kind: string;
+  readonly name: string | undefined;
+  readonly yaml: string;
+  readonly reload: () => void;
+  readonly close: () => void;
+  readonly saved: () => void;
+}
+
+function Editor({ kind, name, yaml, reload, close, saved }: EditorFacts) {
+  const id = useId();
+  const [text, setText] = useState(yaml);
+  const [failure, setFailure] = useState<Error>();
+  const mayChange = can(kind, name === undefined ? "create" : "update");
+  const save = async (): Promise<void> => {
+    try {
+      const made = await call<{ name: string }>(`/documents/${kind}`, { method: name === undefined ? "POST" : "PUT", body: { yaml: text } });
+      notify(`${made.name} has been saved.`);
+      saved();
+    } catch (thrown) {
+      setFailure(thrown instanceof Error ? thrown : new Error(String(thrown)));
+    }
+  };
+  return (
+    <>
+      <label class="hidden" for={id}>
+        Document in YAML
+      </label>
+      <textarea id={id} class="code document" spellcheck={false} readOnly={!mayChange} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      {failure !== undefined && (
+        <div class="problem" role="alert">
+          <span>{sentenceOf(failure)}</span>
+          {failure instanceof CallError && failure.code === "conflict" && (
+            <button type="button" onClick={reload}>
+              Load the stored one, and lose my changes
+            </button>
+          )}
+        </div>
+      )}
+      <p class="buttons">
+        <button type="button" onClick={close}>
+          Close
+        </button>
+        {mayChange && (
+          <button type="button" class="primary" disabled={text === yaml && name !== undefined} onClick={() => void save()}>
+            Save
+          </button>
+        )}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,60 @@
+import { useState } from "preact/hooks";
+import type { NewInvite } from "../../core/api/web/documents.ts";
+import { call } from "../api/request.ts";
+import { can } from "../api/session.ts";
+import { CommandLine } from "../parts/command-line.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { sentenceOf } from "../parts/notice.tsx";
+import { TimeText } from "../parts/time-text.tsx";
+
+/** Makes an invite link for a user; it ends password and code of before. */
+export function InviteButton({ user }: { readonly user: string }) {
+  const [isOpen, setOpen] = useState(false);
+  if (!can("user", "update")) return null;
+  return (
+    <>
+      <button type="button" aria-label={`Invite ${user}, or reset the password`} onClick={() => setOpen(true)}>
+        Invite or reset…
+      </button>
+      {isOpen && <InviteDialog user={user} close={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function InviteDialog({ user, close }: { readonly user: string; readonly close: () => void }) {
+  const [made, setMade] = useState<NewInvite>();
+  const [failure, setFailure] = useState<string>();
+  const make = async (): Promise<void> => {
+    try {
+      setMade(await call<NewInvite>(`/users/${encodeURIComponent(user)}/invite`, { method: "POST" }));
+    } catch (thrown) {
+      setFailure(sentenceOf(thrown));
+    }
+  };
+  return (
+    <Dialog title={`Invite link for ${user}`} close={close}>
+      {failure !== undefined && (
+        <p class="problem" role="alert">
+          {failure}
+        </p>
+      )}
+      {made === undefined ? (
+        <>
+          <p>The password and the authenticator that {user} may have stop working at once. The link sets new ones, and works once.</p>
+          <p class="buttons">
+            <button type="button" class="danger" onClick={() => void make()}>
+              Make the link
+            </button>
+          </p>
+        </>
+      ) : (
+        <>
+          <p>
+            Send it to {user} over a way that nobody else reads. It works once, until <TimeText at={made.expires} />.
+          </p>
+          <CommandLine line={made.url} />
+        </>
+      )}
+    </Dialog>
+  );
+}

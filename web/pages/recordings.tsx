@@ -1,0 +1,98 @@
+import { useState } from "preact/hooks";
+import type { Recording } from "../../core/resources/recording.ts";
+import { useLoaded } from "../api/load.ts";
+import { call } from "../api/request.ts";
+import { CommandLine } from "../parts/command-line.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { Facts } from "../parts/facts.tsx";
+import { ListPage } from "../parts/list-page.tsx";
+import { Empty } from "../parts/page.tsx";
+import { StateText } from "../parts/state-text.tsx";
+import type { Column } from "../parts/table.tsx";
+import { TimeText } from "../parts/time-text.tsx";
+import { sizeText } from "../text/size.ts";
+import { lengthText } from "../text/time.ts";
+
+interface RecordingPage {
+  readonly recordings: readonly Recording[];
+}
+
+/** The newest recordings that the user may see. */
+export function Recordings() {
+  const loaded = useLoaded("recordings", async (signal) => (await call<RecordingPage>("/recordings", { signal })).recordings);
+  const [shown, show] = useState<Recording>();
+  return (
+    <>
+      <ListPage
+        title="Recordings"
+        noun="recording"
+        loaded={loaded}
+        columns={columnsOf(show)}
+        keyOf={({ sid }) => sid}
+        textOf={(one) => `${one.sid} ${one.user} ${placeOf(one)} ${one.state}`}
+        order={{ id: "started", down: true }}
+        empty={
+          <Empty title="Nothing has been recorded yet">
+            <p>Sessions are recorded as session_recording of the cluster says; each appears here while it runs.</p>
+          </Empty>
+        }
+      />
+      {shown !== undefined && <RecordingDialog recording={shown} close={() => show(undefined)} />}
+    </>
+  );
+}
+
+function columnsOf(show: (recording: Recording) => void): readonly Column<Recording>[] {
+  return [
+    {
+      id: "where",
+      title: "Where",
+      by: placeOf,
+      share: 3,
+      cell: (recording) => (
+        <button type="button" class="link" onClick={() => show(recording)}>
+          {placeOf(recording)}
+        </button>
+      ),
+    },
+    { id: "user", title: "User", by: ({ user }) => user, cell: ({ user }) => user },
+    { id: "started", title: "Started", by: ({ started }) => Date.parse(started), share: 3, cell: ({ started }) => <TimeText at={started} /> },
+    { id: "length", title: "Length", by: lengthOf, wide: true, share: 1, cell: (one) => (one.ended === undefined ? "" : lengthText(lengthOf(one))) },
+    { id: "size", title: "Size", by: ({ bytes }) => bytes, wide: true, share: 1, cell: ({ bytes }) => sizeText(bytes) },
+    { id: "state", title: "State", by: ({ state }) => state, wide: true, cell: ({ state }) => <RecordingState state={state} /> },
+  ];
+}
+
+function lengthOf({ started, ended }: Recording): number {
+  return ended === undefined ? 0 : Date.parse(ended) - Date.parse(started);
+}
+
+/** `root@web-1`; for other services the resource. */
+function placeOf({ kind, login = "", server_name: host, resource = host }: Recording): string {
+  return kind === undefined ? `${login}@${host}` : `${kind}/${resource}`;
+}
+
+function RecordingState({ state }: Pick<Recording, "state">) {
+  return <StateText tone={state === "complete" ? "good" : state === "running" ? "idle" : "warn"}>{state}</StateText>;
+}
+
+function RecordingDialog({ recording, close }: { readonly recording: Recording; readonly close: () => void }) {
+  const { sid, user, started, ended, bytes, state, server_name: host } = recording;
+  return (
+    <Dialog title={placeOf(recording)} close={close}>
+      <Facts
+        of={[
+          ["User", user],
+          ["Host", host],
+          ["Started", <TimeText key="started" at={started} />],
+          ["Ended", ended === undefined ? undefined : <TimeText key="ended" at={ended} />],
+          ["Size", sizeText(bytes)],
+          ["State", <RecordingState key="state" state={state} />],
+          ["Id", <code key="id">{sid}</code>],
+        ]}
+      />
+      <h3>Play</h3>
+      <CommandLine line={`tsh play ${sid}`} />
+    </Dialog>
+  );
+}

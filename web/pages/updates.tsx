@@ -1,0 +1,107 @@
+import { useState } from "preact/hooks";
+import type { HostPlan, UpgradePlan } from "../../core/resources/upgrade-plan.ts";
+import { useEvery, useLoaded } from "../api/load.ts";
+import { call } from "../api/request.ts";
+import { can } from "../api/session.ts";
+import { Answer, Empty, Page } from "../parts/page.tsx";
+import { StateText, type Tone } from "../parts/state-text.tsx";
+import { type Column, Table } from "../parts/table.tsx";
+import { TimeText } from "../parts/time-text.tsx";
+import { place, setQuery } from "../router/location.ts";
+import { ChannelCard } from "./channel-card.tsx";
+import { VersionPicture } from "./version-picture.tsx";
+
+const refreshMs = 15_000;
+
+/** The versions of the fleet, the progress of the roll-out, and why each host waits; also as if another version were wanted. */
+export function Updates() {
+  const version = place.value.query.get("version") ?? "";
+  const loaded = useLoaded(version, (signal) => call<UpgradePlan>("/upgrades/plan", { query: { version }, signal }));
+  useEvery(refreshMs, loaded.reload);
+  return (
+    <Page title="Updates">
+      <PlanFor version={version} />
+      <Answer of={loaded}>{(plan) => <Plan plan={plan} reload={loaded.reload} />}</Answer>
+    </Page>
+  );
+}
+
+function PlanFor({ version }: { readonly version: string }) {
+  return (
+    <form
+      class="tools"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setQuery("version", String(new FormData(event.currentTarget).get("version") ?? "").trim());
+      }}
+    >
+      <label class="field">
+        As if this version were wanted
+        <input name="version" defaultValue={version} placeholder="1.2.3" maxLength={64} spellcheck={false} />
+      </label>
+      <button type="submit">Plan</button>
+      {version !== "" && (
+        <button type="button" onClick={() => setQuery("version", "")}>
+          Show what is wanted now
+        </button>
+      )}
+    </form>
+  );
+}
+
+function Plan({ plan, reload }: { readonly plan: UpgradePlan; readonly reload: () => void }) {
+  const { hosts = [], channels, warnings = [], window } = plan;
+  return (
+    <>
+      {warnings.map((warning) => (
+        <p key={warning} class="problem">
+          {warning}
+        </p>
+      ))}
+      {hosts.length > 0 && <VersionPicture versions={hosts.map(({ current }) => current)} />}
+      <p>
+        {window === undefined ? (
+          "There is not a maintenance window: hosts take a new version only when an administrator sets one."
+        ) : (
+          <>
+            Next maintenance window: <TimeText at={window.start} /> to <TimeText at={window.stop} />.
+          </>
+        )}
+      </p>
+      {channels.length === 0 && <Empty title="No channel names a version" />}
+      <div class="cards">
+        {channels.map((channel) => (
+          <ChannelCard key={channel.channel} channel={channel} mayChange={plan.staged && can("upgrade_rollout", "update")} reload={reload} />
+        ))}
+      </div>
+      {hosts.length > 0 && <HostPlans hosts={hosts} />}
+    </>
+  );
+}
+
+const tones: Readonly<Record<HostPlan["verdict"], Tone>> = { done: "good", goes: "idle", stays: "warn" };
+
+const columns: readonly Column<HostPlan>[] = [
+  { id: "host", title: "Host", by: ({ hostname }) => hostname, cell: ({ hostname }) => hostname },
+  { id: "verdict", title: "Verdict", by: ({ verdict }) => verdict, share: 1, cell: ({ verdict }) => <StateText tone={tones[verdict]}>{verdict}</StateText> },
+  { id: "from", title: "Has", by: ({ current }) => current, wide: true, share: 1, cell: ({ current }) => current },
+  { id: "to", title: "Wanted", by: ({ target }) => target, wide: true, share: 1, cell: ({ target }) => target },
+  { id: "group", title: "Group", by: ({ group = "" }) => group, wide: true, share: 1, cell: ({ group, canary }) => `${group ?? ""}${canary ? " (canary)" : ""}` },
+  { id: "when", title: "When", by: ({ when = "" }) => when, wide: true, cell: ({ when }) => when !== undefined && <TimeText at={when} ago /> },
+  { id: "why", title: "Why", wide: true, share: 5, cell: ({ why }) => <span title={why}>{why}</span> },
+];
+
+function HostPlans({ hosts }: { readonly hosts: readonly HostPlan[] }) {
+  const [onlyWaiting, setOnlyWaiting] = useState(false);
+  const shown = onlyWaiting ? hosts.filter(({ verdict }) => verdict === "stays") : hosts;
+  return (
+    <section>
+      <h2>Hosts</h2>
+      <label class="check">
+        <input type="checkbox" checked={onlyWaiting} onChange={(event) => setOnlyWaiting(event.currentTarget.checked)} />
+        Only hosts that stay as they are
+      </label>
+      <Table caption="What each host will do, and why" columns={columns} rows={shown} keyOf={({ host_id: id }) => id} order={{ id: "verdict", down: true }} />
+    </section>
+  );
+}

@@ -1,0 +1,145 @@
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { HostPage, ListedHost } from "../../core/api/web/hosts.ts";
+import type { ListedApp, ListedDatabase } from "../../core/api/web/served.ts";
+import { callPages } from "../api/pages.ts";
+import { call } from "../api/request.ts";
+import { can, person } from "../api/session.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { notifyError } from "../parts/notice.tsx";
+import { navigate } from "../router/location.ts";
+import { shownRoutes } from "../routes.tsx";
+import { appAddress, launchPath } from "../text/app-address.ts";
+import { type PaletteEntry, rankEntries } from "./rank-entries.ts";
+
+/** The command palette: Ctrl-K (or ⌘K), a few letters, Enter. */
+export function Palette() {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    const listen = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== "k" || event.altKey || event.shiftKey || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      setOpen(true);
+    };
+    addEventListener("keydown", listen);
+    return () => removeEventListener("keydown", listen);
+  }, []);
+  return (
+    <>
+      <button type="button" class="go" onClick={() => setOpen(true)}>
+        Go to… <kbd>Ctrl K</kbd>
+      </button>
+      {isOpen && (
+        <Dialog title="Go to" close={() => setOpen(false)}>
+          <Chooser close={() => setOpen(false)} />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function Chooser({ close }: { readonly close: () => void }) {
+  const id = useId();
+  const [search, setSearch] = useState("");
+  const [at, setAt] = useState(0);
+  const input = useRef<HTMLInputElement>(null);
+  const found = rankEntries(useEntries(), search);
+  const chosen = found[Math.min(at, found.length - 1)];
+  useEffect(() => input.current?.focus(), []);
+  const go = (entry: PaletteEntry | undefined): void => {
+    if (entry === undefined) return;
+    close();
+    if (entry.path.startsWith("/web/")) open(entry.path, "_blank", "noopener");
+    else navigate(entry.path);
+  };
+  const press = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Enter") go(chosen);
+    else if (step === undefined) return;
+    else setAt((Math.min(at, found.length - 1) + step + found.length) % Math.max(1, found.length));
+    event.preventDefault();
+  };
+  return (
+    <div class="palette">
+      <input
+        ref={input}
+        role="combobox"
+        aria-label="Page, host, application, database or user"
+        aria-expanded="true"
+        aria-controls={`${id}-list`}
+        aria-activedescendant={chosen === undefined ? undefined : `${id}-${found.indexOf(chosen)}`}
+        autocomplete="off"
+        spellcheck={false}
+        value={search}
+        onInput={(event) => {
+          setSearch(event.currentTarget.value);
+          setAt(0);
+        }}
+        onKeyDown={press}
+      />
+      <div id={`${id}-list`} role="listbox" aria-label="Matches">
+        {found.map((entry, place) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field above
+          <div
+            key={`${entry.kind} ${entry.path}`}
+            id={`${id}-${place}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={entry === chosen}
+            onClick={() => go(entry)}
+          >
+            {entry.title} <span class="quiet">{entry.kind}</span>
+          </div>
+        ))}
+      </div>
+      {found.length === 0 && <p class="quiet">Nothing has that name.</p>}
+    </div>
+  );
+}
+
+/** Pages at once; hosts, applications, databases and users as they come. */
+function useEntries(): readonly PaletteEntry[] {
+  const [entries, setEntries] = useState<readonly PaletteEntry[]>(() => shownRoutes().map(({ title, path }) => ({ title, kind: "page", path })));
+  useEffect(() => {
+    const stop = new AbortController();
+    const { signal } = stop;
+    const add = (loading: Promise<readonly PaletteEntry[]>): void => {
+      loading.then(
+        (more) => signal.aborted || setEntries((before) => [...before, ...more]),
+        (thrown: unknown) => signal.aborted || notifyError(thrown),
+      );
+    };
+    add(hosts(signal));
+    add(applications(signal));
+    add(databases(signal));
+    if (can("user", "list")) add(users(signal));
+    return () => stop.abort();
+  }, []);
+  return entries;
+}
+
+const found = (page: string, name: string): string => `${page}?search=${encodeURIComponent(name)}`;
+
+async function hosts(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
+  const all = await callPages<HostPage, ListedHost>("/hosts", { signal, entries: (page) => page.hosts });
+  return all.map(({ name }) => ({ title: name, kind: "host", path: found("/hosts", name) }));
+}
+
+async function applications(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
+  const { apps } = await call<{ apps: readonly ListedApp[] }>("/apps", { signal });
+  const proxy = person.value?.proxy ?? "";
+  return apps.map((app) => ({
+    title: app.name,
+    kind: "application",
+    path: app.type === "http" ? launchPath(appAddress(app, proxy)) : found("/apps", app.name),
+  }));
+}
+
+async function databases(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
+  const { databases: all } = await call<{ databases: readonly ListedDatabase[] }>("/databases", { signal });
+  return all.map(({ name }) => ({ title: name, kind: "database", path: found("/databases", name) }));
+}
+
+async function users(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
+  const { resources } = await call<{ resources: readonly { metadata: { name: string } }[] }>("/resources/user", { signal });
+  return resources.map(({ metadata: { name } }) => ({ title: name, kind: "user", path: found("/users", name) }));
+}

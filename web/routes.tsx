@@ -1,0 +1,46 @@
+import type { ComponentType } from "preact";
+import { can } from "./api/session.ts";
+import { Account } from "./pages/account.tsx";
+import { Applications } from "./pages/applications.tsx";
+import { Audit } from "./pages/audit.tsx";
+import { Databases } from "./pages/databases.tsx";
+import { Documents } from "./pages/documents.tsx";
+import { Hosts } from "./pages/hosts.tsx";
+import { Inventory } from "./pages/inventory.tsx";
+import { locks, roles, tokens, users } from "./pages/kinds.tsx";
+import { Recordings } from "./pages/recordings.tsx";
+import { Sessions } from "./pages/sessions.tsx";
+import { Updates } from "./pages/updates.tsx";
+
+/** A page of the Web UI. */
+export interface PageRoute {
+  /** Below the folder of the Web UI. */
+  readonly path: string;
+  readonly title: string;
+  readonly group: "Access" | "Activity" | "Fleet" | "Administration" | "You";
+  readonly page: ComponentType;
+  /** Whether the user may see anything there; left out: everybody may. */
+  readonly isShown?: () => boolean;
+}
+
+/** All pages, in the order of the navigation. The first one is where a login leads. */
+export const pageRoutes: readonly PageRoute[] = [
+  { path: "/hosts", title: "Hosts", group: "Access", page: Hosts },
+  { path: "/apps", title: "Applications", group: "Access", page: Applications },
+  { path: "/databases", title: "Databases", group: "Access", page: Databases },
+  { path: "/sessions", title: "Sessions", group: "Activity", page: Sessions },
+  { path: "/recordings", title: "Recordings", group: "Activity", page: Recordings, isShown: () => can("session", "list") },
+  { path: "/audit", title: "Audit log", group: "Activity", page: Audit, isShown: () => can("event", "list") },
+  { path: "/inventory", title: "Inventory", group: "Fleet", page: Inventory, isShown: () => can("node", "list") },
+  { path: "/updates", title: "Updates", group: "Fleet", page: Updates, isShown: () => can("upgrade_rollout", "read") },
+  { path: "/users", title: "Users", group: "Administration", page: () => <Documents of={users} />, isShown: () => can("user", "list") },
+  { path: "/roles", title: "Roles", group: "Administration", page: () => <Documents of={roles} />, isShown: () => can("role", "list") },
+  { path: "/tokens", title: "Join tokens", group: "Administration", page: () => <Documents of={tokens} />, isShown: () => can("token", "list") },
+  { path: "/locks", title: "Locks", group: "Administration", page: () => <Documents of={locks} />, isShown: () => can("lock", "list") },
+  { path: "/account", title: "Your account", group: "You", page: Account },
+];
+
+/** The pages that this user sees. */
+export function shownRoutes(): readonly PageRoute[] {
+  return pageRoutes.filter(({ isShown }) => isShown === undefined || isShown());
+}

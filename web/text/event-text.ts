@@ -1,0 +1,45 @@
+/** An audit event as it was recorded. */
+export type AuditRecord = Readonly<Record<string, unknown>>;
+
+/** Fields that have a column of their own, or are the same on every line. */
+const leftOut = new Set(["time", "event", "code", "user", "uid", "cluster_name", "success"]);
+/** The most important fields come first. */
+const first = ["error", "name", "login", "server_name", "app_name", "db_name", "command", "exit_code", "addr.remote"];
+/** Maximum length of a value, characters. */
+const maxValue = 60;
+
+/** The facts of an event in one line: `name=web-1 login=root`. Pure. */
+export function eventDetails(event: AuditRecord): string {
+  return Object.entries(event)
+    .filter(([name, value]) => !leftOut.has(name) && value !== undefined && value !== "" && !(name === "server_id" && "server_name" in event))
+    .sort(([a], [b]) => rank(a) - rank(b))
+    .map(([name, value]) => `${name}=${valueText(value)}`)
+    .join(" ");
+}
+
+/** A text of the event; empty when it has none of that name. Pure. */
+export function eventField(event: AuditRecord, name: string): string {
+  const value = event[name];
+  return typeof value === "string" ? value : "";
+}
+
+function rank(name: string): number {
+  const index = first.indexOf(name);
+  return index < 0 ? first.length : index;
+}
+
+function valueText(value: unknown): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length > maxValue ? `${text.slice(0, maxValue - 1)}…` : text;
+}
+
+/** Events as lines of comma-separated values (RFC 4180), with a line of names; a value that a spreadsheet would take for a formula gets a quote in front. Pure. */
+export function eventsCsv(events: readonly AuditRecord[]): string {
+  const lines = events.map((event) => [eventField(event, "time"), eventField(event, "event"), eventField(event, "code"), eventField(event, "user"), eventDetails(event)]);
+  return [["time", "event", "code", "user", "details"], ...lines].map((cells) => cells.map(csvCell).join(",")).join("\r\n");
+}
+
+function csvCell(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
