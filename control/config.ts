@@ -42,6 +42,8 @@ export interface ProxyConfig {
   /** Version in the greeting of MySQL's port. */
   readonly mysqlVersion?: string | undefined;
   readonly publicAddr?: HostPort | undefined;
+  /** Domain of the host names of applications; left out: the public host. */
+  readonly appsDomain?: string | undefined;
   readonly sshPublicAddr?: HostPort | undefined;
   readonly tunnelPublicAddr?: HostPort | undefined;
   readonly keypairs: readonly { readonly certFile: string; readonly keyFile: string }[];
@@ -107,6 +109,7 @@ function proxyConfig({ platform, auth_service: auth, proxy_service: proxy }: Pla
     },
     mysqlVersion: proxy.mysql_server_version,
     publicAddr: proxy.public_addr,
+    appsDomain: proxy.apps_domain,
     sshPublicAddr: proxy.ssh_public_addr,
     tunnelPublicAddr: proxy.tunnel_public_addr,
     keypairs: proxy.https_keypairs.map((pair) => ({ certFile: pair.cert_file, keyFile: pair.key_file })),

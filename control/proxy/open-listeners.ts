@@ -7,6 +7,7 @@ import { type Listener, listen, peerAddress } from "../../core/transport/arrival
 import { terminateTls } from "../../core/transport/arrivals/server-tls.ts";
 import { formatHostPort, type HostPort } from "../../core/transport/host-port.ts";
 import type { ProxyConfig } from "../config.ts";
+import { type ServeBrowser, serveAppClient } from "./app-front/app-front.ts";
 import { type DatabasePorts, openDatabasePorts } from "./db-front/open-ports.ts";
 import { servePostgres, servePostgresTls } from "./db-front/postgres/serve-postgres.ts";
 import { type FrontDoorOptions, type Handler, type HandlerTable, receive } from "./front-door.ts";
@@ -38,6 +39,8 @@ export interface ProxyListeners {
 export interface ListenerServices extends ProxyServices {
   readonly web: Pick<WebApp, "accept">;
   readonly mode: ListenerMode | undefined;
+  /** Left out: applications are for clients with a certificate only. */
+  readonly serveBrowser?: ServeBrowser | undefined;
 }
 
 /** All connections of one listener. */
@@ -136,6 +139,7 @@ function pingFacts(config: ProxyConfig, services: ListenerServices, bound: Bound
     tunnelListen: bound.tunnel,
     databases: Object.fromEntries(dbProtocols.map((one) => [one, { listen: bound.databases[one], publicAddr: config.databases?.[one]?.publicAddr }])),
     publicAddr: config.publicAddr,
+    appsDomain: config.appsDomain,
     sshPublicAddr: config.sshPublicAddr,
     tunnelPublicAddr: config.tunnelPublicAddr,
   };
@@ -175,9 +179,12 @@ function handlerTable(services: ListenerServices): HandlerTable {
   ]);
 }
 
-/** HTTPS: the certificate is chosen by the client's server name. */
+/** HTTPS: the certificate is chosen by the client's server name, and the site, the proxy's own or that of an application. */
 function webHandler(services: ListenerServices): Handler {
-  return async ({ socket, hello, established }) => {
+  return async (arrival) => {
+    const { socket, hello, established } = arrival;
+    const site = services.appSites.find(hello.servername);
+    if (site !== undefined) return await serveAppClient(arrival, site, services);
     const context = services.certificates.choose(hello.servername) ?? services.identity.current().web;
     const tls = await terminateTls(socket, { context, alpn: "http/1.1" });
     established();

@@ -9,6 +9,7 @@ import type { Env } from "../../core/transport/dial/choose-proxy.ts";
 import type { ListenSockets } from "../../core/transport/listen-sockets.ts";
 import { version } from "../../core/versions/version.ts";
 import type { ProxyConfig } from "../config.ts";
+import { AppSites, appsDomain } from "./app-front/app-sites.ts";
 import { CancelRequests } from "./db-front/cancel-requests.ts";
 import { CurrentIdentity, type HostCredentialsSource } from "./identity/current-identity.ts";
 import { WebCertificates } from "./identity/web-certificates.ts";
@@ -100,6 +101,7 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     arriving: new ExpectedHosts(),
     hosts: new HostDirectory({ auth, log, cluster, clock }),
     running: new RunningStreams({ log, now }),
+    appSites: new AppSites({ offers: registry, ownNames: ownNames(config), domain: appsDomain(config) }),
     cancels: new CancelRequests({ tunnels: () => registry.all(), log, now, clock }),
     mysqlVersion: config.mysqlVersion ?? "8.4.0",
     sockets: deps.sockets,
@@ -111,4 +113,10 @@ export function createServices(config: ProxyConfig, deps: ProxyDeps, signal: Abo
     relaying,
     tunnelsChanged: worked,
   };
+}
+
+/** Host names of the proxy itself, in lower case. */
+function ownNames({ nodename, publicAddr, sshPublicAddr, tunnelPublicAddr }: ProxyConfig): readonly string[] {
+  const hosts = [publicAddr, sshPublicAddr, tunnelPublicAddr].flatMap((address) => (address === undefined ? [] : [address.host]));
+  return [nodename, ...hosts].map((name) => name.toLowerCase());
 }

@@ -126,6 +126,8 @@ export const proxySchema = z.strictObject({
   mongo_public_addr: oneAddress(listenersPort).optional(),
   redis_listen_addr: hostPortText(ports.redis).optional(),
   redis_public_addr: oneAddress(listenersPort).optional(),
+  /** Applications are at `<name>.<apps_domain>`. Default: the host of public_addr. A domain of its own keeps their cookies apart from the proxy's. */
+  apps_domain: hostnameText.transform((name) => name.toLowerCase()).optional(),
   https_keypairs: z.array(z.strictObject({ cert_file: absolutePath, key_file: absolutePath })).default([]),
   /** Channels by name, which may contain slashes. `default` and `stable/cloud` always exist. */
   automatic_upgrades_channels: upgradeChannels.default({}),

@@ -109,7 +109,8 @@ interface Starting {
 async function startProxy({ auth, folder, log, options, signal }: Starting): Promise<ProxyService> {
   const own = options.mode === "separate" ? { sshListen: localhost, tunnelListen: localhost } : {};
   const config: ProxyConfig = { dataDir: folder, nodename: "box", webListen: localhost, keypairs: [], caPins: [], ...own, ...options.proxy };
-  const issue = () => auth.issueProxy(["localhost", "127.0.0.1"]);
+  const { publicAddr } = config;
+  const issue = () => auth.issueProxy(["localhost", "127.0.0.1", ...(publicAddr === undefined ? [] : [publicAddr.host])]);
   const now = options.now ?? (() => new Date());
   const credentials = new RenewingCredentials({ first: await issue(), renew: issue, log, now });
   const relayAuth = (stream: Duplex, remoteAddress: string): void => auth.inject(stream, remoteAddress);

@@ -1,4 +1,5 @@
 import { createPublicKey, randomBytes } from "node:crypto";
+import { isIP } from "node:net";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { certificateNames } from "../../../core/identity/cluster-names.ts";
 import { type HostIdentity, type SshCertificateFields, toSshCertificate, type UserIdentity } from "../../../core/identity/identity.ts";
@@ -46,9 +47,18 @@ export async function issueHost(keys: AuthorityKeys, identity: HostIdentity, req
   };
 }
 
-/** Its own names, and the shared name of all hosts of its role: a node cannot pass for the auth service. */
+/**
+ * Its own names, and the shared name of all hosts of its role: a node cannot pass for the auth service. A proxy has the names of applications below its
+ * own too, for browsers that trust the cluster's authority; programs of ours compare the shared name alone.
+ */
 function tlsNames(identity: HostIdentity): readonly string[] {
-  return [...certificateNames(identity), roleServerName(identity.role)];
+  const apps = identity.role === "proxy" ? identity.names.filter(isDomain).map((name) => `*.${name}`) : [];
+  return [...certificateNames(identity), ...apps, roleServerName(identity.role)];
+}
+
+/** Whether clients accept a wildcard below the name: it has two labels at least, and is not an address. */
+function isDomain(name: string): boolean {
+  return isIP(name) === 0 && name.includes(".");
 }
 
 /** An OpenSSH certificate line for a public key line. Throws `invalid` for anything else. */

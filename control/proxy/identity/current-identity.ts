@@ -4,7 +4,7 @@ import type { HostCredentials } from "../../../core/api/host-credentials.ts";
 import type { TrustedKeys } from "../../../core/api/trusted-keys.ts";
 import { parseCertificateLine } from "../../../core/ssh/certificate.ts";
 import { fromOpensshPrivate } from "../../../core/ssh/keys.ts";
-import { databaseContext, hostContext, webContext } from "../../../core/transport/arrivals/server-tls.ts";
+import { appContext, databaseContext, hostContext, webContext } from "../../../core/transport/arrivals/server-tls.ts";
 
 /** The proxy's own identity in the forms for its listeners. */
 export interface ProxyIdentity {
@@ -19,6 +19,8 @@ export interface ProxyIdentity {
   readonly web: SecureContext;
   /** The same certificate for clients of databases, which trust the cluster's authority. */
   readonly databases: SecureContext;
+  /** The same for clients of applications, which may present a certificate. */
+  readonly apps: SecureContext;
   readonly credentials: HostCredentials;
 }
 
@@ -59,6 +61,7 @@ function prepare(credentials: HostCredentials): ProxyIdentity {
     tls: hostContext(credentials),
     web: webContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey }),
     databases: databaseContext({ tlsCertificate: `${chain}\n`, tlsPrivateKey: credentials.tlsPrivateKey }),
+    apps: appContext({ cert: `${chain}\n`, key: credentials.tlsPrivateKey, clientCa: credentials.userCaPem }),
     credentials,
   };
 }

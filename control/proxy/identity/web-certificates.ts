@@ -4,7 +4,7 @@ import type { SecureContext } from "node:tls";
 import { errorText, PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { expiryWarning, type WebCertificate } from "../../../core/resources/proxy-facts.ts";
-import { webContext } from "../../../core/transport/arrivals/server-tls.ts";
+import { appContext, webContext } from "../../../core/transport/arrivals/server-tls.ts";
 
 export interface KeyPairFiles {
   readonly certFile: string;
@@ -23,6 +23,8 @@ export interface WebCertificatesDeps {
 interface Loaded {
   readonly leaf: X509Certificate;
   readonly context: SecureContext;
+  /** The same for clients of applications, which may present a certificate of these authorities. */
+  readonly forApps: (clientCa: readonly string[]) => SecureContext;
   /** State of both files: shows whether they changed. */
   readonly digest: string;
 }
@@ -71,8 +73,17 @@ export class WebCertificates {
 
   /** Undefined without a configured pair. */
   choose(servername: string | undefined): SecureContext | undefined {
+    return this.#pairOf(servername)?.loaded.context;
+  }
+
+  /** The same for the name of an application, whose clients may present a certificate of these authorities (PEM). */
+  chooseForApp(servername: string, clientCa: readonly string[]): SecureContext | undefined {
+    return this.#pairOf(servername)?.loaded.forApps(clientCa);
+  }
+
+  #pairOf(servername: string | undefined): Pair | undefined {
     const named = servername === undefined ? undefined : this.#pairs.find(({ loaded }) => loaded.leaf.checkHost(servername) !== undefined);
-    return (named ?? this.#pairs[0])?.loaded.context;
+    return named ?? this.#pairs[0];
   }
 
   /** Called when a certificate is replaced. */
@@ -176,13 +187,24 @@ async function loadPair({ certFile, keyFile }: KeyPairFiles): Promise<Loaded> {
   const [cert, key] = [await read(certFile), await read(keyFile)];
   try {
     const context = webContext({ cert, key });
-    return { leaf: new X509Certificate(cert), context, digest: createHash("sha256").update(cert).update(key).digest("hex") };
+    const digest = createHash("sha256").update(cert).update(key).digest("hex");
+    return { leaf: new X509Certificate(cert), context, forApps: appContexts({ cert, key }), digest };
   } catch (cause) {
     throw new PlatformError("invalid", `https_keypairs: ${certFile} and ${keyFile} are not a matching certificate and key`, {
       cause,
       hint: "both must be PEM files; the certificate's file must contain the chain, leaf first",
     });
   }
+}
+
+/** Makes the context when it is first needed, and again when the authorities have changed. */
+function appContexts(pair: { readonly cert: Buffer; readonly key: Buffer }): Loaded["forApps"] {
+  let made: { readonly ca: string; readonly context: SecureContext } | undefined;
+  return (clientCa) => {
+    const ca = clientCa.join("\n");
+    if (made?.ca !== ca) made = { ca, context: appContext({ ...pair, clientCa }) };
+    return made.context;
+  };
 }
 
 function validity({ leaf }: Pick<Loaded, "leaf">): { readonly from: Date; readonly until: Date } {

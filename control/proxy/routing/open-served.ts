@@ -23,7 +23,7 @@ export async function openServed(ask: StreamAsk<ServedKind>, services: RoutingSe
   if (services.expected.areComing) await services.registry.offeredSoon(kind, target, comingMs);
   const { tunnel, channel } = await openAny(allowedTunnels(ask, access, services), request, services);
   if (chosen !== undefined) chosen.host = tunnel;
-  const sessionId = randomUUID();
+  const sessionId = ask.sessionId ?? randomUUID();
   channel.write(encodeStreamRequest({ ...request, clientAddress, sessionId, accessRevision: access.revision }));
   const host = tunnel.identity.id;
   services.running.add({ identity, host, login: "", channel });

@@ -42,6 +42,8 @@ export interface StreamAsk<Kind extends StreamKind = StreamKind> {
   readonly request: ClientRequest<Kind>;
   /** `ip:port` of the client. */
   readonly clientAddress: string;
+  /** Of a session that goes on over several streams; left out: a new one. */
+  readonly sessionId?: string | undefined;
 }
 
 /** The host of a stream as soon as a handler has chosen it, for the audit log. */

@@ -21,6 +21,12 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
   readonly #waiting = new Map<string, Set<() => void>>();
   /** Waiters for any agent's list of resources. */
   readonly #offerWaiting = new Set<() => void>();
+  #offersRevision = 0;
+
+  /** Changes with every list of resources. */
+  get offersRevision(): number {
+    return this.#offersRevision;
+  }
 
   get size(): number {
     let count = 0;
@@ -97,6 +103,7 @@ export class TunnelRegistry<T extends Registered = Tunnel> {
   }
 
   #unlist(tunnel: T): void {
+    this.#offersRevision += 1;
     const { id } = tunnel.identity;
     const kept = new Set((this.#byId.get(id) ?? []).filter((other) => other !== tunnel).flatMap(({ offered }) => offered.map(resourceKey)));
     for (const key of tunnel.offered.map(resourceKey)) {

@@ -125,6 +125,7 @@ describe("ping", () => {
           mongo_public_addr: "",
           redis_public_addr: "",
         },
+        app: { domain: pingAnswer(facts, true).proxy.ssh.public_addr.replace(/:\d+$/, "") },
         tls_routing_enabled: tls,
       },
       server_version: "3.4.5",

@@ -2,6 +2,7 @@ import { type ServiceKind, serviceNames } from "../../../core/kinds/service-kind
 import type { DbProtocol } from "../../../core/resources/db.ts";
 import { formatHostPort, type HostPort, withPort } from "../../../core/transport/host-port.ts";
 import type { DatabasePort } from "../../config.ts";
+import { appsDomain } from "../app-front/app-sites.ts";
 
 /** Facts for the ping answer: the running configuration, with the bound ports. */
 export interface PingFacts {
@@ -14,6 +15,8 @@ export interface PingFacts {
   readonly sshListen?: HostPort | undefined;
   readonly tunnelListen?: HostPort | undefined;
   readonly publicAddr?: HostPort | undefined;
+  /** As configured; left out: the public host. */
+  readonly appsDomain?: string | undefined;
   readonly sshPublicAddr?: HostPort | undefined;
   readonly tunnelPublicAddr?: HostPort | undefined;
   /** Ports of databases, by protocol; without `listen` there is none. */
@@ -38,6 +41,10 @@ export interface PingProxy {
     readonly mysql_public_addr: string;
     readonly mongo_public_addr: string;
     readonly redis_public_addr: string;
+  };
+  readonly app: {
+    /** Applications without an address of their own are at `https://<name>.<domain>`, at the port of the web address; empty: such an address does not exist. */
+    readonly domain: string;
   };
   readonly tls_routing_enabled: boolean;
 }
@@ -72,12 +79,13 @@ const absent: Sections = {
   ssh: { listen_addr: "", tunnel_listen_addr: "", web_listen_addr: "", public_addr: "", ssh_public_addr: "", ssh_tunnel_public_addr: "" },
   kube: { enabled: false, public_addr: "", listen_addr: "" },
   db: { postgres_public_addr: "", mysql_listen_addr: "", mysql_public_addr: "", mongo_public_addr: "", redis_public_addr: "" },
+  app: { domain: "" },
 };
 
-/** What each kind of service puts into the answer; applications are reached at the web address, and clients expect nothing about them. */
+/** What each kind of service puts into the answer. */
 const sections: { readonly [Kind in ServiceKind]: (addresses: Addresses) => Partial<Sections> } = {
   ssh: (addresses) => ({ ssh: sshSection(addresses) }),
-  app: () => ({}),
+  app: ({ facts }) => ({ app: { domain: appsDomain(facts) ?? "" } }),
   db: (addresses) => ({ db: dbSection(addresses) }),
 };
 

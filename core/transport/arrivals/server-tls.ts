@@ -7,8 +7,8 @@ import { feedInPieces } from "../../node-internals/feed-in-pieces.ts";
 
 export interface TerminateTlsOptions {
   readonly context: SecureContext;
-  /** The one protocol that is answered when the client offers it. */
-  readonly alpn: string;
+  /** The protocol that is answered when the client offers it; of several the first that it offers. */
+  readonly alpn: string | readonly string[];
   /** Requests a certificate. It is not checked here but by the caller, so that a refusal can carry a reason. */
   readonly requestCertificate?: boolean;
   readonly timeoutMs?: number;
@@ -47,15 +47,17 @@ export function terminateTls(
 
 type AlpnCallback = NonNullable<TLSSocketOptions["ALPNCallback"]>;
 
-/** By the name that they answer: our own few. */
+/** By the names that they answer: our own few. */
 const alpnCallbacks = new Map<string, AlpnCallback>();
 
 /** As ALPNProtocols does, whose list would be copied for each connection and kept, in memory shared by many buffers. */
-function only(name: string): AlpnCallback {
-  const known = alpnCallbacks.get(name);
+function only(names: string | readonly string[]): AlpnCallback {
+  const key = String(names);
+  const known = alpnCallbacks.get(key);
   if (known !== undefined) return known;
-  const made: AlpnCallback = ({ protocols }) => (protocols.includes(name) ? name : undefined);
-  alpnCallbacks.set(name, made);
+  const wanted = typeof names === "string" ? [names] : names;
+  const made: AlpnCallback = ({ protocols }) => wanted.find((name) => protocols.includes(name));
+  alpnCallbacks.set(key, made);
   return made;
 }
 
@@ -133,4 +135,13 @@ export function webContext({ cert, key }: { cert: string | Buffer; key: string |
  */
 export function databaseContext({ tlsCertificate: cert, tlsPrivateKey: key }: { tlsCertificate: string; tlsPrivateKey: string }): SecureContext {
   return createSecureContext({ cert, key, minVersion: "TLSv1.2", ciphers: suites, secureOptions: always | constants.SSL_OP_NO_TICKET });
+}
+
+/**
+ * For clients of applications, which may present a certificate of the authorities `clientCa` (PEM): a browser shows none of its others, and does not ask
+ * its user. As `databaseContext`.
+ */
+export function appContext({ cert, key, clientCa }: { cert: string | Buffer; key: string | Buffer; clientCa: readonly string[] }): SecureContext {
+  const secureOptions = always | constants.SSL_OP_NO_TICKET;
+  return createSecureContext({ cert, key, ca: [...clientCa], minVersion: "TLSv1.2", ciphers: suites, secureOptions });
 }
