@@ -1,21 +1,21 @@
-import { createHash, createHmac, randomBytes } from "node:crypto";
+import { createHash, createHmac, randomBytes, randomUUID } from "node:crypto";
 
 /**
  * What a browser has of a session: `<id>.<secret>`, the value of its cookie. The id is in audit events and lists; only the secret opens the session, and
  * the auth service stores only its hash.
  */
 export interface SessionCredential {
-  /** 32 hexadecimal digits. */
+  /** A UUID: also the id of what is recorded of it. */
   readonly id: string;
   /** 32 random bytes, base64url. */
   readonly secret: string;
 }
 
-const idShape = /^[0-9a-f]{32}$/;
+const idShape = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const secretShape = /^[A-Za-z0-9_-]{43}$/;
 
 export function newSessionCredential(): SessionCredential {
-  return { id: randomBytes(16).toString("hex"), secret: randomBytes(32).toString("base64url") };
+  return { id: randomUUID(), secret: randomBytes(32).toString("base64url") };
 }
 
 export function formatCredential({ id, secret }: SessionCredential): string {
@@ -26,6 +26,11 @@ export function formatCredential({ id, secret }: SessionCredential): string {
 export function parseCredential(text: string): SessionCredential | undefined {
   const [id = "", secret = "", ...rest] = text.split(".", 3);
   return rest.length === 0 && idShape.test(id) && secretShape.test(secret) ? { id, secret } : undefined;
+}
+
+/** Whether a text has the shape of a session's id. */
+export function isSessionId(text: string): boolean {
+  return idShape.test(text);
 }
 
 /** Hash under which the auth service knows a secret; the secret is random, so that a slow hash would add nothing. */

@@ -45,7 +45,13 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
     const { env = {}, upstreamCa, upgradeLimit: limit } = deps;
     const facts = (): ProxyFacts => ({ web_certificates: [...certificates.facts()], failed_reload: deps.failedReload?.() });
     versionServer = await openVersionServer({ ...services, env, upstreamCa, limit, facts });
-    web = await createWebApp({ ...services, versionServer, packagesDir: config.packagesDir, ping: () => requireOpen(listeners).ping() });
+    web = await createWebApp({
+      ...services,
+      versionServer,
+      packagesDir: config.packagesDir,
+      sessionsEnded: () => {},
+      ping: () => requireOpen(listeners).ping(),
+    });
     listeners = await openListeners(config, { ...services, web, mode: deps.listenerMode });
   } catch (error) {
     stop.abort();

@@ -1,7 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { BrowserSessionSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import type { BrowserSessionSchema, GetAppSessionResponseSchema } from "../../../core/api/generated/platform/auth/v1/auth_pb.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import {
+  beginAppSession,
   endAppSession,
   endedAppSessions,
   refuseHandOff,
@@ -43,7 +44,7 @@ export function browserMethods({ context, rateLimit }: Api): Handlers<SessionMet
   };
 }
 
-type AppMethods = "createAppSession" | "getAppSession" | "checkAppSessions" | "endAppSession" | "signBrowserApp";
+type AppMethods = "createAppSession" | "beginAppSession" | "getAppSession" | "checkAppSessions" | "endAppSession" | "signBrowserApp";
 
 /** Most sessions that one call checks. */
 const maxChecked = 10_000;
@@ -52,10 +53,8 @@ const maxChecked = 10_000;
 export function appSessionMethods({ context }: Api): Handlers<AppMethods> {
   return {
     createAppSession: async ({ app }, caller) => await openAppSession(context, { ...inBrowserCaller(caller), app }),
-    getAppSession: async ({ credential, app }) => {
-      const { session, identity } = await useAppSession(context, { credential: requireCredential(credential), app });
-      return { user: identity.name, expires: session.expires };
-    },
+    beginAppSession: async ({ credential, app }) => userMessage(await beginAppSession(context, { credential: requireCredential(credential), app })),
+    getAppSession: async ({ credential, app }) => userMessage(await useAppSession(context, { credential: requireCredential(credential), app })),
     checkAppSessions: async ({ ids }) => {
       if (ids.length > maxChecked) throw new PlatformError("limit", `one call checks at most ${maxChecked} sessions`);
       return { endedIds: [...(await endedAppSessions(context, ids))] };
@@ -91,6 +90,15 @@ function inBrowser(caller: Caller): UserCaller & Required<Pick<UserCaller, "sess
 function inBrowserCaller(caller: Caller): { readonly caller: UserCaller; readonly session: StoredSession } {
   const user = inBrowser(caller);
   return { caller: user, session: user.session };
+}
+
+type AppUser = Awaited<ReturnType<typeof useAppSession>>;
+
+/** The user's identity, for the proxy's own decision. */
+function userMessage({ session, identity }: AppUser): MessageInitShape<typeof GetAppSessionResponseSchema> {
+  const { name: user, userId = "", roles, sourceIp = "" } = identity;
+  const traits = Object.fromEntries(Object.entries(identity.traits).map(([name, values]) => [name, { values: [...values] }]));
+  return { user, expires: session.expires, userId, roles: [...roles], traits, sourceIp };
 }
 
 function message(session: StoredSession, current: string | undefined): MessageInitShape<typeof BrowserSessionSchema> {

@@ -37,6 +37,7 @@ export const permissions = {
   acceptInvite: anyone,
   // For browsers, of which only proxies speak.
   createBrowserSession: { hosts: ["proxy", "auth"] },
+  beginAppSession: { hosts: ["proxy", "auth"] },
   getAppSession: { hosts: ["proxy", "auth"] },
   checkAppSessions: { hosts: ["proxy", "auth"] },
   endAppSession: { hosts: ["proxy", "auth"] },

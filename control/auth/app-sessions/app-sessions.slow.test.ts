@@ -7,6 +7,7 @@ import type { TestUser } from "../../../test/inside/enrol-user.ts";
 import { addUser, joinHost, openTestAuth, type TestAuth } from "../../../test/inside/open-auth.ts";
 import { generateKeys, publicKeys } from "../../../test/inside/user-keys.ts";
 import { codeAt } from "../../../test/world/one-time-code.ts";
+import type { AppCredential } from "./find-app-session.ts";
 
 let t: TestAuth;
 let proxy: AuthClient;
@@ -49,13 +50,24 @@ async function open(user = alice): Promise<{ headers: Record<string, string> }> 
   return { headers: { [browserSessionHeader]: `${session?.id}.${secret}`, [clientAddressHeader]: browser } };
 }
 
+async function made(session: { headers: Record<string, string> }): Promise<AppCredential & { readonly expires: string }> {
+  const { credential, expires } = await proxy.createAppSession({ app: "orders" }, session);
+  return { id: credential?.id ?? "", secret: credential?.secret ?? "", subject: credential?.subject ?? "", expires };
+}
+
+async function begin(session: { headers: Record<string, string> }): Promise<Awaited<ReturnType<typeof made>>> {
+  const { expires, ...credential } = await made(session);
+  await proxy.beginAppSession({ credential, app: "orders" });
+  return { ...credential, expires };
+}
+
 const keys = generateKeys();
-const sign = (credential: { id: string; secret: string; subject: string }, app = "orders") =>
+const sign = (credential: AppCredential, app = "orders") =>
   proxy.signBrowserApp({ credential, app, hostId, tlsPublicKey: publicKeys(keys).tlsPublicKey, clientAddress: browser });
 
 describe("a session with an application", () => {
   test("gives a proxy certificates in the user's name for this application alone", async () => {
-    const { expires, ...credential } = await proxy.createAppSession({ app: "orders" }, await open());
+    const { expires, ...credential } = await begin(await open());
     expect(await proxy.getAppSession({ credential, app: "orders" })).toMatchObject({ user: "alice", expires });
     const identity = fromX509Certificate(new X509Certificate((await sign(credential)).tlsCertificate));
     expect(identity).toMatchObject({ kind: "user", name: "alice", route: { kind: "app", name: "orders" }, relayed: { until: expires } });
@@ -74,7 +86,7 @@ describe("a session with an application", () => {
 
   test("needs its id, its secret, its subject and its application, of one session", async () => {
     const session = await open();
-    const [one, two] = [await proxy.createAppSession({ app: "orders" }, session), await proxy.createAppSession({ app: "orders" }, session)];
+    const [one, two] = [await begin(session), await begin(session)];
     for (const wrong of [
       { ...one, secret: two.secret },
       { ...one, subject: two.subject },
@@ -88,13 +100,22 @@ describe("a session with an application", () => {
     await expect(proxy.getAppSession({ credential: one, app: "payroll" })).rejects.toMatchObject({ code: "unauthenticated" });
   });
 
+  test("begins once, within a minute, and is good for nothing before", async () => {
+    const session = await open();
+    const [one, late] = await Promise.all([made(session), made(session)]);
+    const app = "orders";
+    await expect(proxy.getAppSession({ credential: one, app })).rejects.toMatchObject({ code: "unauthenticated" });
+    await expect(sign(one)).rejects.toMatchObject({ code: "unauthenticated" });
+    await expect(proxy.beginAppSession({ credential: one, app: "payroll" })).rejects.toMatchObject({ code: "unauthenticated" });
+    expect(await proxy.beginAppSession({ credential: one, app })).toMatchObject({ user: "alice", roles: ["apps"] });
+    await expect(proxy.beginAppSession({ credential: one, app })).rejects.toMatchObject({ code: "unauthenticated" });
+    t.forward(60_000);
+    await expect(proxy.beginAppSession({ credential: late, app })).rejects.toMatchObject({ code: "unauthenticated" });
+  });
+
   test("ends with the browser session, and with its own log-out", async () => {
     const session = await open();
-    const [one, two, three] = [
-      await proxy.createAppSession({ app: "orders" }, session),
-      await proxy.createAppSession({ app: "orders" }, session),
-      await proxy.createAppSession({ app: "orders" }, await open()),
-    ];
+    const [one, two, three] = [await begin(session), await begin(session), await begin(await open())];
     const ids = [one.id, two.id, three.id];
     await proxy.endAppSession({ credential: { ...one, secret: two.secret } });
     expect(await proxy.checkAppSessions({ ids })).toMatchObject({ endedIds: [] });
@@ -106,7 +127,7 @@ describe("a session with an application", () => {
   });
 
   test("follows locks and roles at the next use", async () => {
-    const credential = await proxy.createAppSession({ app: "orders" }, await open());
+    const credential = await begin(await open());
     const lock = { kind: "lock", version: "v2", metadata: { name: "l" }, spec: { target: { user: "alice" } } };
     await t.admin.putResource({ json: JSON.stringify(lock) });
     await expect(proxy.getAppSession({ credential, app: "orders" })).rejects.toMatchObject({ code: "denied" });
@@ -117,7 +138,7 @@ describe("a session with an application", () => {
   });
 
   test("whose hand-off was refused ends, if the secret was sent, and the refusal is recorded", async () => {
-    const credential = await proxy.createAppSession({ app: "orders" }, await open());
+    const credential = await begin(await open());
     const refuse = (changed: object) =>
       proxy.endAppSession(
         { credential: { ...credential, ...changed }, app: "orders", refusal: "the state is not known" },
@@ -143,7 +164,7 @@ describe("a session with an application", () => {
     const session = await open();
     const all = [];
     for (let count = 0; count < 51; count += 1) {
-      all.push((await proxy.createAppSession({ app: "orders" }, session)).id);
+      all.push((await begin(session)).id);
       t.forward(1000);
     }
     expect(await proxy.checkAppSessions({ ids: all })).toMatchObject({ endedIds: [all[0]] });

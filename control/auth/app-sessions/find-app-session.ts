@@ -1,14 +1,14 @@
 import { findLock, lockedError } from "../../../core/access/find-lock.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
-import { secretHash } from "../../browser/session-credential.ts";
+import { isSessionId, secretHash } from "../../browser/session-credential.ts";
 import { sameSecret } from "../../same-secret.ts";
 import { listLocks } from "../access/locks.ts";
 import type { AuthContext } from "../auth-context.ts";
 import { endedError, isOpen, useSessionOf } from "../browser-sessions/find-session.ts";
 import { readSession } from "../browser-sessions/stored-session.ts";
 import { type RelayedServedAsk, signRelayedServed } from "../certificates/sign-relayed-served.ts";
-import { appSessionRemoval, readAppSession, type StoredAppSession } from "./stored-app-session.ts";
+import { appSessionRemoval, begunWrite, readAppSession, type StoredAppSession } from "./stored-app-session.ts";
 
 /** What a browser has sent to an application's host name. */
 export interface AppCredential {
@@ -23,13 +23,40 @@ export interface AppSessionAsk {
   readonly app: string;
 }
 
-/** The user of a session with an application. Throws `unauthenticated`, or `denied` for a locked user. */
-export async function useAppSession(
-  context: AuthContext,
-  { credential, app }: AppSessionAsk,
-): Promise<{ readonly session: StoredAppSession; readonly identity: UserIdentity }> {
-  const session = await provenSession(context, credential);
-  if (session === undefined || session.app !== app) throw endedError();
+/** Time from the making of a session to its beginning at the application's host name, ms. */
+const handOffMs = 60_000;
+
+/**
+ * Begins a session at the application's host name: once, so that what the browser was handed is worth nothing afterwards. Throws as `useAppSession`.
+ */
+export async function beginAppSession(context: AuthContext, ask: AppSessionAsk): Promise<SessionUse> {
+  const found = await provenSession(context, ask.credential);
+  const ageMs = found === undefined ? 0 : context.now().getTime() - new Date(found.session.created).getTime();
+  if (found === undefined || found.session.begun || ageMs >= handOffMs) throw endedError();
+  const use = await useOf(context, { found, app: ask.app });
+  try {
+    await context.storage.batch([begunWrite(found.session, found.revision)]);
+  } catch (thrown) {
+    if (thrown instanceof PlatformError && thrown.code === "conflict") throw endedError();
+    throw thrown;
+  }
+  return use;
+}
+
+interface SessionUse {
+  readonly session: StoredAppSession;
+  readonly identity: UserIdentity;
+}
+
+/** The user of a session that has begun. Throws `unauthenticated`, or `denied` for a locked user. */
+export async function useAppSession(context: AuthContext, { credential, app }: AppSessionAsk): Promise<SessionUse> {
+  const found = await provenSession(context, credential);
+  if (found === undefined || !found.session.begun) throw endedError();
+  return await useOf(context, { found, app });
+}
+
+async function useOf(context: AuthContext, { found: { session }, app }: { readonly found: Found; readonly app: string }): Promise<SessionUse> {
+  if (session.app !== app) throw endedError();
   const { identity } = await useSessionOf(context, session.browser_session);
   const now = context.now();
   const { name: user, userId, roles } = identity;
@@ -49,8 +76,8 @@ export async function endedAppSessions(context: AuthContext, ids: readonly strin
   const now = context.now();
   const ended: string[] = [];
   for (const id of ids) {
-    const session = await readAppSession(context.storage, id);
-    const parent = session === undefined ? undefined : await readSession(context.storage, session.browser_session);
+    const found = await readAppSession(context.storage, id);
+    const parent = found === undefined ? undefined : await readSession(context.storage, found.session.browser_session);
     if (parent === undefined || !isOpen(parent.session, now)) ended.push(id);
   }
   return ended;
@@ -58,8 +85,8 @@ export async function endedAppSessions(context: AuthContext, ids: readonly strin
 
 /** Ends a session at its user's wish. A session that is unknown has ended already. */
 export async function endAppSession(context: AuthContext, { credential }: Pick<AppSessionAsk, "credential">): Promise<void> {
-  const session = await provenSession(context, credential);
-  if (session !== undefined) await context.storage.batch(appSessionRemoval(session));
+  const found = await provenSession(context, credential);
+  if (found !== undefined) await context.storage.batch(appSessionRemoval(found.session));
 }
 
 export interface RefusedHandOff extends AppSessionAsk {
@@ -72,22 +99,24 @@ export interface RefusedHandOff extends AppSessionAsk {
  * required, so that nobody ends sessions by their ids.
  */
 export async function refuseHandOff(context: AuthContext, { credential, app, reason, address }: RefusedHandOff): Promise<void> {
-  const session = await provenSession(context, { ...credential, subject: undefined });
+  const session = (await provenSession(context, { ...credential, subject: undefined }))?.session;
   if (session !== undefined) await context.storage.batch(appSessionRemoval(session));
   const user = session === undefined ? {} : { user: session.user, sid: session.id };
   context.audit.emitRefusal({ event: "auth", error: reason.slice(0, 512), app_name: app.slice(0, 256), ...user, "addr.remote": address });
 }
 
+type Found = NonNullable<Awaited<ReturnType<typeof readAppSession>>>;
+
 /** The session with this id, secret and, unless it is undefined, subject. */
 async function provenSession(
   { storage }: AuthContext,
   { id, secret, subject }: Omit<AppCredential, "subject"> & { readonly subject: string | undefined },
-): Promise<StoredAppSession | undefined> {
-  const session = /^[0-9a-f]{32}$/.test(id) ? await readAppSession(storage, id) : undefined;
-  if (session === undefined) return undefined;
-  const isSecret = sameSecret(secretHash(secret), session.secret_hash);
-  const isSubject = subject === undefined || sameSecret(secretHash(subject), session.subject_hash);
-  return isSecret && isSubject ? session : undefined;
+): Promise<Found | undefined> {
+  const found = isSessionId(id) ? await readAppSession(storage, id) : undefined;
+  if (found === undefined) return undefined;
+  const isSecret = sameSecret(secretHash(secret), found.session.secret_hash);
+  const isSubject = subject === undefined || sameSecret(secretHash(subject), found.session.subject_hash);
+  return isSecret && isSubject ? found : undefined;
 }
 
 /** Throws `invalid` for a call without a credential. */

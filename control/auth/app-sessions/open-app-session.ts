@@ -5,15 +5,14 @@ import { mayReach } from "../api/permissions.ts";
 import type { AuthContext } from "../auth-context.ts";
 import type { SessionUser } from "../browser-sessions/find-session.ts";
 import { listOffered } from "../inventory/live-offered.ts";
+import type { AppCredential } from "./find-app-session.ts";
 import { appSessionRemovals, newAppSessionWrites, type StoredAppSession } from "./stored-app-session.ts";
 
 /** Most sessions with applications that begin from one browser session; the oldest then ends. */
 const maxSessions = 50;
 
 export interface NewAppSession {
-  readonly id: string;
-  readonly secret: string;
-  readonly subject: string;
+  readonly credential: AppCredential;
   readonly expires: string;
 }
 
@@ -48,7 +47,8 @@ export async function openAppSession(
     subject_hash: secretHash(subject),
     created: context.now().toISOString(),
     expires: session.expires,
+    begun: false,
   };
   await storage.batch([...newAppSessionWrites(stored), ...(await appSessionRemovals(storage, session.id, maxSessions - 1))]);
-  return { id, secret, subject, expires: stored.expires };
+  return { credential: { id, secret, subject }, expires: stored.expires };
 }

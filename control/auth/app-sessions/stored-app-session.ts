@@ -12,12 +12,27 @@ const storedSchema = z.object({
   subject_hash: z.string(),
   created: z.string(),
   expires: z.string(),
+  /** The browser has taken it over at the application's host name. */
+  begun: z.boolean(),
 });
 export type StoredAppSession = z.infer<typeof storedSchema>;
 
-export async function readAppSession(storage: Storage, id: string): Promise<StoredAppSession | undefined> {
+export async function readAppSession(
+  storage: Storage,
+  id: string,
+): Promise<{ readonly session: StoredAppSession; readonly revision: string } | undefined> {
   const entry = await storage.get(sessionKey(id));
-  return entry === undefined ? undefined : storedSchema.parse(JSON.parse(entry.value));
+  return entry === undefined ? undefined : { session: storedSchema.parse(JSON.parse(entry.value)), revision: entry.revision };
+}
+
+/** The session has begun, which it does once. */
+export function begunWrite(session: StoredAppSession, revision: string): Write {
+  return {
+    key: sessionKey(session.id),
+    value: JSON.stringify({ ...session, begun: true }),
+    expires: new Date(session.expires),
+    expect: { revision },
+  };
 }
 
 export function newAppSessionWrites(session: StoredAppSession): readonly Write[] {

@@ -161,6 +161,6 @@ describe("a session of a browser", () => {
     const attempt = (address: string) => proxy.createBrowserSession({ user: "alice", password: "wrong", code: "000000" }, from(address));
     for (let tries = 0; tries < 5; tries += 1) await expect(attempt("198.51.100.9:1")).rejects.toMatchObject({ code: "unauthenticated" });
     await expect(attempt("198.51.100.9:2")).rejects.toMatchObject({ code: "limit" });
-    expect((await open()).id).toMatch(/^[0-9a-f]{32}$/);
+    expect((await open()).id).toHaveLength(36);
   });
 });

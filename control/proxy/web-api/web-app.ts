@@ -9,6 +9,8 @@ import { formatHostPort } from "../../../core/transport/host-port.ts";
 import type { Access } from "../routing/read-access.ts";
 import type { VersionServer } from "../versions/open-version-server.ts";
 import { addErrors, errorBody } from "./answer-errors.ts";
+import { type Api, createApi } from "./api/api.ts";
+import { browserSessions } from "./api/browser-sessions.ts";
 import { authorityRoutes } from "./authority-routes.ts";
 import { installScript } from "./install-script.ts";
 import { inviteRoutes } from "./invite-routes.ts";
@@ -16,6 +18,16 @@ import { jwksRoute } from "./jwks-route.ts";
 import { packageRoutes } from "./package-routes.ts";
 import { homePage, pageHeaders } from "./pages.ts";
 import { findAnswer, type PingFacts, pingAnswer, publicAddress } from "./ping.ts";
+import { activityRoutes } from "./routes/activity-routes.ts";
+import { documentRoutes } from "./routes/document-routes.ts";
+import { enrolRoutes } from "./routes/enrol-routes.ts";
+import { fleetRoutes } from "./routes/fleet-routes.ts";
+import { personRoute } from "./routes/person-route.ts";
+import { placeRoutes } from "./routes/place-routes.ts";
+import { resourceRoutes } from "./routes/resource-routes.ts";
+import { sessionRoutes } from "./session-routes.ts";
+import { uiArchive } from "./ui/ui-archive.ts";
+import { uiRoutes } from "./ui/ui-routes.ts";
 import { upgradeRoutes } from "./upgrade-routes.ts";
 
 /** Dependencies of the web API. */
@@ -30,6 +42,9 @@ export interface WebServices {
   /** A folder of package repositories. */
   readonly packagesDir: string | undefined;
   readonly now: () => Date;
+  readonly version: string;
+  /** Called once sessions of browsers have ended. */
+  readonly sessionsEnded: () => void;
 }
 
 export interface WebApp extends Pick<WebServer, "accept" | "requests" | "closeIdle"> {
@@ -65,6 +80,8 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   upgradeRoutes(app, services.versionServer);
   packageRoutes(app, services);
   scriptRoutes(app, services);
+  uiRoutes(app, { archive: uiArchive });
+  apiRoutes(createApi(app, browserSessions(services.auth), services), services);
   await app.ready();
   return {
     accept: (socket) => server.accept(socket),
@@ -77,6 +94,18 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
       await app.close();
     },
   };
+}
+
+/** The API for pages: `/webapi/v1/…`. */
+function apiRoutes(api: Api, services: WebServices): void {
+  sessionRoutes(api, services);
+  personRoute(api, services);
+  placeRoutes(api);
+  activityRoutes(api);
+  fleetRoutes(api);
+  resourceRoutes(api);
+  documentRoutes(api);
+  enrolRoutes(api, services);
 }
 
 interface WebServer {

@@ -121,6 +121,15 @@ describe("a route that declares nothing else", () => {
   });
 });
 
+test("a route of the API that is added in any other way stops the start", () => {
+  const bare = fastify();
+  createApi(bare, api.sessions, { version: "1" });
+  for (const url of ["/webapi/v1/planted", "/webapi/v1/:any", "/webapi/v1/*", "/WEBAPI/v1/x"]) {
+    expect(() => bare.get(url, () => "open")).toThrow(/apiRoute/);
+  }
+  expect(() => bare.get("/webapi/ping", () => "open")).not.toThrow();
+});
+
 test("a public route is open, but not to pages of other sites", async () => {
   expect((await app.inject({ url: "/webapi/v1/door" })).statusCode).toBe(204);
   expect((await app.inject({ url: "/webapi/v1/door", headers: { "sec-fetch-site": "cross-site" } })).statusCode).toBe(403);

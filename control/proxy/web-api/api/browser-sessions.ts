@@ -1,0 +1,38 @@
+import { browserSessionHeader, clientAddressHeader } from "../../../../core/api/auth-call.ts";
+import type { AuthClient } from "../../../../core/api/auth-client.ts";
+import { AuthService } from "../../../../core/api/generated/platform/auth/v1/auth_pb.ts";
+import { formatCredential, type SessionCredential } from "../../../browser/session-credential.ts";
+import type { BrowserSessions } from "./authenticate.ts";
+
+/** Time limit of the check of a session, ms. */
+const findMs = 10_000;
+
+/** Sessions of browsers as the auth service knows them: nothing is kept here, so that one that ends has ended at once. */
+export function browserSessions(auth: AuthClient): BrowserSessions {
+  return {
+    find: async (credential, address) => {
+      const { user, roles, expires } = await auth.getBrowserSession({}, { ...inNameOf(credential, address), timeoutMs: findMs });
+      return { credential, user, roles, expires: new Date(expires) };
+    },
+    clientOf: ({ credential }, address) => clientWith(auth, inNameOf(credential, address).headers),
+  };
+}
+
+/** Options of a call in the name of a session's user, from a browser at this address. */
+function inNameOf(credential: SessionCredential, address: string): { readonly headers: Record<string, string> } {
+  return { headers: { [browserSessionHeader]: formatCredential(credential), [clientAddressHeader]: address } };
+}
+
+type AnyCall = (request: unknown, options?: { readonly headers?: Record<string, string> }) => unknown;
+
+/** The same client; every call carries these headers too. */
+function clientWith(auth: AuthClient, headers: Record<string, string>): AuthClient {
+  const calls = AuthService.methods.map(({ localName }) => {
+    const call: AnyCall = (request, options = {}) => {
+      const original = auth[localName as keyof AuthClient] as AnyCall;
+      return original(request, { ...options, headers: { ...options.headers, ...headers } });
+    };
+    return [localName, call] as const;
+  });
+  return Object.fromEntries(calls) as unknown as AuthClient;
+}
