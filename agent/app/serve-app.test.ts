@@ -16,8 +16,10 @@ import { socketPair } from "../../test/inside/socket-pair.ts";
 import type { UserKeys } from "../../test/inside/user-keys.ts";
 import { until } from "../../test/world/until.ts";
 import type { Access } from "../access/access-source.ts";
-import type { AppDeps } from "./offered-app.ts";
+import { AppSessions } from "./audit/app-sessions.ts";
+import { type AppDeps, offeredApp } from "./offered-app.ts";
 import { serveApp } from "./serve-app.ts";
+import { appTargets } from "./target-policy.ts";
 
 const request: StreamRequest<"app"> = {
   kind: "app",
@@ -72,7 +74,10 @@ describe("an application stream", () => {
     const { events } = service;
     const deps: AppDeps = {
       ...service.deps,
-      findApp: (name) => (name === "orders" ? { name, uri: `tcp://127.0.0.1:${options.port ?? port}`, labels: { env: "test" } } : undefined),
+      findApp: (name) => (name === "orders" ? offeredApp(name, { env: "test" }, { uri: `tcp://127.0.0.1:${options.port ?? port}` }) : undefined),
+      targets: appTargets({ unix: [] }),
+      signToken: () => Promise.reject(new Error("this test has no tokens")),
+      sessions: new AppSessions(service.deps, life.signal),
     };
     const served = serveApp(far, request, deps, life);
     served.catch(() => {});

@@ -1,5 +1,6 @@
 import { constants, type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Stream } from "node:http2";
-import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { leaveHandshake } from "../../../core/node-internals/leave-handshake.ts";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
 import type { ClientAnswer, ClientRequest } from "./exchange.ts";
 import { type HttpSession, maxExchanges, maxHead, usualWaits, type Waits } from "./http-session.ts";
@@ -11,7 +12,8 @@ import { fieldsObject, pairsOf } from "./upstream-http2.ts";
 export const http2Preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /** Serves a user's connection that speaks HTTP/2, until it ends. */
-export async function serveHttp2(socket: Socket, session: HttpSession, waits: Waits = usualWaits): Promise<void> {
+export async function serveHttp2(socket: TLSSocket, session: HttpSession, waits: Waits = usualWaits): Promise<void> {
+  leaveHandshake(socket);
   const http2 = performServerHandshake(socket, {
     maxSessionMemory: 16,
     settings: { maxConcurrentStreams: maxExchanges, maxHeaderListSize: maxHead, enableConnectProtocol: false },
@@ -46,13 +48,21 @@ function clientRequest(stream: ServerHttp2Stream, headers: IncomingHttpHeaders):
 function answerTo(stream: ServerHttp2Stream): ClientAnswer {
   const gone = new AbortController();
   let hasEnded = false;
+  // Node ends what it resets: without this, a response that is broken off would look complete.
+  let isBroken = false;
   let last: readonly HeaderField[] = [];
   stream.once("close", () => {
     if (!hasEnded || stream.rstCode !== constants.NGHTTP2_NO_ERROR) gone.abort();
   });
   stream.once("aborted", () => gone.abort());
-  // Without fields, Node ends the stream with an empty DATA frame.
-  stream.once("wantTrailers", () => stream.sendTrailers(fieldsObject(last)));
+  // After the response, the rest of the request is of no use.
+  const finish = (): void => void setImmediate(() => stream.destroyed || stream.readableEnded || stream.close(constants.NGHTTP2_NO_ERROR));
+  stream.once("wantTrailers", () => {
+    if (isBroken) return;
+    // Without fields, Node ends the stream with an empty DATA frame.
+    stream.sendTrailers(fieldsObject(last));
+    finish();
+  });
   return {
     gone: gone.signal,
     inform: (status, headers) => {
@@ -65,9 +75,13 @@ function answerTo(stream: ServerHttp2Stream): ClientAnswer {
     end: (trailers) => {
       hasEnded = true;
       last = trailers;
-      stream.end();
+      if (stream.writableEnded) finish();
+      else stream.end();
     },
     close: () => {},
-    abort: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+    abort: () => {
+      isBroken = true;
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    },
   };
 }

@@ -36,7 +36,12 @@ export async function sendHttp2(session: ClientHttp2Session, asked: UpstreamRequ
   const { method, target, host, headers, body, trailers, signal, onInform, onData } = asked;
   const head = { ...fieldsObject(headers), ":method": method, ":path": target, ":scheme": scheme, ":authority": host };
   const stream = session.request(head, { endStream: body === undefined, waitForTrailers: body !== undefined });
-  const cancel = (): void => stream.close(constants.NGHTTP2_CANCEL);
+  // Node ends what it resets: a request whose client has left must not look complete.
+  let isCancelled = false;
+  const cancel = (): void => {
+    isCancelled = true;
+    stream.close(constants.NGHTTP2_CANCEL);
+  };
   if (signal.aborted) cancel();
   else signal.addEventListener("abort", cancel, { once: true });
   stream.once("close", () => signal.removeEventListener("abort", cancel));
@@ -50,7 +55,9 @@ export async function sendHttp2(session: ClientHttp2Session, asked: UpstreamRequ
     if (status > 101 && status < 200) onInform(status, pairsOf(fields));
   });
   if (body !== undefined) {
-    stream.once("wantTrailers", () => stream.sendTrailers(fieldsObject(passedTrailers(trailers()))));
+    stream.once("wantTrailers", () => {
+      if (!isCancelled) stream.sendTrailers(fieldsObject(passedTrailers(trailers())));
+    });
     body.on("data", onData).pipe(stream);
     stream.once("close", () => {
       body.unpipe(stream);
