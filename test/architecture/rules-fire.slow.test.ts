@@ -136,7 +136,12 @@ describe("the architecture test sees", () => {
       layerViolations,
       /cli\/a\.ts must not import control/,
     ],
-    ["a page that reaches into the server", { "web/pages/a.tsx": 'import type { A } from "../../control/b.ts";' }, layerViolations, /must not import control/],
+    [
+      "a page that reaches into the server",
+      { "web/pages/a.tsx": 'import type { A } from "../../control/b.ts";' },
+      layerViolations,
+      /must not import control/,
+    ],
     ["a page that takes more than types", { "web/a.ts": 'import { b } from "../core/resources/b.ts";' }, webValues, /only types from core/],
     ["a service that imports another", { "agent/db/a.ts": 'import "../ssh/b.ts";' }, layerViolations, /agent\/db\/a\.ts must not import/],
     [

@@ -17,7 +17,7 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
   latest.current = load;
   const reload = useCallback(() => setTurn((before) => before + 1), []);
   const login = logins.value;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for what is loaded, the turn and the login for once more
+  // The key stands for what is loaded, the turn and the login for once more.
   useEffect(() => {
     const stop = new AbortController();
     setState((before) => ({ ...before, isLoading: true }));

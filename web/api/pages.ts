@@ -6,7 +6,11 @@ const mostPages = 100;
 /** All entries of a list that comes in pages. */
 export async function callPages<Page extends { readonly cursor: string }, T>(
   path: string,
-  { query = {}, signal, entries }: { readonly query?: Readonly<Record<string, string>>; readonly signal: AbortSignal; entries(page: Page): readonly T[] },
+  {
+    query = {},
+    signal,
+    entries,
+  }: { readonly query?: Readonly<Record<string, string>>; readonly signal: AbortSignal; entries(page: Page): readonly T[] },
 ): Promise<readonly T[]> {
   const all: T[] = [];
   let cursor = "";

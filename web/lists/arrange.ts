@@ -42,7 +42,10 @@ export function makeSearchable<Row>(rows: readonly Row[], textOf: (row: Row) => 
 
 /** The rows in which every word occurs, in any case and anywhere. Pure. */
 export function searchRows<Row>(rows: readonly Searchable<Row>[], search: string): readonly Row[] {
-  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const words = search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
   const found = words.length === 0 ? rows : rows.filter(({ text }) => words.every((word) => text.includes(word)));
   return found.map(({ row }) => row);
 }

@@ -46,7 +46,13 @@ export function Account() {
         <h2>Browsers</h2>
         <Answer of={loaded}>
           {(sessions) => (
-            <Table caption="Browsers in which you are logged in" columns={columnsOf(end)} rows={sessions} keyOf={({ id }) => id} order={{ id: "used", down: true }} />
+            <Table
+              caption="Browsers in which you are logged in"
+              columns={columnsOf(end)}
+              rows={sessions}
+              keyOf={({ id }) => id}
+              order={{ id: "used", down: true }}
+            />
           )}
         </Answer>
         <p class="buttons">

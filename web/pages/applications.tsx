@@ -55,7 +55,13 @@ function columnsOf(show: (app: ListedApp) => void): readonly Column<ListedApp>[]
     },
     { id: "type", title: "Type", by: ({ type }) => type, wide: true, share: 1, cell: ({ type }) => type.toUpperCase() },
     { id: "health", title: "Health", by: ({ health }) => health, wide: true, cell: ({ health }) => <HealthText health={health} /> },
-    { id: "labels", title: "Labels", wide: true, share: 4, cell: ({ labels }) => <Labels labels={labels} choose={(label) => setQuery("search", label)} /> },
+    {
+      id: "labels",
+      title: "Labels",
+      wide: true,
+      share: 4,
+      cell: ({ labels }) => <Labels labels={labels} choose={(label) => setQuery("search", label)} />,
+    },
     { id: "open", title: "Open", cell: (app) => <OpenLink app={app} show={show} /> },
   ];
 }

@@ -6,12 +6,12 @@ import { Dialog } from "../parts/dialog.tsx";
 import { ListPage } from "../parts/list-page.tsx";
 import { notifyError } from "../parts/notice.tsx";
 import { Empty } from "../parts/page.tsx";
+import { saveFile } from "../parts/save-file.ts";
 import type { Column } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { place } from "../router/location.ts";
-import { saveFile } from "../parts/save-file.ts";
 import { dayBegin } from "../text/day.ts";
-import { type AuditRecord, eventDetails, eventField, eventsCsv } from "../text/event-text.ts";
+import { type AuditRecord, eventDetails, eventField, eventsCsv, shortActor } from "../text/event-text.ts";
 import { AuditFilter } from "./audit-filter.tsx";
 
 /** Number of events shown at first. */
@@ -24,7 +24,12 @@ const mostHeld = 20_000;
 /** The audit log, the newest events first; `live`: later events appear by themselves. */
 export function Audit() {
   const { query } = place.value;
-  const filter = { from: dayBegin(query.get("from")), to: dayBegin(query.get("to"), 1), event: query.get("event") ?? "", user: query.get("user") ?? "" };
+  const filter = {
+    from: dayBegin(query.get("from")),
+    to: dayBegin(query.get("to"), 1),
+    event: query.get("event") ?? "",
+    user: query.get("user") ?? "",
+  };
   const [isLive, setLive] = useState(false);
   const [later, setLater] = useState<readonly AuditRecord[]>([]);
   const resume = useRef("");
@@ -57,7 +62,11 @@ export function Audit() {
         order={{ id: "time", down: true }}
         filters={<AuditFilter isLive={isLive} setLive={setLive} />}
         actions={
-          <button type="button" disabled={all === undefined || all.length === 0} onClick={() => saveFile("audit.csv", "text/csv", eventsCsv(all ?? []))}>
+          <button
+            type="button"
+            disabled={all === undefined || all.length === 0}
+            onClick={() => saveFile("audit.csv", "text/csv", eventsCsv(all ?? []))}
+          >
             Export
           </button>
         }
@@ -93,8 +102,13 @@ function columnsOf(show: (event: AuditRecord) => void): readonly Column<AuditRec
         </button>
       ),
     },
-    { id: "time", title: "Time", by: (event) => Date.parse(eventField(event, "time")), cell: (event) => <TimeText at={eventField(event, "time")} /> },
-    { id: "user", title: "User", by: (event) => eventField(event, "user"), wide: true, cell: (event) => eventField(event, "user") },
+    {
+      id: "time",
+      title: "Time",
+      by: (event) => Date.parse(eventField(event, "time")),
+      cell: (event) => <TimeText at={eventField(event, "time")} short />,
+    },
+    { id: "user", title: "User", by: (event) => eventField(event, "user"), wide: true, cell: (event) => shortActor(eventField(event, "user")) },
     { id: "details", title: "Details", wide: true, share: 6, cell: (event) => <span title={eventDetails(event)}>{eventDetails(event)}</span> },
   ];
 }

@@ -99,7 +99,10 @@ const texts: Readonly<Record<Action, string>> = {
   promote: "The next group gets the version in its next maintenance window, without further waiting.",
 };
 
-function Changes({ plan: { channel, paused, stopped, phase }, reload }: Omit<ChannelCardFacts, "mayChange" | "channel"> & { readonly plan: ChannelPlan }) {
+function Changes({
+  plan: { channel, paused, stopped, phase },
+  reload,
+}: Omit<ChannelCardFacts, "mayChange" | "channel"> & { readonly plan: ChannelPlan }) {
   const [asked, ask] = useState<Action>();
   const actions: readonly Action[] = phase === "done" ? [] : paused !== undefined || stopped !== undefined ? ["resume"] : ["pause", "promote"];
   return (

@@ -54,7 +54,13 @@ function columnsOf(show: (database: ListedDatabase) => void): readonly Column<Li
     },
     { id: "protocol", title: "Protocol", by: ({ protocol }) => protocol, cell: ({ protocol }) => protocol },
     { id: "health", title: "Health", by: ({ health }) => health, wide: true, cell: ({ health }) => <HealthText health={health} /> },
-    { id: "labels", title: "Labels", wide: true, share: 4, cell: ({ labels }) => <Labels labels={labels} choose={(label) => setQuery("search", label)} /> },
+    {
+      id: "labels",
+      title: "Labels",
+      wide: true,
+      share: 4,
+      cell: ({ labels }) => <Labels labels={labels} choose={(label) => setQuery("search", label)} />,
+    },
   ];
 }
 

@@ -60,7 +60,14 @@ function Editor({ kind, name, yaml, reload, close, saved }: EditorFacts) {
       <label class="hidden" for={id}>
         Document in YAML
       </label>
-      <textarea id={id} class="code document" spellcheck={false} readOnly={!mayChange} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <textarea
+        id={id}
+        class="code document"
+        spellcheck={false}
+        readOnly={!mayChange}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
       {failure !== undefined && (
         <div class="problem" role="alert">
           <span>{sentenceOf(failure)}</span>

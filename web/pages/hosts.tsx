@@ -65,7 +65,14 @@ function columnsOf(show: (host: ListedHost) => void): readonly Column<ListedHost
       share: 4,
       cell: ({ labels }) => <Labels labels={labels} choose={(label) => setQuery("search", label)} />,
     },
-    { id: "version", title: "Version", by: ({ version }) => version, wide: true, share: 1, cell: ({ version }) => version || <span class="quiet">no agent</span> },
+    {
+      id: "version",
+      title: "Version",
+      by: ({ version }) => version,
+      wide: true,
+      share: 1,
+      cell: ({ version }) => version || <span class="quiet">no agent</span>,
+    },
   ];
 }
 

@@ -29,7 +29,9 @@ export function Inventory() {
         loaded={loaded}
         columns={columnsOf(show)}
         keyOf={({ server_id: id, services }) => `${id} ${services.join()}`}
-        textOf={(one) => `${one.hostname} ${one.server_id} ${one.services.join(" ")} ${one.version} ${one.upgrader} ${one.status?.reason ?? ""} ${stateOf(one).text}`}
+        textOf={(one) =>
+          `${one.hostname} ${one.server_id} ${one.services.join(" ")} ${one.version} ${one.upgrader} ${one.status?.reason ?? ""} ${stateOf(one).text}`
+        }
         order={{ id: "state", down: true }}
         empty={<Empty title="Nothing has joined yet" />}
       />
@@ -45,7 +47,15 @@ interface InstanceState {
   readonly rank: number;
 }
 
-const broken = new Set(["rolled_back", "rollback_failed", "signature_wrong", "certificate_wrong", "package_manager_failed", "restart_needed", "internal"]);
+const broken = new Set([
+  "rolled_back",
+  "rollback_failed",
+  "signature_wrong",
+  "certificate_wrong",
+  "package_manager_failed",
+  "restart_needed",
+  "internal",
+]);
 
 /** The most important thing about an instance, in a word or two. */
 function stateOf({ connected, version, wanted, status }: Instance): InstanceState {
@@ -69,7 +79,12 @@ function columnsOf(show: (instance: Instance) => void): readonly Column<Instance
         </button>
       ),
     },
-    { id: "state", title: "State", by: (one) => stateOf(one).rank, cell: (one) => <StateText tone={stateOf(one).tone}>{stateOf(one).text}</StateText> },
+    {
+      id: "state",
+      title: "State",
+      by: (one) => stateOf(one).rank,
+      cell: (one) => <StateText tone={stateOf(one).tone}>{stateOf(one).text}</StateText>,
+    },
     { id: "services", title: "Services", by: ({ services }) => services.join(), wide: true, cell: ({ services }) => services.join(", ") },
     { id: "version", title: "Version", by: ({ version }) => version, wide: true, share: 1, cell: ({ version }) => version },
     { id: "wanted", title: "Wanted", by: ({ wanted = "" }) => wanted, wide: true, share: 1, cell: ({ wanted }) => wanted ?? "" },
@@ -84,7 +99,12 @@ function InstanceDialog({ instance, close }: { readonly instance: Instance; read
     <Dialog title={hostname} close={close}>
       <Facts
         of={[
-          ["State", <StateText key="state" tone={tone}>{text}</StateText>],
+          [
+            "State",
+            <StateText key="state" tone={tone}>
+              {text}
+            </StateText>,
+          ],
           ["Since", since === undefined ? undefined : <TimeText key="since" at={since} />],
           ["Services", services.join(", ")],
           ["Version", version],

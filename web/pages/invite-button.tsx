@@ -13,8 +13,8 @@ export function InviteButton({ user }: { readonly user: string }) {
   if (!can("user", "update")) return null;
   return (
     <>
-      <button type="button" aria-label={`Invite ${user}, or reset the password`} onClick={() => setOpen(true)}>
-        Invite or reset…
+      <button type="button" onClick={() => setOpen(true)}>
+        Invite or reset…<span class="hidden"> {user}</span>
       </button>
       {isOpen && <InviteDialog user={user} close={() => setOpen(false)} />}
     </>

@@ -68,7 +68,8 @@ export const locks: KindFacts = {
     { id: "message", title: "Message", wide: true, share: 3, cell: (one) => textOf(specOf(one).message) },
     { id: "expires", title: "Expires", by: (one) => textOf(specOf(one).expires), wide: true, cell: (one) => <Expiry at={specOf(one).expires} /> },
   ],
-  example: "kind: lock\nversion: v2\nmetadata:\n  name: lost-laptop-of-ann\nspec:\n  target:\n    user: ann\n  message: your laptop was reported lost\n",
+  example:
+    "kind: lock\nversion: v2\nmetadata:\n  name: lost-laptop-of-ann\nspec:\n  target:\n    user: ann\n  message: your laptop was reported lost\n",
   empty: <p>A lock shuts out a user, a role, a login or a host at once, and ends what they have open.</p>,
 };
 
@@ -84,7 +85,12 @@ export const tokens: KindFacts = {
   noun: "token",
   cells: [
     { id: "roles", title: "Services", by: (one) => listOf(specOf(one).roles), cell: (one) => listOf(specOf(one).roles) },
-    { id: "uses", title: "Uses left", wide: true, cell: (one) => (typeof specOf(one).uses_left === "number" ? String(specOf(one).uses_left) : "any number") },
+    {
+      id: "uses",
+      title: "Uses left",
+      wide: true,
+      cell: (one) => (typeof specOf(one).uses_left === "number" ? String(specOf(one).uses_left) : "any number"),
+    },
     { id: "expires", title: "Expires", cell: ({ metadata }) => <Expiry at={metadata.expires} /> },
   ],
   more: TokenButton,

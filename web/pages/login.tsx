@@ -32,7 +32,16 @@ export function Login({ user: known = "" }: { readonly user?: string }) {
       )}
       <label>
         User
-        <input name="user" autocomplete="username" required maxLength={64} defaultValue={known} autofocus={known === ""} spellcheck={false} autocapitalize="none" />
+        <input
+          name="user"
+          autocomplete="username"
+          required
+          maxLength={64}
+          defaultValue={known}
+          autofocus={known === ""}
+          spellcheck={false}
+          autocapitalize="none"
+        />
       </label>
       <label>
         Password

@@ -56,7 +56,7 @@ function columnsOf(show: (recording: Recording) => void): readonly Column<Record
       ),
     },
     { id: "user", title: "User", by: ({ user }) => user, cell: ({ user }) => user },
-    { id: "started", title: "Started", by: ({ started }) => Date.parse(started), share: 3, cell: ({ started }) => <TimeText at={started} /> },
+    { id: "started", title: "Started", by: ({ started }) => Date.parse(started), cell: ({ started }) => <TimeText at={started} short /> },
     { id: "length", title: "Length", by: lengthOf, wide: true, share: 1, cell: (one) => (one.ended === undefined ? "" : lengthText(lengthOf(one))) },
     { id: "size", title: "Size", by: ({ bytes }) => bytes, wide: true, share: 1, cell: ({ bytes }) => sizeText(bytes) },
     { id: "state", title: "State", by: ({ state }) => state, wide: true, cell: ({ state }) => <RecordingState state={state} /> },

@@ -35,7 +35,7 @@ function PlanFor({ version }: { readonly version: string }) {
         setQuery("version", String(new FormData(event.currentTarget).get("version") ?? "").trim());
       }}
     >
-      <label class="field">
+      <label class="field wide">
         As if this version were wanted
         <input name="version" defaultValue={version} placeholder="1.2.3" maxLength={64} spellcheck={false} />
       </label>
@@ -83,12 +83,25 @@ const tones: Readonly<Record<HostPlan["verdict"], Tone>> = { done: "good", goes:
 
 const columns: readonly Column<HostPlan>[] = [
   { id: "host", title: "Host", by: ({ hostname }) => hostname, cell: ({ hostname }) => hostname },
-  { id: "verdict", title: "Verdict", by: ({ verdict }) => verdict, share: 1, cell: ({ verdict }) => <StateText tone={tones[verdict]}>{verdict}</StateText> },
+  {
+    id: "verdict",
+    title: "Verdict",
+    by: ({ verdict }) => verdict,
+    share: 1,
+    cell: ({ verdict }) => <StateText tone={tones[verdict]}>{verdict}</StateText>,
+  },
   { id: "from", title: "Has", by: ({ current }) => current, wide: true, share: 1, cell: ({ current }) => current },
   { id: "to", title: "Wanted", by: ({ target }) => target, wide: true, share: 1, cell: ({ target }) => target },
-  { id: "group", title: "Group", by: ({ group = "" }) => group, wide: true, share: 1, cell: ({ group, canary }) => `${group ?? ""}${canary ? " (canary)" : ""}` },
+  {
+    id: "group",
+    title: "Group",
+    by: ({ group = "" }) => group,
+    wide: true,
+    share: 1,
+    cell: ({ group, canary }) => `${group ?? ""}${canary ? " (canary)" : ""}`,
+  },
   { id: "when", title: "When", by: ({ when = "" }) => when, wide: true, cell: ({ when }) => when !== undefined && <TimeText at={when} ago /> },
-  { id: "why", title: "Why", wide: true, share: 5, cell: ({ why }) => <span title={why}>{why}</span> },
+  { id: "why", title: "Why", wide: true, share: 4, cell: ({ why }) => <span title={why}>{why}</span> },
 ];
 
 function HostPlans({ hosts }: { readonly hosts: readonly HostPlan[] }) {
@@ -101,7 +114,13 @@ function HostPlans({ hosts }: { readonly hosts: readonly HostPlan[] }) {
         <input type="checkbox" checked={onlyWaiting} onChange={(event) => setOnlyWaiting(event.currentTarget.checked)} />
         Only hosts that stay as they are
       </label>
-      <Table caption="What each host will do, and why" columns={columns} rows={shown} keyOf={({ host_id: id }) => id} order={{ id: "verdict", down: true }} />
+      <Table
+        caption="What each host will do, and why"
+        columns={columns}
+        rows={shown}
+        keyOf={({ host_id: id }) => id}
+        order={{ id: "verdict", down: true }}
+      />
     </section>
   );
 }

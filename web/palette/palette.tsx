@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import type { HostPage, ListedHost } from "../../core/api/web/hosts.ts";
 import type { ListedApp, ListedDatabase } from "../../core/api/web/served.ts";
 import { callPages } from "../api/pages.ts";
@@ -41,10 +41,8 @@ function Chooser({ close }: { readonly close: () => void }) {
   const id = useId();
   const [search, setSearch] = useState("");
   const [at, setAt] = useState(0);
-  const input = useRef<HTMLInputElement>(null);
   const found = rankEntries(useEntries(), search);
   const chosen = found[Math.min(at, found.length - 1)];
-  useEffect(() => input.current?.focus(), []);
   const go = (entry: PaletteEntry | undefined): void => {
     if (entry === undefined) return;
     close();
@@ -61,7 +59,7 @@ function Chooser({ close }: { readonly close: () => void }) {
   return (
     <div class="palette">
       <input
-        ref={input}
+        autofocus
         role="combobox"
         aria-label="Page, host, application, database or user"
         aria-expanded="true"

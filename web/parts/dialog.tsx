@@ -31,12 +31,12 @@ export function Dialog({ title, close, children, wide = false }: DialogFacts) {
       onClick={(event) => event.target === event.currentTarget && event.currentTarget.close()}
     >
       <div class="dialog-body">
-        <header>
+        <div class="dialog-head">
           <h2 id={id}>{title}</h2>
           <button type="button" class="plain" aria-label="Close" onClick={() => element.current?.close()}>
             ×
           </button>
-        </header>
+        </div>
         {children}
       </div>
     </dialog>

@@ -29,7 +29,7 @@ export interface ListPageFacts<Row> {
 export function ListPage<Row>({ title, noun, loaded, columns, keyOf, textOf, order, empty, actions, filters }: ListPageFacts<Row>) {
   const search = place.value.query.get("search") ?? "";
   const rows = loaded.value;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text of a row does not change
+  // The text of a row does not change.
   const searchable = useMemo(() => makeSearchable(rows ?? [], textOf), [rows]);
   const found = useMemo(() => searchRows(searchable, search), [searchable, search]);
   return (

@@ -38,8 +38,9 @@ export function sentenceOf(thrown: unknown): string {
   return `${capital(message)}.${hint}`;
 }
 
+/** A name at the beginning, such as `spec.target`, stays as it is. */
 function capital(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+  return /^[a-z]+(?![\w.])/.exec(text) === null ? text : `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 /** The place of notices: always in the page, so that a screen reader follows it. */

@@ -15,7 +15,7 @@ export interface PageFacts {
 export function Page({ title, actions, children }: PageFacts) {
   const heading = useRef<HTMLHeadingElement>(null);
   const { path } = place.value;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each path
+  // Once for each path.
   useEffect(() => {
     document.title = `${title} · platform`;
     if (document.activeElement === null || document.activeElement === document.body || document.activeElement.closest("nav, dialog") !== null)

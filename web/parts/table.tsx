@@ -33,9 +33,10 @@ export function Table<Row>({ caption, columns, rows, keyOf, order: first }: Tabl
   const [order, setOrder] = useState(first);
   const body = useRef<HTMLTableSectionElement>(null);
   const keys = columns.flatMap(({ id, by }) => (by === undefined ? [] : [{ id, of: by }]));
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each draw makes columns, and they are the same
+  // Each draw makes columns, and they are the same.
   const sorted = useMemo(() => sortRows(rows, keys, order), [rows, order]);
   const { from, to } = useWindow(body, sorted.length);
+  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row does not take the focus
   const gap = (count: number) => count > 0 && <tr class="gap" aria-hidden="true" style={{ height: `${count * rowHeight}px` }} />;
   return (
     <table aria-rowcount={sorted.length + 1}>

@@ -1,13 +1,22 @@
-import { localTime, readTime, relativeTime, utcTime } from "../text/time.ts";
+import { localTime, readTime, relativeTime, shortTime, utcTime } from "../text/time.ts";
 
-/** A moment in the reader's zone, with UTC on hover; `ago`: as long ago, with both on hover. */
-export function TimeText({ at, ago = false }: { readonly at: string | undefined; readonly ago?: boolean }) {
+export interface TimeFacts {
+  /** RFC 3339. */
+  readonly at: string | undefined;
+  /** As long ago, or as soon. */
+  readonly ago?: boolean;
+  /** Without what today's reader knows, for tables. */
+  readonly short?: boolean;
+}
+
+/** A moment in the reader's zone, with UTC on hover; a shortened one is also there in full on hover. */
+export function TimeText({ at, ago = false, short = false }: TimeFacts) {
   const time = readTime(at);
   if (time === undefined) return <span class="quiet">unknown</span>;
-  const title = ago ? `${localTime(time)}, ${utcTime(time)}` : utcTime(time);
+  const title = ago || short ? `${localTime(time)}, ${utcTime(time)}` : utcTime(time);
   return (
     <time dateTime={time.toISOString()} title={title}>
-      {ago ? relativeTime(time, new Date()) : localTime(time)}
+      {ago ? relativeTime(time, new Date()) : short ? shortTime(time, new Date()) : localTime(time)}
     </time>
   );
 }

@@ -2,7 +2,7 @@ const browsers: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bEdgA?\/(\d+)/, "Edge"],
   [/\bOPR\/(\d+)/, "Opera"],
   [/\bFirefox\/(\d+)/, "Firefox"],
-  [/\bChrom(?:e|ium)\/(\d+)/, "Chrome"],
+  [/\b(?:Headless)?Chrom(?:e|ium)\/(\d+)/, "Chrome"],
   [/\bVersion\/(\d+)[\d.]* .*Safari\//, "Safari"],
 ];
 

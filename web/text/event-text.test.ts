@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { eventDetails, eventField, eventsCsv } from "./event-text.ts";
+import { eventDetails, eventField, eventsCsv, shortActor } from "./event-text.ts";
 
 const event = {
   time: "2026-11-23T13:05:09Z",
@@ -22,6 +22,12 @@ test("the facts of an event are in one line, the important ones first", () => {
 
 test("a field that is not a text is empty", () => {
   expect([eventField(event, "user"), eventField(event, "count"), eventField(event, "nothing")]).toEqual(["ann", "", ""]);
+});
+
+test("a host that acts is shown by eight digits, a user by the whole name", () => {
+  expect(shortActor("auth:e880b4fa-0d6f-4f0e-8f39-5f4b3e6a9d11")).toBe("auth:e880b4fa");
+  expect(shortActor("auth:e880b4fa")).toBe("auth:e880b4fa");
+  expect(shortActor("ann")).toBe("ann");
 });
 
 test("a value that a spreadsheet would run is a text there", () => {

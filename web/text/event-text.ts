@@ -23,6 +23,11 @@ export function eventField(event: AuditRecord, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
+/** An actor as it fits a column: hosts act as `auth:<id>`, of which eight digits are enough. Pure. */
+export function shortActor(user: string): string {
+  return user.replace(/^(auth|proxy|node):([0-9a-f]{8})-[0-9a-f-]{27}$/, "$1:$2");
+}
+
 function rank(name: string): number {
   const index = first.indexOf(name);
   return index < 0 ? first.length : index;
@@ -35,7 +40,13 @@ function valueText(value: unknown): string {
 
 /** Events as lines of comma-separated values (RFC 4180), with a line of names; a value that a spreadsheet would take for a formula gets a quote in front. Pure. */
 export function eventsCsv(events: readonly AuditRecord[]): string {
-  const lines = events.map((event) => [eventField(event, "time"), eventField(event, "event"), eventField(event, "code"), eventField(event, "user"), eventDetails(event)]);
+  const lines = events.map((event) => [
+    eventField(event, "time"),
+    eventField(event, "event"),
+    eventField(event, "code"),
+    eventField(event, "user"),
+    eventDetails(event),
+  ]);
   return [["time", "event", "code", "user", "details"], ...lines].map((cells) => cells.map(csvCell).join(",")).join("\r\n");
 }
 

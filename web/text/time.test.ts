@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lengthText, localTime, readTime, relativeTime, utcTime } from "./time.ts";
+import { lengthText, localTime, readTime, relativeTime, shortTime, utcTime } from "./time.ts";
 
 const now = new Date("2026-11-23T13:05:09.500Z");
 const before = (seconds: number): Date => new Date(now.getTime() - seconds * 1000);
@@ -22,6 +22,13 @@ test("a moment is shown in the reader's zone and in UTC", () => {
   expect(localTime(now, "Europe/Berlin")).toBe("2026-11-23 14:05:09");
   expect(localTime(new Date("2026-11-23T00:00:00Z"), "UTC")).toBe("2026-11-23 00:00:00");
   expect(utcTime(now)).toBe("2026-11-23 13:05:09 UTC");
+});
+
+test("a moment of today is shown by its time, an earlier one by its day and minute", () => {
+  expect(shortTime(before(3600), now, "UTC")).toBe("12:05:09");
+  expect(shortTime(before(86_400), now, "UTC")).toBe("2026-11-22 13:05");
+  // Already tomorrow there.
+  expect(shortTime(new Date("2026-11-23T00:30:00Z"), now, "Pacific/Auckland")).toBe("2026-11-23 13:30");
 });
 
 test.for([

@@ -32,6 +32,12 @@ export function localTime(time: Date, zone?: string): string {
   return `${part("year")}-${part("month")}-${part("day")} ${part("hour")}:${part("minute")}:${part("second")}`;
 }
 
+/** The same as short as it can be: the time alone for today, the minute for earlier days. Pure. */
+export function shortTime(time: Date, now: Date, zone?: string): string {
+  const [text, today] = [localTime(time, zone), localTime(now, zone).slice(0, 10)];
+  return text.startsWith(today) ? text.slice(11) : text.slice(0, 16);
+}
+
 /** The same moment in UTC: `2026-11-23 13:05:09 UTC`. Pure. */
 export function utcTime(time: Date): string {
   return `${time.toISOString().slice(0, 19).replace("T", " ")} UTC`;

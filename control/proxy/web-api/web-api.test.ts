@@ -82,7 +82,7 @@ describe("the web API", () => {
   test.for([
     ["/webapi/nothing", "not_found"],
     ["/webapi/ping/github", "not_found"],
-    ["/web", "not_found"],
+    ["/web/assets/none.js", "not_found"],
     ["/%ff", "invalid"],
   ] as const)("answers %s with an error in JSON", async ([path, code]) => {
     const answer = await call(path);
@@ -112,7 +112,8 @@ describe("the web API", () => {
     expect(text.replaceAll(/<[^>]*>/g, "")).toContain("tsh login --proxy=proxy.example.com:443 --user=…");
     expect(text).toContain(cluster.auth.caPin);
     expect(text).toContain("<title>main</title>");
-    expect(text).not.toMatch(/<script|src=|href="(?!\/scripts\/install\.sh")|url\(|style="/i);
+    expect(text).toContain('<a href="/web">');
+    expect(text).not.toMatch(/<script|src=|href="(?!\/scripts\/install\.sh"|\/web")|url\(|style="/i);
   });
 
   test("refuses a body that is too long", async () => {

@@ -45,7 +45,7 @@ export function documentRoutes(api: Api): void {
 
 /** The resource in a text that a user wrote; without its read-only part, so that what was shown can be saved. Throws `invalid` with the line. */
 export function readYaml(text: string): AnyResource {
-  const parsed = anyResourceSchema.safeParse(valueOf(text));
+  const parsed = anyResourceSchema.safeParse(valueIn(text));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     throw new PlatformError(
@@ -57,7 +57,7 @@ export function readYaml(text: string): AnyResource {
   return document;
 }
 
-function valueOf(text: string): unknown {
+function valueIn(text: string): unknown {
   try {
     return parse(text, { version: "1.2", uniqueKeys: true, maxAliasCount: 100, logLevel: "error" });
   } catch (cause) {

@@ -1,0 +1,70 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chown, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Browser, chromium } from "playwright-core";
+
+/** The user as whom a browser runs when the tests run as root: it would raise its own priority, and its sandbox is off. */
+const nobody = 65_534;
+/** Maximum time until the browser answers, ms. */
+const startMs = 60_000;
+
+export interface Chromium extends AsyncDisposable {
+  readonly browser: Browser;
+}
+
+/** Debian's Chromium without a screen, as an unprivileged user, with a profile of its own. It takes any certificate. */
+export async function openChromium(): Promise<Chromium> {
+  const profile = await mkdtemp(join(tmpdir(), "platform-chromium-"));
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) await chown(profile, nobody, nobody);
+  const options = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--ignore-certificate-errors",
+    "--remote-debugging-port=0",
+    `--user-data-dir=${profile}`,
+    "about:blank",
+  ];
+  const asNobody = isRoot ? ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"] : [];
+  const [program = "", ...args] = [...asNobody, "chromium", ...options];
+  const env = { PATH: process.env.PATH, HOME: profile, LANG: "C.UTF-8", TZ: "Europe/Berlin" };
+  const child = spawn(program, args, { cwd: profile, env, stdio: ["ignore", "ignore", "pipe"] });
+  const gone = once(child, "exit");
+  try {
+    const browser = await chromium.connectOverCDP(await addressOf(child.stderr), { timeout: startMs });
+    return {
+      browser,
+      [Symbol.asyncDispose]: async () => {
+        await browser.close().catch(() => {});
+        child.kill("SIGKILL");
+        await gone;
+        await rm(profile, { recursive: true, force: true, maxRetries: 5 });
+      },
+    };
+  } catch (thrown) {
+    child.kill("SIGKILL");
+    await gone;
+    await rm(profile, { recursive: true, force: true, maxRetries: 5 });
+    throw thrown;
+  }
+}
+
+/** The address that the browser prints once it listens. Throws Error with what it printed instead. */
+async function addressOf(stderr: NodeJS.ReadableStream): Promise<string> {
+  let printed = "";
+  const limit = AbortSignal.timeout(startMs);
+  const found = Promise.withResolvers<string>();
+  limit.addEventListener("abort", () => found.reject(new Error(`Chromium did not start: ${printed}`)));
+  stderr.on("end", () => found.reject(new Error(`Chromium did not start: ${printed}`)));
+  stderr.on("data", (chunk: Buffer) => {
+    printed = `${printed}${chunk.toString()}`.slice(-10_000);
+    const address = /DevTools listening on (ws:\S+)/.exec(printed)?.[1];
+    if (address !== undefined) found.resolve(address);
+  });
+  return await found.promise;
+}
