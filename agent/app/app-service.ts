@@ -6,8 +6,8 @@ import { offerResources } from "../service/offered-resources.ts";
 import type { Service } from "../service/service.ts";
 import { AppSessions } from "./audit/app-sessions.ts";
 import { detailsOf, dumperApp, type OfferedApp, offeredApp } from "./offered-app.ts";
-import { tokenSigner } from "./token-signer.ts";
 import { appTargets, type Targets } from "./target-policy.ts";
+import { tokenSigner } from "./token-signer.ts";
 
 export interface AppConfig {
   readonly apps: readonly ConfiguredApp[];

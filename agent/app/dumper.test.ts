@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ask, webDumper, WebWorld } from "./testing/web-world.ts";
+import { ask, WebWorld, webDumper } from "./testing/web-world.ts";
 
 let world: WebWorld;
 beforeAll(async () => {
@@ -11,7 +11,12 @@ afterAll(async () => await world[Symbol.asyncDispose]());
 
 test("the dumper shows the request that an application would have got, without the token's signature", async () => {
   const { tls } = await world.enter({ app: webDumper() });
-  const { status, body } = await ask(tls, { method: "POST", path: "/a?b=c", headers: { host: "dump.test", cookie: "a=1; __Host-platform_app=x", "x-mine": "1" }, body: "ignored" });
+  const { status, body } = await ask(tls, {
+    method: "POST",
+    path: "/a?b=c",
+    headers: { host: "dump.test", cookie: "a=1; __Host-platform_app=x", "x-mine": "1" },
+    body: "ignored",
+  });
   const shown = JSON.parse(body);
   expect(status).toBe(200);
   expect(shown).toMatchObject({ method: "POST", path: "/a?b=c", assertion: { header: { alg: "ES256" }, claims: { sub: "alice" } } });

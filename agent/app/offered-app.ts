@@ -5,9 +5,6 @@ import { appDetails } from "../../core/resources/app-details.ts";
 import type { HeaderField } from "../../core/resources/app-headers.ts";
 import { type AppUri, parseAppUri, speaksHttp } from "../../core/resources/app-uri.ts";
 import type { Labels } from "../../core/resources/metadata.ts";
-import type { ServiceDeps } from "../service/service.ts";
-import type { AppSessions } from "./audit/app-sessions.ts";
-import type { Targets } from "./target-policy.ts";
 
 export interface OfferedApp {
   readonly name: string;
@@ -32,33 +29,6 @@ interface Rewrite {
   /** Fields set in each request; values may hold templates. */
   readonly headers: readonly HeaderField[];
   readonly jwtClaims: JwtClaims;
-}
-
-/** Facts for a token that names the user to an application. */
-export interface TokenFacts {
-  readonly app: string;
-  readonly uri: string;
-  /** DER. */
-  readonly userCertificate: Buffer;
-  /** `ip:port` of the user. */
-  readonly clientAddress: string;
-  readonly claims: JwtClaims;
-}
-
-export interface AppToken {
-  readonly token: string;
-  readonly expires: Date;
-}
-
-/** Dependencies of the application service beyond those of every service. */
-export interface AppDeps extends ServiceDeps {
-  /** The currently offered application of this name. */
-  readonly findApp: (name: string) => OfferedApp | undefined;
-  readonly targets: Targets;
-  /** A token of the auth service. Throws PlatformError. */
-  readonly signToken: (facts: TokenFacts) => Promise<AppToken>;
-  /** The audited sessions with web applications. */
-  readonly sessions: AppSessions;
 }
 
 type AppSettings = Omit<App["spec"], "required_app_names">;

@@ -7,7 +7,8 @@ import { encodeStreamReply } from "../../core/transport/stream-request.ts";
 import type { ConnectionLease } from "../service/connection-limits.ts";
 import { holdToRules } from "../service/hold-to-rules.ts";
 import { recordOrLog } from "../service/record-or-log.ts";
-import type { AppDeps, OfferedApp } from "./offered-app.ts";
+import type { AppDeps } from "./app-deps.ts";
+import type { OfferedApp } from "./offered-app.ts";
 
 export interface AppSession {
   readonly tls: TLSSocket;

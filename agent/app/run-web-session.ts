@@ -7,13 +7,14 @@ import { encodeStreamReply } from "../../core/transport/stream-request.ts";
 import type { Access } from "../access/access-source.ts";
 import type { ConnectionLease } from "../service/connection-limits.ts";
 import { holdToRules } from "../service/hold-to-rules.ts";
+import type { AppDeps } from "./app-deps.ts";
 import { Assertion } from "./http/assertion.ts";
 import { dumperRoad } from "./http/dumper-road.ts";
 import type { HttpSession } from "./http/http-session.ts";
 import { serveHttp } from "./http/serve-http.ts";
 import { Upstream } from "./http/upstream.ts";
 import { upstreamRoad } from "./http/upstream-road.ts";
-import type { AppDeps, OfferedApp } from "./offered-app.ts";
+import type { OfferedApp } from "./offered-app.ts";
 
 export interface WebSession {
   readonly tls: TLSSocket;
@@ -89,7 +90,10 @@ function follow({ grant, judge }: WebSession, { cut, deps, ended }: Following): 
 }
 
 /** The parts of a session that its requests share. */
-function httpSession({ app, grant, certificate, clientAddress }: WebSession, deps: AppDeps): Omit<HttpSession, "upstream" | "visit" | "touch" | "signal"> {
+function httpSession(
+  { app, grant, certificate, clientAddress }: WebSession,
+  deps: AppDeps,
+): Omit<HttpSession, "upstream" | "visit" | "touch" | "signal"> {
   const facts = { app: app.name, uri: app.uri, userCertificate: certificate, clientAddress, claims: app.rewrite.jwtClaims };
   const assertion = new Assertion(async () => await deps.signToken(facts), deps.now ?? (() => new Date()));
   return { app, traits: grant.identity.traits, clientIp: ipOf(clientAddress), server: deps.node.name, assertion, log: deps.log };

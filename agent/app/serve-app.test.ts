@@ -16,8 +16,9 @@ import { socketPair } from "../../test/inside/socket-pair.ts";
 import type { UserKeys } from "../../test/inside/user-keys.ts";
 import { until } from "../../test/world/until.ts";
 import type { Access } from "../access/access-source.ts";
+import type { AppDeps } from "./app-deps.ts";
 import { AppSessions } from "./audit/app-sessions.ts";
-import { type AppDeps, offeredApp } from "./offered-app.ts";
+import { offeredApp } from "./offered-app.ts";
 import { serveApp } from "./serve-app.ts";
 import { appTargets } from "./target-policy.ts";
 

@@ -12,8 +12,9 @@ import { HeldLeases } from "../service/connection-limits.ts";
 import { strictMs } from "../service/hold-to-rules.ts";
 import { recordRefusal } from "../service/record-or-log.ts";
 import type { StreamLife } from "../service/service.ts";
-import type { AppDeps, OfferedApp } from "./offered-app.ts";
+import type { AppDeps } from "./app-deps.ts";
 import { dialApp } from "./dial-app.ts";
+import type { OfferedApp } from "./offered-app.ts";
 import { runAppSession } from "./run-app-session.ts";
 import { runWebSession, type WebSession } from "./run-web-session.ts";
 

@@ -17,7 +17,11 @@ export interface Targets {
   allowsSocket(path: string): boolean;
 }
 
-type Resolve = (host: string, options: LookupOptions & { all: true }, done: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void) => void;
+type Resolve = (
+  host: string,
+  options: LookupOptions & { all: true },
+  done: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void,
+) => void;
 
 export function appTargets({ allow, deny, unix }: TargetPolicy, resolve: Resolve = lookup): Targets {
   const allowed = allow === undefined ? undefined : new IpSet(allow);

@@ -1,5 +1,5 @@
 import type { ServiceDeps } from "../service/service.ts";
-import type { AppDeps } from "./offered-app.ts";
+import type { AppDeps } from "./app-deps.ts";
 
 /** Tokens from the auth service, which checks again that this host offers the application and that the user may use it. */
 export function tokenSigner({ auth }: Pick<ServiceDeps, "auth">): AppDeps["signToken"] {

@@ -1,12 +1,15 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { mkdtempDisposable } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { createServer as createTcpServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PlatformError } from "../../core/errors/platform-error.ts";
 import { until } from "../../test/world/until.ts";
 import { WebUpstream } from "./testing/web-upstream.ts";
-import { ask, askRaw, type WebOptions, WebWorld, textOf } from "./testing/web-world.ts";
+import { ask, askRaw, textOf, type WebOptions, WebWorld } from "./testing/web-world.ts";
 
 describe("requests to a web application", () => {
   let world: WebWorld;
@@ -15,7 +18,8 @@ describe("requests to a web application", () => {
   });
   afterAll(async () => await world[Symbol.asyncDispose]());
 
-  const enter = async (upstream: WebUpstream, options: WebOptions = {}) => await world.enter({ ...options, spec: { uri: upstream.uri, ...options.spec } });
+  const enter = async (upstream: WebUpstream, options: WebOptions = {}) =>
+    await world.enter({ ...options, spec: { uri: upstream.uri, ...options.spec } });
 
   test("reach it with the user's token and address, and responses come back as they are", async () => {
     await using upstream = await WebUpstream.open((_request, response) => {
@@ -62,16 +66,17 @@ describe("requests to a web application", () => {
     expect(upstream.values("cookie")).toEqual(["a=1; b=2"]);
   });
 
-  test.for([
+  test.for<readonly [fault: string, bytes: string]>([
     ["two hosts", "GET / HTTP/1.1\r\nHost: web.test\r\nHost: other.test\r\n\r\n"],
     ["another host in the request line", "GET http://other.test/ HTTP/1.1\r\nHost: web.test\r\n\r\n"],
     ["two lengths of the body", "POST / HTTP/1.1\r\nHost: web.test\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+    ["a coding of the body that would be lost", "POST / HTTP/1.1\r\nHost: web.test\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"],
     ["a host with a path", "GET / HTTP/1.1\r\nHost: web.test/x\r\n\r\n"],
     ["an upgrade with two hosts", "GET / HTTP/1.1\r\nHost: web.test\r\nHost: b.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"],
-  ])("%s: 400, and nothing reaches the application", async ([, bytes]) => {
+  ])("%s: refused, and nothing reaches the application", async ([, bytes]) => {
     await using upstream = await WebUpstream.open();
     const { tls } = await enter(upstream);
-    expect(await askRaw(tls, bytes)).toMatch(/^HTTP\/1\.1 400/);
+    expect(await askRaw(tls, bytes)).toMatch(/^HTTP\/1\.1 (400|501)/);
     expect(upstream.seen).toEqual([]);
   });
 
@@ -185,13 +190,23 @@ describe("requests to a web application", () => {
       upstream.server.emit("request", incoming, response);
     });
     const { tls } = await enter(upstream);
-    const sent = request({ createConnection: () => tls, method: "POST", path: "/yes", headers: { host: "web.test", expect: "100-continue", "content-length": "4" } });
+    const sent = request({
+      createConnection: () => tls,
+      method: "POST",
+      path: "/yes",
+      headers: { host: "web.test", expect: "100-continue", "content-length": "4" },
+    });
     await once(sent, "continue");
     sent.end("data");
     const [response] = (await once(sent, "response")) as [IncomingMessage];
     expect(await textOf(response)).toBe("taken");
     const other = await enter(upstream);
-    const refused = request({ createConnection: () => other.tls, method: "POST", path: "/no", headers: { host: "web.test", expect: "100-continue", "content-length": "4" } });
+    const refused = request({
+      createConnection: () => other.tls,
+      method: "POST",
+      path: "/no",
+      headers: { host: "web.test", expect: "100-continue", "content-length": "4" },
+    });
     refused.on("error", () => {}).flushHeaders();
     const [refusal] = (await once(refused, "response")) as [IncomingMessage];
     expect(refusal.statusCode).toBe(413);
@@ -244,6 +259,16 @@ describe("requests to a web application", () => {
     expect(error?.code).toBe("unavailable");
     const metadata = await world.enter({ spec: { uri: "http://169.254.169.254/latest" } });
     expect(metadata.error?.code).toBe("denied");
+  });
+
+  test("over a Unix socket", async () => {
+    await using upstream = await WebUpstream.open();
+    await using folder = await mkdtempDisposable(join(tmpdir(), "web-unix-"));
+    const path = join(folder.path, "app.sock");
+    upstream.server.close();
+    await once(upstream.server.listen(path), "listening");
+    const { tls } = await world.enter({ spec: { uri: `unix://${path}` } });
+    expect(await ask(tls, { path: "/a", headers: { host: "web.test" } })).toMatchObject({ status: 200, body: "hello" });
   });
 
   test("without a token no request goes out", async () => {

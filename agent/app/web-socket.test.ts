@@ -2,12 +2,20 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../../test/world/until.ts";
 import { WebUpstream } from "./testing/web-upstream.ts";
-import { askRaw, webDumper, type WebOptions, WebWorld } from "./testing/web-world.ts";
+import { askRaw, type WebOptions, WebWorld, webDumper } from "./testing/web-world.ts";
 
 const lines = (more: readonly string[] = [], host = "web.test"): string =>
-  [`GET /ws HTTP/1.1`, `Host: ${host}`, "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", ...more, "", ""].join(
-    "\r\n",
-  );
+  [
+    `GET /ws HTTP/1.1`,
+    `Host: ${host}`,
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    ...more,
+    "",
+    "",
+  ].join("\r\n");
 
 describe("a WebSocket", () => {
   let world: WebWorld;
@@ -18,15 +26,20 @@ describe("a WebSocket", () => {
 
   const echo = async (): Promise<WebUpstream> =>
     await WebUpstream.open(undefined, (_request, socket) => {
-      socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-App: 1\r\nSet-Cookie: a=b; Domain=test\r\n\r\nfirst");
+      socket.write(
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-App: 1\r\nSet-Cookie: a=b; Domain=test\r\n\r\nfirst",
+      );
       socket.pipe(socket);
     });
-  const enter = async (upstream: WebUpstream, options: WebOptions = {}) => await world.enter({ ...options, spec: { uri: upstream.uri, ...options.spec } });
+  const enter = async (upstream: WebUpstream, options: WebOptions = {}) =>
+    await world.enter({ ...options, spec: { uri: upstream.uri, ...options.spec } });
 
   test("begins when the application agrees, and carries bytes both ways", async () => {
     await using upstream = await echo();
     const { tls } = await enter(upstream);
-    tls.write(lines(["X_Forwarded_For: 6.6.6.6", "Platform-Jwt-Assertion: forged", "Cookie: __Host-platform_app=x; a=1", "Origin: https://web.test"]));
+    tls.write(
+      lines(["X_Forwarded_For: 6.6.6.6", "Platform-Jwt-Assertion: forged", "Cookie: __Host-platform_app=x; a=1", "Origin: https://web.test"]),
+    );
     let text = "";
     tls.on("data", (chunk: Buffer) => {
       text += String(chunk);
@@ -80,10 +93,13 @@ describe("a WebSocket", () => {
     expect(upstream.seen).toEqual([]);
   });
 
-  test("is no use for a change to HTTP/2: the request goes on as one of HTTP/1.1", async () => {
+  test("is not the way to HTTP/2: such a request goes on as one of HTTP/1.1", async () => {
     await using upstream = await WebUpstream.open();
     const { tls } = await enter(upstream);
-    const answer = await askRaw(tls, "GET / HTTP/1.1\r\nHost: web.test\r\nConnection: close, Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n");
+    const answer = await askRaw(
+      tls,
+      "GET / HTTP/1.1\r\nHost: web.test\r\nConnection: close, Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
+    );
     expect(answer).toMatch(/^HTTP\/1\.1 200/);
     expect(upstream.names()).not.toContain("upgrade");
     expect(upstream.names()).not.toContain("http2-settings");

@@ -27,12 +27,36 @@ test("an application of the file has all settings of the reference", () => {
 });
 
 test.for<[string, string, string]>([
-  ["a reserved header", `  apps:\n    - name: web\n      uri: http://a.test\n      rewrite:\n        headers:\n          - "X-Fine: x"\n          - "X_Forwarded_For: x"\n`, "12: app_service.apps.0.rewrite.headers.1 sets X_Forwarded_For, which only the platform sets"],
-  ["a misspelt setting", "  apps:\n    - { name: web, uri: http://a.test, public_address: a.test }\n", "7: app_service.apps.0.public_address is not a known key; did you mean public_addr?"],
-  ["an address that is none", "  apps:\n    - { name: web, uri: web }\n", "7: app_service.apps.0.uri must be tcp://host:port, http://host:port, https://host:port or unix:///path"],
-  ["a prefix that is none", "  target_policy: { allow: [x] }\n", "6: app_service.target_policy.allow.0 must be an IP address or a prefix such as 10.0.0.0/8"],
-  ["two policies", "  target_policy: { allow: [10.0.0.0/8], deny: [10.0.0.0/9] }\n", "6: app_service.target_policy must have allow or deny, not both"],
-  ["two applications named dumper", "  debug_app: yes\n  apps:\n    - { name: dumper, uri: http://a.test }\n", "6: app_service.debug_app offers an application with the name dumper, which apps has too; rename that one"],
+  [
+    "a reserved header",
+    `  apps:\n    - name: web\n      uri: http://a.test\n      rewrite:\n        headers:\n          - "X-Fine: x"\n          - "X_Forwarded_For: x"\n`,
+    "12: app_service.apps.0.rewrite.headers.1 sets X_Forwarded_For, which only the platform sets",
+  ],
+  [
+    "a misspelt setting",
+    "  apps:\n    - { name: web, uri: http://a.test, public_address: a.test }\n",
+    "7: app_service.apps.0.public_address is not a known key; did you mean public_addr?",
+  ],
+  [
+    "an address that is none",
+    "  apps:\n    - { name: web, uri: web }\n",
+    "7: app_service.apps.0.uri must be tcp://host:port, http://host:port, https://host:port or unix:///path",
+  ],
+  [
+    "a prefix that is none",
+    "  target_policy: { allow: [x] }\n",
+    "6: app_service.target_policy.allow.0 must be an IP address or a prefix such as 10.0.0.0/8",
+  ],
+  [
+    "two policies",
+    "  target_policy: { allow: [10.0.0.0/8], deny: [10.0.0.0/9] }\n",
+    "6: app_service.target_policy must have allow or deny, not both",
+  ],
+  [
+    "two applications named dumper",
+    "  debug_app: yes\n  apps:\n    - { name: dumper, uri: http://a.test }\n",
+    "6: app_service.debug_app offers an application with the name dumper, which apps has too; rename that one",
+  ],
 ])("%s is an error with its line", ([, text, fault]) => {
   expect(faults(text)).toEqual([fault]);
 });

@@ -53,10 +53,14 @@ export const appServiceSchema = z
     message: `offers an application with the name ${dumperName}, which apps has too; rename that one`,
   });
 
-function checkTemplates({ rewrite }: { readonly rewrite?: { readonly headers: readonly { readonly value: string }[] } | undefined }, context: z.RefinementCtx) {
+function checkTemplates(
+  { rewrite }: { readonly rewrite?: { readonly headers: readonly { readonly value: string }[] } | undefined },
+  context: z.RefinementCtx,
+) {
   for (const [index, { value }] of (rewrite?.headers ?? []).entries()) {
     const fault = templateFault(value);
-    if (fault !== undefined) context.addIssue({ code: "custom", path: ["rewrite", "headers", index], message: `holds a template that cannot be read: ${fault}` });
+    if (fault !== undefined)
+      context.addIssue({ code: "custom", path: ["rewrite", "headers", index], message: `holds a template that cannot be read: ${fault}` });
   }
 }
 

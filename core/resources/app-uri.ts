@@ -41,7 +41,7 @@ export function parseAppUri(text: string): AppUri | undefined {
     }
     case "unix:":
       // The longest path of a Unix socket has 107 bytes.
-      return host !== "" || !/^\/[^%\0]{1,106}$/.test(pathname) ? undefined : { scheme: "unix", socketPath: pathname, path: "/" };
+      return /^\/[^%\0]{1,106}$/.test(pathname) && text === `unix://${pathname}` ? { scheme: "unix", socketPath: pathname, path: "/" } : undefined;
     default:
       return undefined;
   }

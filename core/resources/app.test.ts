@@ -33,17 +33,35 @@ describe("an application", () => {
     ["Transfer-Encoding: chunked"],
     ["Upgrade: x"],
   ])("cannot set %s", ([header]) => {
-    expect(faults({ rewrite: { headers: ["X-Fine: x", header] } })).toEqual([expect.stringMatching(/^spec\.rewrite\.headers\.1 sets \S+, which only the platform sets$/)]);
+    expect(faults({ rewrite: { headers: ["X-Fine: x", header] } })).toEqual([
+      expect.stringMatching(/^spec\.rewrite\.headers\.1 sets \S+, which only the platform sets$/),
+    ]);
   });
 
   test.for<[string, object, string]>([
     ["a header without a name", { rewrite: { headers: [": x"] } }, "spec.rewrite.headers.0 has a name that no header can have"],
-    ["a header with a line feed", { rewrite: { headers: [{ name: "X", value: "a\nb" }] } }, "spec.rewrite.headers.0 has a value that no header can have"],
+    [
+      "a header with a line feed",
+      { rewrite: { headers: [{ name: "X", value: "a\nb" }] } },
+      "spec.rewrite.headers.0 has a value that no header can have",
+    ],
     ["a header that is a number", { rewrite: { headers: [7] } }, 'spec.rewrite.headers.0 must be "Name: value", or name and value'],
     ["a public address with a port", { public_addr: "a.test:443" }, "spec.public_addr must be a host name in lower case, without a port"],
-    ["an origin with a path", { cors: { allowed_origins: ["https://a.test/x"] } }, "spec.cors.allowed_origins.0 must be an origin such as https://app.example.com, or *"],
-    ["two lists of required applications", { required_apps: ["a"], required_app_names: ["b"] }, "spec.required_apps is another spelling of required_app_names; write one of them"],
-    ["settings of the web for raw TCP", { uri: "tcp://a:1", public_addr: "a.test" }, "spec.public_addr is for web applications: the address begins with tcp://"],
+    [
+      "an origin with a path",
+      { cors: { allowed_origins: ["https://a.test/x"] } },
+      "spec.cors.allowed_origins.0 must be an origin such as https://app.example.com, or *",
+    ],
+    [
+      "two lists of required applications",
+      { required_apps: ["a"], required_app_names: ["b"] },
+      "spec.required_apps is another spelling of required_app_names; write one of them",
+    ],
+    [
+      "settings of the web for raw TCP",
+      { uri: "tcp://a:1", public_addr: "a.test" },
+      "spec.public_addr is for web applications: the address begins with tcp://",
+    ],
   ])("is refused for %s", ([, spec, fault]) => {
     expect(faults(spec)).toEqual([fault]);
   });

@@ -33,7 +33,9 @@ export function healthDetails({ health, healthError }: HealthFacts): Readonly<Re
   return { health, ...(healthError !== "" && { health_error: healthError }) };
 }
 
-const detailsSchema = z.record(z.string().min(1).max(32), z.string().max(2048)).refine((all) => Object.keys(all).length <= 8, "has at most 8 details");
+const detailsSchema = z
+  .record(z.string().min(1).max(32), z.string().max(2048))
+  .refine((all) => Object.keys(all).length <= 8, "has at most 8 details");
 
 export const offeredSchema = z.object({
   kind: z.string().min(1).max(32),

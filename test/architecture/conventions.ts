@@ -117,11 +117,13 @@ export function tlsContexts(files: readonly SourceFile[]): string[] {
 /** An HTTP request that does not go through core/transport/dial goes past the proxy of the environment, its limits and its messages. */
 export function httpClients(files: readonly SourceFile[]): string[] {
   const placed = ["core", "agent", "control", "cli", "updater", "programs"];
+  // The second passes on users' requests, over connections that core/transport/dial has opened.
+  const own = ["core/transport/dial/get-over.ts", "agent/app/http/upstream-http1.ts"];
   const client = /^import (?!type\b)[^;"]*\b(request|get|Agent)\b[^;"]*"node:https?"|"undici"/m;
   // A `fetch` that is not called is one of the file's own.
   const fetches = (code: string): boolean => /(?<![.#])\bfetch\(/.test(code) && !/\bfetch\b(?!\()|\bfetch\([^)]*\):/.test(code);
   return files.flatMap(({ path, text }) => {
-    if (path.endsWith(".test.ts") || path === "core/transport/dial/get-over.ts" || !placed.some((folder) => within(path, folder))) return [];
+    if (path.endsWith(".test.ts") || path.includes("/testing/") || own.includes(path) || !placed.some((folder) => within(path, folder))) return [];
     const code = withoutComments(text);
     return client.test(code) || fetches(code) ? [`${path} makes HTTP requests by itself; core/transport/dial has httpsGet and unixGet`] : [];
   });

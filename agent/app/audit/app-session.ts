@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import { mustBeRecorded } from "../../../core/recording-spool/recordings.ts";
 import { type RecordingMode, recordedAt } from "../../../core/resources/recording.ts";
 import { recordOrLog } from "../../service/record-or-log.ts";
@@ -27,7 +27,10 @@ export interface SessionFacts {
 }
 
 /** Fields of every audit event of a session. Pure. */
-export function sessionFields({ sid, user, app, clientAddress, relayedBy }: SessionFacts, { node, credentials }: Pick<AuditDeps, "node" | "credentials">) {
+export function sessionFields(
+  { sid, user, app, clientAddress, relayedBy }: SessionFacts,
+  { node, credentials }: Pick<AuditDeps, "node" | "credentials">,
+) {
   return {
     server_id: credentials().hostId,
     server_name: node.name,

@@ -1,4 +1,4 @@
-import { PlatformError } from "../../../core/errors/platform-error.ts";
+import type { PlatformError } from "../../../core/errors/platform-error.ts";
 import { AppSession, type AuditDeps, type Left, type SessionFacts, usualChunkMs } from "./app-session.ts";
 import type { AskedRequest } from "./recorded-request.ts";
 
@@ -88,7 +88,10 @@ export class AppSessions {
 
   #wait(key: string, known: Known): void {
     this.#waiting.set(key, known);
-    if (this.#signal.aborted) return this.#endWaiting(0);
+    if (this.#signal.aborted) {
+      this.#endWaiting(0);
+      return;
+    }
     known.timer = setTimeout(() => this.#finish(key, known), this.#times.lingerMs).unref();
     this.#endWaiting(this.#mostWaiting);
   }

@@ -40,7 +40,10 @@ describe("the token of a connection", () => {
   });
 
   test("is not used when it has ended already", async () => {
-    const one = new Assertion(async () => ({ token: "t", expires: new Date(Number.NaN) }), () => new Date(start));
+    const one = new Assertion(
+      async () => ({ token: "t", expires: new Date(Number.NaN) }),
+      () => new Date(start),
+    );
     await expect(one.token()).rejects.toMatchObject({ code: "unavailable" });
   });
 });

@@ -1,5 +1,5 @@
 import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
-import type { AppToken } from "../offered-app.ts";
+import type { AppToken } from "../app-deps.ts";
 
 /** Rest of a token's life with which a request still goes out, ms: the application checks it a moment later. */
 const leastMs = 10_000;
@@ -44,7 +44,8 @@ export class Assertion {
     const token = await this.#sign();
     const now = this.#now().getTime();
     const leftMs = token.expires.getTime() - now;
-    if (!(leftMs > 0)) throw new PlatformError("unavailable", "the auth service has signed a token that is not valid on this host: compare the clocks");
+    if (!(leftMs > 0))
+      throw new PlatformError("unavailable", "the auth service has signed a token that is not valid on this host: compare the clocks");
     this.#current = token;
     this.#renewAt = now + leftMs / 2;
     return token;

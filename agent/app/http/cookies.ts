@@ -27,5 +27,8 @@ export function allowedSetCookie(value: string, host: string): string | undefine
 
 /** A browser takes a cookie without a name for one whose name is its value. */
 function isOurs(pair: string): boolean {
-  return pair.replace(/^[=\s]+/, "").toLowerCase().startsWith(prefix);
+  return pair
+    .replace(/^[=\s]+/, "")
+    .toLowerCase()
+    .startsWith(prefix);
 }

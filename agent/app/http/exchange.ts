@@ -61,6 +61,8 @@ export interface UpstreamAnswer extends ResponseHead {
   readonly hasBody: boolean;
   /** Valid once the body has ended. */
   readonly trailers: () => readonly HeaderField[];
+  /** Whether the body has ended without being complete. */
+  readonly isBroken: () => boolean;
 }
 
 /** `[name, value, name, value]`, as Node gives and takes fields, in pairs. Pure. */

@@ -35,7 +35,10 @@ export function refusalReason({ message, cause }: HttpRefusal): string {
 }
 
 /** The response that states a refusal: a page for browsers, JSON for programs that prefer it. Pure. */
-export function refusalResponse({ status, message }: HttpRefusal, headers: readonly HeaderField[]): { readonly head: ResponseHead; readonly body: Buffer } {
+export function refusalResponse(
+  { status, message }: HttpRefusal,
+  headers: readonly HeaderField[],
+): { readonly head: ResponseHead; readonly body: Buffer } {
   const accept = fieldOf(headers, "accept") ?? "";
   const isPage = accept.includes("text/html");
   const isJson = !isPage && accept.includes("json");

@@ -1,5 +1,5 @@
-import type { Traits } from "../../../core/resources/user.ts";
 import type { Log } from "../../../core/log/log.ts";
+import type { Traits } from "../../../core/resources/user.ts";
 import type { AppVisit } from "../audit/app-sessions.ts";
 import type { OfferedApp } from "../offered-app.ts";
 import type { Assertion } from "./assertion.ts";

@@ -1,8 +1,10 @@
 import type { AppCors } from "../../../core/resources/app.ts";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
 import type { ClientRequest } from "./exchange.ts";
+import { hostname, isLoopback } from "./host-name.ts";
 import { HttpRefusal } from "./http-refusal.ts";
-import { hostname } from "./response-headers.ts";
+
+type JudgedFacts = Pick<ClientRequest, "method" | "target" | "hosts" | "headers">;
 
 export interface Judged {
   /** Path and query, or `*`. */
@@ -11,8 +13,11 @@ export interface Judged {
 }
 
 /** Path and query of a request, and its one host. Throws HttpRefusal for a request whose host is not clear. Pure. */
-export function judgeTarget({ method, target, hosts }: Pick<ClientRequest, "method" | "target" | "hosts">): Judged {
+export function judgeTarget({ method, target, hosts, headers }: JudgedFacts): Judged {
   if (method === "CONNECT" || method === "TRACE") throw new HttpRefusal(405, `${method} is not supported`);
+  const codings = headers.filter(([name]) => name.toLowerCase() === "transfer-encoding").map(([, value]) => value.trim().toLowerCase());
+  // The other codings would be lost: the application gets the body in pieces of its own.
+  if (codings.some((coding) => coding !== "chunked")) throw new HttpRefusal(501, "the body of the request has a coding that is not supported");
   const [host = ""] = hosts;
   if (hosts.some((one) => one.toLowerCase() !== host.toLowerCase())) throw new HttpRefusal(400, "the request names two hosts");
   if (!/^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/.test(host)) throw new HttpRefusal(400, "the request names no valid host");
@@ -37,13 +42,8 @@ function isOwnOrigin(origin: string, host: string): boolean {
   const own = new URL(origin);
   if (own.origin !== origin) return false;
   const secure = own.protocol === "https:" && URL.canParse(`https://${host}`) && new URL(`https://${host}`).host === own.host;
-  // A local port of tsh speaks plain HTTP.
   const local = own.protocol === "http:" && isLoopback(hostname(host)) && new URL(`http://${host}`).host === own.host;
   return secure || local;
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
 /** `*` stands for requests without cookies, and these have them; unless the settings allow credentials to every origin. */

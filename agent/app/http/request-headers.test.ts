@@ -9,13 +9,30 @@ const facts = { host: "web.test", clientIp: "192.0.2.7", server: "apps-1", asser
 
 /** Names that a client may try, in any case and with either dash. */
 const hostileName = fc
-  .constantFrom("Platform-Jwt-Assertion", "X-Forwarded-For", "X-Forwarded-User", "Forwarded", "X-Real-IP", "Connection", "Host", "Cookie", "Upgrade", "TE", "X-Other", "Content-Length")
+  .constantFrom(
+    "Platform-Jwt-Assertion",
+    "X-Forwarded-For",
+    "X-Forwarded-User",
+    "Forwarded",
+    "X-Real-IP",
+    "Connection",
+    "Host",
+    "Cookie",
+    "Upgrade",
+    "TE",
+    "X-Other",
+    "Content-Length",
+  )
   .chain((name) => fc.tuple(fc.constant(name), fc.array(fc.boolean(), { minLength: name.length, maxLength: name.length }), fc.boolean()))
   .map(([name, upper, underscore]) => {
     const cased = [...name].map((letter, at) => (upper[at] === true ? letter.toUpperCase() : letter.toLowerCase())).join("");
     return underscore ? cased.replaceAll("-", "_") : cased;
   });
-const hostileValue = fc.oneof(fc.constant("forged"), fc.constant("Platform-Jwt-Assertion, x-forwarded-for, host, content-length"), fc.constant("__Host-platform_app=1; a=2"));
+const hostileValue = fc.oneof(
+  fc.constant("forged"),
+  fc.constant("Platform-Jwt-Assertion, x-forwarded-for, host, content-length"),
+  fc.constant("__Host-platform_app=1; a=2"),
+);
 
 describe("the headers of a request", () => {
   test("have each of ours exactly once, whatever the client writes", () => {

@@ -1,5 +1,6 @@
 import { canonicalHeader, type HeaderField, isOfConnection, isReservedHeader } from "../../../core/resources/app-headers.ts";
 import { allowedSetCookie } from "./cookies.ts";
+import { hostname, isLoopback } from "./host-name.ts";
 import { namedByConnection } from "./request-headers.ts";
 
 export interface ResponseFacts {
@@ -36,10 +37,5 @@ function rewrittenLocation(location: string, host: string, redirect: readonly st
   if (!/^https?:/i.test(absolute) || !URL.canParse(absolute)) return location;
   const target = new URL(absolute);
   if (!redirect.includes(target.hostname)) return location;
-  return `https://${host}${target.pathname}${target.search}${target.hash}`;
-}
-
-/** A host without its port, lower case. Pure. */
-export function hostname(host: string): string {
-  return host.replace(/:\d*$/, "").toLowerCase();
+  return `${isLoopback(hostname(host)) ? "http" : "https"}://${host}${target.pathname}${target.search}${target.hash}`;
 }

@@ -34,14 +34,17 @@ export async function serveExchange(asked: ClientRequest, answer: ClientAnswer, 
     const refusal = thrown instanceof HttpRefusal ? thrown : unreached(session.app.name, thrown);
     note(refusal.status);
     logRefusal(refusal, session);
-    if (refusal.status === 400) answer.close();
+    if (refusal.status === 400 || refusal.status === 501) answer.close();
     const { head, body } = refusalResponse(refusal, asked.headers);
     sendWhole(answer, head, asked.method === "HEAD" ? Buffer.alloc(0) : body);
   }
 }
 
 /** Records the outcome of a request, once. */
-export function noteOf({ method, target }: Pick<ClientRequest, "method" | "target">, { visit }: Pick<HttpSession, "visit">): (status: number) => void {
+export function noteOf(
+  { method, target }: Pick<ClientRequest, "method" | "target">,
+  { visit }: Pick<HttpSession, "visit">,
+): (status: number) => void {
   let isNoted = false;
   return (status) => {
     if (isNoted) return;
@@ -63,7 +66,15 @@ function redirectOfRoot(method: string, { target }: Judged, { app }: HttpSession
   const [path, query] = target.split("?", 2);
   if (path !== "/") return undefined;
   const location = query === undefined ? address.path : `${address.path}?${query}`;
-  return { status: 302, message: "", headers: [["Location", location], ["Content-Length", "0"], ["Cache-Control", "no-store"]] as readonly HeaderField[] };
+  return {
+    status: 302,
+    message: "",
+    headers: [
+      ["Location", location],
+      ["Content-Length", "0"],
+      ["Cache-Control", "no-store"],
+    ] as readonly HeaderField[],
+  };
 }
 
 export interface JudgedRequest {
@@ -81,7 +92,15 @@ export async function preparedRequest({ asked, judged }: JudgedRequest, session:
     throw unready(thrown);
   });
   const set = setHeaders(app.rewrite.headers, { traits, assertion });
-  const sent = requestHeaders({ headers: asked.headers, host, clientIp, server, assertion, set, replaced: app.rewrite.headers.map(([name]) => name) });
+  const sent = requestHeaders({
+    headers: asked.headers,
+    host,
+    clientIp,
+    server,
+    assertion,
+    set,
+    replaced: app.rewrite.headers.map(([name]) => name),
+  });
   const trailers: readonly HeaderField[] = acceptsTrailers(asked.headers) ? [["TE", "trailers"]] : [];
   const { method, body, trailers: last } = asked;
   return { method, target, host: sent.host, headers: [...sent.headers, ...trailers], body, trailers: last, onData: touch, ...life };
@@ -92,7 +111,11 @@ function acceptsTrailers(headers: readonly HeaderField[]): boolean {
 }
 
 /** The application's response, as it comes. */
-async function pass(response: UpstreamAnswer, answer: ClientAnswer, { session, host }: { readonly session: HttpSession; readonly host: string }): Promise<void> {
+async function pass(
+  response: UpstreamAnswer,
+  answer: ClientAnswer,
+  { session, host }: { readonly session: HttpSession; readonly host: string },
+): Promise<void> {
   const { status, message, hasBody, body } = response;
   const headers = responseHeaders({ headers: response.headers, host, redirect: session.app.rewrite.redirect });
   let to: Writable;
@@ -105,6 +128,8 @@ async function pass(response: UpstreamAnswer, answer: ClientAnswer, { session, h
   try {
     body.on("data", session.touch);
     await copy(body, to, hasBody);
+    // Node ends the body of a stream that was reset, as if it were complete.
+    if (hasBody && response.isBroken()) throw new Error("the response is incomplete");
     answer.end(passedTrailers(response.trailers()));
   } catch {
     // The client notices: it gets no end.

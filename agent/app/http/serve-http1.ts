@@ -2,13 +2,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { Duplex } from "node:stream";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
 import type { ClientAnswer } from "./exchange.ts";
-import { clientRequest } from "./http1-request.ts";
-import { type HttpSession, maxExchanges, maxHead, usualWaits, type Waits } from "./http-session.ts";
 import { HttpRefusal } from "./http-refusal.ts";
+import { type HttpSession, maxExchanges, maxHead, usualWaits, type Waits } from "./http-session.ts";
+import { clientRequest } from "./http1-request.ts";
+import { IdleLimit } from "./idle-limit.ts";
+import { refuseRaw } from "./raw-response.ts";
 import { serveExchange } from "./serve-exchange.ts";
 import { serveUpgrade } from "./serve-upgrade.ts";
-import { refuseRaw } from "./raw-response.ts";
-import { IdleLimit } from "./idle-limit.ts";
 
 /** Serves a user's connection that speaks HTTP/1.1, until it ends. */
 export async function serveHttp1(socket: Duplex, session: HttpSession, waits: Waits = usualWaits): Promise<void> {
@@ -32,14 +32,20 @@ export async function serveHttp1(socket: Duplex, session: HttpSession, waits: Wa
   };
   server.on("request", serve).on("checkContinue", serve);
   server.on("upgrade", (request: IncomingMessage, _socket: Duplex, head: Buffer) => {
+    // A response that has begun would go on in the other protocol.
+    if (limit.open > 0) return void socket.destroy();
     limit.stop();
     if (head.length > 0) socket.unshift(head);
     void serveUpgrade(request, socket, session);
   });
-  server.on("connect", () => refuseRaw(socket, new HttpRefusal(405, "CONNECT is not supported"), []));
+  const refuse = (status: number, message: string): void => {
+    if (limit.open > 0) socket.destroy();
+    else refuseRaw(socket, new HttpRefusal(status, message), []);
+  };
+  server.on("connect", () => refuse(405, "CONNECT is not supported"));
   server.on("clientError", (error: NodeJS.ErrnoException) => {
-    const status = error.code === "HPE_HEADER_OVERFLOW" ? 431 : 400;
-    refuseRaw(socket, new HttpRefusal(status, status === 431 ? "the headers of the request are too long" : "the request is malformed"), []);
+    if (error.code === "HPE_HEADER_OVERFLOW") refuse(431, "the headers of the request are too long");
+    else refuse(400, "the request is malformed");
   });
   const closed = new Promise<void>((resolve) => void socket.once("close", () => resolve()));
   server.emit("connection", socket);

@@ -18,7 +18,7 @@ export async function serveHttp2(socket: TLSSocket, session: HttpSession, waits:
     maxSessionMemory: 16,
     settings: { maxConcurrentStreams: maxExchanges, maxHeaderListSize: maxHead, enableConnectProtocol: false },
   });
-  // Streams may go on; a client that is told opens another connection for the next one.
+  // GOAWAY: the client opens another connection for its next request.
   const limit = new IdleLimit(waits, () => {
     http2.close();
     setTimeout(() => socket.destroy(), 1_000).unref();
@@ -42,7 +42,15 @@ function clientRequest(stream: ServerHttp2Stream, headers: IncomingHttpHeaders):
   });
   const fields = pairsOf(headers).filter(([name]) => name !== "host");
   const hosts = [authority, headers.host].filter((one) => one !== undefined);
-  return { method: String(method), target: String(path), hosts, headers: fields, body: stream.endAfterHeaders ? undefined : stream, trailers: () => trailers, version: 2 };
+  return {
+    method: String(method),
+    target: String(path),
+    hosts,
+    headers: fields,
+    body: stream.endAfterHeaders ? undefined : stream,
+    trailers: () => trailers,
+    version: 2,
+  };
 }
 
 function answerTo(stream: ServerHttp2Stream): ClientAnswer {

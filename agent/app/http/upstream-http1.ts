@@ -1,7 +1,7 @@
-import { Agent, type ClientRequest as SentRequest, type IncomingMessage, request } from "node:http";
+import { Agent, type IncomingMessage, request, type ClientRequest as SentRequest } from "node:http";
 import type { Duplex } from "node:stream";
-import { ignoreError } from "../../../core/transport/dial/attempt.ts";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
+import { ignoreError } from "../../../core/transport/dial/attempt.ts";
 import { fieldOf, fieldPairs, type UpstreamAnswer, type UpstreamRequest } from "./exchange.ts";
 import { passedTrailers } from "./response-headers.ts";
 import type { UpstreamRoad } from "./upstream-road.ts";
@@ -12,7 +12,9 @@ const maxHead = 64 * 1024;
 const most = { open: 32, kept: 4 } as const;
 
 /** The application's answer to a request for another protocol: the connection, once it has agreed. */
-export type UpgradeAnswer = { readonly upgraded: Duplex; readonly head: { readonly status: number; readonly headers: readonly HeaderField[] } } | UpstreamAnswer;
+export type UpgradeAnswer =
+  | { readonly upgraded: Duplex; readonly head: { readonly status: number; readonly headers: readonly HeaderField[] } }
+  | UpstreamAnswer;
 
 /** Requests to an application over HTTP/1.1. Connections are kept between requests, and only for this one user. */
 export class UpstreamHttp1 {
@@ -82,7 +84,9 @@ export class UpstreamHttp1 {
     const answer = new Promise<UpstreamAnswer>((resolve, reject) => {
       sent.once("response", (response: IncomingMessage) => resolve(answerOf(response, asked.method)));
       // Stays: after the response, an error ends its body, which is where it counts.
-      sent.on("error", (error) => reject(isStale(sent, asked) ? new StaleConnection("the application has closed the connection", { cause: error }) : error));
+      sent.on("error", (error) =>
+        reject(isStale(sent, asked) ? new StaleConnection("the application has closed the connection", { cause: error }) : error),
+      );
     });
     sent.on("continue", () => asked.onInform(100, []));
     sent.on("information", ({ statusCode, rawHeaders }) => {
@@ -141,5 +145,6 @@ function answerOf(response: IncomingMessage, method: string): UpstreamAnswer {
     body: response,
     hasBody: !isBodiless,
     trailers: () => fieldPairs(response.rawTrailers),
+    isBroken: () => !response.complete,
   };
 }

@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
-import { ignoreError } from "../../../core/transport/dial/attempt.ts";
 import type { HeaderField } from "../../../core/resources/app-headers.ts";
+import { ignoreError } from "../../../core/transport/dial/attempt.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./exchange.ts";
 import { passedTrailers } from "./response-headers.ts";
 import type { OpenedRoad } from "./upstream-road.ts";
@@ -40,7 +40,8 @@ export async function sendHttp2(session: ClientHttp2Session, asked: UpstreamRequ
   let isCancelled = false;
   const cancel = (): void => {
     isCancelled = true;
-    stream.close(constants.NGHTTP2_CANCEL);
+    // Later: Node loses a reset while it reads another session.
+    setImmediate(() => stream.destroyed || stream.close(constants.NGHTTP2_CANCEL));
   };
   if (signal.aborted) cancel();
   else signal.addEventListener("abort", cancel, { once: true });
@@ -56,7 +57,7 @@ export async function sendHttp2(session: ClientHttp2Session, asked: UpstreamRequ
   });
   if (body !== undefined) {
     stream.once("wantTrailers", () => {
-      if (!isCancelled) stream.sendTrailers(fieldsObject(passedTrailers(trailers())));
+      if (!isCancelled && body.readableEnded) stream.sendTrailers(fieldsObject(passedTrailers(trailers())));
     });
     body.on("data", onData).pipe(stream);
     stream.once("close", () => {
@@ -72,7 +73,15 @@ async function answered(stream: ClientHttp2Stream, trailers: () => readonly Head
     stream.on("error", reject).once("close", () => reject(new Error("the application ended the stream without a response")));
     stream.once("response", (fields: IncomingHttpHeaders & { ":status"?: number }, flags: number) => {
       const hasBody = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
-      resolve({ status: fields[":status"] ?? 0, message: "", headers: pairsOf(fields), body: stream, hasBody, trailers });
+      resolve({
+        status: fields[":status"] ?? 0,
+        message: "",
+        headers: pairsOf(fields),
+        body: stream,
+        hasBody,
+        trailers,
+        isBroken: () => stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR,
+      });
     });
   });
 }

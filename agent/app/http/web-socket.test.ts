@@ -12,13 +12,17 @@ function masked(payload: Uint8Array, mask: Uint8Array): Buffer {
 
 test("a client's frame is read back, whatever its length, and not before it is complete", () => {
   fc.assert(
-    fc.property(fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.uint8Array({ minLength: 65_530, maxLength: 65_540 })), fc.uint8Array({ minLength: 4, maxLength: 4 }), (payload, mask) => {
-      const bytes = masked(payload, mask);
-      const found = decodeFrame(Buffer.concat([bytes, Buffer.from("next")]));
-      expect(found?.length).toBe(bytes.length);
-      expect(found?.frame.payload.equals(Buffer.from(payload))).toBe(true);
-      expect(decodeFrame(bytes.subarray(0, bytes.length - 1))).toBeUndefined();
-    }),
+    fc.property(
+      fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.uint8Array({ minLength: 65_530, maxLength: 65_540 })),
+      fc.uint8Array({ minLength: 4, maxLength: 4 }),
+      (payload, mask) => {
+        const bytes = masked(payload, mask);
+        const found = decodeFrame(Buffer.concat([bytes, Buffer.from("next")]));
+        expect(found?.length).toBe(bytes.length);
+        expect(found?.frame.payload.equals(Buffer.from(payload))).toBe(true);
+        expect(decodeFrame(bytes.subarray(0, bytes.length - 1))).toBeUndefined();
+      },
+    ),
     { numRuns: 25 },
   );
 });

@@ -16,8 +16,9 @@ import { type InsideAuthorities, insideAuthorities } from "../../../test/inside/
 import { type InsideService, serviceDeps } from "../../../test/inside/service-deps.ts";
 import { socketPair } from "../../../test/inside/socket-pair.ts";
 import type { Access } from "../../access/access-source.ts";
+import type { AppDeps, TokenFacts } from "../app-deps.ts";
 import { AppSessions } from "../audit/app-sessions.ts";
-import { type AppDeps, dumperApp, type OfferedApp, offeredApp, type TokenFacts } from "../offered-app.ts";
+import { dumperApp, type OfferedApp, offeredApp } from "../offered-app.ts";
 import { serveApp } from "../serve-app.ts";
 import { appTargets } from "../target-policy.ts";
 

@@ -100,7 +100,15 @@ type TcpPurpose = Purpose & { readonly lookup?: LookupFunction | undefined };
 
 async function connectTcp({ host, port }: HostPort, attempt: Attempt, purpose: TcpPurpose): Promise<Socket> {
   attempt.waitingFor = `a connection to ${formatHostPort({ host, port })}`;
-  const socket = connect({ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000, autoSelectFamily: true, ...(purpose.lookup && { lookup: purpose.lookup }) });
+  const socket = connect({
+    host,
+    port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+    autoSelectFamily: true,
+    ...(purpose.lookup && { lookup: purpose.lookup }),
+  });
   socket.on("error", ignoreError);
   try {
     await attempt.next(socket, "connect");
