@@ -3,14 +3,14 @@ import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 
 const root = resolve(import.meta.dirname, "../..");
-const tops = ["agent", "control", "cli", "core", "updater", "programs"];
+const tops = ["agent", "control", "cli", "core", "updater", "programs", "web"];
 /** Words in code font that are not files: ALPN names, an option of roles. */
 const others = new Set(["psql", "platform-stream", "platform-direct", "platform-auth", "port_forwarding"]);
 
 /** Every file and folder below the folders of the programs, without the ending: `agent/ssh/serve-ssh`. */
 function paths(): readonly string[] {
   const found = tops.flatMap((top) => readdirSync(join(root, top), { recursive: true }).map((path) => `${top}/${String(path)}`));
-  return [...tops, "main", ...found.map((path) => path.replace(/\.(ts|c)$/, ""))];
+  return [...tops, "main", ...found.map((path) => path.replace(/\.(tsx?|c)$/, ""))];
 }
 
 test("each step of the paths in ARCHITECTURE.md is a file or a folder that is there", () => {

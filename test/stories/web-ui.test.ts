@@ -1,7 +1,6 @@
-import { readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { join } from "node:path";
+import axe from "axe-core";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestAgent, type TestAgent } from "../inside/connect-agent.ts";
@@ -13,7 +12,6 @@ import { codeAt } from "../world/one-time-code.ts";
 
 /** Where pictures of each page go; left out: none are made. */
 const pictures = process.env.UI_PICTURES;
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const pages = [
   "hosts",
@@ -89,7 +87,7 @@ describe.skipIf(!hasProgram("chromium"))("the Web UI in Chromium", () => {
 
   /** What axe finds wrong with the page as it is. */
   async function faults(): Promise<readonly string[]> {
-    await page.evaluate(axe);
+    await page.evaluate(axe.source);
     return await page.evaluate<readonly string[]>(`(async () => {
       const { violations } = await axe.run();
       return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ": " + html + " " + failureSummary));

@@ -14,18 +14,8 @@ import { browserName } from "../text/browser-name.ts";
 
 /** The user's own account: roles, logged-in browsers, and the ways out. */
 export function Account() {
-  const loaded = useLoaded("browsers", async (signal) => (await call<{ sessions: readonly BrowserSession[] }>("/sessions", { signal })).sessions);
   const [isAsked, ask] = useState(false);
   const { user = "", roles = [], proxy = "", version = "" } = person.value ?? {};
-  const end = async (id: string): Promise<void> => {
-    try {
-      await call(`/sessions/${encodeURIComponent(id)}`, { method: "DELETE" });
-      notify("That browser is logged out.");
-      loaded.reload();
-    } catch (thrown) {
-      notifyError(thrown);
-    }
-  };
   return (
     <Page
       title="Your account"
@@ -44,17 +34,7 @@ export function Account() {
       />
       <section>
         <h2>Browsers</h2>
-        <Answer of={loaded}>
-          {(sessions) => (
-            <Table
-              caption="Browsers in which you are logged in"
-              columns={columnsOf(end)}
-              rows={sessions}
-              keyOf={({ id }) => id}
-              order={{ id: "used", down: true }}
-            />
-          )}
-        </Answer>
+        <Browsers />
         <p class="buttons">
           <button type="button" class="danger" onClick={() => ask(true)}>
             Log out everywhere
@@ -79,6 +59,33 @@ export function Account() {
         />
       )}
     </Page>
+  );
+}
+
+/** The browsers in which the user is logged in; each other one can be logged out. */
+function Browsers() {
+  const loaded = useLoaded("browsers", async (signal) => (await call<{ sessions: readonly BrowserSession[] }>("/sessions", { signal })).sessions);
+  const end = async (id: string): Promise<void> => {
+    try {
+      await call(`/sessions/${encodeURIComponent(id)}`, { method: "DELETE" });
+      notify("That browser is logged out.");
+      loaded.reload();
+    } catch (thrown) {
+      notifyError(thrown);
+    }
+  };
+  return (
+    <Answer of={loaded}>
+      {(sessions) => (
+        <Table
+          caption="Browsers in which you are logged in"
+          columns={columnsOf(end)}
+          rows={sessions}
+          keyOf={({ id }) => id}
+          order={{ id: "used", down: true }}
+        />
+      )}
+    </Answer>
   );
 }
 

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { ListedApp } from "../../core/api/web/served.ts";
 import { useEvery, useLoaded } from "../api/load.ts";
 import { call } from "../api/request.ts";
-import { can, person } from "../api/session.ts";
+import { can } from "../api/session.ts";
 import { labelsText } from "../lists/arrange.ts";
 import { CommandLine } from "../parts/command-line.tsx";
 import { Dialog } from "../parts/dialog.tsx";
@@ -12,7 +12,7 @@ import { ListPage } from "../parts/list-page.tsx";
 import { Empty } from "../parts/page.tsx";
 import type { Column } from "../parts/table.tsx";
 import { setQuery } from "../router/location.ts";
-import { appAddress, launchPath } from "../text/app-address.ts";
+import { launchPath } from "../text/launch-path.ts";
 import { shellWord } from "../text/size.ts";
 import { HealthText } from "./health-text.tsx";
 
@@ -31,7 +31,7 @@ export function Applications() {
         loaded={loaded}
         columns={columnsOf(show)}
         keyOf={({ name }) => name}
-        textOf={({ name, labels, public_addr: address = "", type }) => `${name} ${labelsText(labels)} ${address} ${type}`}
+        textOf={({ name, labels, host = "", type }) => `${name} ${labelsText(labels)} ${host} ${type}`}
         order={{ id: "name", down: false }}
         empty={<NoApplications />}
       />
@@ -68,9 +68,9 @@ function columnsOf(show: (app: ListedApp) => void): readonly Column<ListedApp>[]
 
 /** An HTTP application opens in a tab of its own; for others there is a command line. */
 function OpenLink({ app, show }: { readonly app: ListedApp; readonly show: (app: ListedApp) => void }) {
-  if (app.type === "http")
+  if (app.host !== undefined)
     return (
-      <a class="button" href={launchPath(appAddress(app, person.value?.proxy ?? ""))} target="_blank" rel="noopener">
+      <a class="button" href={launchPath(app.host)} target="_blank" rel="noopener">
         Open<span class="hidden"> {app.name} in a new tab</span>
       </a>
     );
@@ -82,13 +82,13 @@ function OpenLink({ app, show }: { readonly app: ListedApp; readonly show: (app:
 }
 
 function AppDialog({ app, close }: { readonly app: ListedApp; readonly close: () => void }) {
-  const { name, type, labels, health, health_error: why, hosts } = app;
+  const { name, type, host, labels, health, health_error: why, hosts } = app;
   return (
     <Dialog title={name} close={close}>
       <Facts
         of={[
           ["Type", type.toUpperCase()],
-          ["Address", type === "http" ? appAddress(app, person.value?.proxy ?? "") : undefined],
+          ["Address", host],
           ["Health", <HealthText key="health" health={health} why={why} />],
           ["Offered by", hosts.join(", ")],
           ["Labels", <Labels key="labels" labels={labels} />],

@@ -61,7 +61,7 @@ const broken = new Set([
 function stateOf({ connected, version, wanted, status }: Instance): InstanceState {
   if (!connected) return { tone: "bad", text: "offline", rank: 4 };
   if (status?.reason !== undefined && broken.has(status.reason)) return { tone: "bad", text: status.reason.replaceAll("_", " "), rank: 3 };
-  if (wanted !== undefined && wanted !== version) return { tone: "warn", text: (status?.reason ?? "behind").replaceAll("_", " "), rank: 2 };
+  if (wanted !== undefined && wanted !== version) return { tone: "warn", text: (status?.reason ?? "other version").replaceAll("_", " "), rank: 2 };
   if (status?.upgrader === "none") return { tone: "idle", text: "no updater", rank: 1 };
   return { tone: "good", text: "up to date", rank: 0 };
 }

@@ -1,5 +1,6 @@
 import { useRef, useState } from "preact/hooks";
 import { logIn } from "../api/session.ts";
+import { formText } from "../parts/form-text.ts";
 import { sentenceOf } from "../parts/notice.tsx";
 
 /** The login: also shown over a page whose session has ended, which goes on afterwards. */
@@ -9,9 +10,8 @@ export function Login({ user: known = "" }: { readonly user?: string }) {
   const code = useRef<HTMLInputElement>(null);
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
-    if (!(event.currentTarget instanceof HTMLFormElement)) return;
-    const fields = new FormData(event.currentTarget);
-    const field = (name: string): string => String(fields.get(name) ?? "");
+    const form = event.currentTarget;
+    const field = (name: string): string => formText(form, name);
     setBusy(true);
     try {
       await logIn({ user: field("user").trim(), password: field("password"), code: field("code").replaceAll(" ", "") });

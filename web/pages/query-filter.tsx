@@ -1,4 +1,5 @@
 import { useId, useState } from "preact/hooks";
+import { formText } from "../parts/form-text.ts";
 import { place, setQuery } from "../router/location.ts";
 
 /** A filter that the auth service applies: the expression of `tsh ls --query`. */
@@ -17,7 +18,7 @@ export function QueryFilter({ example }: { readonly example: string }) {
       class="query"
       onSubmit={(event) => {
         event.preventDefault();
-        setQuery("query", String(new FormData(event.currentTarget).get("query") ?? ""));
+        setQuery("query", formText(event.currentTarget, "query"));
       }}
     >
       <label class="hidden" for={id}>

@@ -3,12 +3,14 @@ import type { HostPlan, UpgradePlan } from "../../core/resources/upgrade-plan.ts
 import { useEvery, useLoaded } from "../api/load.ts";
 import { call } from "../api/request.ts";
 import { can } from "../api/session.ts";
+import { formText } from "../parts/form-text.ts";
 import { Answer, Empty, Page } from "../parts/page.tsx";
 import { StateText, type Tone } from "../parts/state-text.tsx";
 import { type Column, Table } from "../parts/table.tsx";
 import { TimeText } from "../parts/time-text.tsx";
 import { place, setQuery } from "../router/location.ts";
 import { ChannelCard } from "./channel-card.tsx";
+import { OnlyDocument } from "./only-document.tsx";
 import { VersionPicture } from "./version-picture.tsx";
 
 const refreshMs = 15_000;
@@ -19,10 +21,36 @@ export function Updates() {
   const loaded = useLoaded(version, (signal) => call<UpgradePlan>("/upgrades/plan", { query: { version }, signal }));
   useEvery(refreshMs, loaded.reload);
   return (
-    <Page title="Updates">
+    <Page title="Updates" actions={<Settings saved={loaded.reload} />}>
       <PlanFor version={version} />
       <Answer of={loaded}>{(plan) => <Plan plan={plan} reload={loaded.reload} />}</Answer>
     </Page>
+  );
+}
+
+/** What decides when hosts take a new version, and in which order. */
+function Settings({ saved }: { readonly saved: () => void }) {
+  return (
+    <>
+      <OnlyDocument
+        kind="cluster_maintenance_config"
+        name="cluster-maintenance-config"
+        title="Maintenance window"
+        example={
+          "kind: cluster_maintenance_config\nversion: v1\nmetadata:\n  name: cluster-maintenance-config\nspec:\n  agent_upgrades:\n    utc_start_hour: 3\n    weekdays: [Tue, Thu]\n"
+        }
+        saved={saved}
+      />
+      <OnlyDocument
+        kind="upgrade_rollout"
+        name="default"
+        title="Roll-out"
+        example={
+          "kind: upgrade_rollout\nversion: v1\nmetadata:\n  name: default\nspec:\n  groups:\n    - name: staging\n      labels: {env: staging}\n      canaries: 2\n    - name: prod\n      labels: {env: prod}\n      wait: 1d\n"
+        }
+        saved={saved}
+      />
+    </>
   );
 }
 
@@ -32,7 +60,7 @@ function PlanFor({ version }: { readonly version: string }) {
       class="tools"
       onSubmit={(event) => {
         event.preventDefault();
-        setQuery("version", String(new FormData(event.currentTarget).get("version") ?? "").trim());
+        setQuery("version", formText(event.currentTarget, "version").trim());
       }}
     >
       <label class="field wide">
@@ -61,7 +89,7 @@ function Plan({ plan, reload }: { readonly plan: UpgradePlan; readonly reload: (
       {hosts.length > 0 && <VersionPicture versions={hosts.map(({ current }) => current)} />}
       <p>
         {window === undefined ? (
-          "There is not a maintenance window: hosts take a new version only when an administrator sets one."
+          "There is not a maintenance window: hosts take critical versions only."
         ) : (
           <>
             Next maintenance window: <TimeText at={window.start} /> to <TimeText at={window.stop} />.

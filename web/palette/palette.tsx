@@ -3,12 +3,12 @@ import type { HostPage, ListedHost } from "../../core/api/web/hosts.ts";
 import type { ListedApp, ListedDatabase } from "../../core/api/web/served.ts";
 import { callPages } from "../api/pages.ts";
 import { call } from "../api/request.ts";
-import { can, person } from "../api/session.ts";
+import { can } from "../api/session.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { notifyError } from "../parts/notice.tsx";
 import { navigate } from "../router/location.ts";
 import { shownRoutes } from "../routes.tsx";
-import { appAddress, launchPath } from "../text/app-address.ts";
+import { launchPath } from "../text/launch-path.ts";
 import { type PaletteEntry, rankEntries } from "./rank-entries.ts";
 
 /** The command palette: Ctrl-K (or ⌘K), a few letters, Enter. */
@@ -124,11 +124,10 @@ async function hosts(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
 
 async function applications(signal: AbortSignal): Promise<readonly PaletteEntry[]> {
   const { apps } = await call<{ apps: readonly ListedApp[] }>("/apps", { signal });
-  const proxy = person.value?.proxy ?? "";
   return apps.map((app) => ({
     title: app.name,
     kind: "application",
-    path: app.type === "http" ? launchPath(appAddress(app, proxy)) : found("/apps", app.name),
+    path: app.host !== undefined ? launchPath(app.host) : found("/apps", app.name),
   }));
 }
 

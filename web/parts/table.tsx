@@ -85,7 +85,7 @@ interface HeadingFacts<Row> {
 function Heading<Row>({ column: { id, title, by, wide, share = 2 }, order, choose, total }: HeadingFacts<Row>) {
   const isChosen = order.id === id;
   const all = total.reduce((sum, column) => sum + (column.share ?? 2), 0);
-  const look = { scope: "col", class: wide === true ? "only-wide" : "", style: { width: `${(share / all) * 100}%` } } as const;
+  const look = { scope: "col", class: wide === true ? "only-wide" : "", style: { "--share": `${(share / all) * 100}%` } } as const;
   if (by === undefined) return <th {...look}>{title}</th>;
   return (
     <th {...look} aria-sort={isChosen ? (order.down ? "descending" : "ascending") : "none"}>

@@ -41,6 +41,11 @@ export function setQuery(name: string, value: string): void {
   navigate(next.size === 0 ? path : `${path}?${next}`, { replace: true });
 }
 
+/** Pages below the folder that are not of the Web UI itself. */
+function isApart(path: string): boolean {
+  return path.startsWith(`${base}/invite/`) || path.startsWith(`${base}/launch/`);
+}
+
 /** Follows clicks on links within the Web UI without loading the page again, and the browser's history. */
 export function followLinks(): void {
   addEventListener("popstate", () => {
@@ -50,7 +55,7 @@ export function followLinks(): void {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const link = event.target instanceof Element ? event.target.closest("a") : null;
     if (link === null || link.target !== "" || link.hasAttribute("download") || link.origin !== location.origin) return;
-    if (!link.pathname.startsWith(`${base}/`) || link.pathname.startsWith(`${base}/invite/`)) return;
+    if (!link.pathname.startsWith(`${base}/`) || isApart(link.pathname)) return;
     event.preventDefault();
     navigate(`${link.pathname.slice(base.length)}${link.search}`);
   });

@@ -16,8 +16,8 @@ const servedSchema = z.object({
 export const listedAppSchema = servedSchema.extend({
   /** `http`: opens in the browser; `tcp`: a local port of `tsh proxy app`. */
   type: z.enum(["http", "tcp"]),
-  /** Host name under which the proxy serves it; omitted for one of the cluster's own names. */
-  public_addr: z.string().optional(),
+  /** Host name at which browsers open it; omitted for one that is not opened in a browser. */
+  host: z.string().optional(),
 });
 export type ListedApp = z.infer<typeof listedAppSchema>;
 

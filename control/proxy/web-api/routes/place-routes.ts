@@ -6,6 +6,7 @@ import { appFacts } from "../../../../core/resources/app-details.ts";
 import { readDocument } from "../../../../core/resources/document.ts";
 import { type Node, nodeDocument } from "../../../../core/resources/node.ts";
 import { type OfferedHealth, offeredHealths } from "../../../../core/resources/offered.ts";
+import type { AppSites } from "../../app-front/app-sites.ts";
 import type { Api } from "../api/api.ts";
 import { apiRoute } from "../api/api-route.ts";
 
@@ -15,8 +16,12 @@ const pageSize = 1000;
 const query = z.string().max(1000).default("");
 const cursor = z.string().max(512).default("");
 
+export interface PlaceServices {
+  readonly appSites: Pick<AppSites, "hostOf">;
+}
+
 /** Hosts, applications and databases that the user may reach, or all hosts for a user who may list them. */
-export function placeRoutes(api: Api): void {
+export function placeRoutes(api: Api, { appSites }: PlaceServices): void {
   apiRoute(api, {
     method: "GET",
     path: "/webapi/v1/hosts",
@@ -35,8 +40,9 @@ export function placeRoutes(api: Api): void {
     handler: async ({ auth, query: wanted }) => {
       const { resources } = await auth.listOffered({ kind: "app", ...wanted });
       const apps = resources.map((one) => {
-        const { scheme, publicAddr } = appFacts(one);
-        return { ...served(one), type: scheme, ...(publicAddr !== undefined && { public_addr: publicAddr }) };
+        const { scheme } = appFacts(one);
+        const host = scheme === "http" ? appSites.hostOf(one.name) : undefined;
+        return { ...served(one), type: scheme, ...(host !== undefined && { host }) };
       });
       return { apps };
     },
