@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { configSnippet, type JoinFacts, joinLines } from "../../core/config/join-text.ts";
 import { PlatformError } from "../../core/errors/platform-error.ts";
+import { appNameText, appUriText } from "../../core/resources/app.ts";
 import { formatDuration, parseDuration } from "../../core/resources/duration.ts";
 import { type Token, tokenRoles } from "../../core/resources/token.ts";
 import { askSecrets } from "../ask.ts";
@@ -19,13 +20,14 @@ export async function addToken(call: Call): Promise<Result> {
   const ttl = options.text("ttl");
   const ttlSeconds = ttl === undefined ? 0 : parseDuration(ttl);
   const uses = countOption(options.text("uses"));
+  const app = appOption(roles, options.text("appName"), options.text("appUri"));
   const given = options.text("value");
   const secret = given === undefined ? "" : await readSecretOption(call.io, given, "--value");
   return await withAdmin(call, async ({ client, proxyAddress }) => {
     const made = await client.createToken({ roles, ttlSeconds, uses, secret });
     const { caPins, proxyPublicAddrs } = await client.getCluster({});
     const token = readResource<Token>(made.token?.json ?? "");
-    const facts = { secret: made.secret, caPins, proxyAddress: proxyAddress ?? proxyPublicAddrs[0] ?? "<proxy host:port>", roles };
+    const facts = { secret: made.secret, caPins, proxyAddress: proxyAddress ?? proxyPublicAddrs[0] ?? "<proxy host:port>", roles, app };
     const snippet = configSnippet(facts);
     const expires = token.metadata.expires;
     const until = expires === undefined ? "" : ` It expires at ${expires}.`;
@@ -53,6 +55,21 @@ function countOption(text: string | undefined): number {
   throw new PlatformError("invalid", `--uses: ${JSON.stringify(text)} is not a number of hosts`, {
     hint: "give 1 to 999999, or leave it out for any number",
   });
+}
+
+/** The application of `--app-name` and `--app-uri`. Throws `invalid`. */
+function appOption(roles: readonly string[], name: string | undefined, uri: string | undefined): JoinFacts["app"] {
+  if (name === undefined && uri === undefined) return undefined;
+  const hint = "for example: --type=app --app-name=grafana --app-uri=http://localhost:3000";
+  if (name === undefined || uri === undefined || !roles.includes("app"))
+    throw new PlatformError("invalid", "--app-name and --app-uri go together, with --type=app", { hint });
+  for (const [flag, fault] of [
+    ["--app-name", appNameText.safeParse(name).error],
+    ["--app-uri", appUriText.safeParse(uri).error],
+  ] as const) {
+    if (fault !== undefined) throw new PlatformError("invalid", `${flag} ${fault.issues[0]?.message ?? "is malformed"}`, { hint });
+  }
+  return { name, uri };
 }
 
 export async function listTokens(call: Call): Promise<Result> {

@@ -9,6 +9,7 @@ function reported(role: Reporter): string[] {
 
 test("hosts may report these events and no others", () => {
   expect(reported("node")).toEqual([
+    "app.session.chunk",
     "app.session.end",
     "app.session.start",
     "auth",

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { configSnippet, joinLines } from "./join-text.ts";
+import { parseConfig } from "./parse-config.ts";
 
 test("the snippet of a join token is a whole configuration", () => {
   expect(configSnippet({ secret: "abc", caPins: ["sha256:1"], proxyAddress: "p:443", roles: ["node"] })).toContain(
@@ -9,6 +10,13 @@ test("the snippet of a join token is a whole configuration", () => {
     '  auth_token: "1e5"\n  ca_pin:\n    - a\n    - b\n',
   );
   expect(configSnippet({ secret: "abc", caPins: ["a"], proxyAddress: "p:443", roles: ["proxy"] })).toContain("  auth_server: <auth host>:3025\n");
+});
+
+test("the snippet of a token for an application has that application", () => {
+  const facts = { secret: "abc", caPins: ["a"], proxyAddress: "p:443", roles: ["app"], app: { name: "grafana", uri: "http://localhost:3000" } };
+  const text = configSnippet(facts);
+  expect(text).toContain('app_service:\n  enabled: yes\n  apps:\n    - name: grafana\n      uri: "http://localhost:3000"');
+  expect(parseConfig(text).problems).toEqual([]);
 });
 
 test("a token for hosts comes with the lines to type on one, any other with none", () => {

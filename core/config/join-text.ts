@@ -6,10 +6,12 @@ export interface JoinFacts {
   readonly caPins: readonly string[];
   readonly proxyAddress: string;
   readonly roles: readonly string[];
+  /** Application that the host offers, instead of an example. */
+  readonly app?: { readonly name: string; readonly uri: string } | undefined;
 }
 
 /** The configuration of a host that joins with this token, as YAML. Pure. */
-export function configSnippet({ secret, caPins, proxyAddress, roles }: JoinFacts): string {
+export function configSnippet({ secret, caPins, proxyAddress, roles, app }: JoinFacts): string {
   const pins = caPins.length === 1 ? ` ${caPins[0]}` : `\n${caPins.map((pin) => `    - ${pin}`).join("\n")}`;
   const enabled = (role: string): string => (roles.includes(role) ? "yes" : "no");
   return [
@@ -25,13 +27,14 @@ export function configSnippet({ secret, caPins, proxyAddress, roles }: JoinFacts
     `  enabled: ${enabled("proxy")}`,
     "ssh_service:",
     `  enabled: ${enabled("node")}`,
-    ...servedKinds.filter((kind) => roles.includes(serviceKinds[kind].token)).flatMap(sectionLines),
+    ...servedKinds.filter((kind) => roles.includes(serviceKinds[kind].token)).flatMap((kind) => sectionLines(kind, app)),
   ].join("\n");
 }
 
-function sectionLines(kind: ServedKind): readonly string[] {
+function sectionLines(kind: ServedKind, app: JoinFacts["app"]): readonly string[] {
   const { section, served } = serviceKinds[kind];
-  return [`${section}:`, "  enabled: yes", ...served.example.map((line) => `  ${line}`)];
+  const own = kind === "app" && app !== undefined ? ["apps:", `  - name: ${app.name}`, `    uri: ${JSON.stringify(app.uri)}`] : served.example;
+  return [`${section}:`, "  enabled: yes", ...own.map((line) => `  ${line}`)];
 }
 
 /** Command lines that install and join a host, for its root; empty when the token is not for SSH alone. Pure. */

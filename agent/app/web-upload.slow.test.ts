@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebUpstream } from "./testing/web-upstream.ts";
+import { textOf, WebWorld } from "./testing/web-world.ts";
+
+let world: WebWorld;
+beforeAll(async () => {
+  world = await WebWorld.open();
+});
+afterAll(async () => await world[Symbol.asyncDispose]());
+
+test("a long upload to an application that reads slowly waits at the client, and a long download at the application", async () => {
+  const part = Buffer.alloc(1024 * 1024, "x");
+  const count = 192;
+  const hash = createHash("sha256");
+  await using upstream = await WebUpstream.open((incoming, response) => {
+    if (incoming.method === "GET") {
+      const write = (left: number): void => {
+        if (left === 0) return void response.end();
+        if (response.write(part)) setImmediate(write, left - 1);
+        else response.once("drain", () => write(left - 1));
+      };
+      return write(count);
+    }
+    incoming.on("data", (chunk: Buffer) => {
+      hash.update(chunk);
+      incoming.pause();
+      setImmediate(() => incoming.resume());
+    });
+    incoming.on("end", () => response.end("done"));
+  });
+  const before = process.memoryUsage().arrayBuffers;
+  let most = 0;
+  const look = (): void => {
+    most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+  };
+  const up = await world.enter({ spec: { uri: upstream.uri } });
+  const sent = request({ createConnection: () => up.tls, method: "PUT", headers: { host: "web.test", "content-length": String(part.length * count) } });
+  const wanted = createHash("sha256");
+  for (let at = 0; at < count; at += 1) {
+    wanted.update(part);
+    if (!sent.write(part)) await once(sent, "drain");
+    look();
+  }
+  sent.end();
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  expect(await textOf(response)).toBe("done");
+  expect(hash.digest("hex")).toBe(wanted.digest("hex"));
+  const down = await world.enter({ spec: { uri: upstream.uri } });
+  const asked = request({ createConnection: () => down.tls, headers: { host: "web.test" } }).end();
+  const [answer] = (await once(asked, "response")) as [IncomingMessage];
+  let length = 0;
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    look();
+    await new Promise((resolve) => void setImmediate(resolve));
+  }
+  expect(length).toBe(part.length * count);
+  expect(most).toBeLessThan(96 * 1024 * 1024);
+});
