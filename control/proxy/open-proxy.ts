@@ -1,5 +1,6 @@
 import type { ProxyFacts } from "../../core/resources/proxy-facts.ts";
 import type { ProxyConfig } from "../config.ts";
+import { openBrowserFront } from "./app-front/open-browser-front.ts";
 import { followAuth } from "./follow-auth.ts";
 import type { WebCertificates } from "./identity/web-certificates.ts";
 import { openListeners, type ProxyAddresses, type ProxyListeners } from "./open-listeners.ts";
@@ -8,6 +9,7 @@ import type { ExpectedHosts } from "./tunnels/expected-hosts.ts";
 import type { TunnelRegistry } from "./tunnels/registry.ts";
 import { openVersionServer, type VersionServer } from "./versions/open-version-server.ts";
 import { wait } from "./wait.ts";
+import type { PingFacts } from "./web-api/ping.ts";
 import { createWebApp, type WebApp } from "./web-api/web-app.ts";
 
 export interface ProxyService {
@@ -45,14 +47,10 @@ export async function openProxy(config: ProxyConfig, deps: ProxyDeps, signal: Ab
     const { env = {}, upstreamCa, upgradeLimit: limit } = deps;
     const facts = (): ProxyFacts => ({ web_certificates: [...certificates.facts()], failed_reload: deps.failedReload?.() });
     versionServer = await openVersionServer({ ...services, env, upstreamCa, limit, facts });
-    web = await createWebApp({
-      ...services,
-      versionServer,
-      packagesDir: config.packagesDir,
-      sessionsEnded: () => {},
-      ping: () => requireOpen(listeners).ping(),
-    });
-    listeners = await openListeners(config, { ...services, web, mode: deps.listenerMode });
+    const ping = (): PingFacts => requireOpen(listeners).ping();
+    const { serveBrowser, sessionsEnded } = openBrowserFront({ ...services, ping });
+    web = await createWebApp({ ...services, versionServer, packagesDir: config.packagesDir, sessionsEnded, ping });
+    listeners = await openListeners(config, { ...services, web, mode: deps.listenerMode, serveBrowser });
   } catch (error) {
     stop.abort();
     await web?.close();

@@ -5,7 +5,8 @@ import {
   beginAppSession,
   endAppSession,
   endedAppSessions,
-  refuseHandOff,
+  endRefused,
+  recordRefusal,
   requireCredential,
   signBrowserApp,
   useAppSession,
@@ -50,7 +51,7 @@ type AppMethods = "createAppSession" | "beginAppSession" | "getAppSession" | "ch
 const maxChecked = 10_000;
 
 /** Sessions of browsers with applications. */
-export function appSessionMethods({ context }: Api): Handlers<AppMethods> {
+export function appSessionMethods({ context, rateLimit }: Api): Handlers<AppMethods> {
   return {
     createAppSession: async ({ app }, caller) => await openAppSession(context, { ...inBrowserCaller(caller), app }),
     beginAppSession: async ({ credential, app }) => userMessage(await beginAppSession(context, { credential: requireCredential(credential), app })),
@@ -62,7 +63,12 @@ export function appSessionMethods({ context }: Api): Handlers<AppMethods> {
     endAppSession: async ({ credential: sent, refusal, app }, { address }) => {
       const credential = requireCredential(sent);
       if (refusal === "") await endAppSession(context, { credential });
-      else await refuseHandOff(context, { credential, app, reason: refusal, address });
+      else {
+        const session = await endRefused(context, credential);
+        // Any client of the proxy can cause the record.
+        rateLimit.take(address, context.now());
+        recordRefusal(context, { session, app, reason: refusal, address });
+      }
       return {};
     },
     signBrowserApp: async ({ credential: sent, app, hostId, tlsPublicKey, clientAddress }, caller) => {

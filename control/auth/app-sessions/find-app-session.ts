@@ -89,18 +89,25 @@ export async function endAppSession(context: AuthContext, { credential }: Pick<A
   if (found !== undefined) await context.storage.batch(appSessionRemoval(found.session));
 }
 
-export interface RefusedHandOff extends AppSessionAsk {
+/**
+ * Ends a session whose hand-off to an application's host name was refused: its secret is in wrong hands. The secret is required, so that nobody ends sessions
+ * by their ids. Returns the session that there was.
+ */
+export async function endRefused(context: AuthContext, credential: AppCredential): Promise<StoredAppSession | undefined> {
+  const session = (await provenSession(context, { ...credential, subject: undefined }))?.session;
+  if (session !== undefined) await context.storage.batch(appSessionRemoval(session));
+  return session;
+}
+
+export interface RefusedHandOff {
+  readonly session: StoredAppSession | undefined;
+  readonly app: string;
   readonly reason: string;
   readonly address: string;
 }
 
-/**
- * The hand-off of a session to an application's host name was refused: it ends, as its secret is in wrong hands, and the refusal is recorded. The secret is
- * required, so that nobody ends sessions by their ids.
- */
-export async function refuseHandOff(context: AuthContext, { credential, app, reason, address }: RefusedHandOff): Promise<void> {
-  const session = (await provenSession(context, { ...credential, subject: undefined }))?.session;
-  if (session !== undefined) await context.storage.batch(appSessionRemoval(session));
+/** Records a refused hand-off. */
+export function recordRefusal(context: AuthContext, { session, app, reason, address }: RefusedHandOff): void {
   const user = session === undefined ? {} : { user: session.user, sid: session.id };
   context.audit.emitRefusal({ event: "auth", error: reason.slice(0, 512), app_name: app.slice(0, 256), ...user, "addr.remote": address });
 }

@@ -107,6 +107,11 @@ export function refusedPage(error: PlatformError): string {
   return page("This link does not work", `<h1>This link does not work</h1>\n${errorBox(error)}`);
 }
 
+/** The page for a request that failed. */
+export function failurePage(error: PlatformError): string {
+  return page("This did not work", `<h1>This did not work</h1>\n${errorBox(error)}`);
+}
+
 function errorBox({ message, hint }: PlatformError): string {
   const capital = message.charAt(0).toUpperCase() + message.slice(1);
   return `<p class="error" role="alert">${escapeHtml(capital)}.${hint === undefined ? "" : `<br>${escapeHtml(hint)}`}</p>`;

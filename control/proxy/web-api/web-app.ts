@@ -6,6 +6,7 @@ import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { Log } from "../../../core/log/log.ts";
 import { formatHostPort } from "../../../core/transport/host-port.ts";
+import type { AppSites } from "../app-front/app-sites.ts";
 import type { Access } from "../routing/read-access.ts";
 import type { VersionServer } from "../versions/open-version-server.ts";
 import { addErrors, errorBody } from "./answer-errors.ts";
@@ -15,6 +16,8 @@ import { authorityRoutes } from "./authority-routes.ts";
 import { installScript } from "./install-script.ts";
 import { inviteRoutes } from "./invite-routes.ts";
 import { jwksRoute } from "./jwks-route.ts";
+import { launchPageRoute } from "./launch-page.ts";
+import { launchRoutes } from "./launch-routes.ts";
 import { packageRoutes } from "./package-routes.ts";
 import { homePage, pageHeaders } from "./pages.ts";
 import { findAnswer, type PingFacts, pingAnswer, publicAddress } from "./ping.ts";
@@ -45,6 +48,7 @@ export interface WebServices {
   readonly version: string;
   /** Called once sessions of browsers have ended. */
   readonly sessionsEnded: () => void;
+  readonly appSites: Pick<AppSites, "find" | "hostOf">;
 }
 
 export interface WebApp extends Pick<WebServer, "accept" | "requests" | "closeIdle"> {
@@ -80,6 +84,7 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
   upgradeRoutes(app, services.versionServer);
   packageRoutes(app, services);
   scriptRoutes(app, services);
+  launchPageRoute(app);
   uiRoutes(app, { archive: uiArchive });
   apiRoutes(createApi(app, browserSessions(services.auth), services), services);
   await app.ready();
@@ -99,8 +104,9 @@ export async function createWebApp(services: WebServices): Promise<WebApp> {
 /** The API for pages: `/webapi/v1/…`. */
 function apiRoutes(api: Api, services: WebServices): void {
   sessionRoutes(api, services);
+  launchRoutes(api, services);
   personRoute(api, services);
-  placeRoutes(api);
+  placeRoutes(api, services);
   activityRoutes(api);
   fleetRoutes(api);
   resourceRoutes(api);

@@ -1,0 +1,45 @@
+import { formatCredential, parseCredential, type SessionCredential } from "../../browser/session-credential.ts";
+import { cookieValue, ownCookiePrefix, setCookie } from "../web-api/cookies.ts";
+import type { AppCredential } from "./app-sessions.ts";
+
+/* Cookies at the host name of an application. */
+
+/** `<id>.<secret>` of the session, and its second secret: to know the one is not enough. */
+const names = { session: `${ownCookiePrefix}app`, subject: `${ownCookiePrefix}app_subject` } as const;
+
+/** Time for one hand-off, seconds. */
+const stateSeconds = 60;
+
+/** What a browser sends of its session; undefined: nothing that could be one. */
+export function appCredential(header: string | undefined): AppCredential | undefined {
+  const credential = parseCredential(cookieValue(header, names.session) ?? "");
+  const subject = cookieValue(header, names.subject);
+  return credential === undefined || subject === undefined || !/^[\w-]{43}$/.test(subject) ? undefined : { ...credential, subject };
+}
+
+/** Applications that have a login of their own come back to themselves from another site, by a form: their session has to be with it then. */
+export function appCookies({ id, secret, subject }: AppCredential): readonly string[] {
+  return [setCookie(names.session, formatCredential({ id, secret }), { sameSite: "None" }), setCookie(names.subject, subject, { sameSite: "None" })];
+}
+
+export function withoutAppCookies(): readonly string[] {
+  return [names.session, names.subject].map((name) => setCookie(name, "", { sameSite: "None", maxAge: 0 }));
+}
+
+/** The cookie of one attempt: several tabs may be at it at the same time. */
+export function stateCookie({ id, secret }: SessionCredential): string {
+  return setCookie(stateName(id), secret, { sameSite: "Strict", maxAge: stateSeconds });
+}
+
+export function withoutStateCookie(id: string): string {
+  return setCookie(stateName(id), "", { sameSite: "Strict", maxAge: 0 });
+}
+
+/** The secret of an attempt, as the browser has it. */
+export function stateSecret(header: string | undefined, id: string): string | undefined {
+  return cookieValue(header, stateName(id));
+}
+
+function stateName(id: string): string {
+  return `${ownCookiePrefix}state_${id}`;
+}

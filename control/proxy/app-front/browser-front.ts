@@ -1,0 +1,168 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { PlatformError, toPlatformError } from "../../../core/errors/platform-error.ts";
+import type { Log } from "../../../core/log/log.ts";
+import { relay } from "../../../core/transport/relay.ts";
+import type { RelayedStreams } from "../routing/running-streams.ts";
+import type { AgentConnections, AppVisit } from "./agent-connections.ts";
+import { answerRefusal, refusalText } from "./answer-refusal.ts";
+import { appCredential } from "./app-cookies.ts";
+import type { BrowserArrival, ServeBrowser } from "./app-front.ts";
+import { ownPaths, ownPrefix } from "./app-path.ts";
+import type { AppSessions } from "./app-sessions.ts";
+import { finishHandOff, type HandOffServices, logOut, type SiteRequest, showHandOff, startHandOff } from "./hand-off.ts";
+import { maxHeaders, passOn } from "./pass-on.ts";
+import { passUpgrade } from "./pass-upgrade.ts";
+import { preflightHeaders } from "./preflight.ts";
+
+export interface BrowserFrontServices extends HandOffServices {
+  readonly sessions: AppSessions;
+  readonly connections: Pick<AgentConnections, "agentFor" | "connect">;
+  readonly relaying: RelayedStreams;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+/** Time for the headers of a request, and of an idle connection, ms. Bodies and answers take as long as they take: uploads, event streams. */
+const headersMs = 20_000;
+const keepAliveMs = 75_000;
+
+/**
+ * Browsers at the host names of applications: requests with a session go on to an agent, and browsers without one to the proxy's page that signs them in.
+ * An application is served under its own host name alone.
+ */
+export function createBrowserFront(services: BrowserFrontServices): ServeBrowser {
+  const arrivals = new WeakMap<Duplex, BrowserArrival>();
+  const server = createServer({ maxHeaderSize: maxHeaders, requestTimeout: 0, headersTimeout: headersMs, keepAliveTimeout: keepAliveMs });
+  // Node checks header times only in a server that listens; this one gets its connections from a listener.
+  server.emit("listening");
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    const arrival = arrivals.get(request.socket);
+    if (arrival === undefined) return void request.socket.destroy();
+    const closed = Promise.withResolvers<void>();
+    response.once("close", closed.resolve);
+    services.relaying.add(closed.promise);
+    serve({ request, response, site: arrival.site, peer: arrival.peer }, services).catch((thrown: unknown) =>
+      refuse({ request, response, arrival }, thrown, services),
+    );
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => {});
+    const arrival = arrivals.get(socket);
+    if (arrival === undefined) return void socket.destroy();
+    serveUpgrade({ request, socket, head, arrival }, services).catch((thrown: unknown) => {
+      socket.end(refusalText(note(thrown, services)));
+    });
+  });
+  services.signal.addEventListener(
+    "abort",
+    () => {
+      server.closeAllConnections();
+      server.emit("close");
+    },
+    { once: true },
+  );
+  return (arrival) => {
+    arrivals.set(arrival.socket, arrival);
+    server.emit("connection", arrival.socket);
+  };
+}
+
+async function serve(visit: SiteRequest, services: BrowserFrontServices): Promise<void> {
+  const { request, response, site } = visit;
+  requireOwnHost(request, site.host);
+  const { method = "GET", url = "/" } = request;
+  if (url.toLowerCase().startsWith(ownPrefix)) return await serveOwn(visit, services);
+  const { origin, "access-control-request-method": wanted } = request.headers;
+  const policy = preflightHeaders(site.facts?.cors, { method, origin, wanted });
+  if (policy !== undefined) return void response.writeHead(204, policy).end();
+  const app = await visitOf(visit, services);
+  passOn(request, response, {
+    agent: services.connections.agentFor(app),
+    failed: (thrown) => refuse({ request, response, arrival: visit }, thrown, services),
+  });
+}
+
+/** Paths of the proxy itself. Throws PlatformError. */
+async function serveOwn(visit: SiteRequest, services: BrowserFrontServices): Promise<void> {
+  const { method, url = "/" } = visit.request;
+  const [path = ""] = url.split("?", 1);
+  if (method === "GET" && path === ownPaths.start) return startHandOff(visit, services);
+  if (method === "GET" && path === ownPaths.auth) return showHandOff(visit);
+  if (method === "POST" && path === ownPaths.auth) return await finishHandOff(visit, services);
+  if (method === "POST" && path === ownPaths.logout) return await logOut(visit, services);
+  throw new PlatformError("not_found", "not found");
+}
+
+interface UpgradeRequest {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly arrival: BrowserArrival;
+}
+
+async function serveUpgrade({ request, socket, head, arrival }: UpgradeRequest, services: BrowserFrontServices): Promise<void> {
+  const { site, peer } = arrival;
+  requireOwnHost(request, site.host);
+  if ((request.url ?? "").toLowerCase().startsWith(ownPrefix)) throw new PlatformError("not_found", "not found");
+  const visit = await visitOf({ request, site, peer }, services);
+  await passUpgrade(
+    request,
+    { socket, head },
+    {
+      connect: () => services.connections.connect(visit),
+      join: (client, agent) => {
+        const end = (): void => {
+          client.destroy();
+          agent.destroy();
+        };
+        const release = services.sessions.hold(visit.credential.id, end);
+        services.relaying.add(relay(client, agent, { signal: services.signal }).finally(release));
+      },
+    },
+  );
+}
+
+/** Throws `unauthenticated` for a browser without a session, `denied` for a locked user. */
+async function visitOf({ request, site, peer }: Omit<SiteRequest, "response">, { sessions }: BrowserFrontServices): Promise<AppVisit> {
+  const credential = appCredential(request.headers.cookie);
+  if (credential === undefined) throw new PlatformError("unauthenticated", "this browser is not signed in to the application");
+  const user = await sessions.userOf(credential, site.app);
+  if (site.facts?.scheme === "tcp") {
+    throw new PlatformError("not_found", `application ${site.app} is not a web application`, { hint: `use: tsh proxy app ${site.app}` });
+  }
+  return { credential, user, app: site.app, peer };
+}
+
+/** Throws `invalid` for a request that names another host than the TLS connection, or more than one. */
+function requireOwnHost({ rawHeaders, url = "", headers }: IncomingMessage, host: string): void {
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host").length;
+  const [, named = ""] = /^([^:]*)(?::[0-9]{1,5})?$/.exec(headers.host ?? "") ?? [];
+  if (hosts === 1 && named.toLowerCase().replace(/\.$/, "") === host && url.startsWith("/")) return;
+  throw new PlatformError("invalid", "the request is for another host than its connection");
+}
+
+type Refused = Pick<SiteRequest, "request" | "response"> & { readonly arrival: Pick<SiteRequest, "site"> };
+
+function refuse({ request, response, arrival: { site } }: Refused, thrown: unknown, services: BrowserFrontServices): void {
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const error = note(thrown, services);
+  // What is left of the body is not read.
+  response.shouldKeepAlive = request.complete;
+  answerRefusal({ request, response, error, launch: launchAddress(request, site, services) });
+}
+
+/** Where a browser without a session goes. */
+function launchAddress({ method, url = "/" }: IncomingMessage, { host }: SiteRequest["site"], { addresses }: BrowserFrontServices): string {
+  const isRead = method === "GET" || method === "HEAD";
+  return addresses().launch(host, { path: isRead && !url.toLowerCase().startsWith(ownPrefix) ? url : "/" });
+}
+
+/** Failures of connections to agents are not ours. */
+function note(thrown: unknown, { log }: BrowserFrontServices): PlatformError {
+  if (thrown instanceof PlatformError) return thrown;
+  const isConnection = thrown instanceof Error && "code" in thrown;
+  if (isConnection) return new PlatformError("unavailable", "the connection to the application broke", { cause: thrown, hint: "try again" });
+  log.error("could not serve a request to an application", { error: thrown });
+  return toPlatformError(thrown);
+}

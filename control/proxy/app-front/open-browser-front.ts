@@ -1,0 +1,34 @@
+import type { AuthClient } from "../../../core/api/auth-client.ts";
+import type { ReachServices } from "../routing/reach-served.ts";
+import type { RelayedStreams } from "../routing/running-streams.ts";
+import { type PingFacts, publicAddress } from "../web-api/ping.ts";
+import { AgentConnections } from "./agent-connections.ts";
+import type { ServeBrowser } from "./app-front.ts";
+import { AppSessions } from "./app-sessions.ts";
+import type { AppSites } from "./app-sites.ts";
+import { createBrowserFront } from "./browser-front.ts";
+import { SiteAddresses } from "./site-address.ts";
+
+export interface OpenFrontServices extends ReachServices {
+  readonly auth: AuthClient;
+  readonly clock: () => number;
+  readonly relaying: RelayedStreams;
+  readonly appSites: AppSites;
+  /** Current facts: ports are known once they are bound. */
+  readonly ping: () => PingFacts;
+}
+
+export interface BrowserFront {
+  readonly serveBrowser: ServeBrowser;
+  /** Sessions of browsers may have ended now. */
+  readonly sessionsEnded: () => void;
+}
+
+/** Browsers at the host names of applications, until the signal. */
+export function openBrowserFront(services: OpenFrontServices): BrowserFront {
+  const sessions = new AppSessions(services);
+  const connections = new AgentConnections({ ...services, sessions });
+  const addresses = (): SiteAddresses => new SiteAddresses(publicAddress(services.ping()));
+  const serveBrowser = createBrowserFront({ ...services, sessions, connections, addresses, sites: services.appSites });
+  return { serveBrowser, sessionsEnded: () => sessions.checkSoon() };
+}

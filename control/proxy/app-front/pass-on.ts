@@ -1,0 +1,94 @@
+import { type Agent, type ClientRequest, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
+import { withoutOwnCookies } from "../web-api/cookies.ts";
+
+/** Largest headers of an answer, bytes; those of requests are bounded by the server. */
+export const maxHeaders = 65_536;
+/** Attempts of a request without a body whose kept connection the agent has closed in the same moment. */
+const maxAttempts = 3;
+
+/** How a request went to the agent. */
+export interface Passing {
+  readonly agent: Agent;
+  /** No answer has begun. */
+  readonly failed: (thrown: unknown) => void;
+}
+
+/**
+ * Passes a request on to an agent, and the answer back, both as they are except for our own cookies and what concerns one connection alone. Nothing is gathered:
+ * each side waits for the other. A body is sent once.
+ */
+export function passOn(request: IncomingMessage, response: ServerResponse, passing: Passing): void {
+  attempt(request, response, { ...passing, left: maxAttempts });
+}
+
+function attempt(request: IncomingMessage, response: ServerResponse, { agent, failed, left }: Passing & { readonly left: number }): void {
+  const upstream = begin(request, agent);
+  let answered = false;
+  upstream.once("response", (answer) => {
+    answered = true;
+    passBack(answer, response);
+  });
+  upstream.once("error", (thrown) => {
+    request.unpipe(upstream);
+    if (answered || response.destroyed) return void response.destroy();
+    if (upstream.reusedSocket && left > 1 && !hasBody(request)) return attempt(request, response, { agent, failed, left: left - 1 });
+    failed(thrown);
+  });
+  // 101 without a request for it.
+  upstream.once("upgrade", (_answer, socket) => {
+    socket.destroy();
+    failed(new Error("the agent changed the protocol of a request"));
+  });
+  response.once("close", () => {
+    if (!response.writableFinished) upstream.destroy();
+  });
+  request.pipe(upstream);
+}
+
+function begin(request: IncomingMessage, agent: Agent): ClientRequest {
+  const { method = "GET", url: path = "/" } = request;
+  const headers = requestHeaders(request.rawHeaders);
+  return httpRequest({ agent, host: "app", method, path, headers, setHost: false, maxHeaderSize: maxHeaders });
+}
+
+/** Whether a request has a body, which may have been read already. Pure. */
+export function hasBody({ headers }: Pick<IncomingMessage, "headers">): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}
+
+function passBack(answer: IncomingMessage, response: ServerResponse): void {
+  const { statusCode = 502, statusMessage = "" } = answer;
+  response.sendDate = false;
+  response.writeHead(statusCode, statusMessage, [...answerHeaders(answer.rawHeaders)]);
+  // An event stream may say nothing for long.
+  response.flushHeaders();
+  answer.once("end", () => {
+    if (answer.rawTrailers.length > 0) response.addTrailers(pairs(answer.rawTrailers));
+  });
+  answer.once("aborted", () => response.destroy());
+  answer.once("error", () => response.destroy());
+  answer.pipe(response);
+}
+
+/** Headers of a request without our own cookies, as a flat list. `Expect` was answered here. Pure. */
+export function requestHeaders(raw: readonly string[]): readonly string[] {
+  return pairs(raw).flatMap(([name, value]) => {
+    const lower = name.toLowerCase();
+    if (lower === "expect") return [];
+    if (lower !== "cookie") return [name, value];
+    const left = withoutOwnCookies(value);
+    return left === undefined ? [] : [name, left];
+  });
+}
+
+/** What concerns the connection to the agent alone. */
+const ofConnection: ReadonlySet<string> = new Set(["connection", "keep-alive", "transfer-encoding", "proxy-connection", "upgrade"]);
+
+/** Headers of an answer, as a flat list. Pure. */
+export function answerHeaders(raw: readonly string[]): readonly string[] {
+  return pairs(raw).flatMap(([name, value]) => (ofConnection.has(name.toLowerCase()) ? [] : [name, value]));
+}
+
+function pairs(raw: readonly string[]): [name: string, value: string][] {
+  return Array.from({ length: Math.floor(raw.length / 2) }, (_, index) => [raw[2 * index] ?? "", raw[2 * index + 1] ?? ""]);
+}

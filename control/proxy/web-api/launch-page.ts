@@ -1,0 +1,163 @@
+import { createHash } from "node:crypto";
+import type { FastifyInstance } from "fastify";
+
+/**
+ * The page of the proxy's site that signs a browser in to an application; the application's site sends browsers here. It logs the user in if necessary, visits the
+ * application's site, which returns with the secret of an attempt (`#platform-state=`), and goes there again with a new session. With `next` it was sent here for
+ * an application that belongs to others. All secrets are in fragments, which no server sees.
+ */
+const script = `
+const host = decodeURIComponent(location.pathname.slice("/web/launch/".length));
+const query = new URLSearchParams(location.search);
+const fragment = location.hash.slice(1);
+const attempt = /^platform-state=(.*)$/.exec(fragment)?.[1];
+history.replaceState(null, "", location.pathname + location.search);
+const element = (id) => document.getElementById(id);
+const show = (text) => { element("status").textContent = text; };
+
+async function call(path, { method = "GET", body, token } = {}) {
+  const headers = { Accept: "application/json" };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (token !== undefined) headers.Authorization = "Bearer " + token;
+  const answer = await fetch("/webapi/v1" + path, { method, headers, body: JSON.stringify(body), cache: "no-store", redirect: "error" });
+  const read = await answer.json();
+  if (answer.ok) return read;
+  throw Object.assign(new Error(read.error.message), read.error);
+}
+
+function inWords({ message, hint }) {
+  return message.charAt(0).toUpperCase() + message.slice(1) + "." + (hint === undefined ? "" : " " + hint.charAt(0).toUpperCase() + hint.slice(1) + ".");
+}
+
+function loggedIn() {
+  return new Promise((resolve) => {
+    element("login").hidden = false;
+    show("Log in to open " + host + ".");
+    element("user").focus();
+    element("login").addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const fields = Object.fromEntries(new FormData(element("login")));
+      element("submit").disabled = true;
+      try {
+        const { token } = await call("/sessions", { method: "POST", body: { ...fields, code: fields.code.replaceAll(" ", "") } });
+        element("login").hidden = true;
+        show("Signing in …");
+        resolve(token);
+      } catch (error) {
+        show(inWords(error));
+        element("code").value = "";
+        element("code").focus();
+      }
+      element("submit").disabled = false;
+    });
+  });
+}
+
+async function tokenOf() {
+  try {
+    return (await call("/session")).token;
+  } catch (error) {
+    if (error.code === "unauthenticated") return await loggedIn();
+    throw error;
+  }
+}
+
+const listed = (query.get("next") ?? "").split(",").filter((one) => one !== "");
+
+/** Where the browser goes on to if it may not use this application, which others need. */
+function offerRest() {
+  const [following, ...rest] = listed;
+  if (following === undefined) return;
+  const link = element("go-on");
+  link.href = "/web/launch/" + encodeURIComponent(following) + "?" + new URLSearchParams({ path: query.get("path") ?? "/", next: rest.join(",") });
+  link.textContent = "Open " + listed[listed.length - 1] + " without it";
+  link.hidden = false;
+}
+
+async function begin(token) {
+  const { start, required } = await call("/app-sites/" + encodeURIComponent(host), { token });
+  // The fragment of the address that the browser was sent here from.
+  const path = (query.get("path") ?? "/") + (fragment === "" || (query.get("path") ?? "").includes("#") ? "" : "#" + fragment);
+  if (!query.has("next") && required.length > 0) {
+    const [first, ...rest] = [...required, host];
+    return location.replace("/web/launch/" + encodeURIComponent(first) + "?" + new URLSearchParams({ path, next: rest.join(",") }));
+  }
+  location.replace(start + "?" + new URLSearchParams({ path, next: listed.join(",") }));
+}
+
+async function finish(token) {
+  const { session, subject, auth } = await call("/app-sessions", { method: "POST", body: { host }, token });
+  const facts = new URLSearchParams({ state: attempt, session, subject, path: query.get("path") ?? "/", next: listed.join(",") });
+  location.replace(auth + "#" + facts);
+}
+
+try {
+  const token = await tokenOf();
+  await (attempt === undefined ? begin(token) : finish(token));
+} catch (error) {
+  show(error.code === undefined ? "Could not reach the proxy. Reload the page to try again." : inWords(error));
+  offerRest();
+}
+`;
+
+const style = `
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0; padding: 2rem 1rem; }
+main { max-width: 22rem; margin: 0 auto; }
+h1 { font-size: 1.4rem; margin: 0 0 .5rem; }
+label { display: block; margin-top: .75rem; }
+input { box-sizing: border-box; display: block; font: inherit; padding: .4rem; width: 100%; }
+button { font: inherit; margin-top: 1rem; padding: .4rem 1rem; }
+`;
+
+const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Open an application</title>
+<style>${style}</style>
+</head>
+<body>
+<main>
+<h1>Open an application</h1>
+<p id="status" role="status">Signing in …</p>
+<form id="login" hidden>
+<label for="user">User</label>
+<input id="user" name="user" autocomplete="username" required maxlength="64" spellcheck="false" autocapitalize="none">
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required maxlength="128">
+<label for="code">Code from your authenticator app</label>
+<input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[0-9 ]*" required maxlength="16">
+<button id="submit" type="submit">Log in</button>
+</form>
+<p><a id="go-on" hidden href="/web/">Go on</a></p>
+</main>
+<script type="module">${script}</script>
+</body>
+</html>
+`;
+
+const policy = [
+  "default-src 'none'",
+  `script-src ${hashOf(script)}`,
+  `style-src ${hashOf(style)}`,
+  "connect-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+function hashOf(text: string): string {
+  return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+}
+
+/** `GET /web/launch/<host>`: the same page for every host name, whether or not there is an application. */
+export function launchPageRoute(app: FastifyInstance): void {
+  app.get("/web/launch/:host", async (_request, reply) => {
+    const headers = { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": policy, "Cross-Origin-Opener-Policy": "same-origin" };
+    return await reply.headers(headers).send(html);
+  });
+}
