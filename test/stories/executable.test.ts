@@ -22,7 +22,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-async function controlConfig(name: string): Promise<{ config: string; diagnostics: string }> {
+async function controlConfig(name: string): Promise<{ config: string; diagnostics: string; web: number }> {
   const [auth, web, diagnostics] = (await freePorts(3)) as [number, number, number];
   const config = join(dir, `${name}.yaml`);
   const text = `version: v3
@@ -31,7 +31,7 @@ auth_service: { listen_addr: "127.0.0.1:${auth}" }
 proxy_service: { web_listen_addr: "127.0.0.1:${web}" }
 `;
   await writeFile(config, text, { mode: 0o600 });
-  return { config, diagnostics: `http://127.0.0.1:${diagnostics}` };
+  return { config, diagnostics: `http://127.0.0.1:${diagnostics}`, web };
 }
 
 const updater = join(dist, "platform-upgrade");
@@ -155,6 +155,21 @@ describe("start", () => {
     await service.stop();
     expect(service.printed()).toContain("stopped");
     await expect(stat(pid)).rejects.toThrow("ENOENT");
+  });
+
+  test("serves the Web UI from itself: the page, and every file that it names", async () => {
+    const { config, diagnostics, web } = await controlConfig("web");
+    await using _service = startService(executable, ["start", "--config", config]);
+    await until("ready", async () => (await fetch(`${diagnostics}/readyz`)).ok);
+    const get = async (path: string): Promise<string> =>
+      await output("curl", ["-sSk", "--fail", "--compressed", "-D", join(dir, "headers"), `https://127.0.0.1:${web}${path}`]);
+    const page = await get("/web/hosts");
+    const files = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = ""]) => path);
+    expect(files).toHaveLength(3);
+    for (const file of files) {
+      expect((await get(file)).length).toBeGreaterThan(100);
+      expect(await readFile(join(dir, "headers"), "utf8")).toMatch(/content-encoding: (br|gzip)/i);
+    }
   });
 
   test("works with the native code turned off, and reports it", async () => {
