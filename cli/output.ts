@@ -10,8 +10,12 @@ import type { CliIo, Output } from "./io.ts";
  *  - A reader that went away (EPIPE) ends the output silently.
  */
 
+/** One text of a result alone, for scripts. */
+const partFormats = ["uri", "ca", "cert", "key", "curl"] as const;
+type PartFormat = (typeof partFormats)[number];
+
 /** `names`: one name per line, for scripts. `cmd`: a command for a shell. */
-export type Format = "text" | "json" | "yaml" | "names" | "cmd";
+export type Format = "text" | "json" | "yaml" | "names" | "cmd" | PartFormat;
 
 export interface Result {
   /** Value that json and yaml print. */
@@ -24,6 +28,8 @@ export interface Result {
   readonly names?: readonly string[];
   /** What the format `cmd` prints. */
   readonly command?: string;
+  /** What the formats of this name print. */
+  readonly parts?: Readonly<Record<PartFormat, string>>;
   /** `data` is an array: json prints one compact line for each, yaml one document for each. */
   readonly many?: boolean;
   /** Continues earlier output: yaml starts another document. */
@@ -48,6 +54,8 @@ async function formatted(result: Result, format: Format): Promise<string> {
   if (format === "json") return toJson(result);
   if (format === "yaml") return await toYaml(result);
   if (format === "cmd") return printable(result.command ?? "");
+  const part = partFormats.find((one) => one === format);
+  if (part !== undefined) return printable(result.parts?.[part] ?? "");
   return format === "names" ? (result.names ?? []).map(printable).join("\n") : result.text;
 }
 

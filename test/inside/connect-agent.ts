@@ -36,6 +36,13 @@ export async function joinTestHost(cluster: TestCluster, hostname: string, role:
   return await joinHost({ open: cluster.open, trust, token: secret, role, hostname, names: [], labels: {}, services: ["ssh"], version: "1" });
 }
 
+/** A host whose agent may offer resources of this kind. */
+export async function joinServingHost(cluster: TestCluster, hostname: string, kind: "app" | "db"): Promise<HostCredentials> {
+  const { secret } = await cluster.admin.createToken({ roles: ["node", kind], ttlSeconds: 60, uses: 1, secret: "" });
+  const facts = { role: "node", hostname, names: [], labels: {}, services: [kind], version: "1" } as const;
+  return await joinHost({ open: cluster.open, trust: { pins: [cluster.auth.caPin] }, token: secret, ...facts });
+}
+
 /** TLS to the proxy, and in it SSH as the host. Throws what the handshake threw. */
 export async function connectHost(cluster: TestCluster, credentials: HostCredentials, username = credentials.hostId): Promise<SshConnection> {
   const tls = connectTls({

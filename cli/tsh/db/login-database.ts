@@ -1,16 +1,12 @@
-import { X509Certificate } from "node:crypto";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
-import { fromX509Certificate } from "../../../core/identity/x509-identity.ts";
 import type { Call } from "../../command.ts";
 import { type Result, textResult } from "../../output.ts";
 import { chosenProfile, loadFacts, proxyOption } from "../../profile/choose-profile.ts";
-import type { Profile } from "../../profile/profile.ts";
 import { tshHome } from "../../profile/profile-folder.ts";
-import { withAuth, withTrust } from "../../profile/reach-cluster.ts";
-import type { ResourceCertificate } from "../../profile/resource-certificates.ts";
+import { withTrust } from "../../profile/reach-cluster.ts";
 import { dropCertificates, storeCertificate } from "../../profile/store-certificate.ts";
-import { newKeys } from "../../secrets.ts";
 import { portOption } from "../served/local-port.ts";
+import { ownCertificate } from "../served/own-certificate.ts";
 import { chooseNames } from "./choose-names.ts";
 import { removeClientSettings, writeClientSettings } from "./client-files.ts";
 import { changingLogins, type DatabaseLogin, databaseLogins, portFor, saveDatabaseLogins } from "./database-logins.ts";
@@ -43,7 +39,7 @@ export async function loginDatabase(call: Call): Promise<Result> {
     const local = port || before?.port || portFor(facts.cluster, database.name, taken);
     const { name, protocol } = database;
     const fresh = { name, protocol, user: names.user, database: names.name, port: local, direct };
-    const certificate = await ownCertificate(call, profile, { name, account: names.user });
+    const certificate = await ownCertificate(io, profile, { kind: "db", name, account: names.user });
     await writeClientSettings(io.env, { cluster: facts.cluster, files }, fresh);
     await storeCertificate(home, proxy, certificate);
     await saveDatabaseLogins(home, facts, [...others, fresh]);
@@ -90,26 +86,4 @@ function refuseIdentity({ options }: Call): void {
   throw new PlatformError("unsupported", "an identity file has no place for logins to databases", {
     hint: "make one for the database alone with: tctl auth sign --only=db/<name>; or use tsh proxy db with this one",
   });
-}
-
-/** The user's own certificate, limited to this account at this database. Throws `unsupported` with an older auth service. */
-async function ownCertificate({ io }: Call, profile: Profile, { name, account }: { name: string; account: string }): Promise<ResourceCertificate> {
-  const keys = newKeys();
-  const request = { routeKind: "db", routeName: name, routeAccount: account, tlsPublicKey: keys.tlsPublic };
-  const { tlsCertificate } = await withAuth(io, profile, async (client) => {
-    try {
-      return await client.signOwnUser(request);
-    } catch (thrown) {
-      if (!(thrown instanceof PlatformError) || thrown.code !== "unsupported") throw thrown;
-      throw new PlatformError("unsupported", "the auth service is too old to issue certificates for one database", {
-        cause: thrown,
-        hint: "upgrade the auth service; until then use: tsh db connect, tsh proxy db",
-      });
-    }
-  });
-  const identity = fromX509Certificate(new X509Certificate(tlsCertificate));
-  const route = identity.kind === "user" ? identity.route : undefined;
-  const isRight = route?.kind === "db" && route.name === name && route.account === account;
-  if (!isRight) throw new PlatformError("unavailable", "the auth service sent another certificate than the one for this database");
-  return { kind: "db", name, certificate: tlsCertificate, privateKey: keys.tlsPrivate };
 }

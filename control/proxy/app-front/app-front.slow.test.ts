@@ -1,10 +1,16 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { connect as connectHttp2, constants } from "node:http2";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type Duplex, duplexPair } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import { insideAuthorities } from "../../../test/inside/authorities.ts";
+import { hasProgram } from "../../../test/world/has-program.ts";
 import { until } from "../../../test/world/until.ts";
 import { type AppWorld, appWorld, type Presented, proxyHost } from "./testing/app-world.ts";
 
@@ -42,6 +48,19 @@ test("a client with a certificate for the application reaches its agent: the use
   expect(user).toMatchObject({ name: "ann", route: { kind: "app", name: "wiki" }, relayed: { by: expect.any(String) } });
   expect(user.validBefore.getTime()).toBeLessThan(Date.now() + 310_000);
   tls.destroy();
+});
+
+test.skipIf(!hasProgram("curl"))("curl reaches it with the files of a login, and verifies the name", async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), "platform-curl-"));
+  const { certificate, privateKey } = await world.certificate();
+  const files = { ca: world.cluster.hostCaPem.join("\n"), cert: certificate, key: privateKey };
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder.path, name), text);
+  world.serve = (client) => client.once("data", () => client.end("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nwiki"));
+  const { port } = world.cluster.proxy.addresses.web;
+  const own = ["--cacert", "--cert", "--key"].flatMap((flag) => [flag, join(folder.path, flag.replace("cacert", "ca").slice(2))]);
+  const args = ["--silent", "--show-error", "--noproxy", "*", "--resolve", `${wiki}:${port}:127.0.0.1`, ...own, `https://${wiki}:${port}/`];
+  const { stdout } = await promisify(execFile)("curl", args);
+  expect(stdout).toBe("wiki");
 });
 
 test("a client that speaks HTTP/2 alone, as gRPC's do, has its bytes passed on as they are", async () => {
@@ -98,15 +117,14 @@ test("browsers are asked for a certificate at applications alone, and for one of
 });
 
 /** The words that a client with this certificate reads. */
-async function refusal(presented: Presented | undefined, servername = wiki): Promise<string> {
+async function refusal(presented: Presented, servername = wiki): Promise<string> {
   const tls: TLSSocket = await world.connect(servername, presented, { rejectUnauthorized: false });
   tls.write(get);
   return await rest(tls);
 }
 
 describe("refused, in words and in the audit log", () => {
-  test.for<readonly [what: string, present: () => Promise<Presented | undefined> | undefined, status: number]>([
-    ["no certificate", () => undefined, 401],
+  test.for<readonly [what: string, present: () => Promise<Presented>, status: number]>([
     ["a certificate for another application", async () => await world.certificate({ routeName: "raw" }), 403],
     ["a certificate for a database of this name", async () => await world.certificate({ routeKind: "db", routeAccount: "reader" }), 403],
     ["a user without the role", async () => await world.certificate({}, "bob"), 403],

@@ -1,5 +1,4 @@
 import type { SecureContext, TLSSocket } from "node:tls";
-import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { sayFarewell } from "../../../core/databases/say-farewell.ts";
 import { toPlatformError } from "../../../core/errors/platform-error.ts";
 import { peerCertificate } from "../../../core/identity/x509-identity.ts";
@@ -7,10 +6,9 @@ import { terminateTls } from "../../../core/transport/arrivals/server-tls.ts";
 import { relay } from "../../../core/transport/relay.ts";
 import type { Arrival } from "../front-door.ts";
 import type { WebCertificates } from "../identity/web-certificates.ts";
-import type { ReachServices } from "../routing/reach-served.ts";
 import type { RelayedStreams } from "../routing/running-streams.ts";
 import type { AppSite } from "./app-sites.ts";
-import { reachApp } from "./reach-app.ts";
+import { type ReachAppServices, reachApp } from "./reach-app.ts";
 import { refusalBytes } from "./refusal-bytes.ts";
 
 /** A client of an application that has presented no certificate: a browser, which has cookies. */
@@ -26,8 +24,7 @@ export interface BrowserArrival {
 /** Owns the socket from this call on. Never throws. */
 export type ServeBrowser = (arrival: BrowserArrival) => void;
 
-export interface AppFrontServices extends ReachServices {
-  readonly auth: Pick<AuthClient, "signRelayedApp">;
+export interface AppFrontServices extends ReachAppServices {
   readonly certificates: Pick<WebCertificates, "chooseForApp">;
   readonly relaying: RelayedStreams;
   /** Left out: clients need a certificate. */

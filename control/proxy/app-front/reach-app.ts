@@ -1,9 +1,9 @@
 import type { TLSSocket } from "node:tls";
+import type { AuthClient } from "../../../core/api/auth-client.ts";
 import { PlatformError } from "../../../core/errors/platform-error.ts";
 import type { UserIdentity } from "../../../core/identity/identity.ts";
 import { certifiedIdentity, peerCertificate } from "../../../core/identity/x509-identity.ts";
-import { reachServed } from "../routing/reach-served.ts";
-import type { AppFrontServices } from "./app-front.ts";
+import { type ReachServices, reachServed } from "../routing/reach-served.ts";
 import type { AppSite } from "./app-sites.ts";
 
 export interface AppClient {
@@ -13,8 +13,12 @@ export interface AppClient {
   readonly peer: string;
 }
 
+export interface ReachAppServices extends ReachServices {
+  readonly auth: Pick<AuthClient, "signRelayedApp">;
+}
+
 /** The way to the application at a host name, for a client with a certificate for this application, as `reachServed`. Throws PlatformError. */
-export async function reachApp({ tls, site, peer }: AppClient, services: AppFrontServices): Promise<TLSSocket> {
+export async function reachApp({ tls, site, peer }: AppClient, services: ReachAppServices): Promise<TLSSocket> {
   const certificate = peerCertificate(tls);
   const userCertificate = new Uint8Array(certificate ?? []);
   const way = {

@@ -3,14 +3,14 @@ import { once } from "node:events";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
 import { openAuthClient } from "../../../../core/api/auth-client.ts";
-import { type HostCredentials, joinHost } from "../../../../core/api/host-credentials.ts";
+import type { HostCredentials } from "../../../../core/api/host-credentials.ts";
 import type { UserIdentity } from "../../../../core/identity/identity.ts";
 import { fromX509Certificate } from "../../../../core/identity/x509-identity.ts";
 import { alpn } from "../../../../core/transport/alpn.ts";
 import { hostContext, terminateTls } from "../../../../core/transport/arrivals/server-tls.ts";
 import { readFrame } from "../../../../core/transport/read-frame.ts";
 import { decodeStreamRequest, encodeStreamReply, type StreamReply, type StreamRequest } from "../../../../core/transport/stream-request.ts";
-import { startTestAgent, type TestAgent } from "../../../../test/inside/connect-agent.ts";
+import { joinServingHost, startTestAgent, type TestAgent } from "../../../../test/inside/connect-agent.ts";
 import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
 import { generateKeys } from "../../../../test/inside/user-keys.ts";
 import { until } from "../../../../test/world/until.ts";
@@ -50,7 +50,7 @@ export async function appWorld(options: Parameters<typeof startTestCluster>[0] =
   const cluster = await startTestCluster({ ...options, proxy: { publicAddr: { host: proxyHost, port: 443 }, ...options.proxy } });
   await cluster.putRole("dev", { allow: { app_labels: { env: "test" } } });
   await cluster.putRole("none", { allow: {} });
-  const credentials = await joinAppHost(cluster);
+  const credentials = await joinServingHost(cluster, "app-1", "app");
   const world: Pick<AppWorld, "reached" | "serve" | "refusal"> = { reached: [], serve: (client) => void client.pipe(client), refusal: undefined };
   const onStream = (channel: Duplex, request: StreamRequest): void =>
     void serveStream(world, { channel, request, credentials }).catch(() => channel.destroy());
@@ -92,12 +92,6 @@ export async function appWorld(options: Parameters<typeof startTestCluster>[0] =
 async function logIn(cluster: TestCluster, name: string): Promise<Presented> {
   const { tlsCertificate: certificate, tlsPrivateKey: privateKey } = await cluster.login(name, { roles: [name === "ann" ? "dev" : "none"] });
   return { certificate, privateKey };
-}
-
-async function joinAppHost(cluster: TestCluster): Promise<HostCredentials> {
-  const { secret } = await cluster.admin.createToken({ roles: ["node", "app"], ttlSeconds: 60, uses: 1, secret: "" });
-  const facts = { role: "node", hostname: "app-1", names: [], labels: {}, services: ["app"], version: "1" } as const;
-  return await joinHost({ open: cluster.open, trust: { pins: [cluster.auth.caPin] }, token: secret, ...facts });
 }
 
 interface Stream {

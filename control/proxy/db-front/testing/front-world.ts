@@ -4,7 +4,7 @@ import { connect as connectTcp, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { openAuthClient } from "../../../../core/api/auth-client.ts";
-import { type HostCredentials, joinHost } from "../../../../core/api/host-credentials.ts";
+import type { HostCredentials } from "../../../../core/api/host-credentials.ts";
 import type { UserIdentity } from "../../../../core/identity/identity.ts";
 import { fromX509Certificate } from "../../../../core/identity/x509-identity.ts";
 import { type DbProtocol, dbProtocols } from "../../../../core/resources/db.ts";
@@ -12,7 +12,7 @@ import { alpn } from "../../../../core/transport/alpn.ts";
 import { hostContext, terminateTls } from "../../../../core/transport/arrivals/server-tls.ts";
 import { readFrame } from "../../../../core/transport/read-frame.ts";
 import { decodeStreamRequest, encodeStreamReply, type StreamRequest } from "../../../../core/transport/stream-request.ts";
-import { startTestAgent } from "../../../../test/inside/connect-agent.ts";
+import { joinServingHost, startTestAgent } from "../../../../test/inside/connect-agent.ts";
 import { startTestCluster, type TestCluster } from "../../../../test/inside/open-cluster.ts";
 import { generateKeys } from "../../../../test/inside/user-keys.ts";
 import { until } from "../../../../test/world/until.ts";
@@ -57,7 +57,7 @@ export async function frontWorld(options: Parameters<typeof startTestCluster>[0]
   const cluster = await startTestCluster({ ...options, proxy: { databases, mysqlVersion: "8.0.99-front", ...options.proxy } });
   await cluster.putRole("dev", { allow: { db_labels: { env: "test" }, db_users: ["reader"], db_names: ["*"] } });
   const user = await cluster.login("alice", { roles: ["dev"] });
-  const credentials = await joinDatabaseHost(cluster);
+  const credentials = await joinServingHost(cluster, "db-1", "db");
   const world: Pick<FrontWorld, "reached" | "cancelled" | "serve" | "refusal"> = {
     reached: [],
     cancelled: [],
@@ -106,12 +106,6 @@ export async function frontWorld(options: Parameters<typeof startTestCluster>[0]
       await cluster[Symbol.asyncDispose]();
     },
   });
-}
-
-async function joinDatabaseHost(cluster: TestCluster): Promise<HostCredentials> {
-  const { secret } = await cluster.admin.createToken({ roles: ["node", "db"], ttlSeconds: 60, uses: 1, secret: "" });
-  const facts = { role: "node", hostname: "db-1", names: [], labels: {}, services: ["db"], version: "1" } as const;
-  return await joinHost({ open: cluster.open, trust: { pins: [cluster.auth.caPin] }, token: secret, ...facts });
 }
 
 interface Stream {
